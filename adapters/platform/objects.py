@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -166,11 +166,10 @@ class FolderObjects:
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield files in the order of their keys; a file that vanishes meanwhile is left out."""
         root = f"{self.root}/"
-        walked = os.walk((root + prefix.rpartition("/")[0]).rstrip("/"))
-        keys = (f"{folder}/{name}"[len(root) :] for folder, _, names in walked for name in names)
-        for key in sorted(key for key in keys if key.startswith(prefix) and not _is_unfinished(key)):
+        found = {each.path[len(root) :]: each for each in _files(root + prefix.rpartition("/")[0])}
+        for key in sorted(key for key in found if key.startswith(prefix) and not _is_unfinished(key)):
             try:
-                status = (self.root / key).stat()
+                status = found[key].stat()
             except FileNotFoundError:
                 continue
             modified = datetime.fromtimestamp(status.st_mtime, UTC)
@@ -178,8 +177,7 @@ class FolderObjects:
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield files and folders, by name."""
-        start = self.root / folder
-        for each in sorted(start.iterdir()) if start.is_dir() else ():
+        for each in sorted(_entries(f"{self.root}/{folder}"), key=lambda each: each.name):
             if not _is_unfinished(each.name):
                 yield folder + each.name + "/" * each.is_dir()
 
@@ -263,6 +261,20 @@ class FolderObjects:
             if self.etag(key) != etag:
                 raise ObjectChanged(key)
             yield
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder.rstrip("/")) as found:
+        return list(found)
+    return []
+
+
+def _files(folder: str) -> Iterator[os.DirEntry[str]]:
+    for each in _entries(folder):
+        if each.is_dir():
+            yield from _files(each.path)
+        else:
+            yield each
 
 
 def _etag(status: os.stat_result) -> str:
