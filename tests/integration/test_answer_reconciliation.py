@@ -138,12 +138,14 @@ def test_drift_is_named_and_repaired(world: Answerers, kind: str) -> None:
     person, history = a_history(world)
     other, _ = a_history(world)
     right = stored(person)
+    world.publish_stats(person)
     assert world.night().different == []
     DRIFT[kind](person)
     named = world.night(repair=False, everybody=True)
     assert (named.different, named.unrepaired) == ([person], [person])
     found = world.night(everybody=True)
     assert (found.different, found.unrepaired, found.disagreements) == ([person], [], [])
+    assert {each.table for each in found.differences} == {"UserStats"}, "the lake is right"
     kept = stored(person)
     assert live(person) == fold(history)
     assert {name: kept[name] for name in right if name not in ("version", "updated_at")} == {

@@ -86,8 +86,8 @@ class StatsReconciler:
             kept = {name for name in KEPT if stored is None or _is_sound(name, stored, now)}
             new = self._item(hashes, counted, stored, lake.rows.version(person), now)
             found = differences(person, TABLE, "", _shown(stored, kept), _shown(new, kept))
-            if stored is not None and kept == {*KEPT} and not is_moved(stored):
-                found += lake.rows.differences(person, stored)
+            if stored and new and kept == {*KEPT} and not is_moved(stored):
+                found += lake.rows.differences(person, {**new, **{name: stored[name] for name in KEPT}})
             step = next_step(Look(bool(found), is_behind=False, doubt=doubt), times, self.repair)
             if step is Step.LOOK_AGAIN:
                 continue
