@@ -20,7 +20,8 @@ from tests.faults.invariants import violations
 NAMES = itertools.count()
 
 
-@pytest.fixture(scope="session")
+# Of the package and not of the session: a cloud that idles takes an eighth of a core from the tests after it.
+@pytest.fixture(scope="package")
 def stack() -> Iterator[Stack]:
     was_up = processes.pid_of("ministack") is not None
     yield cloud.up()
@@ -28,7 +29,7 @@ def stack() -> Iterator[Stack]:
         cloud.down()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def admin(stack: Stack) -> Api:
     return Api(stack)
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.items import Item, plain
+from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.town import Town, lived_in
 
@@ -82,7 +83,7 @@ def lake_sums(town: Town) -> dict[str, int]:
     return {user: sum(points.values()) for user, points in sums.items()}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(effort(6, soak=60)))
 def test_whatever_is_changed_is_named_and_nothing_is_paid_for_it(
     engine: Engine, tmp_path: Path, seed: int
 ) -> None:
