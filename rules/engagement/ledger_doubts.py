@@ -164,6 +164,20 @@ def slices_due(last: date | None, today: date) -> frozenset[int]:
     return frozenset((today.toordinal() - night) % NIGHTS for night in range(nights))
 
 
+def dates_due(dates: Collection[date], last: date | None, today: date) -> set[date]:
+    """Return the dates whose turn has come since the last night, of all dates of an entity.
+
+    A date has its turn once in 28 nights; of 56 dates or more each once in 56; of 112 or more each once in
+    112; and so on. So about one is due a night. Nights that were left out are made good. last: None: all are
+    due.
+    """
+    nights = NIGHTS
+    while 2 * nights <= len(dates):
+        nights *= 2
+    since = nights if last is None else (today - last).days
+    return {each for each in dates if (today - each).days % nights < since}
+
+
 def slice_of(user_id: str) -> int:
     """Return the slice that an account is in: by three digits of a hash that the warehouse has too."""
     digest = hashlib.md5(user_id.encode(), usedforsecurity=False).hexdigest()

@@ -1,7 +1,7 @@
 """What is there to plan with: the bytes of raw objects by hour, and the curated files of some days."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -11,7 +11,7 @@ from analytics.curation.curate import Task
 from analytics.curation.planning.watermark import BEGINNING, OVERLAP
 from analytics.lake import layout
 from analytics.lake.raw_listing import arrived_since, of_dates
-from rules.engagement.ledger_doubts import NIGHTS
+from rules.engagement.ledger_doubts import dates_due
 from rules.lake.entities import ENTITIES
 
 # An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
@@ -84,31 +84,21 @@ def curated_files_between(objects: Objects, entity: str, since: str, until: str)
 
 
 def files_due(objects: Objects, today: date) -> dict[Task, StoredObject]:
-    """Return the curated files whose turn it is: of each entity about one date, however many there are.
-
-    A date has its turn once in 28 nights; where there are 56 dates or more, once in 56; and so on. So a night
-    costs the same after ten years.
-    """
+    """Return the curated files whose turn it is (rules.engagement.ledger_doubts.dates_due)."""
     folders = [layout.curated_prefix(entity) for entity in ENTITIES]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         found = list(pool.map(lambda each: list(objects.below(each)), folders))
     due = (
-        Task(entity, dt, None)
+        Task(entity, day.isoformat(), None)
         for entity, below in zip(ENTITIES, found, strict=True)
-        for dt in _with_a_turn([place.dt for place in map(_place, below) if place], today)
+        for day in sorted(dates_due(_dates(below), today - timedelta(days=1), today))
     )
     return curated_files_of(objects, due)
 
 
-def _place(folder: str) -> Task | None:
-    return layout.curated_place(f"{folder}day.parquet")
-
-
-def _with_a_turn(dates: Sequence[str], today: date) -> Iterator[str]:
-    nights = NIGHTS
-    while 2 * nights <= len(dates):
-        nights *= 2
-    return (dt for dt in dates if (today - date.fromisoformat(dt)).days % nights == 0)
+def _dates(folders: Iterable[str]) -> set[date]:
+    places = (layout.curated_place(f"{each}day.parquet") for each in folders)
+    return {date.fromisoformat(each.dt) for each in places if each}
 
 
 def order_of(task: Task) -> tuple[str, str, str]:

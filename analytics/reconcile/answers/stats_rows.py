@@ -1,7 +1,7 @@
 """Stats against their newest rows in the lake: a version or a row that was changed by hand is named.
 
 Each write of stats has a version of its own, and makes one row. A night reads the rows of the last days and
-of one of 28 slices of all dates: whose stats were written on one of them has a turn.
+of dates that have their turn (dates_due): whose stats were written on one of them has a turn.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 
 from adapters.platform.items import Item, plain
-from adapters.platform.objects import Objects, StoredObject
+from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.lake.layout import curated_files as files_of
 from analytics.reconcile.differences import Difference
 from rules.days import stamp
-from rules.engagement.ledger_doubts import LAKE_LOST, NIGHTS, slices_due
+from rules.engagement.ledger_doubts import LAKE_LOST, dates_due
 from rules.lake.entities import ANSWER_STATS, row_of
 from rules.lake.question_entities import pseudonym
 from rules.questions.repair.answer_doubts import LakeAnswers
@@ -54,13 +54,9 @@ class StatsRows:
     ) -> "StatsRows":
         """Read what has a turn. before: when that was done last; None: never, so all rows are read."""
         since = before - LAKE_LOST if before else now
-        slices = slices_due(before and before.date(), now.date())
-
-        def is_due(file: StoredObject) -> bool:
-            day = date.fromisoformat(curated_files.date_of(file))
-            return everybody or day >= since.date() or day.toordinal() % NIGHTS in slices
-
-        files = list(filter(is_due, files_of(objects, ENTITY)))
+        stored = {each: date.fromisoformat(curated_files.date_of(each)) for each in files_of(objects, ENTITY)}
+        due = dates_due(set(stored.values()), before and before.date(), now.date())
+        files = [each for each, day in stored.items() if everybody or day >= since.date() or day in due]
         db = connect()
         with registered(db, "stats", curated_files.reader(objects, ENTITY, COLUMNS, files=files)):
             table = query(db, NEWEST)
