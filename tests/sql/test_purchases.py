@@ -50,7 +50,7 @@ def row(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def listed() -> list[dict[str, str]]:
-    """The file's rows of every tenth customer; in `make soak` of all."""
+    """The file's rows of every twentieth customer; in `make soak` of all."""
     with PURCHASES.open(newline="") as lines:
         return [each for each in csv.DictReader(lines) if int(each["customer_id"]) % effort(20, soak=1) == 0]
 

@@ -67,9 +67,9 @@ def plan(
     return replace(made, watermark=max(mark, raw.newest), failed=again, checks=checks)
 
 
-def _checks(files: Mapping[Task, StoredObject], tasks: Collection[Task]) -> dict[Task, int]:
+def _checks(files: Mapping[Task, StoredObject], tasks: set[Task]) -> dict[Task, int]:
     """Return the files that no task reads on, with their sizes."""
-    return {place: each.size for place, each in files.items() if not {place, day_of(place)} & {*tasks}}
+    return {place: each.size for place, each in files.items() if not {place, day_of(place)} & tasks}
 
 
 def _plan_of_dates(objects: Objects, since: str, until: str, entities: Collection[str], last: str) -> Plan:
