@@ -1,7 +1,5 @@
 """`streakline`: commands for operators, of the laptop cloud or, with --stack-name, of a stack on AWS."""
 
-# Long: one short function a command, and the table of them.
-
 import argparse
 import json
 import sys
@@ -329,8 +327,7 @@ HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it se
 YOURS = "yours"  # what infra/app/network.yaml says of a cache or database that the stack has not created
 
 
-def _parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (a statement a command)
-    # Long: it is a table in code, with one line for each command. It decides nothing.
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
     _add_stack(parser, None)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -386,6 +383,12 @@ def _parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (a statement a comman
     region_options(
         command("region", _region, "of two regions: which one writes; promote one, let one return")
     )
+    _repair_commands(command)
+    return parser
+
+
+def _repair_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add what repairs, recomputes, asks and plans."""
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")
     redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
     options.rebuild_options(
@@ -405,7 +408,6 @@ def _parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (a statement a comman
     plan_options(planned)
     html_report = command("report", _report, "write the report as one HTML file", on_aws=False)
     html_report.add_argument("--out", type=Path, default=REPORT)
-    return parser
 
 
 def _add_stack(parser: argparse.ArgumentParser, default: str | None) -> None:

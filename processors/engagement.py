@@ -5,8 +5,6 @@ one transaction (joint_commit); whoever is left over is looked at alone. It look
 events that may be applied already (applied_batch.maybe_applied), or if the ledger has another head.
 """
 
-# Long: all that may become of a batch.
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Profiles, days and ledger entries as table attributes, and back (keys and indexes: template.yaml)."""
 
-# Long: each item is written and read in one place.
-
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
@@ -71,7 +69,6 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
 
     shards: of the index StreakLeaderboard; 0: the profile stays out of it, as one without a streak does.
     """
-    # Long: an attribute a line.
     attributes: dict[str, Any] = {
         "user_id": profile.user_id,
         "version": profile.version,
@@ -186,7 +183,6 @@ def expected_item(attributes: dict[str, Any], stored: Item) -> Item:
 
 def profile_from(attributes: dict[str, Any]) -> Profile:
     """Read a profile's attributes."""
-    # Long: an attribute a line.
     head = None
     if "ledger_head" in attributes:
         place, seq = attributes["ledger_head"], attributes["ledger_seq"]
@@ -357,7 +353,6 @@ def day_from(attributes: dict[str, Any]) -> Day:
 
 def entry_item(entry: Entry) -> Item:
     """Return an entry as table attributes; only the head has `active`."""
-    # Long: an attribute a line.
     draft = entry.draft
     made = item(
         {
@@ -395,7 +390,6 @@ def entry_item(entry: Entry) -> Item:
 
 def entry_from(stored: Item) -> Entry:
     """Read an entry."""
-    # Long: an attribute a line.
     attributes = plain(stored)
     folded = attributes.get("folded") or ()
     freeze = attributes.get("freeze")

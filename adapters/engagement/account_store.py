@@ -5,8 +5,6 @@ on condition that nobody has changed it since it was read. Whoever comes after a
 the pending entries and finishes them.
 """
 
-# Long: all that reads and writes an account.
-
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The RewardsLedger table: append-only, one active head, optimistic locking (rule 6)."""
 
-# Long: all that reads and writes the table.
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The Event table: what leads did, kept for good, each event once (by source and external_event_id)."""
 
-# Long: what is written of an event, and by which keys it is found again, are one subject.
-
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@ An object is whole or absent: a put replaces it in one step, so no reader ever s
 object from what it was before puts it on condition of that (put_if), so no other writer's change is lost.
 """
 
-# Long: a bucket, and the folder that stands for one, keep one contract.
-
 import fcntl
 import io
 import os

@@ -41,7 +41,6 @@ class Clients:
 def stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
     """Return the stores by their names in rules.privacy.inventory; without those that copy others."""
 
-    # Long: a store an entry.
     def table(name: str, *key: str, of: Callable[[Person], Iterable[str]] = _user) -> PartitionEraser:
         return PartitionEraser(clients.dynamodb, name, key, of)
 

@@ -79,7 +79,6 @@ def curate(
 def _curated(
     objects: Objects, task: Task, rebuild: bool, without_raw: bool, arrived: Collection[str] | None
 ) -> Counts:
-    # Long: what a file is made from is decided in one place.
     task, held, left_over = _files(objects, task)
     raw = of_place(objects, task, arrived)
     before = merged_bookkeeping(bookkeeping(objects, each.key) for each in held)

@@ -50,7 +50,6 @@ FROM leads
 
 
 def _series(input_: Input) -> str:
-    # Long: it is the text of one statement.
     rows, moment = ROWS[input_], f"leads.{as_of_column(input_)}"
     parts = ",\n        ".join(f"{sql} AS {name}" for name, sql in _model_parts(input_))
     return f"""{input_}_rows AS (

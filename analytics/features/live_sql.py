@@ -4,8 +4,6 @@ It folds the state that each lead's item carries into the lake (`purchases_state
 lead_states.py), as the app does at each reading. Only an item that came before states did is taken as stored.
 """
 
-# Long: it is the text of one statement.
-
 from collections.abc import Iterator
 
 from analytics.features.series_parts import (

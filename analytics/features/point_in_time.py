@@ -5,7 +5,6 @@ order of 2 March does not count in a row as of 1 March. The declaration is the l
 (rules.leads.features), and all arithmetic is in whole numbers.
 """
 
-# Long: one chain of statements, from labels to features; each reads the tables of those before it.
 # ruff: noqa: S608 (what the statements are made of is our own declaration)
 
 from collections.abc import Collection, Iterator

@@ -6,8 +6,6 @@ that its bookkeeping names: a mark says that these are still to be cleaned after
 are looked at for everybody who has a tombstone. All else that has persons is small, or of nights gone by.
 """
 
-# Long: one way through all parts of the lake.
-
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ and all events, and so does `recompute --everybody`. A night does not. It judges
 (rules.engagement.points.earned_weeks), and in SQL what was loaded.
 """
 
-# Long: one computation, column by column.
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime

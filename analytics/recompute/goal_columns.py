@@ -4,8 +4,6 @@ Twin of sql/models/marts/goal_streaks_recomputed.sql: the same rows, from the fi
 ledger and all profiles. Users are rows and periods are columns of a matrix, and a walk goes over the columns.
 """
 
-# Long: one matrix, from its columns to its rows.
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -139,7 +137,6 @@ def _rows(
 
 def _reached(columns: Columns, entries: pa.Table, user: Numbers, users: int) -> Flags:
     """Return for each user and period whether it has what it needs."""
-    # Long: each kind of need is counted in its way.
     day, events = _numbers(entries["day"]), _numbers(entries["events"])
     column = np.searchsorted(columns.starts, day, side="right") - 1
     types = entries["event_type"].combine_chunks().dictionary_encode()

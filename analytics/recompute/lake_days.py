@@ -3,8 +3,6 @@
 A signature and its key take eight bytes each, so all days of a long history fit into memory.
 """
 
-# Long: one statement, and beside it the same in Python.
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@
 - The lake's events and older versions, for what the newest version in the lake does not hold.
 """
 
-# Long: each source of settings, and which is believed.
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

@@ -5,8 +5,6 @@ items are right as of an earlier entry is only behind: a writer is about to fini
 is decided in rules/engagement/reconcile.py.
 """
 
-# Long: all that is done about one user.
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

@@ -148,7 +148,6 @@ def publish(objects: Objects, report: Report) -> list[str]:
 
 def markdown(report: Report) -> str:
     """Return the report as text for people: figures, then what is wrong, shortened."""
-    # Long: one table after the other.
     counts = [(name.replace("_", " "), number) for name, number in report["counts"].items()]
     differences = (*report["differences"], *report["answer_stats"]["differences"])
     listed = [

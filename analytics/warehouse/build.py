@@ -5,8 +5,6 @@ changes nothing. A table is emptied and filled, and not dropped, unless its SQL 
 for every reader's open transaction, and keep later readers waiting.
 """
 
-# Long: what one build does, and what it notes and tests, follow from the same rows of lake.builds.
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date

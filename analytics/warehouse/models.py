@@ -93,7 +93,6 @@ def models(folder: Path = SQL / "models") -> dict[str, Model]:
 
 
 def _read(name: str, path: Path) -> Model:
-    # Long: a field a line.
     sql = path.read_text(encoding="utf-8").strip().rstrip(";")
     about = yaml.safe_load(path.with_suffix(".yml").read_text(encoding="utf-8"))
     if unknown := about.keys() - _FIELDS:

@@ -103,7 +103,6 @@ class EntryColumns:
 
     def judged(self, timeline: Timeline) -> JudgedEntries:
         """Return what the books of a timeline say of each EARN entry."""
-        # Long: a line for each part of a ruling.
         rulings, place = self._rulings(timeline)
         rulings, place = self._with_later(rulings, place)
         known = np.array([each.points is not None for each in rulings])[place]

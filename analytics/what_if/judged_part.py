@@ -1,7 +1,5 @@
 """Judges a part of the ledger: what its users have, and what they would have."""
 
-# Long: the way of a part, step by step.
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -46,7 +44,6 @@ class PartJudge:
 
         What those users would have is 0 in the rows, and not in the figures' sums of after.
         """
-        # Long: its steps are one after the other.
         entries = EntryColumns(table)
         judged = entries.judged(self.timeline)
         points = self._earned(entries, judged)

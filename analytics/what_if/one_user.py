@@ -4,8 +4,6 @@ These are users with a redemption that may not have been possible, with freezes 
 or be used on other dates, and with dates that contradict each other (rule 8) of which other ones may count.
 """
 
-# Long: one history, in which each step depends on those before.
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ The ledger is read once, and worked on in parts of whole users, in columns. User
 more than sums are replayed one by one (one_user.py). Nothing is written but temporary files.
 """
 
-# Long: the parts, those who are replayed, and those who are told of, one after the other.
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime

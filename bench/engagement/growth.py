@@ -8,8 +8,6 @@ sizes below show what is read until the bound is reached: of a late event three 
 the past a year. Such questions are about dates up to 900 days ago.
 """
 
-# Long: one operation after the other.
-
 import math
 import os
 import time

@@ -5,8 +5,6 @@ building, signing and parsing requests; neither pays for the socket. Then: which
 ledger entries is (rule 19).
 """
 
-# Long: the stubs of both designs.
-
 import contextlib
 import json
 import os

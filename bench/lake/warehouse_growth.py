@@ -9,8 +9,6 @@ proportion. Steps of less than FLOOR seconds are left out.
 ROWS is the number of user-days a day, DAYS the smallest history, SIZES how many times that the others are.
 """
 
-# Long: the lake, the night and the figures of one benchmark.
-
 import json
 import math
 import os
@@ -53,7 +51,6 @@ Costs = dict[str, Cost]
 
 def write_day(objects: FolderObjects, day: date, users: Any, seq: dict[str, int]) -> list[Place]:
     """Write a day's events, days, ledger entries and profiles; returns the partitions."""
-    # Long: a table in code, with the columns of four entities.
     count = len(users)
     at = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
     moments = [at + timedelta(microseconds=number) for number in range(count)]

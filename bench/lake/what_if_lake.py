@@ -58,7 +58,6 @@ def _entries(
     users: Any, day: date, seq: Any, kinds: Any, points: Any, balance: Any, spends: Any
 ) -> dict[str, Any]:
     """An entry of each of these users at noon: an event's, or a redemption."""
-    # Long: a column a line.
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

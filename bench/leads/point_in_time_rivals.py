@@ -94,7 +94,6 @@ def _by_hand(folder: Path, groups: str, asked: str) -> Any:
 
 
 def pandas(folder: Path) -> Any:
-    # Long: a rival, as a good user would write it.
     import pandas as pd  # type: ignore[import-untyped]
     import pyarrow as pa
     import pyarrow.dataset as ds

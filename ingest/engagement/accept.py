@@ -1,7 +1,5 @@
 """Accepts events. The HTTP door and the Kinesis door both use it (rules 1, 3, 4 and 5)."""
 
-# Long: all that becomes of the events of a request.
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

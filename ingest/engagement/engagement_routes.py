@@ -1,7 +1,5 @@
 """The routes of events, accounts and leaderboards."""
 
-# Long: a table of routes.
-
 from ingest.engagement.amnesty.amnesty_routes import AMNESTY_ROUTES
 from ingest.engagement.engagement_schemas import (
     ACTIVITY_VIEW,

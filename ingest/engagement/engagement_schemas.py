@@ -3,8 +3,6 @@
 The doors validate with these schemas, and the OpenAPI document shows the same ones.
 """
 
-# Long: a table of bodies.
-
 from ingest.web.json_schema import DATE, KEY, SHORT, Schema, closed_object
 from rules.book.rewards import REWARD_NAME
 from rules.engagement.points.holds import HELD_DEFAULT, HELD_MAX

@@ -53,7 +53,6 @@ class Door:
 
 def event_of(body: Mapping[str, Any], door: Door) -> Event:
     """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow."""
-    # Long: a field a line.
     occurred_at, user = occurred_at_of(body, door.clock), _user_of(body, door.caller)
     moment = parse_moment(occurred_at)
     terms, refusal = _judged(body, moment, door)

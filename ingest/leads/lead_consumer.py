@@ -5,8 +5,6 @@ consumer may die between a change of identity and its announcement; `announce` m
 is idempotent, so if any step fails, the whole message comes again. Poison is kept with its reason.
 """
 
-# Long: everything that a message may ask for, in one place.
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime

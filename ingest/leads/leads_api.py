@@ -1,7 +1,5 @@
 """Everything under /v1/leads: puts integrations' webhooks on the queue, and reads what is known of leads."""
 
-# Long: all routes of leads that need no database.
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

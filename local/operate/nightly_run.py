@@ -38,7 +38,6 @@ def start(
     rebuild: their files are made anew from all raw objects of these days.
     full: the warehouse's models are built anew, and all their rows tested.
     """
-    # Long: its inputs, one a line.
     wanted = {
         "from": since.isoformat() if since else None,
         "to": until.isoformat() if until else None,

@@ -10,8 +10,6 @@ It may die anywhere and run again. Steps 1 and 2 change nothing the second time:
 command is carried out once under its key.
 """
 
-# Long: one step after the other.
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field

@@ -35,7 +35,6 @@ FROM (SELECT balance_after - balance_before AS change FROM users) GROUP BY ALL
 
 def summary(found: WhatIfAnswer, book: str) -> Json:
     """Return all figures. book: how the candidate is named."""
-    # Long: a table of figures, one a line.
     asked, figures = found.asked, found.figures
     db = duckdb.connect()
     db.register("users", found.users)

@@ -10,8 +10,6 @@ rules/leads/feature_changes.py.
 Campaigns are the exception: their state is Memory. Their events are joined there first, and then read.
 """
 
-# Long: all that may meet at a lead has to see the same steps.
-
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass

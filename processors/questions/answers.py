@@ -5,8 +5,6 @@ written in one transaction, which is refused as a whole where the mark is there 
 So a crash leaves all or nothing, and whoever comes a second time writes nothing.
 """
 
-# Long: counting and rebuilding stats share how they are read and written.
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

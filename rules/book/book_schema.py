@@ -1,7 +1,5 @@
 """The JSON Schema of a book of rules, as it is published. What it cannot say is checked by reading.py."""
 
-# Long: one document.
-
 from typing import Any
 
 from rules.book.achievement_reading import ACHIEVEMENTS

@@ -4,8 +4,6 @@ A contract uses the keywords in KEYWORDS alone. So two contracts can be compared
 allow more than the old one, and never less, because its senders are out there and go on sending.
 """
 
-# Long: one function a keyword, all of a form.
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard

@@ -4,8 +4,6 @@ The ledger is the journal; profile and days follow from it (rules/engagement/abs
 repairs what a dead writer left: it counts in the pending entries first, by the same code as new ones.
 """
 
-# Long: all that decides about an account.
-
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -110,7 +108,6 @@ def decide(
     streak = _streak_with(account, events, absorb(profile, _unplaced(before.user_id, commands)).cover, lost)
     freezes = freeze_drafts(journalled_freezes(before, account.pending), streak)
     drafts = [*commands, *freezes, *earned]
-    # Long: a step a line.
     if not drafts and not account.pending:
         return Decision(account, before.head, (), days, touch(before, replace(profile, streak=streak), now))
     arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)

@@ -1,7 +1,5 @@
 """An engagement event as it is stored: ingest writes this shape, and processors read it."""
 
-# Long: each attribute is told, written and read.
-
 import hashlib
 import json
 import re
@@ -141,7 +139,6 @@ def to_item(event: Event, index_key: bool = False) -> dict[str, Any]:
 
     index_key: whether the event is also put into IdempotencyIndex, which costs one more write unit.
     """
-    # Long: an attribute a line.
     arrived = unstamp(event.created_at)
     item = {
         "user_id": event.user_id,
@@ -173,7 +170,6 @@ def to_item(event: Event, index_key: bool = False) -> dict[str, Any]:
 
 def from_item(item: Mapping[str, Any], place: str = "") -> Event:
     """Read a stored event; raises MalformedItem, with the attribute and the reason. place: see Event."""
-    # Long: an attribute a line.
     try:
         event = Event(
             user_id=text_of(item, "user_id"),

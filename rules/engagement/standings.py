@@ -5,8 +5,6 @@ scores. They are packed into chunks, best first, and an index of the chunks' fir
 look at.
 """
 
-# Long: what is counted and how it is packed belong together.
-
 import json
 import zlib
 from collections import Counter, defaultdict

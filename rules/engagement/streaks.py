@@ -5,8 +5,6 @@ give the same state. A missed date uses a freeze, in date order; without a freez
 or one that the user's zone skipped, is neutral: it is no miss.
 """
 
-# Long: the whole rule of streaks.
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta

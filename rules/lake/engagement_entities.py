@@ -1,7 +1,5 @@
 """The entities of engagement: events, days, ledger entries and streaks; and how their items become rows."""
 
-# Long: the fields of all entities of this domain.
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any

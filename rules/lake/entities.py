@@ -5,8 +5,6 @@ A schema only grows: new fields are optional and come last, a type is only ever 
 is renamed. What a row has beyond its schema is kept as JSON text in the column `extra`.
 """
 
-# Long: each entity is named in four tables.
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime

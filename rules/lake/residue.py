@@ -5,8 +5,6 @@ that somebody wrote. Its instants say the hour alone. The names are hashes with 
 erasure and forgotten with it, so rows of one person still belong together and nothing leads back.
 """
 
-# Long: a column a line.
-
 import hmac
 import json
 import re

@@ -1,7 +1,5 @@
 """The entity of the book of rules: a row for each item of each version. A document becomes several rows."""
 
-# Long: each kind of item is written and read in one place.
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime

@@ -4,8 +4,6 @@ Each function takes what was read and returns what to write. processors/leads/fe
 and writes the answer on condition that the item still is what was read.
 """
 
-# Long: all that may change a lead's item says so in the same terms.
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta

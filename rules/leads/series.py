@@ -7,8 +7,6 @@ looked up there. Of activity the first and last date are enough: repeating an ev
 aside, the state is a function of the set of events and of the date that it was last brought to.
 """
 
-# Long: what an event adds, and how the sum of all is kept, are one rule.
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

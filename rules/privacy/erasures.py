@@ -9,8 +9,6 @@ Then come the lake and the warehouse, in nightly passes over everybody who waits
 one when nothing can be on its way to the lake any more. They repeat until a pass finds nothing, too.
 """
 
-# Long: one job, from its first store to its certificate.
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ A test holds this list against the template's tables, buckets, queues, streams a
 lake's entities. So nobody can add a store and forget the persons in it.
 """
 
-# Long: it is a table, a store an entry.
-
 from dataclasses import dataclass
 from enum import StrEnum
 

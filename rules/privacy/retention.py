@@ -4,8 +4,6 @@ The table of docs/retention.md is made of this list. A test holds it against the
 without an answer; and against the template and the nightly pass, so no answer is a promise alone.
 """
 
-# Long: it is a table, a store an entry.
-
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum

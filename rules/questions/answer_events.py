@@ -24,7 +24,6 @@ def event_of_answer(response: Response, zone_stored: str | None, now: datetime, 
 
     The date is rule 1's: the answer's own timezone, else the zone that the user has set, else UTC.
     """
-    # Long: a field a line.
     moment, key = parse_moment(response.created_at), idempotency_key(response.question_id)
     version = next(books.judging(EVENT_TYPE, moment.utc, now), None)
     if response.user_id is None or version is None:

@@ -86,7 +86,6 @@ def new_response(
     body: as ingest's schema and check_answer() let it in. who: the person's hashes, and the user_id of one
     who answers for themselves. books: as the process knows them. The number is given when it is stored.
     """
-    # Long: a field a line.
     person, user_id = who
     try:
         day, zone_name = date_of(Moment(now, None), body.get("timezone"), None)

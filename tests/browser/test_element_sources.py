@@ -1,7 +1,5 @@
 """The custom elements and whom they ask: what is asked, what is said when it fails, and what a late answer may do."""
 
-# Long: a short visit each, to one page.
-
 from typing import Any
 
 import pytest

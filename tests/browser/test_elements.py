@@ -1,7 +1,5 @@
 """The custom elements on a stranger's page: what they show and say, in any scheme, width and direction."""
 
-# Long: a short visit each, to one page.
-
 from typing import Any
 
 import pytest

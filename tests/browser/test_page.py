@@ -1,7 +1,5 @@
 """The page itself: small, accessible, fitting any width, private; signing in and out."""
 
-# Long: a short visit each, to one page.
-
 import time
 from functools import cache
 from importlib import resources

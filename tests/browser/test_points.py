@@ -1,7 +1,5 @@
 """What points are spent on, told and done in a real browser."""
 
-# Long: a short visit each, to one view.
-
 import re
 from typing import Any
 from uuid import uuid4

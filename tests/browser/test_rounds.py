@@ -1,7 +1,5 @@
 """The whole round in a real browser: ask, answer by keyboard alone, see points, streak, boards, the pipeline."""
 
-# Long: a round through the page is told step by step.
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """The edge cases of docs/rules.md, over HTTP."""
 
-# Long: the cases of one table of the rules stay together.
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """From the tables' streams to the warehouse and back: nothing lost, nothing doubled, differences repaired."""
 
-# Long: one filled lake and one first run, which take minutes, serve all of these.
-
 import contextlib
 import gzip
 import json

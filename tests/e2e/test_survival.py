@@ -1,7 +1,5 @@
 """What dies, throttles or is poisoned, and what must be there afterwards (rule 7)."""
 
-# Long: each fault stands beside the means that plants it.
-
 import contextlib
 import http.server
 import json

@@ -1,7 +1,5 @@
 """What must hold after every schedule (rule 7), checked on the tables alone."""
 
-# Long: all that must hold, one thing after the other.
-
 from collections import Counter
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta

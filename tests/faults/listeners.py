@@ -1,7 +1,5 @@
 """A schedule of faults in which an endpoint hears of everything: tellers and deliverers die as others do."""
 
-# Long: one schedule, with all that tells and delivers in it.
-
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any

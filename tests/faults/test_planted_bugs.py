@@ -4,8 +4,6 @@ Each bug is planted in the real code; some schedule must find it. A schedule tha
 fail would show up here.
 """
 
-# Long: a list of bugs, a few lines each, and one test for all of them.
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Bugs planted into what two regions rest on: some failover must find each of them."""
 
-# Long: a list of bugs, a few lines each, and one test for all of them.
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

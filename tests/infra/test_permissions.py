@@ -1,7 +1,5 @@
 """What functions and other services may do, and on what."""
 
-# Long: what every function may do.
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Achievements in outgoing webhooks, through the real handlers: told once, when they are true, as GET shows them."""
 
-# Long: a story a test.
-
 import copy
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

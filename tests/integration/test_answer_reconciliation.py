@@ -1,7 +1,5 @@
 """Stats that drift from the responses are named, repaired where lake and table agree, and left alone where not."""
 
-# Long: one world of people who answer, and every way in which stats, answers and lake come apart.
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Attacks on holds (rule 11): what was tried, and what broke once."""
 
-# Long: an attack a test.
-
 import threading
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Attacks on points as money (rule 11): what was tried, and what broke once."""
 
-# Long: an attack a test.
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """Leaderboards without Redis: snapshots, who sees which, and what a request reads."""
 
-# Long: building, reading and racing all need the same crowd.
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What events earn under many versions, held against an oracle that knows docs/rules.md alone."""
 
-# Long: the oracle reads the rules once more, whole.
-
 import copy
 import random
 from collections import defaultdict

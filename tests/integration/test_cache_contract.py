@@ -1,7 +1,5 @@
 """The engagement cache on a real Redis, alone and in cluster mode."""
 
-# Long: each promise of the cache once, alone and in cluster mode.
-
 import json
 import re
 import socket

@@ -4,8 +4,6 @@ Doors, processors, publisher, curation, nights and the warehouse are the real on
 PostgreSQL, Redis and a folder. Erasures and nights die at calls of the test's choice.
 """
 
-# Long: one story, from the doors to the scan.
-
 import base64
 import io
 import json

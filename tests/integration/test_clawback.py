@@ -1,7 +1,5 @@
 """Events are reversed, through the real handlers on a real engine (rule 12)."""
 
-# Long: one shop, and all that a refund may meet.
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

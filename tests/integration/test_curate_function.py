@@ -1,7 +1,5 @@
 """The steps of the nightly machine over S3 and the Glue catalog (by moto), and the other two launchers."""
 
-# Long: one lake of S3 and Glue serves the steps and what they leave.
-
 import json
 import shutil
 import sys

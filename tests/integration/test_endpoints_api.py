@@ -1,7 +1,5 @@
 """Endpoints of outgoing webhooks, through the real handlers: registered, tested, rotated, ended, and replayed."""
 
-# Long: one desk, and all that an admin does at it.
-
 import json
 import time
 from collections.abc import Iterator

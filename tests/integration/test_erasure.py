@@ -1,7 +1,5 @@
 """A user who is erased is in no online store any more, whenever the process dies, and nothing brings them back."""
 
-# Long: what may happen to an erasure, case by case.
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """A lead who is erased, with all leads of the same person, is nowhere any more, and no webhook makes one again."""
 
-# Long: what may happen to an erasure of a lead, case by case.
-
 import base64
 import io
 import json

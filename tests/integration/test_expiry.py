@@ -1,7 +1,5 @@
 """Points expire, through the real handlers on a real engine, whatever else happens (rule 11)."""
 
-# Long: one shop, and all that may happen in it.
-
 import copy
 import random
 from collections.abc import Iterator

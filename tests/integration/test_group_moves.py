@@ -1,7 +1,5 @@
 """Leaves move between roots: whoever dies, and whatever comes in between, each group is what its events say."""
 
-# Long: all that may come between two steps of a move, in one place.
-
 from collections.abc import Iterable, Iterator
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """Items of features that are not as they were written are named and made anew; those that are right are left alone."""
 
-# Long: each way in which an item or a group comes apart from what was written.
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The daily schedule, and a shop's real purchases through the real handlers, with the clock set."""
 
-# Long: the schedule and the purchases run the same functions over the same queue.
-
 import json
 import random
 from collections import defaultdict

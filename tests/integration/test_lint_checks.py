@@ -1,7 +1,5 @@
 """Each check names the fault that is planted into a sound template, and says nothing of the sound one."""
 
-# Long: one planted fault a check, and the sound template that they are planted into.
-
 from pathlib import Path
 
 import pytest

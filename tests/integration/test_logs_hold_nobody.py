@@ -5,8 +5,6 @@ it was, so that it often is still valid, or in its place, so that it often is no
 every call, and quotes what it was asked.
 """
 
-# Long: how a sample is opened, changed and closed again.
-
 import base64
 import binascii
 import importlib

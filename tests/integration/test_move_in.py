@@ -1,7 +1,5 @@
 """Histories are taken into a system that is in use: checked first, killed twice, compared, twice (rule 20)."""
 
-# Long: an operator, a door that dies, and the stories of one file each.
-
 import argparse
 import csv
 import json

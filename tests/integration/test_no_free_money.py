@@ -1,7 +1,5 @@
 """What a user gains by lying, through the real handlers on a real engine: nothing."""
 
-# Long: the attacks of one kind of user stay together.
-
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """A week at sea counts, and whoever lies about it does not, through the real handlers (rule 16)."""
 
-# Long: a liar a test.
-
 import os
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Outgoing webhooks get there: dead, slow, moody and closed endpoints, with a clock that is moved."""
 
-# Long: a story a test.
-
 import json
 import random
 from collections.abc import Callable, Iterator

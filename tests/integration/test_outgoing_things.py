@@ -1,7 +1,5 @@
 """Outgoing webhooks of leads and closed questions, through the real handlers; and who hears of them."""
 
-# Long: a story a test.
-
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

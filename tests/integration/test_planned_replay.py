@@ -4,8 +4,6 @@ The real handlers run on the emulator. It counts request units with each answer;
 at the client, and its objects in the bucket.
 """
 
-# Long: one replay is held against the plan, counter by counter.
-
 import os
 import random
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Opening positions of another system: shown as they were told, and gone on from by events (rule 20)."""
 
-# Long: one user moves in, in all the ways that an operator could try.
-
 import argparse
 import csv
 import json

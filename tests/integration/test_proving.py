@@ -1,7 +1,5 @@
 """The night's root, proofs against it, and copies of the ledger that somebody has changed (rule 19)."""
 
-# Long: three copies of the ledger, and what may be done to each.
-
 import json
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Lists of questions in pages, answers after a cursor, and waiting for the next one."""
 
-# Long: lists, and polls, one case after the other.
-
 import threading
 import uuid
 from collections.abc import Iterator

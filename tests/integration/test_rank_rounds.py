@@ -1,7 +1,5 @@
 """The sorted sets are renewed while boards are read from them, and a midnight's crowd leaves them in slices."""
 
-# Long: each promise of a round once, beside the crowd that they share.
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The Data API: round trips, answers that are lost, errors of the service, long answers, no driver."""
 
-# Long: a round trip, an answer or an error a test.
-
 import os
 import subprocess
 import sys

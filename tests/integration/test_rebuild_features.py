@@ -1,7 +1,5 @@
 """streakline rebuild features, on the engine, with the deployed processor in this process."""
 
-# Long: half of it makes the stack that every test rebuilds.
-
 import json
 import sys
 import threading

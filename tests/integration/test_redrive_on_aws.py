@@ -1,7 +1,5 @@
 """`streakline --stack-name NAME redrive`: SQS and DynamoDB by moto, functions from here."""
 
-# Long: one failure queue, and what can become of a message in it.
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """A standby's tables and a region's return, on two engines: items in any order, and tables of every kind (rule 23)."""
 
-# Long: one return, table by table.
-
 import json
 import random
 from collections.abc import Iterator

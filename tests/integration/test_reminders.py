@@ -1,7 +1,5 @@
 """People whose streak ends tonight are reminded once a date, and nobody else is read."""
 
-# Long: one short case after the other, about one job.
-
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Versions take effect in the past, and ledgers follow (rule 12): the real handlers on a real engine."""
 
-# Long: one shop whose prices change after the fact, and each place where a process may die.
-
 import argparse
 import copy
 from collections.abc import Iterator

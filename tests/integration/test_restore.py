@@ -1,7 +1,5 @@
 """The drill: tables are lost, and filled again from the lake alone. Every answer is the same (rule 21)."""
 
-# Long: what may be lost or damaged, case by case.
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """The tables of leads and questions are lost, and filled again from the lake: features, memory, lists (rule 21)."""
 
-# Long: a town of leads, its loss, and each thing that comes back.
-
 import json
 import random
 import uuid

@@ -1,7 +1,5 @@
 """Phones come back from the lake: each is told again, of nothing twice; none that is gone comes back (rule 21)."""
 
-# Long: what may have become of a phone, one case after the other.
-
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

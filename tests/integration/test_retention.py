@@ -1,7 +1,5 @@
 """What is old leaves the tables at night: on a real engine, with a lake that curation has made."""
 
-# Long: what leaves, and what must not, case by case.
-
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Rewards of the book, through the real handlers on a real engine (rule 13)."""
 
-# Long: what one reward can come to, case by case.
-
 import contextlib
 import json
 from collections import Counter

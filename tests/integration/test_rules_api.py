@@ -1,7 +1,5 @@
 """The book of rules through the real handlers: it is published while events come, and judges them by its versions."""
 
-# Long: the attempts to publish share their books.
-
 import copy
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

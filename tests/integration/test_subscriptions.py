@@ -1,7 +1,5 @@
 """Registering, changing, moving and removing subscriptions, through the routes and on a real table."""
 
-# Long: every test calls the routes through the one Api at the top.
-
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What the lake predicts of another book is what the real handlers show after the same history under it."""
 
-# Long: a life through the doors, how it comes into a lake, and what is compared.
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """Persons who were erased leave the lake, whenever the pass dies and whoever curates beside it."""
 
-# Long: what may happen to a pass, case by case.
-
 import base64
 import json
 import random

@@ -1,7 +1,5 @@
 """What another book would have led to, against histories told anew by the rules, and against planted faults."""
 
-# Long: one comparison, what it is made of, and the faults that it must find.
-
 import copy
 import random
 from collections import defaultdict

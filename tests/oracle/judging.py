@@ -1,7 +1,5 @@
 """Holds every answer of the real code against the oracle."""
 
-# Long: a short function a kind of answer.
-
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date, timedelta

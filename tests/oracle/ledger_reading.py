@@ -3,8 +3,6 @@
 Imports nothing of the product. An entry is a mapping as the API shows it.
 """
 
-# Long: one walk through a ledger, rule by rule.
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 Actors take turns, as a seed says (tests/faults/turns.py). The turn is handed over at every call to DynamoDB.
 """
 
-# Long: the machines are one object, beside them the client that loses answers and the stream.
-
 import json
 import logging
 import math

@@ -1,7 +1,5 @@
 """What happens in a round: a seed decides it. A plan is plain data, so that a failure can print and shorten it."""
 
-# Long: a short function a kind of thing that users do.
-
 import random
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta

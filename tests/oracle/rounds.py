@@ -1,7 +1,5 @@
 """Plays a plan on the machines, and keeps what callers were told."""
 
-# Long: a round is one object, whose actors share what waits.
-
 import random
 from collections import Counter
 from collections.abc import Callable

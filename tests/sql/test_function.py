@@ -1,7 +1,5 @@
 """The warehouse function: a night's work, again, with models that fail, and after nights without a warehouse."""
 
-# Long: one night after the other, on one lake.
-
 import json
 import shutil
 from copy import deepcopy

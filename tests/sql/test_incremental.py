@@ -1,7 +1,5 @@
 """What is built night by night is what is built at once, whatever came late, twice, or corrected."""
 
-# Long: the nights are one story.
-
 import json
 import random
 from datetime import UTC, date, datetime, timedelta

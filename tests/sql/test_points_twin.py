@@ -1,7 +1,5 @@
 """Points under a book of twelve versions and more: live, in columns and in SQL they are the same."""
 
-# Long: one history, which three ways, planted faults and nights are held against.
-
 from dataclasses import replace
 from datetime import date, datetime
 from itertools import permutations

@@ -1,7 +1,5 @@
 """The streak rule in SQL (marts.streaks_recomputed) against the one in Python, batches of users at a time."""
 
-# Long: one comparison, with what it needs on two engines.
-
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Redshift's Data API by a real client, and the DuckDB file: failures, pages, tokens, waiting."""
 
-# Long: both engines, one short case after the other.
-
 import threading
 from dataclasses import replace
 from datetime import date, datetime

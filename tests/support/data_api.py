@@ -4,8 +4,6 @@ Statements run in the background, a batch is one transaction, a token that was s
 results come in pages. What is known to fail on Redshift alone is refused (redshift_rules.py). COPY reads Parquet from the lake as Redshift does: by position, columns of equal number.
 """
 
-# Long: one server, with all calls of its protocol.
-
 import json
 import re
 import threading

@@ -4,8 +4,6 @@ Duplicate keys in two versions, NULLs, ties, reversed redemptions, late rows for
 of the year, quotes and non-ASCII in texts, properties that are no JSON, an account that never did anything.
 """
 
-# Long: one history, told entity by entity.
-
 import json
 import random
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 `features_of` is written without rules.leads.features: loops over all events, one feature at a time.
 """
 
-# Long: the histories hold every odd event that the plain reading has to know.
-
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

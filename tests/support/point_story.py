@@ -4,8 +4,6 @@ Live is what the functions do, without their sockets: the store of versions, the
 that apply an account's events, the publisher with all its rows, and curation.
 """
 
-# Long: one history, from the book to the lake.
-
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

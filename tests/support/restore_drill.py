@@ -1,7 +1,5 @@
 """A site whose tables are lost, all of them, and filled again from what its streams brought into the lake."""
 
-# Long: what users do, what they are shown, the loss and the restore are one drill.
-
 import json
 import random
 from collections.abc import Iterable, Iterator, Sequence

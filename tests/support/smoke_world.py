@@ -1,7 +1,5 @@
 """A deployment in memory, as far as `streakline smoke` looks at one: all that it answers is right."""
 
-# Long: a stand-in for each door that the smoke test goes through.
-
 import json
 import re
 from collections import defaultdict

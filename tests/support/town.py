@@ -1,7 +1,5 @@
 """A town of users whose accounts the real code wrote, and the lake that its writes lead to."""
 
-# Long: a town is one object, which the steps of a test fill, bring into the lake, reconcile and read.
-
 import json
 import random
 from collections import defaultdict

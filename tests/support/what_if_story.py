@@ -4,8 +4,6 @@ Whoever tells a history twice, under the books that were and under a candidate, 
 show. A stack's stores and doors are left out; the rules that they call are called here.
 """
 
-# Long: one history, what is done in it, how it is told, and how it comes into a lake.
-
 import json
 import random
 from collections import defaultdict
@@ -295,7 +293,6 @@ class WhatIfStory:
         sold: float = 0,
         retroactive: int = 0,
     ) -> None:
-        # Long: a line for each part of a story.
         self.chance = random.Random(seed)
         self.base = BASES[seed % len(BASES)]
         self.now = self.base + timedelta(days=DAYS + 12)

@@ -69,7 +69,6 @@ class StatsReconciler:
         person: a hash of the table. moved: older hashes whose stats have moved to this one.
         is_stranger: if the stats have moved, that is wrong.
         """
-        # Long: one look, and every way in which it may end.
         verdict, moved = PersonVerdict(), set(moved)
         for times, _ in enumerate(pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS), 1):
             stored = self.stats.stored(person)

@@ -5,8 +5,6 @@ the newest version of each key, and write these sorted, as zstd Parquet of the s
 are made from the entity's declaration.
 """
 
-# Long: the same statement in each engine, side by side.
-
 import importlib
 from functools import cache
 from pathlib import Path
@@ -65,7 +63,6 @@ def _duckdb_reason(entity: Entity, hour: str) -> str:
 
 
 def with_duckdb(folder: Path, name: str, hour: str) -> None:
-    # Long: a rival, as a good user would write it.
     import duckdb
 
     entity = ENTITIES[name]
@@ -129,7 +126,6 @@ def with_duckdb_reader(folder: Path, name: str, hour: str) -> None:
 
 
 def with_polars(folder: Path, name: str, hour: str) -> None:
-    # Long: a rival, as a good user would write it.
     import polars as pl
 
     entity = ENTITIES[name]
@@ -186,7 +182,6 @@ def clickhouse() -> Any:
 
 
 def with_clickhouse(folder: Path, name: str, hour: str) -> None:
-    # Long: a rival, as a good user would write it.
     entity = ENTITIES[name]
     curated, quarantine = outputs(folder, "clickhouse", hour)
     for path in (curated, quarantine):

@@ -4,8 +4,6 @@ Each function returns an item's attributes. moment: when it was written; the lak
 Optional attributes are there or not, texts have quotes, line breaks and other scripts.
 """
 
-# Long: a function for each table, all of one form.
-
 import json
 import uuid
 from collections.abc import Callable

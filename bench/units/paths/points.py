@@ -29,7 +29,6 @@ REWARDS = {
 
 def points_paths(desk: Desk) -> Measured:
     """Yield, under a book by which points expire: an event, holds and their ends, a sweep, and a clawback."""
-    # Long: a path after the other, on one desk.
     book = shipped_document() | {"expiry": {"after_days": LASTS_DAYS}, "rewards": REWARDS}
     _post(desk, "RulesApiFunction", "/v1/rules", {"book": book, "effective": "now"})
     desk.tick(DAY)

@@ -1,7 +1,5 @@
 """A user's streaks, and why a period counts."""
 
-# Long: all that is told of a streak.
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime

@@ -75,7 +75,6 @@ class UsersParts:
 @cache
 def parts() -> UsersParts:
     """Return the parts, made of this function's settings; once a process."""
-    # Long: each part is made once.
     config, dynamodb = settings.read(UsersApiSettings), client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(

@@ -105,7 +105,6 @@ class Poller:
 
     def _batches(self, mapping: EventSourceMapping, shard: str, key: str) -> Iterator[list[Record]]:
         """Yield filtered batches. A batch is checkpointed when the caller asks for the next one."""
-        # Long: one loop over what a shard has, with its waits.
         name, reader = self._name(mapping), self.readers[mapping.source, shard]
         patterns = [json.loads(each) for each in mapping.patterns]
         place = passed = self.state.checkpoints.get(key, "")

@@ -4,8 +4,6 @@ Nothing is replayed for that. A file says how many events of a user a post has, 
 these are new, and which events are repeats; that is all the prediction is made of.
 """
 
-# Long: one function for each thing that changes what an event of a file costs.
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

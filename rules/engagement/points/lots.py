@@ -75,7 +75,6 @@ class Settlement:
 
 def settled(position: Position, now: datetime, dates_max: int = DATES_MAX) -> Settlement:
     """Return what is to be written of the lots that have expired by now, of so many dates at most."""
-    # Long: one pass over the dates, in order.
     expiry, lots = position.expiry, position.lots
     if expiry.next_on is None:
         return Settlement([], expiry)

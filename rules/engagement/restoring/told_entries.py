@@ -82,7 +82,6 @@ def chained(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _entry(row: Row) -> Entry:
-    # Long: an attribute a line.
     draft = Draft(
         kind=EntryKind(row["kind"]),
         points=row["points"],

@@ -10,7 +10,6 @@ from rules.engagement.events import Event
 
 def event_of(row: Mapping[str, Any], *, by_server: bool = False) -> Event:
     """Return the event of a row as it is curated. by_server: what its claim says, which the row does not."""
-    # Long: an attribute a line.
     return Event(
         user_id=row["user_id"],
         event_id=row["event_id"],

@@ -99,7 +99,6 @@ def put_away(streak: Streak, cover: Cover, until: date) -> tuple[Protected, Arch
 
     They are whole (with_archive), and until is before the streak's last date.
     """
-    # Long: each part is divided at the same date.
     spent = tuple(day for day in streak.spent if day <= until)
     freezes = tuple(each for each in cover.freezes if each[0] <= until)
     pauses = sorted(cover.pauses)

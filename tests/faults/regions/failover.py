@@ -5,8 +5,6 @@ happens for some seconds, and actors are left standing for as long as the seed l
 up when another one writes.
 """
 
-# Long: two regions, and all that may happen to them.
-
 import json
 import logging
 import math

@@ -1,7 +1,5 @@
 """Dates that an outage touched count against nobody (rule 17): against a plain reading, date by date."""
 
-# Long: the plain reading, and each way in which an amnesty may come.
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta

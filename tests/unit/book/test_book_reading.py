@@ -1,7 +1,5 @@
 """A book that makes no sense is refused with the place and the reason; nothing else happens."""
 
-# Long: a table of what makes no sense.
-
 import copy
 import json
 from datetime import UTC, datetime

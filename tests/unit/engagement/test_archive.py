@@ -1,7 +1,5 @@
 """A profile puts away what is settled, stays small, and answers as one that never puts anything away."""
 
-# Long: a user of ten years, and what may happen to one.
-
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from random import Random

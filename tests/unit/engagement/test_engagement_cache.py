@@ -1,7 +1,5 @@
 """The engagement cache answers from Redis, and goes on without it."""
 
-# Long: every test breaks or watches the one fake Redis at the top.
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime

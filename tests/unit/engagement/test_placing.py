@@ -1,7 +1,5 @@
 """Rule 8: one instant never earns more than one date, and an honest calendar is never touched."""
 
-# Long: the journeys share how they are claimed.
-
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 

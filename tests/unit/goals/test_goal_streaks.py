@@ -1,7 +1,5 @@
 """Streaks that a book declares (rule 14), against a plain reading that goes day by day."""
 
-# Long: one rule, by stories and by single weeks.
-
 import random
 from collections.abc import Mapping
 from dataclasses import replace

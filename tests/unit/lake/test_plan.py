@@ -1,7 +1,5 @@
 """What a nightly run has to curate."""
 
-# Long: one short case after the other, about one function.
-
 import json
 import os
 from collections.abc import Sequence

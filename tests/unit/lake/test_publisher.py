@@ -1,7 +1,5 @@
 """Every change is published, or comes again, or is kept with its reason; those of one hour as one record."""
 
-# Long: one short case after the other, about one function.
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 Items are as full as they get, and are made by the functions that make the stored ones.
 """
 
-# Long: the writers of twelve entities, one after the other.
-
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta

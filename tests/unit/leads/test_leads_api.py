@@ -1,7 +1,5 @@
 """POST /v1/leads/events tells the sender at once what is wrong with a webhook, and queues the rest."""
 
-# Long: every test goes through one door, with the same stand-ins for SQS and S3.
-
 import base64
 import json
 import time

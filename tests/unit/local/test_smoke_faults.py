@@ -1,7 +1,5 @@
 """`streakline smoke` against a deployment in memory: right, and with one fault planted in each step."""
 
-# Long: a table of faults, one or more for each step.
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

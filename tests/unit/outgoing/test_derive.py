@@ -1,7 +1,5 @@
 """What is told of a user: folded, it is the profile; a loss is told once, and overturned where a date comes late."""
 
-# Long: a story a test.
-
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 

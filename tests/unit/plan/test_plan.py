@@ -1,7 +1,5 @@
 """The planner's arithmetic: nobody costs what stands idle, more users never cost less, services add up."""
 
-# Long: what a plan is, from traffic to picture.
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The Redis client: what it writes to the connection, and what it reads from it."""
 
-# Long: one small client, and one fake connection that every test prepares.
-
 import io
 import socket
 from typing import Any

@@ -1,7 +1,5 @@
 """Lots against a plain reading of rule 11: a list of lots, and what happens to them one thing after another."""
 
-# Long: an account that keeps what a profile keeps, and each way to read it.
-
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Reversed events and versions that take effect in the past: what ledgers lack (rule 12)."""
 
-# Long: one rule, seen from the sum, the ledger, the day and the streak.
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations

@@ -1,7 +1,5 @@
 """Hashes of entries, and what they tell of a copy of the ledger that was changed (rule 19)."""
 
-# Long: what chains promise, and a second reading of how they are made.
-
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

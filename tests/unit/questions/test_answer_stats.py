@@ -1,7 +1,5 @@
 """Stats depend on the set of responses alone, not on their order, batches or repetitions."""
 
-# Long: one property after the other, of one fold.
-
 import random
 from collections import defaultdict
 from dataclasses import replace

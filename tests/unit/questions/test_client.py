@@ -1,7 +1,5 @@
 """The agents' client: what it sends, what it sends again, and what it raises."""
 
-# Long: one small client, and one script of replies that every test writes.
-
 import json
 import threading
 from datetime import UTC, datetime, timedelta
