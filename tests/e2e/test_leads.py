@@ -15,9 +15,8 @@ from local.replay.replay import shuffled
 from local.stack import Stack
 from tests.support.effort import effort
 from tests.support.lead_orders import Lead, bought, send
-from tests.support.template import ROOT
+from tests.support.real_input import PURCHASES
 
-PURCHASES = ROOT.parent / "shared" / "data" / "cdnow_purchases.csv"
 CUSTOMERS = effort(12, soak=40)
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -36,7 +35,6 @@ def direct(rows: list[Purchase], as_of: date) -> dict[str, Any]:
     }
 
 
-@pytest.mark.skipif(not PURCHASES.exists(), reason=f"{PURCHASES.name} is not beside the checkout")
 def test_real_orders_sent_twice_shuffled_and_through_both_doors(
     stack: Stack, organization: str, lead_of: Lead
 ) -> None:

@@ -14,14 +14,12 @@ from local.replay.replay import replay, shuffled
 from local.replay.verify import compare, expect
 from local.stack import Stack
 from tests.support.effort import effort
-from tests.support.template import ROOT
+from tests.support.real_input import COMMITS
 
-HISTORY = ROOT.parent / "shared" / "data" / "commits_flask.csv"
 AS_OF = date(2026, 4, 8)
 
 pytestmark = [
     pytest.mark.xdist_group("cloud"),
-    pytest.mark.skipif(not HISTORY.exists(), reason=f"{HISTORY.name} is not beside the checkout"),
 ]
 
 
@@ -30,7 +28,7 @@ def history(path: Path, prefix: str) -> list[Body]:
 
 
 def test_shuffled_sent_twice_and_through_both_doors(stack: Stack, user: str) -> None:
-    everybody = history(HISTORY, user)
+    everybody = history(COMMITS, user)
     users = set(sorted({each["user_id"] for each in everybody})[:: effort(12, soak=1)])
     events = [each for each in everybody if each["user_id"] in users]
     outcome = replay(stack, shuffled(events * 2, seed=1), via="both")

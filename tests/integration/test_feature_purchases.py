@@ -15,14 +15,11 @@ from rules.leads.feature_values import evaluate
 from rules.leads.features import FEATURES, Input
 from rules.leads.series import EMPTY, NOTHING, Contribution, Series, add, mark_of
 from tests.support.effort import effort
-from tests.support.purchases import PURCHASES, Purchase, purchases
+from tests.support.real_input import CUSTOMERS, Purchase, purchases
 
 DATES = (date(1997, 6, 30), date(1998, 1, 1), date(1998, 6, 30))
-CUSTOMERS = 23_570
 # Purchases say nothing of sentiment and campaigns.
 OURS = [each for each in FEATURES if each.input in (Input.PURCHASES, Input.ACTIVITY)]
-
-pytestmark = pytest.mark.skipif(not PURCHASES.exists(), reason=f"{PURCHASES.name} is not beside the checkout")
 
 
 def direct(rows: list[tuple[date, int]], on: date) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from tests.integration.test_feature_purchases import DATES, direct
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Leads, Requests, message
-from tests.support.purchases import PURCHASES, Purchase, purchases
+from tests.support.real_input import Purchase, purchases
 from tests.support.template import ROOT
 
 CONTEXT = SimpleNamespace(
@@ -90,7 +90,6 @@ def milled(features_: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.skipif(not PURCHASES.exists(), reason=f"{PURCHASES.name} is not beside the checkout")
 def test_real_customers_at_three_dates_and_a_day_later(
     engine: Engine, queue_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

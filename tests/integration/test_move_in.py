@@ -32,11 +32,10 @@ from rules.engagement.ledger import EntryKind
 from rules.privacy.tombstones import Act, JournalEntry, user_subject
 from tests.support.effort import effort
 from tests.support.memory import forget
+from tests.support.real_input import PURCHASES
 from tests.support.site import Site
-from tests.support.template import ROOT
 
 OPTIONS = argparse.Namespace(dry_run=False, leave_refused=False)
-PURCHASES = ROOT.parent / "shared" / "data" / "cdnow_purchases.csv"
 NOW = datetime(2026, 4, 20, 12, tzinfo=UTC)
 
 
@@ -274,7 +273,7 @@ def test_who_comes_anew_brings_nothing_of_before(api: Site, user: str, tmp_path:
 
 
 def test_customers_purchases_of_the_nineties_are_their_histories(api: Site, tmp_path: Path) -> None:
-    customers = effort(40, soak=100_000)
+    customers = effort(200, soak=100_000)
     bodies = [each for each in from_purchases(PURCHASES) if int(each["user_id"][-5:]) <= customers]
     mover = Mover(api, ndjson(tmp_path / "cdnow.ndjson", bodies))
     assert mover.run() == 0

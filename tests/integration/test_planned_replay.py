@@ -28,9 +28,8 @@ from local.replay.event_sources import Body, from_csv
 from tests.support.engine import Engine
 from tests.support.gateway import CONTEXT
 from tests.support.pipeline import Stream
-from tests.support.template import ROOT
+from tests.support.real_input import COMMITS
 
-HISTORY = ROOT.parent / "shared" / "data" / "commits_flask.csv"
 # A process asks it twice a minute, however many events there are: the plan of a file has no processes.
 PER_PROCESS = "RuleBooks"
 TABLES = ("BPEvents", "DailyActivity", "IdempotencyKeys", "RewardsLedger", "UserStreaks")
@@ -174,11 +173,10 @@ def check(laptop: Laptop, bodies: list[Body], post_size: int) -> None:
     assert all(abs(each) <= WITHIN for each in off.values()), off
 
 
-@pytest.mark.skipif(not HISTORY.exists(), reason=f"{HISTORY.name} is not beside the checkout")
 @pytest.mark.parametrize(("post_size", "count"), [(100, 400), (7, 140)])
 def test_a_real_history_costs_what_the_plan_says(laptop: Laptop, post_size: int, count: int) -> None:
     prefix = f"{os.getpid()}-{post_size}-"
-    bodies = [{**each, "user_id": prefix + each["user_id"]} for each in from_csv(Path(HISTORY))]
+    bodies = [{**each, "user_id": prefix + each["user_id"]} for each in from_csv(Path(COMMITS))]
     check(laptop, bodies[:count], post_size)
 
 

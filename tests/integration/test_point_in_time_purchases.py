@@ -9,15 +9,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from adapters.platform.objects import FolderObjects
 from analytics.features.point_in_time import point_in_time
 from analytics.lake.arrow_schema import arrow_schema
 from rules.lake.entities import LEAD_EVENTS
 from tests.lake.test_point_in_time import table
 from tests.support.lead_histories import write
-from tests.support.purchases import PURCHASES
+from tests.support.real_input import CUSTOMERS, PURCHASES
 
 AS_OF = [
     datetime(1997, 3, 31, 12, tzinfo=UTC),
@@ -66,12 +64,11 @@ def direct() -> dict[str, list[tuple[date, int]]]:
     return {customer: sorted(each) for customer, each in found.items()}
 
 
-@pytest.mark.skipif(not PURCHASES.exists(), reason=f"{PURCHASES.name} is not beside the checkout")
 def test_real_purchases(tmp_path: Path) -> None:
     objects = FolderObjects(tmp_path / "lake")
     write(objects, real_rows(), tmp_path)
     bought = direct()
-    assert len(bought) == 23_570
+    assert len(bought) == CUSTOMERS
     labels = [(customer, moment) for customer in bought for moment in AS_OF]
     random.Random(6).shuffle(labels)
     found = point_in_time(objects, table(labels)).to_pydict()

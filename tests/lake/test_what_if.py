@@ -22,7 +22,7 @@ from rules.book.reading import read_book
 from rules.days import parse_moment
 from rules.engagement.events import event_id
 from tests.support.effort import effort
-from tests.support.template import ROOT
+from tests.support.real_input import COMMITS
 from tests.support.what_if_story import Act, WhatIfStory, books_of
 
 STORIES = (0, 9)
@@ -357,7 +357,6 @@ def test_dates_that_no_calendar_gives_are_doubtful(tmp_path: Path) -> None:
 
 # ---- real input
 
-HISTORY = ROOT.parent / "shared" / "data" / "commits_flask.csv"
 BATCH = 20
 
 
@@ -369,7 +368,6 @@ def flask_books() -> tuple[Any, Any]:
     return shipped_document(), candidate
 
 
-@pytest.mark.skipif(not HISTORY.exists(), reason=f"{HISTORY.name} is not beside the checkout")
 def test_the_commits_of_flask(tmp_path: Path) -> None:
     """Sixteen years of commits by real people in their zones, told anew by the rules under another book."""
     was, candidate = flask_books()
@@ -377,7 +375,7 @@ def test_the_commits_of_flask(tmp_path: Path) -> None:
     start = datetime(1971, 1, 1, tzinfo=UTC)
     story.documents, story.books = [was], books_of([was], [start])
     bodies = defaultdict[str, list[Any]](list)
-    for body in from_csv(HISTORY):
+    for body in from_csv(COMMITS):
         moment = parse_moment(body["occurred_at"])
         bodies[body["user_id"]].append(
             (body["idempotency_key"], body["event_type"], moment.utc, moment.offset)

@@ -19,9 +19,8 @@ from tests.support.achievement_story import AchievementStory
 from tests.support.effort import effort, only_soak
 from tests.support.goal_story import SIX
 from tests.support.point_story import VERSIONS_MIN, WholeWorld
-from tests.support.template import ROOT
+from tests.support.real_input import COMMITS
 
-HISTORY = ROOT.parent / "shared" / "data" / "commits_flask.csv"
 BATCH = 400
 
 
@@ -31,7 +30,7 @@ class CommitStory(AchievementStory):
 
     def __post_init__(self) -> None:
         self.commits: dict[str, list[tuple[str, datetime]]] = defaultdict(list)
-        with HISTORY.open(encoding="utf-8") as lines:
+        with COMMITS.open(encoding="utf-8") as lines:
             for each in csv.DictReader(lines):
                 at = datetime.fromisoformat(each["occurred_at"])
                 self.commits[each["user_id"]].append((each["idempotency_key"], at))
@@ -69,7 +68,6 @@ class CommitStory(AchievementStory):
     "the same on random histories: tests/sql/test_points_twin.py, tests/sql/test_goal_streaks_twin.py,"
     " tests/sql/test_achievements_twin.py::test_live_columns_and_sql_agree"
 )
-@pytest.mark.skipif(not HISTORY.exists(), reason=f"{HISTORY.name} is not beside the checkout")
 @pytest.mark.parametrize("seed", range(effort(1, soak=4)))
 def test_live_columns_and_sql_agree(lake: Lake, seed: int) -> None:
     story = CommitStory(seed)

@@ -1,4 +1,4 @@
-"""A shop's real purchases, where they are beside the checkout."""
+"""Two real histories (tests/data/README.md)."""
 
 import csv
 from dataclasses import dataclass
@@ -6,7 +6,9 @@ from datetime import date
 
 from tests.support.template import ROOT
 
-PURCHASES = ROOT.parent / "shared" / "data" / "cdnow_purchases.csv"
+COMMITS = ROOT / "tests" / "data" / "commits.csv"
+PURCHASES = ROOT / "tests" / "data" / "purchases.csv"
+CUSTOMERS = 4_714
 
 
 @dataclass(frozen=True, slots=True)
