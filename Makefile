@@ -5,6 +5,7 @@ RUN := $(UV) run --frozen --quiet
 # Images of Python set it. Without compiled files each process compiles what it imports: 17 s of CPU for each worker
 # of `make test`, 2 s for each start of the emulator.
 unexport PYTHONDONTWRITEBYTECODE
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 .PHONY: help setup machine demo test unit recipes docs check check-tests check-style check-types check-templates models clients units units-here template bench soak up down deploy clean
 help: ## these targets
@@ -14,11 +15,12 @@ help: ## these targets
 	@command -v uv >/dev/null || (python3 -m venv .local/uv && .local/uv/bin/pip install --quiet uv==0.13.8 \
 	  && mkdir -p .local/bin && ln -sf ../uv/bin/uv .local/bin/uv)
 
-# The page is tested in the system's Chromium, the build with busybox's tools. If these cannot be installed, those
-# tests are skipped, and say so.
+# What tests need and no package registry of Python's has. On Debian it is installed; where it cannot be, `make test`
+# skips those tests, and names them at its end.
 machine:
-	@{ command -v chromium && command -v busybox; } >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-	  && apt-get -qq update && apt-get -qq install -y chromium busybox; } >/dev/null 2>&1 || true
+	@{ command -v chromium && command -v busybox && command -v jq && command -v java; } >/dev/null \
+	  || { $(SUDO) apt-get -qq update && $(SUDO) apt-get -qq install -y chromium busybox jq default-jre-headless; } >/dev/null \
+	  || echo "not installed: chromium, busybox, jq or java; see the end of the tests" >&2
 
 setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Python environment
 	@$(UV) sync --frozen --quiet
@@ -58,9 +60,9 @@ models: setup ## the SQL that follows from declarations in rules/
 	@$(RUN) python -m analytics.generated_models
 
 clients: setup ## the clients' types from the API, the page's elements, and the npm package in client/typescript/dist
-	@cd client/typescript && npm ci --ignore-scripts --silent
+	@$(RUN) npm --prefix client/typescript ci --ignore-scripts --silent
 	@$(RUN) python -m infra.client_types && $(RUN) python -m infra.page_elements
-	@cd client/typescript && npm run --silent build
+	@$(RUN) npm --prefix client/typescript run --silent build
 
 units: setup ## measure what each path costs in AWS's units: local/plan/units.json, the budget
 	@$(RUN) python -m bench.units

@@ -4,12 +4,13 @@ import gc
 import os
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.support.chromium import browser
-from tests.support.effort import effort
+from tests.support.effort import SOAK, effort
 from tests.support.engine import stop_servers
 from tests.support.memory import forget
 
@@ -22,14 +23,25 @@ settings.register_profile("gate", deadline=None, max_examples=10)
 settings.load_profile("streakline")
 
 
+# The tests that this run leaves to `make soak`, with what proves the same here.
+LEFT_TO_SOAK: dict[str, str] = {}
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems() -> None:
-    """Modules and tests stay to the end: to look through them for garbage took a tenth of all CPU."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what `make soak` runs. Then freeze what is there: to look through it for garbage took a tenth of all CPU."""
+    marks = {each: each.get_closest_marker("only_soak") for each in items}
+    left = [each for each, mark in marks.items() if mark and not SOAK]
+    LEFT_TO_SOAK.update((each.nodeid.partition("@")[0], marks[each].args[0]) for each in left)
+    config.hook.pytest_deselected(items=left)
+    items[:] = [each for each in items if each not in left]
     gc.collect()
     gc.freeze()
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_to_soak"] = LEFT_TO_SOAK
     stop_servers()
     gc.unfreeze()  # else libraries report at the end what they take for leaks
 
@@ -56,6 +68,12 @@ def no_memory_of_other_modules() -> Iterator[None]:
     forget()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a worker has deselected: it collects, and the process that prints does not."""
+    LEFT_TO_SOAK.update(getattr(node, "workeroutput", {}).get("left_to_soak", {}))
+
+
 SECONDS = defaultdict[str, float](float)
 MODULES_SHOWN = 10
 
@@ -66,7 +84,16 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the slowest modules: what is slow and has never found a fault belongs to `make soak`."""
+    """Print how many tests did not run, and why; then the slowest modules.
+
+    What is slow and has never found a fault belongs to `make soak`.
+    """
+    skipped = terminalreporter.stats.get("skipped", [])
+    terminalreporter.section(f"{len(skipped)} skipped, {len(LEFT_TO_SOAK)} left to make soak")
+    for each in skipped:
+        terminalreporter.write_line(f"skipped {each.nodeid}: {each.longrepr[-1]}")
+    for name, proven_by in sorted(LEFT_TO_SOAK.items()):
+        terminalreporter.write_line(f"left to make soak {name}: make test has {proven_by}")
     if terminalreporter.config.getoption("durations"):
         terminalreporter.section(
             f"slowest {MODULES_SHOWN} modules of {len(SECONDS)}, {sum(SECONDS.values()):.0f}s in all"

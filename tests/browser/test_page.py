@@ -24,7 +24,6 @@ SERIOUS = ("serious", "critical")
 @cache
 def axe() -> str:
     """The accessibility engine's script; it comes with a package of the lock file."""
-    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
     return (resources.files("axe_playwright_python") / "axe.min.js").read_text()
 
 

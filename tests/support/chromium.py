@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = os.environ.get("CHROMIUM") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
@@ -17,12 +19,13 @@ FLAGS = (
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """The system's Chromium. A test that asks for it is skipped, with the reason, where there is none."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    from playwright import sync_api
+
     if not CHROMIUM:
         pytest.skip(
             "Chromium is not installed (Debian: apt-get install chromium; or set CHROMIUM to its path)"
         )
-    with playwright.sync_playwright() as started:
+    with sync_api.sync_playwright() as started:
         launched = started.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield launched
         launched.close()

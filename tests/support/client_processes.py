@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.support.node_tools import built
+from tests.support.node_tools import NODE, built
 from tests.support.template import ROOT
 
 
@@ -48,7 +48,7 @@ class ClientProcess:
 
 
 def in_node(url: str, token: str, user: str, folder: Path) -> ClientProcess:
-    return ClientProcess("node", str(built() / "harness" / "page.js"), url, token, user, str(folder))
+    return ClientProcess(NODE, str(built() / "harness" / "page.js"), url, token, user, str(folder))
 
 
 def in_python(url: str, token: str, user: str, folder: Path) -> ClientProcess:

@@ -17,6 +17,6 @@ def effort(test: int, soak: int) -> int:
 def only_soak(proven_by: str) -> Callable[[Any], Any]:
     """Leave a test to `make soak`: it takes a minute or more, and other tests prove the same in `make test`.
 
-    proven_by: these tests, as the reason that pytest tells.
+    proven_by: these tests; `make test` names them at its end. tests/conftest.py deselects the test.
     """
-    return pytest.mark.skipif(not SOAK, reason=f"make soak runs it; make test has {proven_by}")
+    return pytest.mark.only_soak(proven_by)

