@@ -75,7 +75,7 @@ class Staging:
         rest = ~batch.frame
         if len(rest) >= FEW_LINES:
             for rows, lines in read_columns(batch, place):
-                self.add_rows(rows, lines + np.int64(first))
+                self.add_rows(rows, lines.astype(np.int64) + first)
                 rest[lines] = False
         indices: list[int] = np.flatnonzero(rest).tolist()
         return indices

@@ -49,14 +49,12 @@ class NoWarehouse:
         return nullcontext()
 
 
-def warehouse_at(url: str, lake: str = "", data_api: Any = None, serverless: Any = None) -> Warehouse:
+def warehouse_at(url: str, lake: str = "", data_api: Any = None) -> Warehouse:
     """Return the warehouse at `duckdb:/path/file` or `redshift://workgroup/database`.
 
-    The latter signs in by IAM; with `?secret_arn=ARN` by that secret, with `?namespace=NAME` by the one in
-    which Redshift keeps that namespace's admin. An empty URL gives NoWarehouse. lake: `s3://bucket` or a
-    folder, from which a DuckDB file's COPY reads (Redshift reads the bucket itself). data_api, serverless:
-    clients of redshift-data and redshift-serverless; None: the process's own. Raises ValueError for any other
-    URL, botocore's ClientError for a namespace that is not there.
+    The latter signs in by IAM; with `?secret_arn=ARN` by that secret. An empty URL gives NoWarehouse. lake:
+    `s3://bucket` or a folder, from which a DuckDB file's COPY reads (Redshift reads the bucket itself).
+    data_api: a client of redshift-data; None: the process's own. Raises ValueError for any other URL.
     """
     if not url:
         return NoWarehouse()
@@ -66,13 +64,7 @@ def warehouse_at(url: str, lake: str = "", data_api: Any = None, serverless: Any
 
         return DuckWarehouse(Path(parts.path), lake, objects_at(lake) if lake else None)
     if parts.scheme == "redshift" and parts.netloc and parts.path.strip("/"):
-        asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        secret = asked.get("secret_arn", "")
-        if "namespace" in asked:
-            found = (serverless or client("redshift-serverless")).get_namespace(
-                namespaceName=asked["namespace"]
-            )
-            secret = found["namespace"]["adminPasswordSecretArn"]
+        (secret,) = parse_qs(parts.query).get("secret_arn", [""])
         data_api = data_api or client("redshift-data")
         return RedshiftWarehouse(data_api, parts.netloc, parts.path.strip("/"), secret)
     raise ValueError(f"no warehouse is at {url!r}: duckdb:/path/file or redshift://workgroup/database")

@@ -18,6 +18,8 @@ from rules.leads.memory import DERIVATIONS
 from rules.regions.changes import KEYS as FOLLOWED
 
 WATCHED = (FUNCTION, QUEUE, TABLE, DELIVERY)
+# Glue's own botocore is older than S3's conditional writes, and its numpy may be of version 1.
+SPARK_MODULES = ("botocore", "duckdb", "isal", "numpy", "pyarrow")
 # Entity of the lake -> its table, the logical id of the mapping from the table's stream, and the changes that
 # are published, as Lambda's filter patterns.
 CHANGES, INSERTS = ('{"eventName": ["INSERT", "MODIFY"]}',), ('{"eventName": ["INSERT"]}',)
@@ -94,8 +96,7 @@ def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[s
                 for table in (*(table for table, _, _ in PUBLISHED.values()), *KEPT_ITEMS)
             ),
         ),
-        # Glue's own botocore is older than S3's conditional writes.
-        "spark_modules": f"--additional-python-modules: {_locked('botocore', 'duckdb', 'isal')}\n",
+        "spark_modules": f"--additional-python-modules: {_locked(*SPARK_MODULES)}\n",
         "memory_events": _listed("event_type", sorted(set(DERIVATIONS) | IDENTITY_TYPES)),
         "feature_events": _listed("event_type", sorted(triggers | IDENTITY_TYPES)),
         "schema_digest": f"Digest: {_digest('sql/identity/*.sql')} # so that a change of it is applied\n",
@@ -138,10 +139,14 @@ def _shown(logical_id: str, kind: str, condition: str) -> str:
 
 
 def _locked(*packages: str) -> str:
-    """Return packages as pip names them, in the versions of uv.lock."""
+    """Return packages as pip names them, in the versions of uv.lock for Glue's Python.
+
+    Where uv.lock has several versions of a package, the lowest is for the oldest Python: 3.11, as Glue 5's.
+    """
     lock = (ROOT / "uv.lock").read_text()
-    found = dict(re.findall(r'(?m)^name = "(.+)"\nversion = "(.+)"$', lock))
-    return ",".join(f"{each}=={found[each]}" for each in packages)
+    found = [re.findall(rf'(?m)^name = "{each}"\nversion = "(.+)"$', lock) for each in packages]
+    lowest = (min(each, key=lambda version: [*map(int, version.split("."))]) for each in found)
+    return ",".join(f"{name}=={version}" for name, version in zip(packages, lowest, strict=True))
 
 
 def _text_of(parameter: str, kind: str) -> str:

@@ -43,6 +43,7 @@ CHECKS: tuple[Check, ...] = (
     queues.faults,
     limits.faults,
     retained.faults,
+    reserved.beyond_the_quota,
 )
 
 

@@ -4,9 +4,9 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +19,7 @@ from adapters.platform.objects import FolderObjects
 from local.operate import backfill
 from tests.support.declared import properties
 from tests.support.raw_lake import DT, event, put_raw, rows
+from tests.support.template import ROOT
 
 SINCE, UNTIL = date(2026, 3, 1), date(2026, 3, 31)
 OUTPUTS = {"LakeBucketName": "lake", "CurateJobName": "curate"}
@@ -89,28 +90,40 @@ def test_a_laptop_says_what_to_do_instead(s3: Any) -> None:
         run(laptop)
 
 
+def environment_of_the_job(folder: Path) -> Path:
+    """Make an environment of what the job's own line names, and of Spark; returns its Python."""
+    modules = properties("CurateJob")["DefaultArguments"]["--additional-python-modules"].split(",")
+    python, uv = folder / "bin" / "python", shutil.which("uv") or str(ROOT / ".local" / "bin" / "uv")
+    spark = f"pyspark=={version('pyspark')}"
+    for command in (
+        ("venv", "--python", sys.executable, str(folder)),
+        ("pip", "install", "--python", str(python), spark, *modules),
+    ):
+        done = subprocess.run([uv, *command, "--quiet"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    return python
+
+
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs java")
 def test_the_packages_alone_curate_on_a_spark_that_knows_nothing_of_the_repository(tmp_path: Path) -> None:
     lake, job = tmp_path / "lake", tmp_path / "job"
     job.mkdir()
+    python = str(environment_of_the_job(tmp_path / "glue"))
     (job / "packages.zip").write_bytes(backfill.packages())
     script = shutil.copy(backfill.SCRIPT, job / "curate_spark.py")
-    put_raw(FolderObjects(lake), "a", [event(1), event(2), event(1)])
+    # So many lines are read by columns, of fewer each by itself.
+    put_raw(FolderObjects(lake), "a", [*map(event, range(300)), event(1)])
     submit = (
         f"--master local[1] --conf spark.ui.enabled=false --py-files {job / 'packages.zip'} pyspark-shell"
     )
     own = {
-        "PYTHONPATH": sysconfig.get_path(
-            "purelib"
-        ),  # and -S: the environment's link to the repository is not read
         "PYSPARK_SUBMIT_ARGS": submit,
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": python,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     done = subprocess.run(
         [
-            sys.executable,
-            "-S",
+            python,
             "-P",
             script,
             "--lake",
@@ -129,5 +142,5 @@ def test_the_packages_alone_curate_on_a_spark_that_knows_nothing_of_the_reposito
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert "{'in': 3, 'curated': 2, 'duplicates': 1, 'quarantined': 0}" in done.stdout
-    assert len(rows(FolderObjects(lake))) == 2
+    assert "{'in': 301, 'curated': 300, 'duplicates': 1, 'quarantined': 0}" in done.stdout
+    assert len(rows(FolderObjects(lake))) == 300

@@ -80,6 +80,22 @@ def test_concurrency_is_reserved_by_default(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("number", "is_fault"), [(900, False), (901, True)])
+def test_more_concurrency_is_reserved_than_an_account_has(tmp_path: Path, number: int, is_fault: bool) -> None:
+    change = ("      Timeout: 10\n", f"      Timeout: 10\n      ReservedConcurrentExecutions: {number}\n")
+    found = said(reserved.beyond_the_quota, planted(tmp_path, change))
+    line = "/ Function: 1 functions reserve 901 concurrent executions; an account with the usual quota may reserve 900"
+    assert found == ([line] if is_fault else [])
+
+
+def test_a_service_without_an_endpoint_is_no_exception_for_one_of_its_actions(tmp_path: Path) -> None:
+    """redshift-data asks for credentials by the function's role; all else of redshift-serverless needs an endpoint."""
+    for action, faults in (("GetCredentials", 0), ("GetNamespace", 1)):
+        change = ("[sqs:ReceiveMessage,", f"['redshift-serverless:{action}', sqs:ReceiveMessage,")
+        found = said(networks.faults, planted(tmp_path, change), CreateCache="true")
+        assert len(found) == faults, found
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

@@ -9,9 +9,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 import pytest
-from botocore.stub import Stubber
 
-from adapters.platform.aws import client
 from analytics.warehouse.build import build
 from analytics.warehouse.load import Loader
 from analytics.warehouse.merge_sql import LOCK
@@ -156,15 +154,6 @@ def test_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     redshift = warehouse_at("redshift://wg/dev?secret_arn=arn:aws:secretsmanager:eu-west-1:1:secret:x!y")
     assert isinstance(redshift, RedshiftWarehouse)
     assert redshift.secret_arn == "arn:aws:secretsmanager:eu-west-1:1:secret:x!y"
-    serverless = client("redshift-serverless")
-    with Stubber(serverless) as stub:  # the shapes are checked against AWS's model
-        kept = "arn:aws:secretsmanager:eu-west-1:1:secret:redshift!ours-warehouse_admin-a1b2c3"
-        stub.add_response(
-            "get_namespace", {"namespace": {"adminPasswordSecretArn": kept}}, {"namespaceName": "ours"}
-        )
-        redshift = warehouse_at("redshift://wg/dev?namespace=ours", serverless=serverless)
-    assert isinstance(redshift, RedshiftWarehouse)
-    assert redshift.secret_arn == kept
     assert warehouse_at("").rows("SELECT 1") == []
     warehouse_at("").run(["DROP TABLE lake.events"])
     for wrong in ("duckdb", "redshift://wg", "postgres://x/y"):

@@ -14,9 +14,10 @@ from infra.lint.resolved import NESTED, Stack, references
 
 # The endpoint's name, where it is not the service's prefix in policies.
 ENDPOINTS = {"firehose": "kinesis-firehose", "kinesis": "kinesis-streams"}
-# Prefixes without an endpoint: Lambda does this for a function, redshift-data does it for whoever asks it for
-# credentials (redshift-serverless:GetCredentials), or it is the database's own port.
-WITHOUT = {"logs", "xray", "ec2", "rds-db", "redshift-serverless"}
+# Prefixes without an endpoint: Lambda does this for a function, or it is the database's own port.
+WITHOUT = {"logs", "xray", "ec2", "rds-db"}
+# What redshift-data does for whoever asks it, by the asker's role.
+BY_REDSHIFT_DATA = {"redshift-serverless:GetCredentials"}
 # What an event source mapping does, not the function.
 BY_MAPPINGS = {
     *(
@@ -71,7 +72,9 @@ def _reach(stack: Stack, properties: Mapping[str, Any], actions: set[str]) -> It
         if key not in inside and DATABASE.match(str(stack.flat(value))):
             yield f"its {key} is outside, but its network has no way out: the function needs subnets of yours"
     there = {_endpoint(network, each["Properties"]) for each in network.resources.values()}
-    for service in sorted({each.partition(":")[0] for each in actions - BY_MAPPINGS} - WITHOUT):
+    for service in sorted(
+        {each.partition(":")[0] for each in actions - BY_MAPPINGS - BY_REDSHIFT_DATA} - WITHOUT
+    ):
         endpoint = ENDPOINTS.get(service, service)
         if endpoint not in there:
             yield f"it may call {service}, but its network has no endpoint of {endpoint}"

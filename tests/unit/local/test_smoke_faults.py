@@ -190,13 +190,11 @@ def test_every_step_has_a_fault() -> None:
 
 
 def test_the_warehouse_is_the_function_s_and_the_data_api_this_command_s(bench: Bench) -> None:
-    url = "redshift://group/base?namespace=ours"
+    url = "redshift://group/base?secret_arn=arn:secret"
     told = {"Environment": {"Variables": {"WAREHOUSE_URL": url}}}
     clients: Any = bench.world.stack
     clients.clients["lambda"] = SimpleNamespace(get_function_configuration=lambda **_: told)
     clients.clients["redshift-data"] = data_api = object()
-    kept = {"namespace": {"adminPasswordSecretArn": "arn:secret"}}
-    clients.clients["redshift-serverless"] = SimpleNamespace(get_namespace=lambda namespaceName: kept)  # noqa: N803
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lake, "warehouse_at", warehouse_at)
         found = lake.warehouse_of(bench.subject.stack)
