@@ -66,13 +66,14 @@ for (const told of vectors.profiles) {
 
 for (const told of vectors.replies) {
   test(`a reply is understood: ${told.name}`, () => {
-    const event = { idempotency_key: 'k', event_type: 'X', occurred_at: '2026-03-02T00:00:00Z' };
+    const event = { idempotency_key: 'k', event_type: 'X', occurred_at: '2026-03-02T00:00:00+00:00', timezone: 'Somewhere' };
     const events: Waiting[] = Array.from({ length: told.events }, (_, number) => ({ number, shift: 0, wall: 0, event }));
     const found = verdict(events, { status: told.status, body: told.body ?? undefined, retryAfter: null, time: null });
     assert.deepEqual(found.taken.map(({ number }) => number), told.taken);
     assert.deepEqual(found.refused.map(([one, refused]) => [one.number, refused.code, refused.field]), told.refused);
     assert.equal(found.trouble?.kind, told.trouble);
-    assert.equal(found.halve ?? false, told.halve ?? false);
+    assert.deepEqual(found.misplaced.map(({ number }) => number), told.misplaced ?? []);
+    assert.deepEqual([found.halve ?? false, found.bare ?? false], [told.halve ?? false, told.bare ?? false]);
   });
 }
 

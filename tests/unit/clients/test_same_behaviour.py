@@ -42,14 +42,16 @@ def test_a_profile_is_estimated(told: Any) -> None:
 
 @pytest.mark.parametrize("told", named("replies"))
 def test_a_reply_is_understood(told: Any) -> None:
-    event: Any = {"idempotency_key": "k", "event_type": "X", "occurred_at": "2026-03-02T00:00:00Z"}
+    event: Any = {"idempotency_key": "k", "event_type": "X", "occurred_at": "2026-03-02T00:00:00+00:00"}
+    event["timezone"] = "Somewhere"
     events = [Waiting(number, 0, 0, event) for number in range(told["events"])]
     body = b"<html>" if told["body"] is None else json.dumps(told["body"]).encode()
     found = verdict(events, Reply(told["status"], body))
     assert [each.number for each in found.taken] == told["taken"]
     assert [[one.number, event.code, event.field] for one, event in found.refused] == told["refused"]
     assert (found.trouble and found.trouble.kind) == told.get("trouble")
-    assert found.halve == told.get("halve", False)
+    assert [each.number for each in found.misplaced] == told.get("misplaced", [])
+    assert (found.halve, found.bare) == (told.get("halve", False), told.get("bare", False))
 
 
 @pytest.mark.parametrize("told", VECTORS["moments"])

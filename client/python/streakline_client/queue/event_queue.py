@@ -14,7 +14,7 @@ from streakline_client.queue import clock
 from streakline_client.queue.batches import BATCH_MAX, Batch, Proof, Waiting, batch_of, is_newer
 from streakline_client.queue.clock import ClockState, Reading, Watch
 from streakline_client.queue.kept import Kept
-from streakline_client.queue.moments import date_at, here, offset_of, written
+from streakline_client.queue.moments import date_at, here, offset_of, offset_text, written
 from streakline_client.shapes import Event
 
 
@@ -33,14 +33,14 @@ class EventQueue(Kept):
         """Keep an event as it is now; returns it, and what had to go as the queue is full: the oldest."""
         now = self._clocks()
         place = here(now.wall, self._zone)
+        occurred_at = written(now.wall, place.offset)
         event: Event = {
             "idempotency_key": str(uuid.uuid4()),
             "event_type": event_type,
-            "occurred_at": written(now.wall, place.offset),
+            "occurred_at": occurred_at,
             "user_id": user,
+            "timezone": place.zone or offset_text(occurred_at),
         }
-        if place.zone:
-            event["timezone"] = place.zone
         if properties:
             event["properties"] = dict(properties)
         text = json.dumps(event, allow_nan=False)
