@@ -1,10 +1,12 @@
 """Calls of the API: sent again while that may help, refused with the service's reason."""
 
 import json
+import math
 import random
 import re
 import time
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -102,6 +104,17 @@ class Calls:
         if not isinstance(token, str) or not token.strip():
             raise Unreachable("the function `token` returned no token")
         return token.strip()
+
+
+def in_seconds(value: float | timedelta, name: str) -> float:
+    """Return a time in seconds; raises ValueError, with its name, for what is none."""
+    try:
+        seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"{name} must be seconds or a timedelta, and not {value!r}")
+    return seconds
 
 
 def part(text: str) -> str:

@@ -55,7 +55,10 @@ def here(wall: int, zone: str | None = None) -> Place:
     local = datetime.fromtimestamp(wall / 1000, ZoneInfo(name) if name else None).astimezone(
         ZoneInfo(name) if name else None
     )
-    return Place(round((local.utcoffset() or timedelta()).total_seconds() / 60), name)
+    return Place(
+        round((local.utcoffset() or timedelta()).total_seconds() / 60),
+        name if is_zone_name(name or "") else None,
+    )
 
 
 def is_zone_name(name: str) -> bool:
