@@ -117,14 +117,16 @@ class Queueing:
         """Return the queue's file; None: memory."""
         if self.path is None or self.path == MEMORY:
             return None
-        name = os.fsdecode(self.path)  # raises TypeError for what is no path
+        if not isinstance(self.path, str | bytes | os.PathLike):
+            raise TypeError(f"path must be a text or a Path, and not {self.path!r}")
+        name = os.fsdecode(self.path)
         if not name.strip():
-            raise ValueError("path must name a file; leave it out, and events wait in memory")
+            raise ValueError("path must name a file; without one events wait in memory")
         return Path(name).expanduser()
 
     def zone_name(self) -> str | None:
         """Return the zone's name; None: the machine's."""
-        name = getattr(self.zone, "key", self.zone)
+        name: Any = getattr(self.zone, "key", self.zone)
         if name is None:
             return None
         try:

@@ -92,4 +92,7 @@ def _answered(
 
 def _reply(status: int, answer: "http.client.HTTPResponse | urllib.error.HTTPError") -> Reply:
     headers = {name.lower(): value for name, value in answer.headers.items()}
-    return Reply(status, answer.read(ANSWER_BYTES_MAX), headers)
+    body, announced = answer.read(ANSWER_BYTES_MAX), headers.get("content-length", "")
+    if announced.isdigit() and len(body) < min(int(announced), ANSWER_BYTES_MAX):
+        raise http.client.IncompleteRead(body, int(announced) - len(body))
+    return Reply(status, body, headers)

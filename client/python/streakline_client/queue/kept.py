@@ -44,15 +44,15 @@ def spared(work: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K, P], 
     """Do something on disk, or, where that is full, in memory, which goes to disk when that has room."""
 
     @wraps(work)
-    def either(self: K, *given: P.args, **named: P.kwargs) -> R:
-        with self.lock:
-            self.to_disk()
+    def either(kept: K, /, *given: P.args, **named: P.kwargs) -> R:
+        with kept.lock:
+            kept.to_disk()
             try:
-                return work(self, *given, **named)
+                return work(kept, *given, **named)
             except sqlite3.OperationalError as error:
-                if not (is_full(error) and self.to_memory()):
+                if not (is_full(error) and kept.to_memory()):
                     raise
-                return work(self, *given, **named)
+                return work(kept, *given, **named)
 
     return either
 

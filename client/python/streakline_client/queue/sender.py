@@ -120,7 +120,9 @@ class Sender:
         if zone is None:
             return one
         event: Any = {name: value for name, value in one.event.items() if name != ZONE}
-        return replace(one, event={**event, ZONE: zone} if zone else event)
+        if zone:
+            event[ZONE] = zone
+        return replace(one, event=event)
 
     def _misplaced(self, one: Waiting) -> None:
         offset = offset_text(one.event["occurred_at"])
