@@ -102,6 +102,28 @@ def test_the_profile_is_an_estimate_first_and_then_the_services(me: Api, user: s
     assert (profile["current_streak"], profile["balance"], corrected["waiting"]) == (1, 10, 0)
 
 
+@pytest.mark.parametrize("origin", ["http://localhost:5173", "http://127.0.0.1:3000", "http://[::1]:8080"])
+def test_a_page_of_another_port_of_this_machine_may_call_the_laptop(
+    me: Api, stack: Stack, user: str, browser: Any, origin: str
+) -> None:
+    device = Device(browser, stack.api_url, token(stack, user), user, origin)
+    tab = device.tab()
+    assert tab.tell({"world": ONLINE, "do": "track", "name": "one"})["kept"] is True
+    assert tab.tell({"do": "flush"})["waiting"] == 0
+    assert names_of(me, user) == ["one"]
+    assert tab.tell({"do": "profile"})["profile"]["user_id"] == user
+    device.context.close()
+
+
+def test_a_page_of_somebody_else_may_not(me: Api, stack: Stack, user: str, browser: Any) -> None:
+    device = Device(browser, stack.api_url, token(stack, user), user, "http://localhost.example.com")
+    tab = device.tab()
+    tab.tell({"world": ONLINE, "do": "track", "name": "one"})
+    assert tab.tell({"do": "flush"})["waiting"] == 1
+    assert names_of(me, user) == []
+    device.context.close()
+
+
 def until(holds: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE_MILLISECONDS / 1000
     while not holds():

@@ -1,4 +1,4 @@
-"""Tabs of Chromium with the TypeScript client in them, on the origin of a deployed stack; they can be killed."""
+"""Tabs of Chromium with the TypeScript client in them, on the origin of a deployed stack or another one; they can be killed."""
 
 import json
 from functools import cache
@@ -20,8 +20,9 @@ def script() -> str:
 class Device:
     """A browser with storage of its own. A blank page in it stays, and sets how much the origin may store."""
 
-    def __init__(self, browser: Any, url: str, token: str, user: str) -> None:
-        self.origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+    def __init__(self, browser: Any, url: str, token: str, user: str, origin: str = "") -> None:
+        """url: the service's. origin: of the page; by default the service's."""
+        self.origin = origin or "{0.scheme}://{0.netloc}".format(urlsplit(url))
         self.is_full, self.killed = False, 0
         settings = json.dumps({"url": url, "token": token, "user": user})
         text = f'<!doctype html><script type="application/json" id="settings">{settings}</script>'
