@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser.conftest import TIMEOUT_MILLISECONDS
 from tests.browser.given import call, earn
+from tests.browser.test_points import press
 from tests.support.chromium import CHROMIUM, FLAGS
 from tests.support.gateway import token
 from tests.support.node_tools import must, packages
@@ -30,6 +31,23 @@ def profile(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Ite
     context.set_default_timeout(TIMEOUT_MILLISECONDS)
     yield context, request.param == BLOCK
     context.close()
+
+
+def test_our_own_page_signs_in_and_shows_the_streak(site: str, profile: tuple[Any, bool]) -> None:
+    context, is_blocked = profile
+    user = f"guest-{is_blocked}".lower()
+    earn(user, 4)
+    page, said = context.new_page(), list[str]()
+    page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: said.append(f"raised: {error}"))
+    page.goto(f"{site}#token={token(user)}")
+    page.wait_for_selector("section.view.answer:not([aria-busy]) h1")
+    page.click('#nav a[href="#/rewards"]')
+    page.wait_for_selector("section.view.rewards:not([aria-busy]) h1")
+    press(page, "Sticker")
+    page.locator(".gained", has_text="Redeemed: Sticker for 10 points.").wait_for()
+    assert call(user, "GET", f"/v1/users/{user}/balance")["balance"] == 30
+    assert said == []
 
 
 def test_the_streak_is_the_service_s_and_what_happens_lands(

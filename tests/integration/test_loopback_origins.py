@@ -3,12 +3,15 @@
 import http.client
 import json
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from local.cloud.dynamodb_engine import Engine, served
 from local.cloud.emulator_template import allowed_to_pages
+from tests.support.chromium import CHROMIUM, FLAGS
+from tests.support.chromium_tabs import app_server
 from tests.support.template import ROOT
 
 LOOPBACK = (
@@ -76,6 +79,38 @@ def test_a_page_of_somebody_else_may_not(api: str, origin: str) -> None:
     assert (status, "access-control-allow-origin" in headers) == (403, False)
     _, headers = ask(f"{api}/v1/users/ann", "GET", origin)
     assert "access-control-allow-origin" not in headers
+
+
+ASK = """async (url) => {
+  const headers = { authorization: "Bearer t", "content-type": "application/json", "streakline-device": "d" };
+  try {
+    const answer = await fetch(url, { method: "POST", headers, body: "{}" });
+    return [answer.status, answer.headers.get("date") !== null];
+  } catch (error) {
+    return [error.name];
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [
+        ("localhost", [404, True]),
+        ("127.0.0.1", [404, True]),
+        ("app.localhost", [404, True]),
+        ("app.test", ["TypeError"]),
+        ("localhost.example.com", ["TypeError"]),
+    ],
+)
+def test_chromium_goes_by_it(api: str, browser: Any, host: str, told: list[Any]) -> None:
+    """All of these names are this machine, and the browser asks first: the request has headers of its own."""
+    rules = "--host-resolver-rules=MAP *.test 127.0.0.1, MAP *.example.com 127.0.0.1"
+    there = browser.browser_type.launch(executable_path=CHROMIUM, args=[*FLAGS, rules])
+    with app_server("127.0.0.1", "<!doctype html>") as address:
+        page = there.new_page()
+        page.goto(address.replace("127.0.0.1", host))
+        assert page.evaluate(ASK, f"{api}/v1/events") == told
+    there.close()
 
 
 def test_on_aws_no_origin_is_allowed_that_nobody_has_named() -> None:
