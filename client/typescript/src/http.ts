@@ -57,10 +57,16 @@ export class Http {
     try {
       return await Promise.race([late, this.exchanged(method, path, body, device, stop.signal)]);
     } catch (error) {
-      throw new Unreachable(`${method} ${path}: ${String(error)}`);
+      throw new Unreachable(`${method} ${path}: ${String(error)}${this.originHint()}`);
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** A browser does not tell a network that is away from a service that does not allow the page's origin. */
+  private originHint(): string {
+    const { origin } = (globalThis as { location?: { origin?: string } }).location ?? {};
+    return !origin || this.url.trim().startsWith(`${origin}/`) ? '' : ` (or the service does not allow pages of ${origin}: AllowedOrigins)`;
   }
 
   private async exchanged(method: string, path: string, body: unknown, device: string, signal: AbortSignal): Promise<Reply> {
