@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { contact, look, newClock, sentAt, shiftOf, type ClockState, type Watch } from '../src/clock.js';
-import { dateAt, offsetOf, written } from '../src/moment.js';
+import { dateAt, isZoneName, offsetOf, written } from '../src/moment.js';
 import { estimated, nobody } from '../src/profile.js';
 import { batchOf, isNewer, type Proof, type Waiting } from '../src/queue.js';
 import { rest, verdict } from '../src/sender.js';
@@ -102,6 +102,10 @@ test('a moment is written', () => {
     assert.equal(offsetOf(told.written), told.offset);
     assert.equal(dateAt(told.instant, told.offset), told.date);
   }
+});
+
+test('a zone is sent by its name if a service may know that', () => {
+  for (const [name, isKnown] of vectors.zones) assert.equal(isZoneName(name), isKnown, name);
 });
 
 test('a queue rests as long as the service asks, else for a random time', () => {

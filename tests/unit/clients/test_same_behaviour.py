@@ -10,7 +10,7 @@ from streakline_client.calls import asked
 from streakline_client.profile import nobody
 from streakline_client.queue.batches import Proof, Waiting, batch_of, is_newer
 from streakline_client.queue.clock import ClockState
-from streakline_client.queue.moments import date_at, offset_of, written
+from streakline_client.queue.moments import date_at, is_zone_name, offset_of, written
 from streakline_client.queue.sender import rest, verdict
 
 from tests.support.moved_clock import MovedClock
@@ -59,6 +59,11 @@ def test_a_moment_is_written(told: Any) -> None:
     assert written(told["instant"], told["offset"]) == told["written"]
     assert offset_of(told["written"]) == told["offset"]
     assert date_at(told["instant"], told["offset"]).isoformat() == told["date"]
+
+
+@pytest.mark.parametrize(("name", "is_known"), VECTORS["zones"])
+def test_a_zone_is_sent_by_its_name_if_a_service_may_know_that(name: str, is_known: bool) -> None:
+    assert is_zone_name(name) is is_known
 
 
 @pytest.mark.parametrize("told", named("proofs"))
