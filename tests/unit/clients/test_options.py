@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from streakline_client import Queueing, Reply, Request, Streakline
 
-WRONG = {
+WRONG: dict[str, list[Any]] = {
     "url": [
         "example",
         "",
