@@ -33,7 +33,7 @@ class Streakline(QuestionCalls):
         user: the token's `sub`; who only asks questions needs none. queue: where and how the user's events
         wait. Raises ValueError or TypeError for what cannot work.
         """
-        send = over_http(url)  # looks at the address, whoever sends
+        send = transport or over_http(url)
         if not callable(token) and not (isinstance(token, str) and token.strip()):
             raise ValueError("token must be a bearer token, or a function that returns one")
         if user is not None and not (isinstance(user, str) and user.strip()):
@@ -43,7 +43,7 @@ class Streakline(QuestionCalls):
         if queue is not None and user is None:
             raise ValueError("user is missing: a queue is of one user's events")
         seconds = in_seconds(timeout, "timeout")
-        calls = Calls(transport or send, token, seconds, sleep)
+        calls = Calls(send, token, seconds, sleep)
         super().__init__(calls, seconds, sleep)
         self._users = UserCalls(calls, user) if user else None
         self._tracker = Tracker(calls, user, queue or Queueing()) if user else None

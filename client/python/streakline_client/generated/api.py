@@ -1,6 +1,5 @@
 """Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49."""
 
-
 from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
