@@ -59,7 +59,10 @@ def spared(work: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K, P], 
 
 @dataclass(slots=True)
 class Spare:
-    """A file that takes nothing now. numbers: of the events that it had then; last: the greatest of all."""
+    """A file that takes nothing now. numbers: of the events that it had then; last: the greatest of all.
+
+    state: its text then, to see whether another process has stored another.
+    """
 
     disk: sqlite3.Connection
     numbers: frozenset[int]
