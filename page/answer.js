@@ -2,7 +2,7 @@
 
 import { ask, get, part, pause } from "./api.js";
 import { count, h, number, relative, say, trouble } from "./dom.js";
-import { current } from "./session.js";
+import { current, device, tab } from "./session.js";
 import { streak } from "./source.js";
 
 const TEXT_MAX = 2000;
@@ -11,8 +11,8 @@ const COUNTED_AFTER_MILLISECONDS = [300, 500, 700, 1000, 1500, 2000, 3000, 4000,
 
 // The questions that this tab has answered. For a question answered on another device, the API answers 409.
 const key = () => `streakline.answered.${current().user}`;
-const answered = () => new Set(JSON.parse(sessionStorage.getItem(key()) ?? "[]"));
-const remember = (id) => sessionStorage.setItem(key(), JSON.stringify([...answered(), id]));
+const answered = () => new Set(JSON.parse(tab.getItem(key()) ?? "[]"));
+const remember = (id) => tab.setItem(key(), JSON.stringify([...answered(), id]));
 
 const choice = (name, value, label, extra = {}) =>
   h("label", { class: "choice" }, h("input", { type: "radio", name, value, required: true, ...extra }), h("span", {}, label));
@@ -147,13 +147,13 @@ const today = (view) => {
 
 // A person's tags decide which questions the page lists. This browser keeps the tags.
 const tagsKey = () => `streakline.tags.${current().user}`;
-const tags = () => (localStorage.getItem(tagsKey()) ?? "").split(",").map((tag) => tag.trim().toLowerCase()).filter(Boolean);
+const tags = () => (device.getItem(tagsKey()) ?? "").split(",").map((tag) => tag.trim().toLowerCase()).filter(Boolean);
 const chooser = (changed) => {
   const input = h("input", { id: "tags", value: tags().join(", "), maxlength: 200, autocomplete: "off" });
   return h("form", {
     class: "row tags", onsubmit: (event) => {
       event.preventDefault();
-      localStorage.setItem(tagsKey(), input.value);
+      device.setItem(tagsKey(), input.value);
       changed();
     },
   }, h("label", { for: "tags" }, "Your tags"), input, h("button", { class: "quiet" }, "Apply"),

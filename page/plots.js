@@ -3,7 +3,8 @@
 import { h, svg, table } from "./dom.js";
 
 const WIDTH = 360, LEFT = 8, RIGHT = 8, TOP = 24, BOTTOM = 28, HEIGHT = 200;
-const BAR = 11, GAP = 10, VALUE_WIDTH = 80, AXIS_WIDTH = 30, LABELS_MAX = 6;
+// A text is 13 high, "100.0 %" 48 wide.
+const BAR = 16, GAP = 10, VALUE_WIDTH = 80, AXIS_WIDTH = 50, LABELS_MAX = 6;
 
 const legend = () => ["before", "after"].map((kind, place) => svg("text", { class: kind, x: LEFT + 60 * place, y: 12 }, kind));
 const isPair = (rows) => rows.some(([, before]) => before !== null);
@@ -20,7 +21,7 @@ const bars = (rows, shown) => {
       if (value === null) continue;
       const size = Math.max(0, value) / most * (WIDTH - LEFT - RIGHT - VALUE_WIDTH);
       parts.push(svg("rect", { class: kind, x: LEFT, y, width: size.toFixed(1), height: BAR - 2 }),
-        svg("text", { x: (LEFT + size + 4).toFixed(1), y: y + BAR - 2 }, shown(value)));
+        svg("text", { x: (LEFT + size + 4).toFixed(1), y: y + BAR - 4 }, shown(value)));
       y += BAR;
     }
     y += GAP;
@@ -30,7 +31,7 @@ const bars = (rows, shown) => {
 
 // Two lines over names at even distances; values are shares of 1.
 const steps = (rows, shown) => {
-  const across = (place) => LEFT + AXIS_WIDTH + place * (WIDTH - LEFT - RIGHT - 44) / Math.max(1, rows.length - 1);
+  const across = (place) => LEFT + AXIS_WIDTH + place * (WIDTH - LEFT - RIGHT - AXIS_WIDTH - 14) / Math.max(1, rows.length - 1);
   const down = (value) => TOP + (1 - value) * (HEIGHT - TOP - BOTTOM);
   const every = Math.ceil(rows.length / LABELS_MAX);
   const axes = [0, 0.5, 1].flatMap((value) => [

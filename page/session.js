@@ -4,6 +4,24 @@
 const TOKEN = "streakline.token";
 const ID_TOKEN = "streakline.id-token";
 const PENDING = "streakline.sign-in";
+
+// What stays in this browser, by name. What a storage does not take, as its user blocks it or it is full, ends with the page.
+const storage = (name) => {
+  const unkept = new Map();
+  const tried = (work) => { try { return work(globalThis[name]); } catch { return undefined; } };
+  return {
+    getItem: (key) => unkept.get(key) ?? tried((kept) => kept.getItem(key)) ?? null,
+    setItem: (key, value) => {
+      unkept.set(key, value);
+      tried((kept) => { kept.setItem(key, value); unkept.delete(key); });
+    },
+    removeItem: (key) => { unkept.delete(key); tried((kept) => kept.removeItem(key)); },
+    clear: () => { unkept.clear(); tried((kept) => kept.clear()); },
+  };
+};
+export const tab = storage("sessionStorage");
+export const device = storage("localStorage");
+
 const here = () => new URL("./", document.baseURI).href;
 
 const base64url = (bytes) =>
@@ -23,7 +41,7 @@ const names = (value) => Array.isArray(value) ? value : String(value ?? "").spli
 
 // Returns the signed-in person: {token, user, admin, agent}; null if there is no token or it has expired.
 export const current = () => {
-  const token = sessionStorage.getItem(TOKEN);
+  const token = tab.getItem(TOKEN);
   const claims = token && claimsOf(token);
   if (!claims?.sub || (claims.exp && claims.exp * 1000 <= Date.now())) return null;
   const granted = [...names(claims["cognito:groups"]), ...names(claims.scope)];
@@ -31,7 +49,7 @@ export const current = () => {
   return { token, user: claims.sub, admin, agent: admin || granted.includes("streakline/agents") };
 };
 
-export const forget = () => sessionStorage.clear();
+export const forget = () => tab.clear();
 
 // Moves a token from the fragment to the session, so that neither the history nor a copied address holds it. Where
 // there is a sign-in service, a link signs nobody in: somebody could send a link with a token of theirs.
@@ -40,8 +58,8 @@ export const adopt = (config) => {
   if (given === null) return;
   history.replaceState(null, "", `${location.pathname}${location.search}`);
   if (config.oidc_authority) return;
-  sessionStorage.clear();
-  if (given) sessionStorage.setItem(TOKEN, given);
+  tab.clear();
+  if (given) tab.setItem(TOKEN, given);
 };
 
 const discover = async (authority) => {
@@ -54,7 +72,7 @@ const discover = async (authority) => {
 export const signIn = async (config) => {
   const { authorization_endpoint: endpoint } = await discover(config.oidc_authority);
   const pending = { state: random(), verifier: random() };
-  sessionStorage.setItem(PENDING, JSON.stringify(pending));
+  tab.setItem(PENDING, JSON.stringify(pending));
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(pending.verifier));
   const target = new URL(endpoint);
   const asked = {
@@ -67,7 +85,7 @@ export const signIn = async (config) => {
 
 // Ends the session here, then at the authority; leaves this page if the authority can end sessions.
 export const signOut = async (config) => {
-  const hint = sessionStorage.getItem(ID_TOKEN);
+  const hint = tab.getItem(ID_TOKEN);
   forget();
   if (!config.oidc_authority) return;
   const { end_session_endpoint: endpoint } = await discover(config.oidc_authority);
@@ -85,8 +103,8 @@ export const comeBack = async (config) => {
   const query = new URLSearchParams(location.search);
   if (!query.has("state") || !(query.has("code") || query.has("error"))) return;
   history.replaceState(null, "", location.pathname);
-  const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? "null");
-  sessionStorage.removeItem(PENDING);
+  const pending = JSON.parse(tab.getItem(PENDING) ?? "null");
+  tab.removeItem(PENDING);
   if (!config.oidc_authority || pending?.state !== query.get("state")) return;
   if (query.has("error")) throw new Error("The sign-in was not completed.");
   const { token_endpoint: endpoint } = await discover(config.oidc_authority);
@@ -99,6 +117,6 @@ export const comeBack = async (config) => {
   });
   if (!answer.ok) throw new Error("The sign-in was not accepted. Try again.");
   const granted = await answer.json();
-  sessionStorage.setItem(TOKEN, granted.access_token);
-  if (granted.id_token) sessionStorage.setItem(ID_TOKEN, granted.id_token);
+  tab.setItem(TOKEN, granted.access_token);
+  if (granted.id_token) tab.setItem(ID_TOKEN, granted.id_token);
 };

@@ -34,7 +34,7 @@ const periods = (months) => {
 };
 
 const plots = ({ users, by_type: types, by_month: months, streaks }) => {
-  const classes = Object.entries(users.by_change).map(([name, each]) => [name, null, each]);
+  const classes = users.by_change.map((each) => [each.change, null, each.users]);
   const [most, , how] = classes.reduce((one, other) => other[2] > one[2] ? other : one);
   const earned = Object.entries(types).map(([name, each]) => [spoken(name), each.before, each.after]);
   const [period, sums] = periods(months);

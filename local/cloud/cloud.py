@@ -14,8 +14,9 @@ from typing import Any
 
 from local.cloud import embedded_postgres, processes, queue_counts
 from local.cloud.deployment import DEPLOYED, deploy, describe
+from local.cloud.emulator_template import allowed_to_pages
 from local.cloud.tools import emulator
-from local.paths import LOCAL, STACK, WAREHOUSE
+from local.paths import LOCAL, ROOT, STACK, WAREHOUSE
 from local.stack import KEY, SECRET, Stack, load
 
 RANKS_SECONDS_MAX = 20
@@ -107,6 +108,7 @@ def _start_ministack(port: int) -> None:
         "LOG_LEVEL": "WARNING",
         "LAMBDA_STRICT": "0",
         "IOT_MTLS_ENABLED": "false",  # it listens on all interfaces, on one port for all clouds
+        "LOOPBACK_CORS": json.dumps(allowed_to_pages((ROOT / "template.yaml").read_text())),
         "SFN_WAIT_SCALE": "0.02",  # the state machine waits a fiftieth as long as on AWS
         "TMPDIR": str(_made(LOCAL / "tmp")),
         "STATE_DIR": str(LOCAL / "ministack-state"),

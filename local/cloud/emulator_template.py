@@ -35,6 +35,12 @@ def as_json(built: str) -> str:
     return json.dumps(parse(built))
 
 
+def allowed_to_pages(template: str) -> dict[str, Any]:
+    """Return what the API allows to pages of other origins, if it allows any: its CorsConfiguration."""
+    _, allowed, _ = parse(template)["Resources"]["Api"]["Properties"]["CorsConfiguration"]["Fn::If"]
+    return {name: value for name, value in allowed.items() if name != "AllowOrigins"}
+
+
 def conditions(template: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, object]:
     """Return the template's conditions, each as a comparison that tells how it turns out."""
     values = refusals.values(template["Parameters"], given)

@@ -53,7 +53,7 @@ def _totals(found: Json) -> Iterator[Sequence[str]]:
 
 
 def _plots(found: Json) -> Iterator[Plot]:
-    classes = [(name, None, float(users)) for name, users in found["users"]["by_change"].items()]
+    classes = [(each["change"], None, float(each["users"])) for each in found["users"]["by_change"]]
     yield Plot("users", "Users by the change of their balance, in points", _most(classes), classes)
     types = [(name, each["before"], each["after"]) for name, each in found["by_type"].items()]
     yield Plot("types", "Points by event type", f"{len(types)} event types, before and after.", types)

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 360, 8, 8, 24, 28
-BAR, GAP = 11, 10
+# A text is 13 high, and "100%" 32 wide.
+BAR, GAP, AXIS_WIDTH = 16, 10, 40
 HEIGHT = 200
 LABELS_MAX = 6
 LEGEND = (
@@ -60,7 +61,7 @@ class Plot:
                     at = f'x="{LEFT}" y="{y}" width="{size:.1f}" height="{BAR - 2}"'
                     parts.append(f'<rect class="{kind}" {at}/>')
                     x = LEFT + size + 4
-                    parts.append(f'<text x="{x:.1f}" y="{y + BAR - 2}">{self.shown(value)}</text>')
+                    parts.append(f'<text x="{x:.1f}" y="{y + BAR - 4}">{self.shown(value)}</text>')
                     y += BAR
             y += GAP
         return "".join(parts), y
@@ -70,7 +71,9 @@ class Plot:
         return LEGEND + "".join(self._axes()) + "".join(self._lines()), HEIGHT
 
     def _x(self, place: int) -> float:
-        return LEFT + 30 + place * (WIDTH - LEFT - RIGHT - 44) / max(1, len(self.rows) - 1)
+        return (
+            LEFT + AXIS_WIDTH + place * (WIDTH - LEFT - RIGHT - AXIS_WIDTH - 14) / max(1, len(self.rows) - 1)
+        )
 
     @staticmethod
     def _y(value: float) -> float:
@@ -79,7 +82,7 @@ class Plot:
     def _axes(self) -> Iterator[str]:
         for part in (0.0, 0.5, 1.0):
             y = self._y(part)
-            ends = f'x1="{LEFT + 30}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
+            ends = f'x1="{LEFT + AXIS_WIDTH}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
             yield f'<line class="grid" {ends}/>'
             yield f'<text x="{LEFT}" y="{y + 4:.1f}">{part:.0%}</text>'
         every = -(-len(self.rows) // LABELS_MAX)

@@ -100,12 +100,15 @@ def _moved(totals: Json, name: str) -> Json:
     return {"longer": totals[f"{name}_more"], "shorter": totals[f"{name}_less"]}
 
 
-def _classes(db: duckdb.DuckDBPyConnection) -> Json:
-    """Return how many users change by how much: classes of ten, hundred and thousand points."""
+def _classes(db: duckdb.DuckDBPyConnection) -> list[Json]:
+    """Return how many users change by how much: classes of ten, hundred and thousand points.
+
+    A list, from the largest loss to the largest gain: browsers sort the names of an object that are numbers.
+    """
     steps = " + ".join(f"(abs(change) >= {each})::INTEGER" for each in CLASSES)
     found = {int(each): users for each, users in db.execute(CLASSED.format(steps=steps)).fetchall()}
     most = len(CLASSES)
-    return {_name(each): found.get(each, 0) for each in range(-most, most + 1)}
+    return [{"change": _name(each), "users": found.get(each, 0)} for each in range(-most, most + 1)]
 
 
 def _name(number: int) -> str:

@@ -82,6 +82,31 @@ def test_a_report_is_drawn_and_each_plot_has_its_figures(visit: Any, tmp_path: P
     person.shoot(f"what-if-320-{scheme}")
 
 
+def test_classes_stand_from_the_largest_loss_to_the_largest_gain_and_no_text_covers_another(
+    visit: Any, tmp_path: Path
+) -> None:
+    told = report(tmp_path)
+    page = opened(visit())
+    choose(page, json.dumps(told))
+    plots = page.locator("figure.plot")
+    plots.first.locator("summary").click()
+    found = numbers(plots.first.get_by_role("table"))
+    assert [each[0] for each in found] == [
+        name.replace(",", "")
+        for name in (
+            *("-1000 and more", "-101 to -1000", "-11 to -100", "-1 to -10", "0"),
+            *("+1 to +10", "+11 to +100", "+101 to +1000", "+1000 and more"),
+        )
+    ]
+    assert sum(int(users) for _, users in found) == told["users"]["all"]
+    covered = plots.evaluate_all("""(all) => all.flatMap((plot) => {
+      const boxes = [...plot.querySelectorAll("svg text")].map((each) => [each.textContent, each.getBoundingClientRect()]);
+      return boxes.flatMap(([one, a], place) => boxes.slice(place + 1).filter(([, b]) =>
+        a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3).map(([other]) => [one, other]));
+    })""")
+    assert covered == []
+
+
 def test_a_lake_without_users_makes_a_report_too(visit: Any, tmp_path: Path) -> None:
     page = opened(visit())
     choose(page, json.dumps(report(tmp_path, is_empty=True)))

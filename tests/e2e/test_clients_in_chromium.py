@@ -10,7 +10,7 @@ from local.cloud.tokens import token
 from local.replay.api import Api
 from local.stack import Stack
 from tests.clients.schedule import Story, plan
-from tests.support.chromium_tabs import Device
+from tests.support.chromium_tabs import Device, app_server, page_of
 from tests.support.effort import effort
 
 # There is one cloud: one process runs all of these.
@@ -100,6 +100,24 @@ def test_the_profile_is_an_estimate_first_and_then_the_services(me: Api, user: s
     profile = me.get(f"/v1/users/{user}")
     assert {name: corrected[name] for name in profile} == profile
     assert (profile["current_streak"], profile["balance"], corrected["waiting"]) == (1, 10, 0)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
+def test_an_app_on_another_port_of_this_machine_may_call_the_laptop(
+    me: Api, stack: Stack, user: str, browser: Any, host: str
+) -> None:
+    text = page_of(stack.api_url, token(stack, user), user)
+    context = browser.new_context()
+    with app_server(host, text) as address:
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_function("() => globalThis.told !== undefined")
+        tell = "(command) => told(command)"
+        assert page.evaluate(tell, {"world": ONLINE, "do": "track", "name": "one"})["kept"] is True
+        assert page.evaluate(tell, {"do": "flush"})["waiting"] == 0
+        assert names_of(me, user) == ["one"]
+        assert page.evaluate(tell, {"do": "profile"})["profile"]["user_id"] == user
+    context.close()
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -1,7 +1,12 @@
 """Tabs of Chromium with the TypeScript client in them, on the origin of a deployed stack; they can be killed."""
 
 import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,18 +22,51 @@ def script() -> str:
     return must(str(packages() / "esbuild"), "harness/tab.ts", "--bundle", "--format=esm", "--target=es2022")
 
 
+def page_of(url: str, token: str, user: str) -> str:
+    """The tab's page, whose client asks a service at a URL."""
+    settings = json.dumps({"url": url, "token": token, "user": user})
+    text = f'<!doctype html><script type="application/json" id="settings">{settings}</script>'
+    return f'{text}<script type="module">{script()}</script>'
+
+
+@contextmanager
+def app_server(host: str, text: str) -> Iterator[str]:
+    """An app's own server on a port of this machine, with one page; yields its address.
+
+    Chromium lets no page that a test has made up reach the machine that it runs on.
+    """
+
+    class Door(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if host == "::1" else socket.AF_INET
+
+    server = Server((host, 0), Door)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    yield f"http://{f'[{host}]' if ':' in host else host}:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
 class Device:
     """A browser with storage of its own. A blank page in it stays, and sets how much the origin may store."""
 
     def __init__(self, browser: Any, url: str, token: str, user: str) -> None:
         self.origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         self.is_full, self.killed = False, 0
-        settings = json.dumps({"url": url, "token": token, "user": user})
-        text = f'<!doctype html><script type="application/json" id="settings">{settings}</script>'
         self.context = browser.new_context(locale="en-GB")
         self.browser_session = browser.new_browser_cdp_session()
         self._serve(BLANK, "<!doctype html>")
-        self._serve(TAB, f'{text}<script type="module">{script()}</script>')
+        self._serve(TAB, page_of(url, token, user))
         blank = self.context.new_page()
         blank.goto(self.origin + BLANK)
         self._session = self.context.new_cdp_session(blank)

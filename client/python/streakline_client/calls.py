@@ -1,19 +1,33 @@
 """Calls of the API: sent again while that may help, refused with the service's reason."""
 
 import json
+import math
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from streakline_client.errors import Refused, StreaklineError, Unreachable
+from streakline_client.errors import Refused, Unreachable
 from streakline_client.transport import Reply, Request, Transport
 
 ATTEMPTS_MAX = 5
 PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.25, 20.0
 AGAIN = frozenset({429, 503})
+UNAUTHORIZED = 401
+# They are not followed: the token would go to another address.
+REDIRECTS = range(300, 400)
+# What a gateway has against a token, by its words, and the code that tells it.
+TOKEN_CODES = (
+    ("expired", "token_expired"),
+    ("audience", "wrong_audience"),
+    ("issuer", "unknown_issuer"),
+    ("decode|malformed|parse|segment", "malformed_token"),
+)
+DESCRIPTION = re.compile(r'error_description="([^"]*)"')
 # The code of a refusal that has none of the service's.
 UNKNOWN = "unknown"
 
@@ -24,7 +38,7 @@ class Calls:
     def __init__(
         self,
         transport: Transport,
-        token: Callable[[], str],
+        token: str | Callable[[], str],
         timeout: float,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -56,17 +70,51 @@ class Calls:
     def once(
         self, method: str, target: str, body: Any = None, timeout: float | None = None, device: str = ""
     ) -> Reply:
-        """Send a request once; returns a reply of any status. Raises Unreachable."""
+        """Send a request once, and again if the app has a newer token than the one that is refused.
+
+        Returns a reply of any status. Raises Unreachable.
+        """
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self._token()}", "Accept": "application/json"}
+        headers = {"Accept": "application/json"}
         if data is not None:
             headers["Content-Type"] = "application/json"
         if device := device or self.device():
             headers["Streakline-Device"] = device
-        reply = self._send(Request(method, target, headers, data, timeout or self._timeout))
+
+        def send(token: str) -> Reply:
+            named = {**headers, "Authorization": f"Bearer {token}"}
+            return self._send(Request(method, target, named, data, timeout or self._timeout))
+
+        token = self._fresh_token()
+        reply = send(token)
+        if reply.status == UNAUTHORIZED and callable(self._token) and (newer := self._fresh_token()) != token:
+            reply = send(newer)
+        if reply.status in REDIRECTS:
+            elsewhere = reply.headers.get("location", "another address")
+            raise Unreachable(f"{method} {target.partition('?')[0]}: redirected to {elsewhere}")
         if 200 <= reply.status < 300 and (receipt := reply.headers.get("streakline-time-receipt")):
             self.received(target, device, receipt)
         return reply
+
+    def _fresh_token(self) -> str:
+        try:
+            token: Any = self._token() if callable(self._token) else self._token
+        except Exception as error:
+            raise Unreachable(f"the function `token` has failed: {error!r}") from error
+        if not isinstance(token, str) or not token.strip():
+            raise Unreachable("the function `token` returned no token")
+        return token.strip()
+
+
+def in_seconds(value: float | timedelta, name: str) -> float:
+    """Return a time in seconds; raises ValueError, with its name, for what is none."""
+    try:
+        seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"{name} must be seconds or a timedelta, and not {value!r}")
+    return seconds
 
 
 def part(text: str) -> str:
@@ -102,25 +150,38 @@ def pause(
 
 
 def refusal_of(reply: Reply) -> Refused:
-    """Return the error that a reply tells. A gateway's own is {"message"}, without {"error"} around it."""
-    content = _json(reply)
+    """Return the error that a reply tells. A gateway's own is {"message"}, without {"error"} around it.
+
+    Why it takes no token it says in the header www-authenticate (RFC 6750).
+    """
+    content = read_json(reply)
     told = content if isinstance(content, dict) else {}
-    error = told["error"] if isinstance(told.get("error"), dict) else told
-    message = str(error.get("message", "no reason given"))
-    return Refused(reply.status, str(error.get("code", UNKNOWN)), message, error.get("details"))
+    error = told["error"] if isinstance(told.get("error"), dict) else {"message": told.get("message")}
+    code, message = error.get("code"), error.get("message")
+    words = str(message or ("no reason given" if reply.status >= 300 else "the answer is not the service's"))
+    if reply.status == UNAUTHORIZED and not code:
+        described = DESCRIPTION.search(reply.headers.get("www-authenticate", ""))
+        words = (described and described[1]) or words
+        code = next(
+            (code for words_of, code in TOKEN_CODES if re.search(words_of, words, re.IGNORECASE)),
+            "unauthorized",
+        )
+    return Refused(reply.status, str(code or UNKNOWN), words, error.get("details"))
 
 
 def _content(reply: Reply) -> Any:
+    """Return what an answer has. A page of a network's login, or half an answer, is none."""
     if not 200 <= reply.status < 300:
         raise refusal_of(reply)
-    content = _json(reply)
+    content = read_json(reply)
     if not isinstance(content, dict):
-        raise StreaklineError(f"the service answered {reply.status} without a JSON object")
+        raise Unreachable(f"the service answered {reply.status} without a JSON object")
     return content
 
 
-def _json(reply: Reply) -> Any:
+def read_json(reply: Reply) -> Any:
+    """Return what an answer's body says; None for one that is no JSON."""
     try:
         return json.loads(reply.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
-from streakline_client.calls import Calls
+from streakline_client.calls import Calls, in_seconds
 from streakline_client.profile import ShownProfile
 from streakline_client.questions import QuestionCalls
 from streakline_client.shapes import Activity, Balance, Entry, Event, Explanation, Leaderboard, Rank, Rewards
@@ -25,18 +25,26 @@ class Streakline(QuestionCalls):
         user: str | None = None,
         queue: Queueing | None = None,
         transport: Transport | None = None,
-        timeout: float = 10.0,
+        timeout: float | timedelta = 10.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """token: a bearer token, or a function that returns a fresh one. timeout: seconds, without `wait`.
 
         user: the token's `sub`; who only asks questions needs none. queue: where and how the user's events
-        wait.
+        wait. Raises ValueError or TypeError for what cannot work.
         """
-        calls = Calls(
-            transport or over_http(url), token if callable(token) else lambda: token, timeout, sleep
-        )
-        super().__init__(calls, timeout, sleep)
+        send = transport or over_http(url)
+        if not callable(token) and not (isinstance(token, str) and token.strip()):
+            raise ValueError("token must be a bearer token, or a function that returns one")
+        if user is not None and not (isinstance(user, str) and user.strip()):
+            raise ValueError(f"user must be a text, the `sub` of the token, and not {user!r}")
+        if queue is not None and not isinstance(queue, Queueing):
+            raise TypeError(f"queue must be a Queueing, and not {queue!r}")
+        if queue is not None and user is None:
+            raise ValueError("user is missing: a queue is of one user's events")
+        seconds = in_seconds(timeout, "timeout")
+        calls = Calls(send, token, seconds, sleep)
+        super().__init__(calls, seconds, sleep)
         self._users = UserCalls(calls, user) if user else None
         self._tracker = Tracker(calls, user, queue or Queueing()) if user else None
 
@@ -69,12 +77,15 @@ class Streakline(QuestionCalls):
         """Return the profile as it is to be shown now, without the service: the last one, with what waits."""
         return self._tracking.estimate()
 
-    def explain(self, day: date) -> Explanation:
-        """Return why a date counts or not."""
+    def explain(self, day: date | str) -> Explanation:
+        """Return why a date counts or not. day: a date, or its text (YYYY-MM-DD)."""
         return self._of_user.explain(day)
 
-    def activity(self, first: date, last: date) -> Activity:
-        """Return the active dates of a span of at most 366, and what covers others; the newest first."""
+    def activity(self, first: date | str, last: date | str) -> Activity:
+        """Return the active dates of a span of at most 366, and what covers others; the newest first.
+
+        first, last: dates, or their texts (YYYY-MM-DD).
+        """
         return self._of_user.activity(first, last)
 
     def balance(self) -> Balance:

@@ -12,7 +12,10 @@ class Unreachable(StreaklineError):
 
 
 class Refused(StreaklineError):
-    """The service answered with an error: HTTP status, code, message, and details that name fields."""
+    """The service answered with an error: HTTP status, code, message, and details that name fields.
+
+    Its text has the first three.
+    """
 
     def __init__(self, status: int, code: str, message: str, details: Any = None) -> None:
         super().__init__(f"{status} {code}: {message}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from streakline_client.calls import Calls, part
+from streakline_client.calls import Calls, in_seconds, part
 from streakline_client.model import Answer, Question, Stats
 from streakline_client.shapes import GivenAnswer, OpenQuestions
 
@@ -30,11 +30,13 @@ class QuestionCalls:
         required_responses: int = 1,
         audience: Sequence[str] = (),
         category: str | None = None,
-        closes_in: timedelta | None = None,
-        closes_at: datetime | None = None,
+        closes_in: timedelta | float | None = None,
+        closes_at: datetime | str | None = None,
         idempotency_key: str | None = None,
     ) -> Question:
         """Ask people. With options (2 to 10) they choose one; without, they write a text.
+
+        closes_in: a timedelta, or seconds. closes_at: an instant, or its text (RFC 3339).
 
         Raises Refused; its code is "conflict" if the key was used for another question.
         """
@@ -67,14 +69,19 @@ class QuestionCalls:
                 return
 
     def answers(
-        self, question_id: str, *, wait: int = WAIT_SECONDS_MAX, timeout: float | None = None
+        self,
+        question_id: str,
+        *,
+        wait: float | timedelta = WAIT_SECONDS_MAX,
+        timeout: float | timedelta | None = None,
     ) -> Iterator[Answer]:
         """Yield each answer once, as it comes, until the question is done.
 
         wait: seconds that one request may stay open; with 0 it yields the answers that are there, and stops.
         timeout: seconds after which it stops in any case; None: never.
         """
-        until = None if timeout is None else time.monotonic() + timeout
+        wait = int(in_seconds(wait, "wait"))
+        until = None if timeout is None else time.monotonic() + in_seconds(timeout, "timeout")
         path, after = f"/v1/questions/{part(question_id)}/responses", None
         while True:
             left = wait if until is None else max(0, min(wait, int(until - time.monotonic())))
@@ -129,9 +136,11 @@ class QuestionCalls:
         return self._calls.call(method, path, query, body, timeout)
 
 
-def _closing(closes_in: timedelta | None, closes_at: datetime | None) -> str | None:
+def _closing(closes_in: timedelta | float | None, closes_at: datetime | str | None) -> str | None:
     if closes_in is not None:
-        closes_at = datetime.now(UTC) + closes_in
+        closes_at = datetime.now(UTC) + timedelta(seconds=in_seconds(closes_in, "closes_in"))
+    if isinstance(closes_at, str):
+        closes_at = datetime.fromisoformat(closes_at)
     if closes_at is not None and closes_at.tzinfo is None:
         raise ValueError("closes_at needs a time zone")
     return closes_at.astimezone(UTC).isoformat() if closes_at else None

@@ -1,6 +1,7 @@
 """A user's events: kept at once, sent whenever that is possible, and shown before they are answered."""
 
 import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 from streakline_client.calls import Calls, part
 from streakline_client.profile import ShownProfile, estimated, nobody
@@ -27,11 +29,41 @@ STORAGE_AGAIN_SECONDS = 60.0
 AHEAD_MILLISECONDS = 60_000
 
 
+MEMORY = ":memory:"
 logger = logging.getLogger("streakline_client")
 
 
-def _nothing(_: Any) -> None:
-    pass
+WARNINGS_MAX = 100
+
+
+class Warnings:
+    """What is logged where the app gives no callbacks: of each reason once."""
+
+    def __init__(self) -> None:
+        self._known = set[str]()
+
+    def refused(self, refused: RefusedEvent) -> None:
+        """Tell of an event that the service refuses for good."""
+        name, where = refused.event["event_type"], f" of {refused.field}" if refused.field else ""
+        self._warn(f"the service refuses {name} for good: {refused.code}{where}: {refused.reason}")
+
+    def dropped(self, _: Event) -> None:
+        """Tell of an event that is given up as the queue is full."""
+        self._warn("too many events wait: the oldest ones are given up")
+
+    def unkept(self, _: Event) -> None:
+        """Tell of an event that the disk did not take."""
+        self._warn("nothing can be stored here: events wait in memory, and end with the process")
+
+    def trouble(self, trouble: Trouble) -> None:
+        """Tell why events wait."""
+        begin = "" if trouble.kind == "damaged" else f"events wait: {trouble.kind}: "
+        self._warn(begin + trouble.reason)
+
+    def _warn(self, text: str) -> None:
+        if text not in self._known and len(self._known) < WARNINGS_MAX:
+            self._known.add(text)
+            logger.warning("%s", text)
 
 
 def _tell(callback: Callable[[Any], None], value: Any) -> None:
@@ -46,40 +78,80 @@ def _tell(callback: Callable[[Any], None], value: Any) -> None:
 class Queueing:
     """How events wait.
 
-    path: the queue's file, of this user alone; None: memory. zone: IANA name of the place; None: the
-    machine's. most: how many may wait; one more, and the oldest goes, and on_dropped tells. on_refused: the
-    service refused an event for good; it is told at least once, perhaps in another process. on_trouble:
-    events wait, and why; or the file was damaged, and where it is now. What a callback raises is logged.
-    keeps_streak: whether an event keeps the streak, for the estimate only. is_sending: a thread sends by
-    itself; else `flush` does. clocks: the machine's.
+    path: the queue's file, of this user alone; None, or ":memory:": memory. zone: IANA name of the place, or
+    a ZoneInfo; None: the machine's. most: how many may wait; one more, and the oldest goes, and on_dropped
+    tells. on_refused: the service refused an event for good; it is told at least once, perhaps in another
+    process. on_unkept: the disk did not take an event; it waits in memory, and ends with the process.
+    on_trouble: events wait, and why; or the file was damaged, and where it is now. What has no callback is
+    logged, of each reason once; so is what a callback raises. keeps_streak: whether an event keeps the
+    streak, for the estimate only. is_sending: a thread sends by itself; else `flush` does. clocks: the
+    machine's.
+
+    Raises ValueError or TypeError for what cannot work.
     """
 
-    path: Path | None = None
-    zone: str | None = None
+    path: str | os.PathLike[str] | None = None
+    zone: str | ZoneInfo | None = None
     most: int = QUEUE_MAX
-    on_refused: Callable[[RefusedEvent], None] = _nothing
-    on_dropped: Callable[[Event], None] = _nothing
-    on_trouble: Callable[[Trouble], None] = _nothing
+    on_refused: Callable[[RefusedEvent], None] | None = None
+    on_dropped: Callable[[Event], None] | None = None
+    on_unkept: Callable[[Event], None] | None = None
+    on_trouble: Callable[[Trouble], None] | None = None
     keeps_streak: Callable[[Event], bool] = lambda _: True
     is_sending: bool = True
     clocks: Callable[[], Reading] | None = None
+
+    def __post_init__(self) -> None:
+        """Look at what the app has given."""
+        if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
+            raise ValueError(f"most must be a whole number of events, and not {self.most!r}")
+        for name in ("on_refused", "on_dropped", "on_unkept", "on_trouble", "clocks"):
+            if not (getattr(self, name) is None or callable(getattr(self, name))):
+                raise TypeError(f"{name} must be a function, and not {getattr(self, name)!r}")
+        if not callable(self.keeps_streak):
+            raise TypeError(f"keeps_streak must be a function, and not {self.keeps_streak!r}")
+        self.file()
+        self.zone_name()
+
+    def file(self) -> Path | None:
+        """Return the queue's file; None: memory."""
+        if self.path is None or self.path == MEMORY:
+            return None
+        if not isinstance(self.path, str | bytes | os.PathLike):
+            raise TypeError(f"path must be a text or a Path, and not {self.path!r}")
+        name = os.fsdecode(self.path)
+        if not name.strip():
+            raise ValueError("path must name a file; without one events wait in memory")
+        return Path(name).expanduser()
+
+    def zone_name(self) -> str | None:
+        """Return the zone's name; None: the machine's."""
+        name: Any = getattr(self.zone, "key", self.zone)
+        if name is None:
+            return None
+        try:
+            return ZoneInfo(name).key
+        except (TypeError, ValueError, OSError, KeyError):
+            raise ValueError(f"zone must be an IANA name that this machine knows, and not {name!r}") from None
 
 
 class Tracker:
     """The events of one user."""
 
     def __init__(self, calls: Calls, user: str, how: Queueing) -> None:
-        self._user, self._how = user, how
+        self._user, self._how, default = user, how, Warnings()
+        self._on_dropped, self._on_unkept = how.on_dropped or default.dropped, how.on_unkept or default.unkept
+        on_refused, self._on_trouble = how.on_refused or default.refused, how.on_trouble or default.trouble
         self._clocks = how.clocks or DeviceClocks().read
-        self._queue = EventQueue(how.path, self._clocks, how.zone, how.most)
+        self._queue = EventQueue(how.file(), self._clocks, how.zone_name(), how.most)
         if self._queue.aside:
             reason = f"the queue's file is damaged, and was put aside: {self._queue.aside}"
-            _tell(how.on_trouble, Trouble("damaged", reason))
+            _tell(self._on_trouble, Trouble("damaged", reason))
         device = self._queue.device()
         calls.device, calls.received = lambda: device, self._received
         told = Told(
-            lambda refused: _tell(how.on_refused, refused),
-            lambda trouble: _tell(how.on_trouble, trouble),
+            lambda refused: _tell(on_refused, refused),
+            lambda trouble: _tell(self._on_trouble, trouble),
             self._taken,
         )
         self._sender = Sender(self._queue, calls, told)
@@ -91,8 +163,10 @@ class Tracker:
     def track(self, event_type: str, properties: Mapping[str, Any] | None) -> str:
         """Say that something happened, now and here; returns its key. It is kept when this returns."""
         event, gone = self._queue.add(event_type, properties, self._user)
+        if self._queue.is_spared:
+            _tell(self._on_unkept, event)
         for each in gone:
-            _tell(self._how.on_dropped, each)
+            _tell(self._on_dropped, each)
         self._woken.set()
         return event["idempotency_key"]
 
@@ -165,5 +239,5 @@ class Tracker:
             return self._sender.drain()
         except Exception as error:  # noqa: BLE001 (a full disk, for one; the thread goes on, and tells)
             if not self._closed.is_set():
-                _tell(self._how.on_trouble, Trouble("unavailable", repr(error)))
+                _tell(self._on_trouble, Trouble("unavailable", repr(error)))
             return STORAGE_AGAIN_SECONDS

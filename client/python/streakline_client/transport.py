@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from streakline_client.errors import Unreachable
 
@@ -47,11 +48,14 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 def over_http(url: str) -> Transport:
     """Return a transport to the service at a URL (https://host, or one with a base path).
 
-    Raises ValueError for another scheme. The transport raises Unreachable.
+    Raises ValueError for what is no such address. The transport raises Unreachable.
     """
-    if not url.startswith(("https://", "http://")):
-        raise ValueError("url must begin with https:// or http://")
-    base, opener = url.rstrip("/"), urllib.request.build_opener(_NoRedirect)
+    if not _is_address(url):
+        raise ValueError(
+            "url must begin with https:// or http:// and name a host, such as https://api.example.com,"
+            f" and not {url!r}"
+        )
+    base, opener = url.strip().rstrip("/"), urllib.request.build_opener(_NoRedirect)
 
     def send(request: Request) -> Reply:
         asked = urllib.request.Request(  # noqa: S310 (the scheme was checked above)
@@ -61,10 +65,18 @@ def over_http(url: str) -> Transport:
             status, answer = _answered(opener, asked, request.timeout)
             with answer:
                 return _reply(status, answer)
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a token is no header
             raise Unreachable(f"{request.method} {request.path.partition('?')[0]}: {error}") from error
 
     return send
+
+
+def _is_address(url: str) -> bool:
+    try:
+        read = urlsplit(url.strip())
+        return read.scheme in ("https", "http") and bool(read.hostname) and not (read.query or read.fragment)
+    except (AttributeError, ValueError):
+        return False
 
 
 def _answered(
@@ -80,4 +92,7 @@ def _answered(
 
 def _reply(status: int, answer: "http.client.HTTPResponse | urllib.error.HTTPError") -> Reply:
     headers = {name.lower(): value for name, value in answer.headers.items()}
-    return Reply(status, answer.read(ANSWER_BYTES_MAX), headers)
+    body, announced = answer.read(ANSWER_BYTES_MAX), headers.get("content-length", "")
+    if announced.isdigit() and len(body) < min(int(announced), ANSWER_BYTES_MAX):
+        raise http.client.IncompleteRead(body, int(announced) - len(body))
+    return Reply(status, body, headers)

@@ -1,7 +1,7 @@
 """One user's streak and points."""
 
 import uuid
-from datetime import date
+from datetime import date, datetime
 from typing import Any, Literal
 
 from streakline_client.calls import Calls, part
@@ -31,14 +31,14 @@ class UserCalls:
         found: Profile = self._get("")
         return found
 
-    def explain(self, day: date) -> Explanation:
+    def explain(self, day: date | str) -> Explanation:
         """Return why a date counts or not."""
-        found: Explanation = self._get("/streak/explain", date=day.isoformat())
+        found: Explanation = self._get("/streak/explain", date=_written(day))
         return found
 
-    def activity(self, first: date, last: date) -> Activity:
+    def activity(self, first: date | str, last: date | str) -> Activity:
         """Return the active dates of a span of at most 366, and what covers others; the newest first."""
-        span = {"from": first.isoformat(), "to": last.isoformat()}
+        span = {"from": _written(first), "to": _written(last)}
         found: Activity = self._get("/activity", **span, covered="true", limit=SPAN_MAX)
         return found
 
@@ -79,3 +79,10 @@ class UserCalls:
 
     def _get(self, path: str, **query: Any) -> Any:
         return self._calls.call("GET", f"/v1/users/{self._user}{path}", query)
+
+
+def _written(day: date | str) -> str:
+    """Return a date as the API writes it; of an instant its date."""
+    if isinstance(day, datetime):
+        day = day.date()
+    return day.strip() if isinstance(day, str) else day.isoformat()

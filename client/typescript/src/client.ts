@@ -1,39 +1,15 @@
 /** The client: one user's events, streak and points. */
 
-import { Http, withQuery, type Token } from './http.js';
+import { Http, withQuery } from './http.js';
 import { Kept } from './kept.js';
 import { browser } from './platform/browser.js';
 import { below, newKey, sparedLocks, type Channel, type Platform } from './platform/platform.js';
+import { checked, warning, type Options } from './options.js';
 import { estimated, nobody, type ShownProfile } from './profile.js';
 import { Queue, type Waiting } from './queue.js';
 import { QuestionsApi } from './questions.js';
-import { Sender, type RefusedEvent, type Trouble } from './sender.js';
+import { Sender } from './sender.js';
 import type { Activity, Balance, Board, Entry, Explanation, Leaderboard, Profile, Rank, Region, Rewards, SentEvent } from './types.js';
-
-export interface Options {
-  /** The service's address. */
-  url: string;
-  /** A bearer token of the user, or a function that returns a fresh one. */
-  token: Token;
-  /** Whose events these are: the token's `sub`. Each user has a queue of his own. */
-  user: string;
-  platform?: Platform;
-  fetch?: typeof globalThis.fetch;
-  /** How many events may wait. One more, and the oldest goes, and `onDropped` tells. */
-  queueMax?: number;
-  /** The service refused an event for good. It is told at least once, also in another page. */
-  onRefused?: (refused: RefusedEvent) => void;
-  /** The queue was full: this event is given up. */
-  onDropped?: (event: SentEvent) => void;
-  /** Storage is full or away: this event waits in memory, and ends with the page. */
-  onUnkept?: (event: SentEvent) => void;
-  /** Events wait, and why; or something in storage is damaged, and was put aside. */
-  onTrouble?: (trouble: Trouble) => void;
-  /** The profile as it is to be shown, whenever it changes: first as an estimate, then as the service says. */
-  onProfile?: (profile: ShownProfile) => void;
-  /** Whether an event keeps the streak; by default each does. For the estimate only. */
-  keepsStreak?: (event: SentEvent) => boolean;
-}
 
 /** What became of an event that was tracked. kept: it survives the page. */
 export interface Tracked { key: string; kept: boolean }
@@ -53,6 +29,7 @@ const SOON = 100;
 const STORAGE_AGAIN = 60_000;
 
 export class Streakline extends QuestionsApi {
+  private readonly options: Options & ReturnType<typeof warning>;
   private readonly platform: Platform;
   private readonly kept: Kept;
   private readonly queue: Queue;
@@ -69,14 +46,18 @@ export class Streakline extends QuestionsApi {
   private isAgain = false;
   private isResting = false;
   private isClosed = false;
+  /** The newest profile that storage did not take. */
+  private unkept: KeptProfile | undefined;
 
-  constructor(private readonly options: Options) {
-    const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-    super(new Http(options.url, options.token, fetch));
+  /** Throws a TypeError for options that cannot work. */
+  constructor(given: Options) {
+    const options = { ...warning(), ...present(checked(given)) };
+    super(new Http(options.url, options.token, options.fetch ?? globalThis.fetch.bind(globalThis)));
+    this.options = options;
     const name = `streakline:${options.url}:${encodeURIComponent(options.user)}`;
-    const given = options.platform ?? browser(name);
-    const storage = given.isShared ? below(`${name}:`, given.storage) : given.storage;
-    this.platform = Object.assign(Object.create(given) as Platform, { storage, locks: sparedLocks(given.locks) });
+    const platform = options.platform ?? browser(name);
+    const storage = platform.isShared ? below(`${name}:`, platform.storage) : platform.storage;
+    this.platform = Object.assign(Object.create(platform) as Platform, { storage, locks: sparedLocks(platform.locks) });
     this.channel = this.platform.channel?.(name, (message) => this.heard(message));
     this.kept = new Kept(this.platform.storage, (reason) => this.tell(options.onTrouble, { kind: 'damaged', reason }));
     this.queue = new Queue(this.platform, this.kept, options.queueMax ?? QUEUE_MAX, this.othersLook());
@@ -103,7 +84,7 @@ export class Streakline extends QuestionsApi {
     const { kept, gone } = await this.queue.add(event, wall);
     if (!kept) this.tell(this.options.onUnkept, event);
     for (const one of gone) this.tell(this.options.onDropped, one.event);
-    this.soon();
+    this.soon(kept);
     void this.show();
     return { key: event.idempotency_key, kept };
   }
@@ -133,8 +114,8 @@ export class Streakline extends QuestionsApi {
   /** Return the profile from the service, with what waits counted in. */
   async profile(): Promise<ShownProfile> {
     const profile: Profile = await this.http.call('GET', this.path(''));
-    const kept = await this.keptProfile();
-    await this.keepProfile({ profile, ahead: kept.ahead });
+    // Somebody on the way may answer with JSON, too: what is no profile changes nothing.
+    if (typeof profile.current_streak === 'number') await this.keepProfile({ profile, ahead: (await this.keptProfile()).ahead });
     return this.estimate();
   }
 
@@ -186,13 +167,15 @@ export class Streakline extends QuestionsApi {
   }
 
   private async keptProfile(): Promise<KeptProfile> {
-    const kept = await this.kept.read<KeptProfile>(PROFILE, 'profile').catch(() => null);
+    const kept = this.unkept ?? (await this.kept.read<KeptProfile>(PROFILE, 'profile').catch(() => null));
     return kept ?? { profile: nobody(this.options.user), ahead: [] };
   }
 
   private async keepProfile({ profile, ahead }: KeptProfile): Promise<void> {
     const left = ahead.filter(({ date, at }) => isAhead(date, at, profile, this.platform.wall()));
-    await this.platform.storage.setItem(PROFILE, JSON.stringify({ profile, ahead: left })).catch(() => undefined);
+    const known = { profile, ahead: left };
+    const isKept = await this.platform.storage.setItem(PROFILE, JSON.stringify(known)).then(() => true, () => false);
+    this.unkept = isKept ? undefined : known;
   }
 
   /** Show the profile as it is to be shown now. Of changes that come faster than this, the last one is enough. */
@@ -250,14 +233,15 @@ export class Streakline extends QuestionsApi {
   }
 
   /** Something waits: send it soon, unless the service is to be left in peace for a while. */
-  private soon(): void {
+  private soon(kept: boolean): void {
     this.isAgain = true;
-    if (!this.draining && !this.isResting) this.wake(SOON);
+    if (!this.draining && !this.isResting) this.wake(SOON, kept);
   }
 
-  private wake(wait: number): void {
+  /** mayEnd: in Node the process may end before. What it keeps in memory alone gets one attempt. */
+  private wake(wait: number, mayEnd = true): void {
     clearTimeout(this.timer);
-    if (!this.isClosed) this.timer = idly(() => void this.drain(), wait);
+    if (!this.isClosed) this.timer = (mayEnd ? idly : setTimeout)(() => void this.drain(), wait);
   }
 
   /** Have the user's other pages look at their clocks first: they know what one that has just been opened cannot. */
@@ -286,6 +270,10 @@ export class Streakline extends QuestionsApi {
     }
   }
 }
+
+/** Leave out what is undefined: it is as if it were not given. */
+const present = (options: Options): Options =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as unknown as Options;
 
 /** Call back later. In Node this alone keeps no process alive. */
 function idly(work: () => void, wait: number): ReturnType<typeof setTimeout> {

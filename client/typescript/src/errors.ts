@@ -1,10 +1,10 @@
 /** What this package throws. */
 
-/** The service answered with an error. details: which fields, and why. */
+/** The service answered with an error. reason: in words. details: which fields, and why. */
 export class Refused extends Error {
   override readonly name = 'Refused';
-  constructor(readonly status: number, readonly code: string, override readonly message: string, readonly details?: unknown) {
-    super(message);
+  constructor(readonly status: number, readonly code: string, readonly reason: string, readonly details?: unknown) {
+    super(`${status} ${code}: ${reason}`);
   }
 }
 

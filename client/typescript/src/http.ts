@@ -11,6 +11,8 @@ export interface Reply {
   retryAfter: number | null;
   /** The service's time, in milliseconds since 1970; null: the browser does not show it. */
   time: number | null;
+  /** The header www-authenticate: what is wrong with the token. */
+  challenge?: string | null;
 }
 
 export type Token = string | (() => string | Promise<string>);
@@ -22,6 +24,11 @@ const TIMEOUT = 30_000;
 /** The code of a refusal that has none of the service's. */
 export const UNKNOWN = 'unknown';
 export const isAgain = (status: number): boolean => status === 429 || status === 503;
+const UNAUTHORIZED = 401;
+/** What a gateway has against a token, by its words, and the code that tells it. */
+const TOKEN_CODES: [RegExp, string][] = [
+  [/expired/i, 'token_expired'], [/audience/i, 'wrong_audience'], [/issuer/i, 'unknown_issuer'], [/decode|malformed|parse|segment/i, 'malformed_token'],
+];
 
 /** Return the milliseconds to wait: what the service says, else a random time that grows by attempt (full jitter). */
 export function pause(attempt: number, retryAfter: number | null, first = PAUSE, most = PAUSE_MAX): number {
@@ -50,24 +57,40 @@ export class Http {
     try {
       return await Promise.race([late, this.exchanged(method, path, body, device, stop.signal)]);
     } catch (error) {
-      throw new Unreachable(`${method} ${path}: ${String(error)}`);
+      throw new Unreachable(`${method} ${path}: ${String(error)}${this.originHint()}`);
     } finally {
       clearTimeout(timer);
     }
   }
 
+  /** A browser does not tell a network that is away from a service that does not allow the page's origin. */
+  private originHint(): string {
+    const { origin } = (globalThis as { location?: { origin?: string } }).location ?? {};
+    return !origin || this.url.trim().startsWith(`${origin}/`) ? '' : ` (or the service does not allow pages of ${origin}: AllowedOrigins)`;
+  }
+
   private async exchanged(method: string, path: string, body: unknown, device: string, signal: AbortSignal): Promise<Reply> {
-    this.lastToken = typeof this.token === 'function' ? await this.token() : this.token;
-    if (signal.aborted) throw new Error('the token came too late');
-    const answered = await this.send(method, path, body, device, { signal });
+    const before = await this.freshToken(signal);
+    let answered = await this.send(method, path, body, device, { signal });
+    // The app may have a newer one: it has kept this one for too long.
+    if (answered.status === UNAUTHORIZED && typeof this.token === 'function' && (await this.freshToken(signal)) !== before) {
+      answered = await this.send(method, path, body, device, { signal });
+    }
     const text = await answered.text();
     const receipt = answered.ok && answered.headers.get('streakline-time-receipt');
     if (receipt) this.received(path, { device, receipt });
-    return { status: answered.status, body: json(text), retryAfter: asked(answered.headers), time: timeOf(answered) };
+    return { status: answered.status, body: json(text), retryAfter: asked(answered.headers), time: timeOf(answered), challenge: answered.headers.get('www-authenticate') };
+  }
+
+  private async freshToken(signal: AbortSignal): Promise<string> {
+    const token: unknown = typeof this.token === 'function' ? await this.token() : this.token;
+    if (signal.aborted) throw new Error('the token came too late');
+    if (typeof token !== 'string' || !token.trim()) throw new Error('the function `token` returned no token');
+    return (this.lastToken = token.trim());
   }
 
   private send(method: string, path: string, body: unknown, device: string, more: RequestInit): Promise<Response> {
-    return this.fetch(this.url.replace(/\/$/, '') + path, {
+    return this.fetch(this.url.trim().replace(/\/+$/, '') + path, {
       method,
       headers: {
         authorization: `Bearer ${this.lastToken ?? ''}`,
@@ -90,14 +113,14 @@ export class Http {
   async call<T>(method: string, path: string, body?: unknown, timeout = TIMEOUT): Promise<T> {
     for (let attempt = 0; ; attempt += 1) {
       const isLast = attempt === ATTEMPTS_MAX - 1;
+      let reply: Reply | undefined;
       try {
-        const reply = await this.once(method, path, body, timeout);
-        if (isLast || !isAgain(reply.status)) return content(reply) as T;
-        await sleep(pause(attempt, reply.retryAfter));
+        reply = await this.once(method, path, body, timeout);
       } catch (error) {
         if (isLast || !(error instanceof Unreachable)) throw error;
-        await sleep(pause(attempt, null));
       }
+      if (reply && (isLast || !isAgain(reply.status))) return content(reply) as T;
+      await sleep(pause(attempt, reply?.retryAfter ?? null));
     }
   }
 }
@@ -108,16 +131,26 @@ export function withQuery(path: string, query: Record<string, string | number | 
   return given.length ? `${path}?${given.map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`).join('&')}` : path;
 }
 
-/** Return the error that a reply tells; a gateway's own is {"message"}, without {"error"} around it. */
-export function refusalOf({ status, body }: Reply): Refused {
-  const told = (body ?? {}) as { error?: { code?: string; message?: string; details?: unknown }; message?: string };
-  const { code = UNKNOWN, message = 'no reason given', details } = told.error ?? { ...(told.message ? { message: told.message } : {}) };
-  return new Refused(status, code, message, details);
+/**
+ * Return the error that a reply tells; a gateway's own is {"message"}, without {"error"} around it. Why it takes no token it
+ * says in the header www-authenticate (RFC 6750).
+ */
+export function refusalOf({ status, body, challenge }: Reply): Refused {
+  const told = objectOf(body);
+  const { code, message, details } = isObject(told.error) ? told.error : { ...told, code: undefined, details: undefined };
+  const [, described] = /error_description="([^"]*)"/.exec(status === UNAUTHORIZED ? challenge ?? '' : '') ?? [];
+  const words = described || String(message ?? (status < 300 ? "the answer is not the service's" : 'no reason given'));
+  const fallback = status === UNAUTHORIZED ? TOKEN_CODES.find(([pattern]) => pattern.test(words))?.[1] ?? 'unauthorized' : UNKNOWN;
+  return new Refused(status, String(code ?? fallback), code && message ? String(message) : words, details);
 }
 
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const objectOf = (value: unknown): Record<string, unknown> => (isObject(value) ? value : {});
+
+/** Return what an answer has. A page of a network's login, or half an answer, is none. */
 function content(reply: Reply): unknown {
   if (reply.status < 200 || reply.status > 299) throw refusalOf(reply);
-  if (typeof reply.body !== 'object' || reply.body === null) throw new Refused(reply.status, UNKNOWN, 'the answer is no JSON object');
+  if (!isObject(reply.body)) throw new Unreachable(`the service answered ${reply.status} without a JSON object`);
   return reply.body;
 }
 

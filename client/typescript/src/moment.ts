@@ -3,17 +3,29 @@
 const MINUTE = 60_000;
 const two = (value: number): string => String(Math.trunc(Math.abs(value))).padStart(2, '0');
 
-/** Where a device is: minutes east of UTC at that moment, and the zone's name if the platform has one. */
+/**
+ * Names as the time zone database has them: an area with a place, EST5EDT, or a word. Devices also say GMT+03:00,
+ * SystemV/PST8, posix/Europe/Berlin or localtime, which a service does not know, or takes for its own.
+ */
+const ZONE_NAME = /^((Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US)\/[\w+/-]+|[A-Z]{3}\dS?[A-Z]{3}|[A-Z][A-Za-z-]*)$/;
+const NO_ZONES = ['Etc/Unknown', 'Factory'];
+
+/** Where a device is: minutes east of UTC at that moment, and the zone's name if the platform has one that the service may know. */
 export interface Place { offset: number; zone?: string }
 
 /** Return where this device is at an instant. */
 export function here(wall: number): Place {
   const place: Place = { offset: -new Date(wall).getTimezoneOffset() };
   const zone = typeof Intl === 'undefined' ? undefined : Intl.DateTimeFormat().resolvedOptions().timeZone;
-  // Without a name the offset decides. Etc/Unknown is what some platforms say for "I do not know".
-  if (zone && zone !== 'Etc/Unknown') place.zone = zone;
+  if (isZoneName(zone)) place.zone = zone;
   return place;
 }
+
+/** Whether a platform's name of a zone is one that a service may know. */
+export const isZoneName = (name: string | undefined): name is string => name !== undefined && ZONE_NAME.test(name) && !NO_ZONES.includes(name);
+
+/** Return the offset that a time was written with, as text; "": it has none. */
+export const offsetText = (text: string): string => /[+-]\d\d:\d\d$/.exec(text)?.[0] ?? '';
 
 /** Write an instant with an offset: 2026-03-01T23:30:00.123-05:00. */
 export const written = (instant: number, offset: number): string =>
@@ -24,8 +36,8 @@ export const dateAt = (instant: number, offset: number): string => new Date(inst
 
 /** Return the minutes east of UTC that a time was written with. */
 export function offsetOf(text: string): number {
-  const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(text) ?? [];
-  return sign ? (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) : 0;
+  const [hours = 0, minutes = 0] = offsetText(text).slice(1).split(':').map(Number);
+  return (offsetText(text).startsWith('-') ? -1 : 1) * (hours * 60 + minutes);
 }
 
 /** Return the whole days from one date to another. */

@@ -2,7 +2,7 @@
 
 import { contact, isInDoubt, look, newClock, rightTime, sentAt, shiftOf, STILL, type ClockState, type Reading, type Watch } from './clock.js';
 import type { Kept } from './kept.js';
-import { dateAt, here, offsetOf, written } from './moment.js';
+import { dateAt, here, offsetOf, offsetText, written } from './moment.js';
 import type { Platform } from './platform/platform.js';
 import { newKey } from './platform/platform.js';
 import type { SentEvent } from './types.js';
@@ -50,8 +50,8 @@ export class Queue {
   event(type: string, properties: SentEvent['properties'], user: string): [SentEvent, number] {
     const wall = this.platform.wall();
     const { offset, zone } = here(wall);
-    const event: SentEvent = { idempotency_key: newKey(), event_type: type, occurred_at: written(wall, offset), user_id: user };
-    if (zone) event.timezone = zone;
+    const occurred_at = written(wall, offset);
+    const event: SentEvent = { idempotency_key: newKey(), event_type: type, occurred_at, user_id: user, timezone: zone ?? offsetText(occurred_at) };
     if (properties) event.properties = JSON.parse(JSON.stringify(properties)) as NonNullable<SentEvent['properties']>;
     return [event, wall];
   }

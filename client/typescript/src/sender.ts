@@ -1,6 +1,7 @@
 /** Sends what waits, one sender of all pages at a time, and goes by what the service says of each event. */
 
 import { Unreachable } from './errors.js';
+import { offsetText } from './moment.js';
 import { pause, refusalOf, UNKNOWN, type Http, type Reply } from './http.js';
 import type { Locks } from './platform/platform.js';
 import type { Batch, Queue, Waiting } from './queue.js';
@@ -19,9 +20,13 @@ export interface Told {
   settled(events: Waiting[], taken: Waiting[]): Promise<void> | void;
 }
 
-interface Verdict { taken: Waiting[]; refused: [Waiting, RefusedEvent][]; trouble?: Trouble; halve?: boolean }
+/**
+ * What a reply says of a batch. misplaced: the service does not know their zones. halve: less of it may be sent at once.
+ * bare: it may be sent without what stands beside the events.
+ */
+interface Verdict { taken: Waiting[]; refused: [Waiting, RefusedEvent][]; misplaced: Waiting[]; trouble?: Trouble; halve?: boolean; bare?: boolean }
 
-interface Result { status?: string; error?: { code?: string; field?: string; message?: string } | null }
+interface Result { status?: string; error?: { code?: string; field?: string | null; message?: string } | null }
 
 const FIRST = 1_000;
 const MOST = 300_000;
@@ -29,11 +34,21 @@ const MOST = 300_000;
 const REST_MAX = 86_400_000;
 const KEEPALIVE_BYTES_MAX = 60_000;
 const WHOLE = [400, 413, 422];
+const ZONE = 'timezone';
+/** What a batch says of itself. */
+const BESIDE = ['sent_at', 'receipt'];
+/** The service has judged the event itself. Of anything else it may think better. */
+const JUDGED = ['rejected', 'conflict'];
+/** What says nothing against an event. */
+const TEMPORARY = ['unavailable', 'rate_limited', 'unauthorized'];
 const TOO_LARGE = 413;
 
 export class Sender {
   private attempt = 0;
   private size = 100;
+  private isBare = false;
+  /** In place of zones that the service does not know: the offset of the moment; undefined: nothing. By the event's key. */
+  private readonly zones = new Map<string, string | undefined>();
 
   constructor(
     private readonly queue: Queue,
@@ -59,9 +74,11 @@ export class Sender {
         const { time } = await this.http.once('GET', '/v1/health');
         await this.queue.heard(time);
       }
-      const batch = await this.queue.batch(this.size);
-      if (batch === null) return null;
-      const reply = await this.http.once('POST', '/v1/events', bodyOf(batch), undefined, batch.proof?.device);
+      const found = await this.queue.batch(this.size);
+      if (found === null) return null;
+      const batch = { ...found, events: found.events.map((one) => this.placed(one)) };
+      const body = this.isBare ? { events: bodyOf(batch).events } : bodyOf(batch);
+      const reply = await this.http.once('POST', '/v1/events', body, undefined, batch.proof?.device);
       return await this.judged(batch, reply);
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
@@ -69,15 +86,30 @@ export class Sender {
     }
   }
 
+  /** Return an event as it is sent: with its offset where the service does not know its zone. */
+  private placed(one: Waiting): Waiting {
+    if (!this.zones.has(one.event.idempotency_key)) return one;
+    const { timezone: _, ...event } = one.event;
+    const zone = this.zones.get(event.idempotency_key);
+    return { ...one, event: zone ? { ...event, timezone: zone } : event };
+  }
+
   private async judged({ events }: Batch, reply: Reply): Promise<number> {
-    const { taken, refused, trouble, halve } = verdict(events, reply);
+    const { taken, refused, misplaced, trouble, halve, bare } = verdict(events, reply);
+    const isBare = bare === true && !this.isBare; // once: what it refuses then is something else
+    this.isBare = isBare;
     for (const [, event] of refused) this.told.refused(event);
     const done = [...taken, ...refused.map(([one]) => one)];
+    for (const { event } of done) this.zones.delete(event.idempotency_key);
+    for (const { event } of misplaced) {
+      const offset = offsetText(event.occurred_at);
+      this.zones.set(event.idempotency_key, event.timezone === offset ? undefined : offset);
+    }
     await this.queue.settle(done);
     await this.queue.heard(reply.time);
     if (done.length) await this.told.settled(done, taken);
     this.size = halve ? Math.max(1, Math.floor(events.length / 2)) : 100;
-    if (trouble) return this.again(trouble, reply.retryAfter);
+    if (trouble && !isBare) return this.again(trouble, reply.retryAfter);
     this.attempt = 0;
     return 0;
   }
@@ -104,38 +136,46 @@ export function rest(attempt: number, retryAfter: number | null): number {
   return Math.max(1, pause(attempt, null, FIRST, MOST));
 }
 
-const bodyOf = ({ events, sent_at, proof }: Batch): unknown => ({ events: events.map(({ event }) => event), sent_at, receipt: proof?.receipt });
+const bodyOf = ({ events, sent_at, proof }: Batch): { events: SentEvent[]; sent_at: string; receipt: string | undefined } => ({ events: events.map(({ event }) => event), sent_at, receipt: proof?.receipt });
 
 /** Return what a reply says of a batch. */
 export function verdict(events: Waiting[], reply: Reply): Verdict {
   const results = resultsOf(reply);
   if (results?.length === events.length) return ofEach(events, results);
   const { status } = reply;
-  const { code, message, details } = refusalOf(reply);
-  const nothing = { taken: [], refused: [] };
+  const { code, reason, details, message } = refusalOf(reply);
+  const nothing: Verdict = { taken: [], refused: [], misplaced: [] };
   if (status === 401 || status === 403) return { ...nothing, trouble: { kind: 'unauthorized', reason: message } };
   // Without a code of the service it is somebody on the way, such as a network's login page. That a body is too large each of them may say.
   const isIts = WHOLE.includes(status) && (code !== UNKNOWN || status === TOO_LARGE);
-  if (!isIts) return { ...nothing, trouble: { kind: 'unavailable', reason: `${status} ${message}` } };
+  if (!isIts) return { ...nothing, trouble: { kind: 'unavailable', reason: message } };
+  const field = fieldOf(details);
+  if (field !== null && BESIDE.includes(field)) return { ...nothing, bare: true, trouble: { kind: 'unavailable', reason: message } };
   if (events.length > 1) return { ...nothing, halve: true };
-  const field = (details as { field?: string }[] | undefined)?.[0]?.field ?? null;
-  return { taken: [], refused: events.map((one) => [one, { event: one.event, code, field, reason: message }]) };
+  return ofEach(events, events.map(() => ({ status: 'rejected', error: { code, field, message: reason } })));
+}
+
+/** Return the field of which details tell first: its own name, whatever it is part of (events[0].timezone). */
+function fieldOf(details: unknown): string | null {
+  const field: unknown = Array.isArray(details) ? Object(details[0]).field : undefined;
+  return typeof field === 'string' ? field.replace(/^events?\W.*?(\w+)$/, '$1') : null;
 }
 
 /** One result for each event: in the answer, or in the details of a refusal that all of them share. */
 function resultsOf({ status, body }: Reply): Result[] | undefined {
-  const told = body as { results?: Result[]; error?: { details?: Result[] } } | undefined;
+  const told = body as { results?: Result[]; error?: { details?: Result[] } } | null | undefined;
   const results = status === 202 ? told?.results : told?.error?.details;
   return Array.isArray(results) && results.every((each) => typeof each?.status === 'string') ? results : undefined;
 }
 
 function ofEach(events: Waiting[], results: Result[]): Verdict {
-  const found: Verdict = { taken: [], refused: [] };
+  const found: Verdict = { taken: [], refused: [], misplaced: [] };
   events.forEach((one, number) => {
-    const { status, error } = results[number] as Result;
+    const { status = '', error } = results[number] as Result;
     const { code = UNKNOWN, field = null, message: reason = '' } = error ?? {};
     if (status === 'accepted' || status === 'duplicate') found.taken.push(one);
-    else if (code === 'unavailable') found.trouble = { kind: 'unavailable', reason };
+    else if (!JUDGED.includes(status) || TEMPORARY.includes(code)) found.trouble = { kind: 'unavailable', reason: reason || status };
+    else if (field === ZONE && one.event.timezone) found.misplaced.push(one);
     // The token is another user's: this says nothing against the event.
     else if (code === 'forbidden' && field === 'user_id') found.trouble = { kind: 'other_user', reason };
     else found.refused.push([one, { event: one.event, code, field, reason }]);

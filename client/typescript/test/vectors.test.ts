@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { contact, look, newClock, sentAt, shiftOf, type ClockState, type Watch } from '../src/clock.js';
-import { dateAt, offsetOf, written } from '../src/moment.js';
+import { dateAt, isZoneName, offsetOf, written } from '../src/moment.js';
 import { estimated, nobody } from '../src/profile.js';
 import { batchOf, isNewer, type Proof, type Waiting } from '../src/queue.js';
 import { rest, verdict } from '../src/sender.js';
@@ -66,13 +66,14 @@ for (const told of vectors.profiles) {
 
 for (const told of vectors.replies) {
   test(`a reply is understood: ${told.name}`, () => {
-    const event = { idempotency_key: 'k', event_type: 'X', occurred_at: '2026-03-02T00:00:00Z' };
+    const event = { idempotency_key: 'k', event_type: 'X', occurred_at: '2026-03-02T00:00:00+00:00', timezone: 'Somewhere' };
     const events: Waiting[] = Array.from({ length: told.events }, (_, number) => ({ number, shift: 0, wall: 0, event }));
     const found = verdict(events, { status: told.status, body: told.body ?? undefined, retryAfter: null, time: null });
     assert.deepEqual(found.taken.map(({ number }) => number), told.taken);
     assert.deepEqual(found.refused.map(([one, refused]) => [one.number, refused.code, refused.field]), told.refused);
     assert.equal(found.trouble?.kind, told.trouble);
-    assert.equal(found.halve ?? false, told.halve ?? false);
+    assert.deepEqual(found.misplaced.map(({ number }) => number), told.misplaced ?? []);
+    assert.deepEqual([found.halve ?? false, found.bare ?? false], [told.halve ?? false, told.bare ?? false]);
   });
 }
 
@@ -101,6 +102,10 @@ test('a moment is written', () => {
     assert.equal(offsetOf(told.written), told.offset);
     assert.equal(dateAt(told.instant, told.offset), told.date);
   }
+});
+
+test('a zone is sent by its name if a service may know that', () => {
+  for (const [name, isKnown] of vectors.zones) assert.equal(isZoneName(name), isKnown, name);
 });
 
 test('a queue rests as long as the service asks, else for a random time', () => {

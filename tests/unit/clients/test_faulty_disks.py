@@ -2,10 +2,7 @@
 
 import json
 import logging
-import os
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,8 @@ from streakline_client.errors import Unreachable
 from streakline_client.queue.sender import RefusedEvent, Trouble
 from streakline_client.tracker import Queueing
 from streakline_client.transport import Request
+
+from tests.support.full_disks import full_disk
 
 
 class Service:
@@ -118,34 +117,60 @@ def test_an_app_s_own_errors_stop_no_sending_and_are_logged(
     assert "an app's own" in caplog.text
 
 
-FULL = """
-import resource, signal, sys
-from pathlib import Path
-from streakline_client import Streakline
-from streakline_client.tracker import Queueing
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-me = Streakline("http://127.0.0.1:9", "t", user="ann", queue=Queueing(path=Path(sys.argv[1]), is_sending=False))
-kept = [me.track("A", {"text": "x" * 5000}) for _ in range(3)]
-resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-for _ in range(20):
-    try:
-        kept.append(me.track("A", {"text": "x" * 5000}))
-    except Exception as error:
-        print(type(error).__name__, *kept)
-        break
-"""
+def test_a_full_disk_keeps_events_in_memory_says_so_and_takes_them_when_it_has_room(tmp_path: Path) -> None:
+    path, unkept = tmp_path / "queue.db", list[str]()
+    service = Service(is_online=False)
+    me = client(path, service, on_unkept=lambda event: unkept.append(event["idempotency_key"]))
+    keys = [me.track("A", {"text": "x" * 5000}) for _ in range(3)]
+    with full_disk():
+        keys += [me.track("A", {"text": "x" * 5000}) for _ in range(3)]
+        assert [each["idempotency_key"] for each in me.waiting()] == keys
+        assert (unkept, me.flush(), me.estimate()["current_streak"]) == (keys[3:], 6, 1)
+    keys.append(me.track("A"))
+    assert len(unkept) == 3
+    me.close()
+    again = client(path, Service())
+    assert [each["idempotency_key"] for each in again.waiting()] == keys, "in their order, each once"
+    assert again.flush() == 0
+    again.close()
 
 
-def test_a_full_disk_is_raised_and_what_was_kept_before_is_sent_by_the_next_process(tmp_path: Path) -> None:
-    path = tmp_path / "queue.db"
-    command = [sys.executable, "-c", FULL, str(path)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=60)
-    name, *kept = done.stdout.split()
-    assert name == "OperationalError"
-    assert len(kept) >= 3
-    service = Service()
+def test_what_a_full_disk_did_not_take_is_sent_from_memory_and_is_not_sent_again(tmp_path: Path) -> None:
+    path, service = tmp_path / "queue.db", Service()
     me = client(path, service)
+    keys = [me.track("A")]
+    with full_disk():
+        keys.append(me.track("A", {"text": "x" * 5000}))
+        assert me.flush() == 0
+        assert service.keys == keys
+        keys.append(me.track("B", {"text": "x" * 5000}))
+    assert [each["event_type"] for each in me.waiting()] == ["B"]
     assert me.flush() == 0
     me.close()
-    assert service.keys == kept
+    again = client(path, service)
+    assert (again.waiting(), service.keys) == ([], keys)
+    again.close()
+
+
+def test_two_processes_at_a_full_disk_lose_nothing_of_each_other(tmp_path: Path) -> None:
+    path, service = tmp_path / "queue.db", Service()
+    one, other = client(path, service), client(path, service)
+    keys = {one.track("A")}
+    with full_disk():
+        keys |= {one.track("A", {"text": "x" * 5000}), other.track("A", {"text": "y" * 5000})}
+    keys |= {other.track("A"), one.track("A")}
+    assert {each["idempotency_key"] for each in one.waiting()} == keys
+    assert (one.flush(), other.flush(), set(service.keys), len(service.keys)) == (0, 0, keys, 5)
+    one.close()
+    other.close()
+
+
+def test_a_file_that_begins_on_a_full_disk_is_made_when_there_is_room(tmp_path: Path) -> None:
+    path = tmp_path / "queue.db"
+    with full_disk():
+        me = client(path, Service(is_online=False))
+        key = me.track("A")
+    me.close()
+    again = client(path, Service())
+    assert [each["idempotency_key"] for each in again.waiting()] == [key]
+    again.close()

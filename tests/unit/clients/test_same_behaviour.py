@@ -10,7 +10,7 @@ from streakline_client.calls import asked
 from streakline_client.profile import nobody
 from streakline_client.queue.batches import Proof, Waiting, batch_of, is_newer
 from streakline_client.queue.clock import ClockState
-from streakline_client.queue.moments import date_at, offset_of, written
+from streakline_client.queue.moments import date_at, is_zone_name, offset_of, written
 from streakline_client.queue.sender import rest, verdict
 
 from tests.support.moved_clock import MovedClock
@@ -42,14 +42,16 @@ def test_a_profile_is_estimated(told: Any) -> None:
 
 @pytest.mark.parametrize("told", named("replies"))
 def test_a_reply_is_understood(told: Any) -> None:
-    event: Any = {"idempotency_key": "k", "event_type": "X", "occurred_at": "2026-03-02T00:00:00Z"}
+    event: Any = {"idempotency_key": "k", "event_type": "X", "occurred_at": "2026-03-02T00:00:00+00:00"}
+    event["timezone"] = "Somewhere"
     events = [Waiting(number, 0, 0, event) for number in range(told["events"])]
     body = b"<html>" if told["body"] is None else json.dumps(told["body"]).encode()
     found = verdict(events, Reply(told["status"], body))
     assert [each.number for each in found.taken] == told["taken"]
     assert [[one.number, event.code, event.field] for one, event in found.refused] == told["refused"]
     assert (found.trouble and found.trouble.kind) == told.get("trouble")
-    assert found.halve == told.get("halve", False)
+    assert [each.number for each in found.misplaced] == told.get("misplaced", [])
+    assert (found.halve, found.bare) == (told.get("halve", False), told.get("bare", False))
 
 
 @pytest.mark.parametrize("told", VECTORS["moments"])
@@ -57,6 +59,11 @@ def test_a_moment_is_written(told: Any) -> None:
     assert written(told["instant"], told["offset"]) == told["written"]
     assert offset_of(told["written"]) == told["offset"]
     assert date_at(told["instant"], told["offset"]).isoformat() == told["date"]
+
+
+@pytest.mark.parametrize(("name", "is_known"), VECTORS["zones"])
+def test_a_zone_is_sent_by_its_name_if_a_service_may_know_that(name: str, is_known: bool) -> None:
+    assert is_zone_name(name) is is_known
 
 
 @pytest.mark.parametrize("told", named("proofs"))

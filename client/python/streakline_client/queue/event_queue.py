@@ -13,8 +13,8 @@ from typing import Any
 from streakline_client.queue import clock
 from streakline_client.queue.batches import BATCH_MAX, Batch, Proof, Waiting, batch_of, is_newer
 from streakline_client.queue.clock import ClockState, Reading, Watch
-from streakline_client.queue.kept import Kept
-from streakline_client.queue.moments import date_at, here, offset_of, written
+from streakline_client.queue.kept import COLUMNS, Kept, last_number, spared
+from streakline_client.queue.moments import date_at, here, offset_of, offset_text, written
 from streakline_client.shapes import Event
 
 
@@ -27,20 +27,21 @@ class EventQueue(Kept):
         self._clocks, self._zone, self._most = clocks, zone, most
         self._watch: Watch | None = None
 
+    @spared
     def add(
         self, event_type: str, properties: Mapping[str, Any] | None, user: str
     ) -> tuple[Event, list[Event]]:
         """Keep an event as it is now; returns it, and what had to go as the queue is full: the oldest."""
         now = self._clocks()
         place = here(now.wall, self._zone)
+        occurred_at = written(now.wall, place.offset)
         event: Event = {
             "idempotency_key": str(uuid.uuid4()),
             "event_type": event_type,
-            "occurred_at": written(now.wall, place.offset),
+            "occurred_at": occurred_at,
             "user_id": user,
+            "timezone": place.zone or offset_text(occurred_at),
         }
-        if place.zone:
-            event["timezone"] = place.zone
         if properties:
             event["properties"] = dict(properties)
         text = json.dumps(event, allow_nan=False)
@@ -48,9 +49,8 @@ class EventQueue(Kept):
             late = self._look(state.clock)
             proof = (state.device, state.receipt) if state.receipt else (None, None)
             row = (state.clock.shift - late(now), now.wall, text, *proof)
-            self._base.execute(
-                "INSERT INTO waiting (shift, wall, event, device, receipt) VALUES (?, ?, ?, ?, ?)", row
-            )
+            values = f"INSERT INTO waiting ({COLUMNS}) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 (our own words)
+            self._base.execute(values, row)
             gone = self._give_up(state.flying)
         return event, gone
 
@@ -66,8 +66,7 @@ class EventQueue(Kept):
         return since
 
     def _next(self) -> int:
-        found = self._base.execute("SELECT seq FROM sqlite_sequence WHERE name = 'waiting'").fetchone()
-        return int(found[0]) + 1 if found else 1
+        return last_number(self._base) + 1
 
     def _give_up(self, flying: int) -> list[Event]:
         """Take the oldest out that is not under way, if more wait than may."""
@@ -79,19 +78,20 @@ class EventQueue(Kept):
         return [json.loads(text) for (text,) in rows]
 
     def __len__(self) -> int:
-        with self._lock:
+        with self.lock:
             return int(self._base.execute("SELECT count(*) FROM waiting").fetchone()[0])
 
     def waiting(self, most: int = -1) -> list[Waiting]:
         """Return what waits, the oldest first. most: how many; -1: all."""
-        query = "SELECT number, shift, wall, event, device, receipt FROM waiting ORDER BY number LIMIT ?"
-        with self._lock:
+        query = f"SELECT number, {COLUMNS} FROM waiting ORDER BY number LIMIT ?"  # noqa: S608 (our own words)
+        with self.lock:
             rows = self._base.execute(query, (most,)).fetchall()
         return [
             Waiting(number, shift, wall, json.loads(text), Proof(device, receipt) if receipt else None)
             for number, shift, wall, text, device, receipt in rows
         ]
 
+    @spared
     def batch(self, most: int) -> Batch | None:
         """Return the next batch, the oldest events first, all of one clock; None: nothing waits."""
         with self.change() as state:
@@ -106,6 +106,7 @@ class EventQueue(Kept):
         sent_at = written(clock.sent_at(state.clock, shift, self._clocks().wall), 0)
         return Batch(events, sent_at, events[0].proof)
 
+    @spared
     def settle(self, events: list[Waiting]) -> None:
         """Forget events that are settled."""
         with self.change() as state:
@@ -114,22 +115,26 @@ class EventQueue(Kept):
             )
             state.flying = 0
 
+    @spared
     def is_in_doubt(self) -> bool:
         """Whether somebody should ask the service for its time first."""
         with self.change() as state:
             self._look(state.clock)
         return state.clock.is_in_doubt
 
+    @spared
     def heard(self, server_time: int | None) -> None:
         """Take the service's time; None: it was not told."""
         with self.change() as state:
             clock.contact(state.clock, server_time, self._clocks().wall, self._next())
 
+    @spared
     def device(self) -> str:
         """Return what this device is called in requests: the same for all processes."""
         with self.change() as state:
             return state.device
 
+    @spared
     def received(self, proof: Proof) -> None:
         """Take a receipt: events that happen from now on have it."""
         with self.change() as state:
@@ -142,6 +147,7 @@ class EventQueue(Kept):
         right = clock.right_time(known, one.wall, clock.shift_of(known, one.number, one.shift))
         return date_at(right, offset_of(one.event["occurred_at"]))
 
+    @spared
     def dates(self, counts: Callable[[Event], bool]) -> tuple[list[date], date]:
         """Return the dates on which waiting events were, and today's."""
         with self.change() as state:

@@ -1,6 +1,7 @@
 """Times as the API writes them, the place where they were read, and ticks that nobody can move."""
 
 import os
+import re
 import time
 import uuid
 from dataclasses import dataclass
@@ -13,6 +14,15 @@ from streakline_client.queue.clock import Reading
 LOCALTIME = Path("/etc/localtime")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 ZONES = "zoneinfo/"
+# Names as the time zone database has them: an area with a place, EST5EDT, or a word. Devices also say GMT+3,
+# SystemV/PST8, posix/Europe/Berlin or localtime, which a service does not know, or takes for its own.
+AREAS = (
+    "Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico"
+    "|Pacific|US"
+)
+ZONE_NAME = re.compile(rf"({AREAS})/[\w+/-]+|[A-Z]{{3}}\dS?[A-Z]{{3}}|[A-Z][A-Za-z-]*", re.ASCII)
+NO_ZONES = frozenset({"Etc/Unknown", "Factory"})
+OFFSET = re.compile(r"[+-]\d\d:\d\d$")
 
 
 class DeviceClocks:
@@ -30,7 +40,10 @@ class DeviceClocks:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something happens: minutes east of UTC at that moment, and the zone's name if it is known."""
+    """Where something happens: minutes east of UTC at that moment, and its zone's name.
+
+    None: it has none that a service may know.
+    """
 
     offset: int
     zone: str | None = None
@@ -42,7 +55,21 @@ def here(wall: int, zone: str | None = None) -> Place:
     local = datetime.fromtimestamp(wall / 1000, ZoneInfo(name) if name else None).astimezone(
         ZoneInfo(name) if name else None
     )
-    return Place(round((local.utcoffset() or timedelta()).total_seconds() / 60), name)
+    return Place(
+        round((local.utcoffset() or timedelta()).total_seconds() / 60),
+        name if is_zone_name(name or "") else None,
+    )
+
+
+def is_zone_name(name: str) -> bool:
+    """Whether a machine's name of a zone is one that a service may know."""
+    return ZONE_NAME.fullmatch(name) is not None and name not in NO_ZONES
+
+
+def offset_text(text: str) -> str:
+    """Return the offset that a time was written with, as text; "": it has none."""
+    found = OFFSET.search(text)
+    return found[0] if found else ""
 
 
 def own_zone() -> str | None:
@@ -51,7 +78,7 @@ def own_zone() -> str | None:
     if not named and LOCALTIME.is_symlink():
         named = str(LOCALTIME.resolve()).partition(ZONES)[2]
     try:
-        return ZoneInfo(named).key if named else None
+        return ZoneInfo(named).key if is_zone_name(named) else None
     except (ValueError, OSError, KeyError):
         return None
 

@@ -1,16 +1,17 @@
 """Sends what waits, one process at a time, and goes by what the service says of each event."""
 
-import json
 import random
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
-from streakline_client.calls import UNKNOWN, Calls, asked, pause, refusal_of
+from streakline_client.calls import UNKNOWN, Calls, asked, pause, read_json, refusal_of
 from streakline_client.errors import Unreachable
 from streakline_client.queue.batches import BATCH_MAX, Batch, Waiting
 from streakline_client.queue.event_queue import EventQueue
+from streakline_client.queue.moments import offset_text
 from streakline_client.shapes import Event
 from streakline_client.transport import Reply
 
@@ -20,6 +21,14 @@ REST_SECONDS_MAX = 86_400.0
 # The service refuses the batch as a whole.
 WHOLE = frozenset({400, 413, 422})
 TOO_LARGE = 413
+ZONE = "timezone"
+# What a batch says of itself.
+BESIDE = frozenset({"sent_at", "receipt"})
+TAKEN = frozenset({"accepted", "duplicate"})
+# The service has judged the event itself. Of anything else it may think better.
+JUDGED = frozenset({"rejected", "conflict"})
+# What says nothing against an event.
+TEMPORARY = frozenset({"unavailable", "rate_limited", "unauthorized"})
 HALF_A_SECOND = 500
 
 
@@ -43,12 +52,17 @@ class Trouble:
 
 @dataclass(slots=True)
 class Verdict:
-    """What a reply says of a batch. halve: less of it may be sent at once."""
+    """What a reply says of a batch. misplaced: the service does not know their zones.
+
+    halve: less of it may be sent at once. bare: it may be sent without what stands beside the events.
+    """
 
     taken: list[Waiting] = field(default_factory=list)
     refused: list[tuple[Waiting, RefusedEvent]] = field(default_factory=list)
+    misplaced: list[Waiting] = field(default_factory=list)
     trouble: Trouble | None = None
     halve: bool = False
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +79,9 @@ class Sender:
 
     def __init__(self, queue: EventQueue, calls: Calls, told: Told) -> None:
         self._queue, self._calls, self._told = queue, calls, told
-        self._attempt, self._size = 0, BATCH_MAX
+        self._attempt, self._size, self._is_bare = 0, BATCH_MAX, False
+        # In place of zones that the service does not know: the offset of the moment; "": nothing. By key.
+        self._zones: dict[str, str] = {}
 
     def drain(self) -> float | None:
         """Send until nothing waits. Returns None then, else the seconds after which to try again."""
@@ -83,28 +99,51 @@ class Sender:
             batch = self._queue.batch(self._size)
             if batch is None:
                 return None
+            batch = replace(batch, events=[self._placed(each) for each in batch.events])
             return self._judged(batch, self._sent(batch))
         except Unreachable as error:
             return self._again(Trouble("unreachable", str(error)), None)
 
     def _sent(self, batch: Batch) -> Reply:
-        body: dict[str, Any] = {"events": [each.event for each in batch.events], "sent_at": batch.sent_at}
+        body: dict[str, Any] = {"events": [each.event for each in batch.events]}
+        if not self._is_bare:
+            body["sent_at"] = batch.sent_at
         if batch.proof is None:
             return self._calls.once("POST", "/v1/events", body)
-        body["receipt"] = batch.proof.receipt
+        if not self._is_bare:
+            body["receipt"] = batch.proof.receipt
         return self._calls.once("POST", "/v1/events", body, device=batch.proof.device)
+
+    def _placed(self, one: Waiting) -> Waiting:
+        """Return an event as it is sent: with its offset where the service does not know its zone."""
+        zone = self._zones.get(one.event["idempotency_key"])
+        if zone is None:
+            return one
+        event: Any = {name: value for name, value in one.event.items() if name != ZONE}
+        if zone:
+            event[ZONE] = zone
+        return replace(one, event=event)
+
+    def _misplaced(self, one: Waiting) -> None:
+        offset = offset_text(one.event["occurred_at"])
+        self._zones[one.event["idempotency_key"]] = "" if one.event.get(ZONE) == offset else offset
 
     def _judged(self, batch: Batch, reply: Reply) -> float:
         found = verdict(batch.events, reply)
+        self._is_bare = found.bare and not self._is_bare  # once: what it refuses then is something else
         for _, refused in found.refused:
             self._told.refused(refused)
         done = [*found.taken, *(one for one, _ in found.refused)]
+        for one in done:
+            self._zones.pop(one.event["idempotency_key"], None)
+        for one in found.misplaced:
+            self._misplaced(one)
         self._queue.settle(done)
         self._queue.heard(_time_of(reply))
         if found.taken:
             self._told.taken(found.taken)
         self._size = max(1, len(batch.events) // 2) if found.halve else BATCH_MAX
-        if found.trouble:
+        if found.trouble and not self._is_bare:
             return self._again(found.trouble, asked(reply.headers))
         self._attempt = 0
         return 0
@@ -130,29 +169,36 @@ def verdict(events: list[Waiting], reply: Reply) -> Verdict:
         return _of_each(events, results)
     refusal = refusal_of(reply)
     if reply.status in (401, 403):
-        return Verdict(trouble=Trouble("unauthorized", refusal.message))
+        return Verdict(trouble=Trouble("unauthorized", str(refusal)))
     # Without a code of the service it is somebody on the way, such as a network's login page. That a body is
     # too large each of them may say.
     if reply.status not in WHOLE or (refusal.code == UNKNOWN and reply.status != TOO_LARGE):
-        return Verdict(trouble=Trouble("unavailable", f"{reply.status} {refusal.message}"))
+        return Verdict(trouble=Trouble("unavailable", str(refusal)))
+    name = _field_of(refusal.details)
+    if name in BESIDE:
+        return Verdict(bare=True, trouble=Trouble("unavailable", str(refusal)))
     if len(events) > 1:
         return Verdict(halve=True)
-    details = refusal.details if isinstance(refusal.details, list) else []
-    name = details[0].get("field") if details and isinstance(details[0], dict) else None
-    return Verdict(
-        refused=[(one, RefusedEvent(one.event, refusal.code, name, refusal.message)) for one in events]
-    )
+    error = {"code": refusal.code, "field": name, "message": refusal.message}
+    return _of_each(events, [{"status": "rejected", "error": error} for _ in events])
+
+
+def _field_of(details: Any) -> str | None:
+    """Return the field of which details tell first: its own name, whatever it is part of."""
+    first = details[0] if isinstance(details, list) and details else None
+    name = first.get("field") if isinstance(first, dict) else None
+    return re.sub(r"^events?\W.*?(\w+)$", r"\1", name) if isinstance(name, str) else None
 
 
 def _results_of(reply: Reply) -> list[dict[str, Any]] | None:
     """Return one result for each event: in the answer, or in the details of a refusal of all of them."""
+    body = read_json(reply)
     try:
-        body = json.loads(reply.body)
         results = body["results"] if reply.status == 202 else body["error"]["details"]
-    except (ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
     if not isinstance(results, list) or not all(
-        isinstance(each, dict) and "status" in each for each in results
+        isinstance(each, dict) and isinstance(each.get("status"), str) for each in results
     ):
         return None
     return results
@@ -161,12 +207,14 @@ def _results_of(reply: Reply) -> list[dict[str, Any]] | None:
 def _of_each(events: list[Waiting], results: list[dict[str, Any]]) -> Verdict:
     found = Verdict()
     for one, result in zip(events, results, strict=True):
-        error = result.get("error") or {}
+        error = result["error"] if isinstance(result.get("error"), dict) else {}
         code, name, reason = error.get("code", UNKNOWN), error.get("field"), error.get("message", "")
-        if result["status"] in ("accepted", "duplicate"):
+        if result["status"] in TAKEN:
             found.taken.append(one)
-        elif code == "unavailable":
-            found.trouble = Trouble("unavailable", reason)
+        elif result["status"] not in JUDGED or code in TEMPORARY:
+            found.trouble = Trouble("unavailable", reason or result["status"])
+        elif name == ZONE and one.event.get(ZONE):
+            found.misplaced.append(one)
         elif code == "forbidden" and name == "user_id":
             # The token is another user's: this says nothing against the event.
             found.trouble = Trouble("other_user", reason)

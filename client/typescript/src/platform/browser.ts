@@ -99,6 +99,7 @@ function channel(name: string, heard: (message: string) => void): Channel {
     return { tell: () => undefined, close: () => undefined }; // a page that may store nothing may be refused it, too
   }
   line.onmessage = (event: MessageEvent) => heard(String(event.data));
+  (line as { unref?: () => void }).unref?.(); // in Node it would keep the process alive
   return { tell: (message) => line.postMessage(message), close: () => line.close() };
 }
 

@@ -1,0 +1,76 @@
+/** What an app gives to its client; and what is said where it gives nothing to be told. */
+
+import type { Token } from './http.js';
+import type { Platform } from './platform/platform.js';
+import type { ShownProfile } from './profile.js';
+import type { RefusedEvent, Trouble } from './sender.js';
+import type { SentEvent } from './types.js';
+
+export interface Options {
+  /** The service's address. */
+  url: string;
+  /** A bearer token of the user, or a function that returns a fresh one. */
+  token: Token;
+  /** Whose events these are: the token's `sub`. Each user has a queue of his own. */
+  user: string;
+  platform?: Platform;
+  fetch?: typeof globalThis.fetch;
+  /** How many events may wait. One more, and the oldest goes, and `onDropped` tells. */
+  queueMax?: number;
+  /** The service refused an event for good. It is told at least once, also in another page. */
+  onRefused?: (refused: RefusedEvent) => void;
+  /** The queue was full: this event is given up. */
+  onDropped?: (event: SentEvent) => void;
+  /** Storage is full or away: this event waits in memory, and ends with the page. */
+  onUnkept?: (event: SentEvent) => void;
+  /** Events wait, and why; or something in storage is damaged, and was put aside. */
+  onTrouble?: (trouble: Trouble) => void;
+  /** The profile as it is to be shown, whenever it changes: first as an estimate, then as the service says. */
+  onProfile?: (profile: ShownProfile) => void;
+  /** Whether an event keeps the streak; by default each does. For the estimate only. */
+  keepsStreak?: (event: SentEvent) => boolean;
+}
+
+const FUNCTIONS = ['onRefused', 'onDropped', 'onUnkept', 'onTrouble', 'onProfile', 'keepsStreak', 'fetch'] as const;
+const WARNINGS_MAX = 100;
+
+/** Return the options. Throws a TypeError for what cannot work, with the option and the reason. */
+export function checked(options: Options): Options {
+  const { url, user, token, queueMax, platform } = Object(options) as Record<keyof Options, unknown>;
+  const must = (isRight: boolean, name: string, what: string, given?: unknown): void => {
+    if (!isRight) throw new TypeError(`${name} must be ${what}${given ? `, and not ${String(given)}` : ''}`);
+  };
+  must(isAddress(url), 'url', "the service's address, such as https://api.example.com", url);
+  must(isText(user), 'user', "a text: the token's `sub`", user);
+  must(typeof token === 'function' || isText(token), 'token', 'a bearer token, or a function that returns one'); // nobody is shown it
+  must(queueMax === undefined || (Number.isSafeInteger(queueMax) && (queueMax as number) > 0), 'queueMax', 'a whole number of events', queueMax);
+  must(platform === undefined || typeof Object(Object(platform).storage).setItem === 'function', 'platform', 'a Platform, such as plain(AsyncStorage)');
+  for (const name of FUNCTIONS) must(options[name] === undefined || typeof options[name] === 'function', name, 'a function', options[name]);
+  return options;
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
+
+function isAddress(url: unknown): boolean {
+  try {
+    return typeof url === 'string' && /^https?:\/\//i.test(url.trim()) && new URL(url.trim()).search === '' && !url.includes('#');
+  } catch {
+    return false;
+  }
+}
+
+/** Return who is told where the app gives no callbacks: the console, of each reason once. */
+export function warning(): Required<Pick<Options, 'onRefused' | 'onDropped' | 'onUnkept' | 'onTrouble'>> {
+  const known = new Set<string>();
+  const warn = (text: string): void => {
+    if (known.has(text) || known.size >= WARNINGS_MAX) return;
+    known.add(text);
+    console.warn(`streakline: ${text}`);
+  };
+  return {
+    onRefused: ({ event, code, field, reason }) => warn(`the service refuses ${event.event_type} for good: ${code}${field ? ` of ${field}` : ''}: ${reason}`),
+    onDropped: () => warn('too many events wait: the oldest ones are given up'),
+    onUnkept: () => warn('nothing can be stored here: events wait in memory, and end with the page or the process'),
+    onTrouble: ({ kind, reason }) => warn(`${kind === 'damaged' ? '' : `events wait: ${kind}: `}${reason}`),
+  };
+}

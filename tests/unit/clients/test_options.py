@@ -1,0 +1,128 @@
+"""What the Python client is given: natural inputs are taken, and what cannot work is refused at once, with its name."""
+
+import os
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from streakline_client import Queueing, Reply, Request, Streakline
+
+WRONG: dict[str, list[Any]] = {
+    "url": [
+        "example",
+        "",
+        None,
+        7,
+        "/api",
+        "ftp://x.test",
+        "http://",
+        "https://x.test/?a=1",
+        "https://x.test/#a",
+    ],
+    "token": ["", " \n", None, 7, ["secret"]],
+    "user": ["", " ", 7],
+    "timeout": ["soon", -1, float("nan"), float("inf"), None],
+    "queue": ["a.db", Path("a.db")],
+}
+
+
+def made(**more: Any) -> Streakline:
+    given: dict[str, Any] = {"url": "https://x.test", "token": "t", "user": "ann", **more}
+    return Streakline(given.pop("url"), given.pop("token"), **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, all_of in WRONG.items() for value in all_of]
+)
+def test_what_cannot_work_is_refused_at_once(name: str, value: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"^{name} must ") as refused:
+        made(**{name: value})
+    assert "secret" not in str(refused.value)
+
+
+def test_a_queue_is_of_one_user() -> None:
+    with pytest.raises(ValueError, match=r"^user is missing"):
+        Streakline("https://x.test", "t", queue=Queueing())
+    Streakline("https://x.test", "t").close()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("most", value) for value in (0, -1, 1.5, "10", True, None)),
+        *(("zone", value) for value in ("Nowhere/City", "", 7, "../etc/passwd")),
+        *(
+            (name, "print")
+            for name in ("on_refused", "on_dropped", "on_unkept", "on_trouble", "keeps_streak")
+        ),
+        *(("path", value) for value in ("", " ", 7)),
+    ],
+)
+def test_a_queue_that_cannot_work_is_refused_at_once(name: str, value: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match=f"^{name} must "):
+        Queueing(**{name: value})
+
+
+@pytest.mark.parametrize("kind", [str, Path, os.fsencode, os.path.relpath])
+def test_a_path_is_taken_as_it_comes(tmp_path: Path, kind: Callable[[Any], Any]) -> None:
+    path = tmp_path / "below" / "a.db"
+    me = made(queue=Queueing(path=kind(path), is_sending=False))
+    key = me.track("A")
+    me.close()
+    assert path.exists()
+    again = made(queue=Queueing(path=str(path), is_sending=False))
+    assert [each["idempotency_key"] for each in again.waiting()] == [key]
+    again.close()
+
+
+def test_memory_and_a_home_folder_are_paths_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for path in (":memory:", None, "~/a.db"):
+        me = made(queue=Queueing(path=path, is_sending=False))
+        me.track("A")
+        me.close()
+    assert [each.name for each in tmp_path.iterdir()] == ["a.db"]
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", ZoneInfo("America/New_York")])
+def test_a_zone_is_a_name_or_a_zone(zone: Any) -> None:
+    me = made(queue=Queueing(zone=zone, is_sending=False))
+    me.track("A")
+    assert me.waiting()[0]["timezone"] == "America/New_York"
+    me.close()
+
+
+class Asked:
+    """A service that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.requests = list[Request]()
+
+    def __call__(self, request: Request) -> Reply:
+        self.requests.append(request)
+        return Reply(200, b'{"responses": [], "cursor": "c", "done": true}')
+
+
+@pytest.mark.parametrize("timeout", [3, 3.0, timedelta(seconds=3)])
+def test_a_timeout_is_seconds_or_a_timedelta(timeout: Any) -> None:
+    asked = Asked()
+    me = made(transport=asked, timeout=timeout)
+    me.balance()
+    assert list(me.answers("q", wait=timeout, timeout=timeout)) == []
+    assert [each.timeout for each in asked.requests] == [3.0, pytest.approx(6.0, abs=1)]
+
+
+@pytest.mark.parametrize("day", [date(2026, 3, 2), "2026-03-02", datetime(2026, 3, 2, 23, tzinfo=UTC)])
+def test_a_date_is_a_date_or_its_text(day: Any) -> None:
+    asked = Asked()
+    me = made(transport=asked)
+    me.explain(day)
+    me.activity(day, day)
+    assert ["date=2026-03-02" in asked.requests[0].path, asked.requests[1].path.count("2026-03-02")] == [
+        True,
+        2,
+    ]
