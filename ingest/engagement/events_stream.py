@@ -15,7 +15,7 @@ from adapters.settings.event_doors import EventsStreamSettings
 from ingest.engagement.accept import ERASED, Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import Caller
-from ingest.web.validate import parse_json
+from rules.json_values import read_json
 
 logger = Logger(service="events-stream")
 # IAM decides who may put records on the stream. Such a producer may send events of any user, and late ones.
@@ -42,7 +42,7 @@ def decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
             yield kept, None
             continue
         try:
-            body = parse_json(base64.b64decode(data))
+            body = read_json(base64.b64decode(data))
         except ValueError:
             yield kept, None
             continue

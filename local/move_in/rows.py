@@ -15,7 +15,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ingest.web.validate import check_strict, parse_json
+from rules.json_values import BadValue, check_strict, read_json
 
 # What a file of refused lines has beside the lines: a mended one may be imported as it is.
 NOTES = ("refused_line", "refused_field", "refused_reason")
@@ -122,14 +122,11 @@ def _of_csv(path: Path) -> Iterator[Row | RefusedRow]:
 
 
 def _readable(line: int, values: Values) -> Row | RefusedRow:
-    """Refuse a row with bytes that are no UTF-8, or with a number that JSON does not have."""
-    for name, value in values.items():
-        try:
-            check_strict(value)
-        except UnicodeEncodeError:
-            return RefusedRow(line, name, "is no UTF-8", values)
-        except ValueError as error:
-            return RefusedRow(line, name, f"is nothing that JSON has: {error}", values)
+    """Refuse a row with what JSON could not hold: bytes that are no UTF-8, a number beyond a double."""
+    try:
+        check_strict(values)
+    except BadValue as bad:
+        return RefusedRow(line, "line" if bad.field == "body" else bad.field, bad.reason, values)
     return Row(line, values)
 
 
@@ -148,13 +145,13 @@ def _of_ndjson(path: Path) -> Iterator[Row | RefusedRow]:
             if not line.strip():
                 continue
             try:
-                values = parse_json(line, _once)
+                values = read_json(line, _once)
             except ValueError as error:
                 text = line.decode(errors="replace").rstrip("\n")
                 yield RefusedRow(number, "line", f"is no JSON: {error}", {"line": text})
                 continue
             if isinstance(values, dict):
-                yield Row(number, values)
+                yield _readable(number, values)
             else:
                 yield RefusedRow(number, "line", "is no JSON object", {"line": json.dumps(values)})
 

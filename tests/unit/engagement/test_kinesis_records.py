@@ -73,9 +73,7 @@ def test_what_is_kept_of_an_aggregated_record_can_be_put_into_the_failure_queue(
         assert json.loads(json.dumps(kept)) == kept
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\x00", b"not json", b"{", b"\xff\xfe\xfd", b'"\\ud800"', b"[" * 100_000]
-)
+@pytest.mark.parametrize("data", [b"", b"\x00", b"not json", b"{", b"\xff\xfe\xfd", b"[" * 100_000])
 def test_garbage_is_one_record_that_is_not_json(data: bytes) -> None:
     decoded = list(_decode(record(data)))
     assert [body for _, body in decoded] == [None]
@@ -117,11 +115,6 @@ def odd_aggregate() -> bytes:
 )
 def test_no_record_vanishes_without_an_outcome(data: bytes, count: int) -> None:
     assert len(bodies(data)) == count
-
-
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_numbers_that_json_does_not_know_are_not_taken(number: str) -> None:
-    assert bodies(b'{"properties": {"a": %s}}' % number.encode()) == [None]
 
 
 @given(st.binary(max_size=80), st.booleans())

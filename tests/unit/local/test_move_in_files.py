@@ -21,6 +21,7 @@ from local.move_in.rows import RefusedRow, Row, UnreadableFile, columns_of, read
 from local.move_in.taking import validate
 from rules.book.versions import Books
 from rules.engagement.moving.reading import position_of
+from rules.json_values import NO_TEXT
 
 NOW = datetime(2026, 3, 11, tzinfo=UTC)
 BOOKS = Books([shipped_version()])
@@ -127,7 +128,7 @@ def test_bytes_that_are_no_utf_8_refuse_their_line_alone(tmp_path: Path) -> None
         f"{HEADER}\n{ROW}\n".encode() + "j\xfcrgen,CHECK_IN,2020-03-01T09:00:00Z,\n".encode("latin-1")
     )
     told = validated(path)
-    assert [(each.line, each.field, each.reason) for each in told.refused] == [(3, "user_id", "is no UTF-8")]
+    assert [(each.line, each.field, each.reason) for each in told.refused] == [(3, "user_id", NO_TEXT)]
     assert b"j\xfcrgen" in told.file.read_bytes(), "as it was"
     line = b'{"user_id": "j\xfcrgen", "event_type": "CHECK_IN", "occurred_at": "2020-03-01T09:00:00Z"}\n'
     (tmp_path / "b.ndjson").write_bytes(line)
