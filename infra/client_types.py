@@ -21,7 +21,6 @@ TYPESCRIPT = NODE / "src" / "generated" / "api.ts"
 PYTHON = ROOT / "client" / "python" / "streakline_client" / "generated" / "api.py"
 GENERATE_SECONDS_MAX = 120
 MARK = "Made by `make clients` from the API with the digest "
-REASON = "Long: a type a shape, generated."
 
 
 def digest() -> str:
@@ -89,7 +88,7 @@ def python() -> str:
         *("--disable-timestamp", "--use-double-quotes", "--output"),
     )
     body = made[made.index("from __future__") :]
-    return f'"""{MARK}{digest()}."""\n\n# {REASON}\n\n{body}'
+    return f'"""{MARK}{digest()}."""\n\n{body}'
 
 
 def _run(generator: list[str], *options: str) -> str:

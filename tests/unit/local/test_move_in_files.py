@@ -135,10 +135,23 @@ def test_bytes_that_are_no_utf_8_refuse_their_line_alone(tmp_path: Path) -> None
     assert [each.line for each in validated(tmp_path / "b.ndjson").refused] == [1]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path, encoding: str) -> None:
+    mark = "\ufeff" if encoding.endswith("e") else ""
+    line = json.dumps(
+        {"user_id": "j\u00fcrgen", "event_type": "CHECK_IN", "occurred_at": "2020-03-01T09:00:00Z"}
+    )
+    for name, text in (("a.csv", f"{HEADER}\n{ROW}\n{ROW}\n"), ("a.ndjson", f"{line}\r\n{line}\n")):
+        path = tmp_path / name
+        path.write_bytes((mark + text).encode(encoding))
+        assert [type(each) for each in read_rows(path)] == [Row, Row]
+        assert "user_id" in columns_of(path)
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.parquet"])
 def test_what_is_no_such_file_is_told_so(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    path.write_bytes(f"{HEADER}\n{ROW}\n".encode("utf-16"))
+    path.write_bytes(b"\x1f\x8b" + f"{HEADER}\n{ROW}\n".encode("utf-32-le"))
     try:
         told = validated(path)
     except UnreadableFile as error:
