@@ -62,7 +62,7 @@ def read_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
     text = text_of(data)
     try:
         value = _loads(text, pairs)
-        if not _is_deeper(value, READ_LEVELS):
+        if text.count("[") + text.count("{") < READ_LEVELS or not _is_deeper(value, READ_LEVELS):
             return value
     except RecursionError:
         pass
@@ -164,6 +164,8 @@ def _scalar_reason(value: Any) -> str:
 
 
 def _is_text(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

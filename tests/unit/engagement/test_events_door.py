@@ -2,7 +2,6 @@
 
 import base64
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -23,11 +22,12 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def stores(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
-    stores: Any = Stores()
+def stores(monkeypatch: pytest.MonkeyPatch) -> Stores:
+    stores = Stores()
     limit = SimpleNamespace(check=lambda *_: None)
     prover = SimpleNamespace(proof=lambda *_: NO_PROOF)
-    accept = Acceptor(stores, stores, stores, stores, KnownBooks())
+    door: Any = stores
+    accept = Acceptor(door, door, door, door, KnownBooks())
     monkeypatch.setattr(events_api, "_parts", lambda: (accept, limit, prover))
     monkeypatch.setattr("adapters.clock.now", lambda: NOW)
     return stores

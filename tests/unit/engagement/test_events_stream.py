@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -14,12 +13,10 @@ from ingest.engagement import events_stream
 from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.events_stream import reason_of
 from ingest.engagement.kinesis_records import RecordPart
-from local.operate.redrive import _records as records_of_message
-from local.operate.redrive import waiting_message
 from tests.support.books import KnownBooks
 from tests.support.empty_stores import Stores
 from tests.support.http_requests import VALID
-from tests.support.kinesis_records import EVENT, as_bytes, record
+from tests.support.kinesis_records import EVENT, as_bytes, record, redriven
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
@@ -146,8 +143,7 @@ def test_of_json_lines_a_bad_one_is_kept_with_its_place_and_its_redrive_sends_it
         "event 3 of 4 is not JSON: expecting value, line 1 column 7",
     ]
     for kept, _ in door.kept:
-        waiting = waiting_message("events-stream", "h", json.dumps({"reason": "r", "record": kept}))
-        (again,) = records_of_message(None, waiting)  # type: ignore[arg-type] (no stack is asked)
+        again = redriven(kept)
         assert handle(again, streakline_redrive=True) == ["4"], "it stays in its queue"
     assert door.taken[4:] == ["bad", None]
     assert len(door.kept) == 2
@@ -158,8 +154,7 @@ def test_a_record_that_waits_as_one_since_before_is_taken_event_by_event(door: D
         "data": base64.b64encode(as_bytes(EVENT) + as_bytes(EVENT) + b"{").decode(),
         "sequence_number": "9",
     }
-    waiting = waiting_message("events-stream", "h", json.dumps({"reason": "not JSON", "record": waits}))
-    (again,) = records_of_message(None, waiting)  # type: ignore[arg-type] (no stack is asked)
+    again = redriven(waits)
     assert handle(again, streakline_redrive=True) == []
     assert door.taken == [EVENT, EVENT, None]
     assert [kept["data"] for kept, _ in door.kept] == [base64.b64encode(b"{").decode()]
@@ -178,7 +173,6 @@ def test_an_event_that_a_later_book_knows_is_taken_by_its_redrive(monkeypatch: p
     ((kept, reason),) = queue.kept
     assert reason.startswith("event 2 of 3: rejected: unknown_type: ")
     kept["event"]["event_type"] = "CHECK_IN"  # as if a book with the type had been published
-    waiting = waiting_message("events-stream", "h", json.dumps({"reason": reason, "record": kept}))
-    (again,) = records_of_message(None, waiting)  # type: ignore[arg-type] (no stack is asked)
+    again = redriven(kept)
     assert handle(again, streakline_redrive=True) == []
     assert [each.idempotency_key for each in stores.stored] == ["k", "m", "l"]

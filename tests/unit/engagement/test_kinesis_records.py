@@ -21,9 +21,8 @@ from ingest.engagement.kinesis_records import (
     RecordPart,
     parts_of,
 )
-from local.operate.redrive import _records, waiting_message
 from rules.json_values import BadValue, check_strict
-from tests.support.kinesis_records import EVENT, as_bytes, record
+from tests.support.kinesis_records import EVENT, as_bytes, record, redriven
 
 
 def aggregated(*parts: bytes) -> bytes:
@@ -241,16 +240,9 @@ def test_what_is_deep_or_not_utf_8_among_events_is_an_event_that_is_refused_by_n
             with pytest.raises(BadValue) as bad:
                 check_strict(wrong.body)
             assert bad.value.field.startswith("a")
-            (again,) = parts(base64.b64decode(redriven(wrong.kept)))
+            (again,) = parts(base64.b64decode(redriven(wrong.kept)["kinesis"]["data"]))
             with pytest.raises(BadValue):
                 check_strict(again.body)
-
-
-def redriven(kept: dict[str, Any]) -> str:
-    """The data of the record that a redrive sends."""
-    waiting = waiting_message("events-stream", "h", json.dumps({"reason": "r", "record": kept}))
-    data: str = _records(None, waiting)[0]["kinesis"]["data"]  # type: ignore[arg-type] (no stack is asked)
-    return data
 
 
 @given(
@@ -261,7 +253,7 @@ def test_a_redrive_sends_what_was_kept_and_nothing_else(lines: list[bytes]) -> N
     taken = [line for line in lines if line in (A, B, C)]
     assert [as_bytes(part.body) for part in found if part.body in THREE] == taken
     for part in found:
-        again = parts(base64.b64decode(redriven(part.kept)))
+        again = parts(base64.b64decode(redriven(part.kept)["kinesis"]["data"]))
         if part.fault:
             assert all(each.body not in THREE for each in again)
         else:
