@@ -20,7 +20,7 @@ GZIP = b"\x1f\x8b"
 # Of the data of one user record, unzipped: a small one may unzip to a thousand times its size.
 UNZIPPED_BYTES_MAX = 10_000_000
 EVENTS_MAX = 10_000
-# After so many pieces of a text that are no JSON, its rest is one piece: each costs a look at the rest.
+# After so many pieces that are no JSON the rest of a text is kept as one: a redrive goes on with it.
 BAD_PIECES_MAX = 100
 # Unzips to 4 MB at most.
 _ZIPPED_STEP = 4_096
@@ -121,19 +121,13 @@ def _pieces(text: str) -> Iterator[tuple[Any, str]]:
         return
     bad, place = 0, _gap_end(text, 0)
     while place < len(text):
-        try:
-            if text[place] not in "{[":
-                raise ValueError
-            value, end = _DECODER.raw_decode(text, place)
-            yield value, ""
-        except (ValueError, RecursionError):
-            end = _piece_end(text, place) if bad < BAD_PIECES_MAX else len(text)
-            value, fault = _piece(text[place:end])
-            bad += bool(fault)
-            if fault and text[place] == "[" and bad < BAD_PIECES_MAX:
-                end = place + 1  # an array that is no JSON as a whole still has its events
-            else:
-                yield value, fault
+        end = _value_end(text, place) if bad < BAD_PIECES_MAX else len(text)
+        value, fault = _piece(text[place:end])
+        bad += bool(fault)
+        if fault and text[place] == "[" and bad < BAD_PIECES_MAX:
+            end = place + 1  # an array that is no JSON as a whole still has its events
+        else:
+            yield value, fault
         place = _gap_end(text, end)
 
 
@@ -149,7 +143,13 @@ def _gap_end(text: str, start: int) -> int:
     return match.end() if match else start
 
 
-def _piece_end(text: str, start: int) -> int:
+def _value_end(text: str, start: int) -> int:
+    """Return where the object or array ends that starts here; if none does, where the next may start."""
+    try:
+        if text[start] in "{[":
+            return _DECODER.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        pass
     match = _BOUNDARY.search(text, start)
     return match.end() if match else len(text)
 

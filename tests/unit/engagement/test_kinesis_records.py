@@ -295,3 +295,13 @@ def test_a_text_full_of_what_is_no_json_is_read_in_time() -> None:
         assert len(found) <= BAD_PIECES_MAX + 2
         kept = b"".join(base64.b64decode(part.kept["data"]) for part in found[1:])
         assert b"".join(kept.split()) == b"".join(data.removeprefix(A).split()), "nothing is lost"
+
+
+def test_after_a_hundred_bad_pieces_the_rest_waits_as_one_and_redrives_go_on_with_it() -> None:
+    data = b"\n".join([b"garbage\n" + as_bytes(keyed(number)) for number in range(250)])
+    taken: list[Any] = []
+    while data:
+        found = parts(data)
+        taken += [part.body for part in found if not part.fault]
+        data = base64.b64decode(found[-1].kept["data"]) if found[-1].fault else b""
+    assert taken == [keyed(number) for number in range(250)]
