@@ -9,6 +9,7 @@ import pytest
 
 from local.cli import _source
 from local.replay.event_sources import BadRow, from_csv, from_purchases, purchases
+from local.replay.verify import local_date
 
 EVENTS = 'user_id,occurred_at,idempotency_key,properties\nj\u00fcrgen,2026-06-01T12:00:00Z,k1,"{""a"": 1}"\n'
 PURCHASES = "customer_id,date,quantity,amount\nk\u00e4the,20260301,2,11.77\n"
@@ -105,3 +106,20 @@ def test_a_value_that_json_could_not_hold_is_left_to_the_door_which_refuses_it_a
     row = 'u,2026-06-01T12:00:00Z,k2,"{""a"": ""\\ud83d""}"\n'
     first, second = from_csv(written(tmp_path / "a.csv", EVENTS + row))
     assert (first["properties"], second["properties"]) == ({"a": 1}, {"a": "\ud83d"})
+
+
+@pytest.mark.parametrize(
+    ("zone", "day"),
+    [
+        ("", 1),
+        ("GMT-3", 31),
+        ("-03:00", 31),
+        ("right/America/Sao_Paulo", 31),
+        ("asia/tokyo", 1),
+        ("SystemV/PST8", 1),
+        ("W. Europe Standard Time", 1),
+    ],
+)
+def test_the_independent_calculation_knows_a_zone_as_devices_spell_it(zone: str, day: int) -> None:
+    body = {"occurred_at": "2026-06-01T01:00:00Z"} | ({"timezone": zone} if zone else {})
+    assert local_date(body).day == day
