@@ -127,7 +127,7 @@ class Acceptor:
             str(body.get("user_id") or caller.user_id)
             for body in bodies
             if isinstance(body, dict)
-            and not body.get("timezone")
+            and not str(body.get("timezone") or "").strip()
             and str(body.get("occurred_at", "")).endswith(("Z", "z", "-00:00"))
             and first_problem(EVENT, body) is None
         }

@@ -59,7 +59,7 @@ def test_a_bare_z_is_read_in_the_stored_zone_and_without_one_in_utc() -> None:
         assert (stores.stored[0].activity_date, stores.stored[0].zone) == (day, read_in)
 
 
-@pytest.mark.parametrize("nothing", ["", None])
+@pytest.mark.parametrize("nothing", ["", " ", None])
 def test_a_zone_that_says_nothing_is_like_none(nothing: str | None) -> None:
     late = {**VALID, "occurred_at": "2026-06-01T02:00:00Z", "timezone": nothing}
     (result,) = accepted([late], stores := Stores("America/New_York"))
