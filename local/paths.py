@@ -1,6 +1,8 @@
-"""The files of the laptop cloud. All are under .local/ in the checkout."""
+"""The files of the laptop cloud, all under .local/ in the checkout; and how files of others are opened."""
 
+import codecs
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCAL = ROOT / ".local"
@@ -9,3 +11,15 @@ LOGS = LOCAL / "logs"
 REPORT = LOCAL / "report.html"
 WAREHOUSE = LOCAL / "warehouse.duckdb"
 ASKED = LOCAL / "asked.txt"  # for which consumer somebody last began to wait, and when
+
+
+def opened_text(path: Path, newline: str = "") -> IO[str]:
+    """Open a text that somebody else has written: UTF-8, or UTF-16 as spreadsheets export it, by its mark.
+
+    Bytes that are no UTF-8 come as lone surrogates, so that they refuse their line alone.
+    """
+    with path.open("rb") as data:
+        is_wide = data.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    if is_wide:
+        return path.open(newline=newline, encoding="utf-16", errors="replace")
+    return path.open(newline=newline, encoding="utf-8-sig", errors="surrogateescape")

@@ -1,6 +1,5 @@
 """Serves an SQS batch: each message is done, comes again, waits, or is kept in a failure queue."""
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Any
 from adapters.logs import Logger, loggable
 from adapters.platform.aws import Unavailable
 from adapters.platform.failures import FailureQueue, partial_failures
+from rules.json_values import NoJson, read_json
 
 Record = Mapping[str, Any]
 WAIT_SECONDS_MIN, WAIT_SECONDS_MAX = 10, 900  # SQS delays a message that is sent by no more than 900
@@ -181,10 +181,8 @@ def _count(record: Record) -> int:
 def _handle(body: str, handle: Callable[[Any], object]) -> str | None:
     """Handle a message; returns why it is poison, if it is."""
     try:
-        message = json.loads(body)
-    except RecursionError:
-        return "the message is nested too deeply"
-    except ValueError as error:
+        message = read_json(body)
+    except NoJson as error:
         return f"the message is not JSON: {error}"
     try:
         handle(message)

@@ -5,12 +5,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ingest.web.validate import check_strict, first_problem
+from ingest.web.validate import first_problem
 from rules.book.book import Book
 from rules.book.book_schema import BOOK
 from rules.book.contracts import breaks
 from rules.book.reading import BookRefused, Fault, Path, faults_of, read_book
 from rules.book.rewards import lowered_stocks
+from rules.json_values import check_strict
 
 # An item of a table may have 400 KB.
 DOCUMENT_BYTES_MAX = 300_000
@@ -132,15 +133,14 @@ def check_stocks(before: Iterable[Book], book: Book, after: Iterable[Book]) -> N
         raise BookRefused(faults)
 
 
-def check_keys(text: str) -> None:
-    """Raise BookRefused for JSON that has a key twice: a parser would take the last one and say nothing."""
+def single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its names and values. Raises BookRefused for a key that is there twice.
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key, value in pairs:
-            if key in found:
-                raise BookRefused([Fault((), f"has the key {key[:64]!r} twice in one place")])
-            found[key] = value
-        return found
-
-    json.loads(text, object_pairs_hook=once)
+    A parser would take the last one and say nothing.
+    """
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise BookRefused([Fault((), f"has the key {key[:64]!r} twice in one place")])
+        found[key] = value
+    return found

@@ -12,7 +12,7 @@ from adapters.book.book_store import BookStore, PublishedMeanwhile
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.engagement import RulesApiSettings
-from ingest.book.checking import check_keys
+from ingest.book.checking import single_keys
 from ingest.book.publishing import Proposal, publish
 from ingest.book.rules_schemas import NOW, PUBLICATION
 from ingest.web.caller import ApiError, Caller, caller_of
@@ -71,9 +71,8 @@ def post_rules() -> Response[str]:
     """Publish a version."""
     caller, now = _caller(), clock.now()
     caller.check_admin()
-    body = json_body(app.current_event.raw_event, PUBLICATION)
     try:
-        check_keys(app.current_event.decoded_body or "{}")
+        body = json_body(app.current_event.raw_event, PUBLICATION, pairs=single_keys)
         version = publish(_parts(), _proposal(body, caller), now)
     except BookRefused as refused:
         details = [

@@ -19,6 +19,7 @@ from ingest.web.validate import first_problem
 from rules.engagement.clocks.device_time import APPS, RIGHT, DeviceClock
 from rules.engagement.clocks.offline import NO_PROOF, Proof
 from rules.engagement.events import Event, InputRefused, body_hash
+from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
 
 FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
@@ -126,18 +127,18 @@ class Acceptor:
             str(body.get("user_id") or caller.user_id)
             for body in bodies
             if isinstance(body, dict)
-            and "timezone" not in body
+            and not str(body.get("timezone") or "").strip()
             and str(body.get("occurred_at", "")).endswith(("Z", "z", "-00:00"))
             and first_problem(EVENT, body) is None
         }
         return self._zones.chosen(users)
 
     def _check(self, body: Any, door: Door) -> _Sent | AcceptResult:
-        key = body.get("idempotency_key") if isinstance(body, dict) else None
-        named = key if isinstance(key, str) and len(key) <= 128 else None
-        if problem := first_problem(EVENT, body):
-            return _rejected(named, InputRefused("invalid_field", *problem))
+        named = _key_named(body)
         try:
+            check_strict(body)
+            if problem := first_problem(EVENT, body):
+                raise InputRefused("invalid_field", *problem)
             event = event_of(body, door)
             self._check_erased(event)
             return _Sent(event, body_hash(body))
@@ -145,6 +146,8 @@ class Acceptor:
             return _Refused(refused.event, body_hash(body), _rejected(named, refused))
         except InputRefused as refused:
             return _rejected(named, refused)
+        except BadValue as bad:
+            return _rejected(named, InputRefused("invalid_field", bad.field, bad.reason))
 
     def _check_erased(self, event: Event) -> None:
         """Raise InputRefused for an event of somebody who was erased, or of before that."""
@@ -202,6 +205,18 @@ class Acceptor:
             return AcceptResult(key, AcceptStatus.CONFLICT, claim.target, error)
         status = AcceptStatus.ACCEPTED if is_first else AcceptStatus.DUPLICATE
         return AcceptResult(key, status, claim.target)
+
+
+def _key_named(body: Any) -> str | None:
+    """Return the key that a body names, as an answer may tell it; None if it has none that is a text."""
+    key = body.get("idempotency_key") if isinstance(body, dict) else None
+    if not isinstance(key, str) or len(key) > 128:
+        return None
+    try:
+        check_strict(key)
+    except BadValue:
+        return None
+    return key
 
 
 def _rejected(key: str | None, refused: InputRefused) -> AcceptResult:

@@ -21,10 +21,11 @@ EVENT = closed_object(
             " admins, producers: any time from 1970 on), at most 5 minutes ahead",
         },
         "timezone": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 64,
-            "description": "IANA name or offset (-07:00); decides the activity date",
+            "type": ["string", "null"],
+            "maxLength": 256,
+            "description": "IANA name or offset (-07:00), also as devices spell them (GMT+03:00,"
+            " posix/Europe/Berlin); decides the activity date. In place of one that is unknown, the offset"
+            " of occurred_at does; without that the event is refused",
         },
         "source": {"type": "string", "pattern": SHORT},
         "user_id": {

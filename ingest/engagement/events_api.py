@@ -50,7 +50,7 @@ def post_events() -> Response[str]:
     """Accept 1 to 100 events: 202 with one result for each."""
     accept, limit, prove = _parts()
     caller, now = caller_of(app.current_event.raw_event), clock.now()
-    body = json_body(app.current_event.raw_event, EVENTS)
+    body = json_body(app.current_event.raw_event, EVENTS, batch="events")
     bodies, device = body["events"], _clock_of(body, now)
     if not caller.is_server:
         limit.check(caller.user_id, len(bodies), now)

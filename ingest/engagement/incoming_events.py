@@ -18,6 +18,7 @@ from rules.engagement.clocks.device_time import RIGHT, DeviceClock, corrected
 from rules.engagement.clocks.offline import NO_PROOF, Proof
 from rules.engagement.events import Event, InputRefused, check_age, event_id, is_late
 from rules.engagement.goals.measures import measures_of
+from rules.zone_names import zone_named
 
 PROPERTIES_BYTES_MAX = 65_536
 UNJUDGED = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
@@ -56,7 +57,8 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
     occurred_at, user = occurred_at_of(body, door.clock), _user_of(body, door.caller)
     moment = parse_moment(occurred_at)
     terms, refusal = _judged(body, moment, door)
-    day, zone = _date_of(body, moment, door.zones.get(user))
+    named = _zone_of(body, moment)
+    day, zone = _date_of(named, moment, door.zones.get(user))
     event = Event(
         user_id=user,
         event_id=event_id(user, body["idempotency_key"], moment),
@@ -75,7 +77,7 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
         by_server=terms.declared_by is Declarer.SERVER,
         measures=measures_of(body.get("properties"), terms.measured),
         device_time=body["occurred_at"] if door.clock.skew else None,
-        timezone=body.get("timezone") or moment.offset,
+        timezone=named or moment.offset,
         properties=_properties(body),
     )
     try:
@@ -151,11 +153,24 @@ def occurred_at_of(body: Mapping[str, Any], clock: DeviceClock) -> str:
         raise InputRefused("invalid_field", "occurred_at", str(error)) from None
 
 
-def _date_of(body: Mapping[str, Any], moment: Moment, zone_stored: str | None) -> tuple[date, str]:
+def _zone_of(body: Mapping[str, Any], moment: Moment) -> str | None:
+    """Return the zone that an event names; None if it names none that is known, and has an offset instead.
+
+    Raises InputRefused where nothing says the offset: devices send names that only their vendors know.
+    """
+    said = (body.get("timezone") or "").strip()
     try:
-        return date_of(moment, body.get("timezone"), zone_stored)
+        return zone_named(said) if said else None
     except UnknownZone as error:
-        raise InputRefused("invalid_field", "timezone", str(error)) from None
+        if moment.offset is None:
+            reason = f"{error}, and occurred_at has no offset in its place"
+            raise InputRefused("invalid_field", "timezone", reason) from None
+        return None
+
+
+def _date_of(named: str | None, moment: Moment, zone_stored: str | None) -> tuple[date, str]:
+    try:
+        return date_of(moment, named, zone_stored)
     except (OverflowError, ValueError):
         raise InputRefused("invalid_field", "occurred_at", "has no date in this zone") from None
 

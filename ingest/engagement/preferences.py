@@ -13,10 +13,11 @@ from ingest.engagement.profile_changes import change_profile
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, day_of, integer
 from rules.book.book import Pauses
-from rules.days import UnknownZone, sent_zone, today
+from rules.days import UnknownZone, today
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.accounts import change_timezone, release
 from rules.engagement.allowances import YEAR, paused_dates_a_year
+from rules.zone_names import zone_named
 
 AHEAD_MAX = timedelta(days=365)
 PAUSES_A_YEAR_MAX = 40
@@ -127,13 +128,12 @@ def review_view(profile: Profile) -> dict[str, Any]:
 
 
 def known_zone(name: str) -> str:
-    """Return the name of a zone; raises 422 if there is no such zone."""
+    """Return the name of a zone as it is stored; raises 422 if there is no such zone."""
     try:
-        sent_zone(name)
+        return zone_named(name)
     except UnknownZone as error:
         details = [{"field": "timezone", "reason": str(error)}]
         raise ApiError(422, "invalid_field", f"timezone: {error}", details) from None
-    return name
 
 
 def timezone_view(profile: Profile) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from adapters.settings.phone_regions import region_of
 from ingest.leads import sources
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
 from ingest.leads.lead_schemas import MESSAGE
-from ingest.web.validate import check_strict, first_problem
+from ingest.web.validate import first_problem
 from rules.days import parse_moment, stamp, unstamp
+from rules.json_values import BadValue, check_strict
 from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
 
 # The consumer stores merges of leads under this name. No integration may use it.
@@ -69,12 +70,13 @@ class OpenedPayload:
 def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str = "") -> Envelope:
     """Read a message of the queue as strictly as an HTTP request; raises BadEnvelope.
 
+    Of the payload, open_payload checks each part by itself.
     currency, phone_regions: the settings (adapters.settings.currencies, .phone_regions).
     """
     try:
-        check_strict(message)
-    except ValueError as error:
-        raise BadEnvelope("message", str(error)) from None
+        check_strict(message, apart="payload")
+    except BadValue as bad:
+        raise BadEnvelope(bad.field, bad.reason) from None
     if problem := first_problem(MESSAGE, message):
         raise BadEnvelope(*problem)
     if ("payload" in message) == ("payload_ref" in message):
@@ -120,10 +122,14 @@ def open_payload(payload: Any, sent: Envelope, now: datetime) -> OpenedPayload:
         return opened
     for part in parts:
         try:
+            check_strict(part.payload)
             events = source.decode(part.payload, sent.context)
             for each in events:
                 _check_time(each, now)
             opened.events += [(each, part) for each in events]
+        except BadValue as bad:
+            field = "" if bad.field == "body" else bad.field
+            opened.refused.append(_within(part, DecodeError(field, bad.reason)))
         except DecodeError as error:
             opened.refused.append(_within(part, error))
         except Exception as error:  # noqa: BLE001 (as above)

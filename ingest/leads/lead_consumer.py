@@ -39,8 +39,9 @@ from ingest.leads.lead_accept import (
 )
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
 from ingest.leads.order_intake import OrderIntake
-from ingest.web.validate import check_strict, first_problem, parse_json
+from ingest.web.validate import first_problem
 from rules.days import stamp
+from rules.json_values import check_strict, read_json
 from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, body_hash
 from rules.privacy.tombstones import identity_subject, lead_subject
 
@@ -104,7 +105,7 @@ class LeadConsumer:
         if sent.payload_ref is None:
             return sent.payload
         try:
-            return parse_json(self.payloads.read_inbox(sent.payload_ref))
+            return read_json(self.payloads.read_inbox(sent.payload_ref))
         except NoPayload as reason:
             raise Poison(f"payload_ref cannot be read: {reason}") from None
         except ValueError as reason:
@@ -173,7 +174,7 @@ class LeadConsumer:
         try:
             check_strict(message)
         except ValueError as reason:
-            raise Poison(f"message {reason}") from None
+            raise Poison(str(reason)) from None
         if problem := first_problem(UNMERGE, message):
             raise Poison(" ".join(problem))
         try:

@@ -69,7 +69,7 @@ def post_events() -> Response[str]:
     """Put a webhook on the queue, then answer 202 with its events; 422 if all of its parts are refused."""
     caller = _caller()
     caller.check_leads()
-    body, now = json_body(app.current_event.raw_event, LEAD_EVENTS), clock.now()
+    body, now = json_body(app.current_event.raw_event, LEAD_EVENTS, batch="payload"), clock.now()
     caller.check_organization(body["organization_id"])
     try:
         stamped = body | {"received_at": stamp(now)}

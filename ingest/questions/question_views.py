@@ -13,8 +13,8 @@ from adapters.questions.question_store import QuestionStore
 from ingest.questions.question_schemas import QUESTION_ID, TAG, TAGS_MAX
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
-from ingest.web.validate import parse_json
 from rules.engagement.events import InputRefused
+from rules.json_values import parse_json
 from rules.questions.questions import (
     Question,
     QuestionStatus,

@@ -25,9 +25,10 @@ from ingest.questions.subscription_schemas import SUBSCRIPTION, SUBSCRIPTION_ID
 from ingest.web.caller import AUDIENCE, ApiError, Caller, caller_of
 from ingest.web.http import GUARD, answer, json_body
 from ingest.web.rate_limit import Limits, RateLimit
-from rules.days import UnknownZone, sent_zone
+from rules.days import UnknownZone
 from rules.privacy.tombstones import user_subject
 from rules.questions.notifications import QuietHours, Subscription, quiet_hours
+from rules.zone_names import zone_named
 
 NAMESPACE = uuid.UUID("5f2d3b0c-8c0e-5d0c-9b57-2f6d3e1a4c90")
 INTERVAL_DEFAULT, ZONE_DEFAULT = 60, "UTC"
@@ -157,10 +158,9 @@ def _wanted(caller: Caller, body: Mapping[str, Any]) -> Subscription:
 
 def _zone(name: str) -> str:
     try:
-        sent_zone(name)
+        return zone_named(name)
     except UnknownZone as error:
         raise _invalid("timezone", str(error)) from None
-    return name
 
 
 def _quiet(given: Mapping[str, str] | None) -> QuietHours | None:

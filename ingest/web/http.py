@@ -14,7 +14,8 @@ from adapters.platform.aws import Unavailable
 from adapters.platform.batches import Unprocessed
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import Schema
-from ingest.web.validate import first_problem, parse_json
+from ingest.web.validate import first_problem
+from rules.json_values import BadValue, NoJson, Pairs, check_strict, read_json
 
 BODY_BYTES_MAX = 1_000_000
 ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -23,18 +24,24 @@ USER_ID_SIGNS = "._:@|+=~-"
 GUARD = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
-def json_body(event: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the body of a request if the schema accepts it; raises 400, 413, or 422 that names the field."""
+def json_body(
+    event: Mapping[str, Any], schema: Schema, batch: str = "", pairs: Pairs | None = None
+) -> dict[str, Any]:
+    """Return the body of a request if the schema accepts it; raises 400, 413, or 422 that names the field.
+
+    batch: a field of which the caller checks each part by itself, by the schema and with check_strict.
+    pairs: as of read_json.
+    """
     raw = event.get("body") or ""
-    if event.get("isBase64Encoded"):
-        raw = _from_base64(raw)
-    if len(raw.encode(errors="replace")) > BODY_BYTES_MAX:
+    data = _from_base64(raw) if event.get("isBase64Encoded") else raw.encode(errors="surrogatepass")
+    if len(data) > BODY_BYTES_MAX:
         raise ApiError(413, "too_large", f"the body is over {BODY_BYTES_MAX} bytes")
+    body = json_of(data, pairs)
     try:
-        body = parse_json(raw)
-    except ValueError as error:
-        raise ApiError(400, "invalid_json", f"the body is not JSON: {error}"[:300]) from None
-    problem = first_problem(schema, body)
+        check_strict(body, apart=batch)
+    except BadValue as bad:
+        raise invalid_field(bad.field, bad.reason) from None
+    problem = first_problem(_as_a_whole(schema, batch), body)
     if problem:
         raise invalid_field(*problem)
     # JSON Schema accepts 5.0 as an integer. The tables need the int 5.
@@ -42,11 +49,27 @@ def json_body(event: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     return {name: int(value) if name in whole else value for name, value in body.items()}
 
 
-def _from_base64(text: str) -> str:
+def _as_a_whole(schema: Schema, batch: str) -> Schema:
+    """Return a schema that says nothing of a batch's parts."""
+    if not batch:
+        return schema
+    listed = {name: each for name, each in schema["properties"][batch].items() if name != "items"}
+    return {**schema, "properties": {**schema["properties"], batch: listed}}
+
+
+def json_of(data: bytes, pairs: Pairs | None = None) -> Any:
+    """Read the JSON of a body, not yet checked for what JSON could not hold again; raises 400."""
     try:
-        return base64.b64decode(text, validate=True).decode()
+        return read_json(data, pairs)
+    except NoJson as error:
+        raise ApiError(400, "invalid_json", f"the body is not JSON: {error}"[:300]) from None
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
     except ValueError:
-        raise ApiError(400, "invalid_json", "the body is not UTF-8") from None
+        raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
 
 
 def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response[str]:

@@ -9,8 +9,8 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from ingest.web.caller import ApiError
-from ingest.web.validate import parse_json
 from rules.days import DAY, parse_moment, stamp, unstamp
+from rules.json_values import parse_json
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 # A cursor names the last row of a page: by its date, its created_at or its event_id.

@@ -1,7 +1,6 @@
-"""Reads JSON strictly, and checks it against a JSON Schema. A problem is a field and a reason."""
+"""Checks values against a JSON Schema. A problem is a field and a reason."""
 
 import json
-import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -9,58 +8,6 @@ from typing import Any
 import fastjsonschema
 
 from ingest.web.json_schema import Schema
-
-NESTING_MAX = 64
-
-
-def parse_json(text: str | bytes, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """Read JSON strictly; raises ValueError, with the reason, for a value that JSON could not hold again.
-
-    pairs: makes an object of its names and values; left out, of two values of one name the last one stays.
-
-    It refuses what is no JSON or no UTF-8, NaN, infinite numbers, lone surrogates, and more than 64 levels.
-    """
-    try:
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=pairs)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    check_strict(value)
-    return value
-
-
-def check_strict(value: Any) -> None:
-    """Raise ValueError, as parse_json does, for a value that another parser has read less strictly."""
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    if _is_deeper(value, NESTING_MAX):
-        raise ValueError(f"it is nested deeper than {NESTING_MAX} levels")
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:40]} is too large")
-    return number
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    layer = [value]
-    for _ in range(levels):
-        inner = [
-            each.values() if isinstance(each, dict) else each
-            for each in layer
-            if isinstance(each, (dict, list))
-        ]
-        layer = [each for some in inner for each in some]
-        if not layer:
-            return False
-    return True
 
 
 @lru_cache(maxsize=1000)

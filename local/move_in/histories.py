@@ -14,6 +14,7 @@ from ingest.web.validate import first_problem
 from local.move_in.rows import RefusedRow, Row
 from rules.book.versions import Books
 from rules.engagement.events import IMPORTED, InputRefused
+from rules.json_values import BadValue, parse_json
 from rules.privacy.tombstones import user_subject
 
 COLUMNS = ("user_id", "event_type", "occurred_at", "timezone", "idempotency_key", "source", "properties")
@@ -28,7 +29,10 @@ def body_of(row: Row) -> Body | RefusedRow:
     body: Body = {"source": IMPORTED, **row.values}
     if isinstance(body.get("properties"), str):
         try:
-            body["properties"] = json.loads(body["properties"])
+            body["properties"] = parse_json(body["properties"])
+        except BadValue as bad:
+            field = "properties" if bad.field == "body" else f"properties.{bad.field}"
+            return RefusedRow(row.line, field, bad.reason, row.values)
         except ValueError as error:
             return RefusedRow(row.line, "properties", f"is no JSON: {error}", row.values)
     if "user_id" not in body:

@@ -48,7 +48,9 @@ class RefusedFile:
         values = {name: refused.values[name] for name in refused.values if name not in NOTES}
         row = {**values, **dict(zip(NOTES, (refused.line, refused.field, refused.reason), strict=True))}
         if self._out is None:
-            self._out = self.path.open("w", newline="", encoding="utf-8", errors="surrogateescape")
+            # Bytes that are no UTF-8 are written as they were; in JSON, as what reads as them again.
+            errors = "surrogateescape" if self.is_csv else "backslashreplace"
+            self._out = self.path.open("w", newline="", encoding="utf-8", errors=errors)
             if self.is_csv:
                 csv.writer(self._out).writerow(self._columns)
         if self.is_csv:

@@ -10,12 +10,13 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ingest.web.validate import check_strict, parse_json
+from local.paths import opened_text
+from rules.json_values import BadValue, check_strict, read_json
 
 # What a file of refused lines has beside the lines: a mended one may be imported as it is.
 NOTES = ("refused_line", "refused_field", "refused_reason")
@@ -73,7 +74,7 @@ def columns_of(path: Path) -> list[str]:
     """
     kind = path.suffix.lower()
     if kind == ".csv":
-        with _opened(path) as lines:
+        with opened_text(path) as lines:
             return _header(path, csv.reader(lines, strict=True))
     if kind == ".parquet":
         with _parquet(path) as file:
@@ -92,11 +93,6 @@ def _checked_names(path: Path, names: list[str]) -> list[str]:
     return names
 
 
-def _opened(path: Path) -> IO[str]:
-    # What is no UTF-8 comes as lone surrogates, and refuses its line alone.
-    return path.open(newline="", encoding="utf-8-sig", errors="surrogateescape")
-
-
 def _header(path: Path, rows: Iterator[list[str]]) -> list[str]:
     try:
         return _checked_names(path, next(rows, []))
@@ -106,7 +102,7 @@ def _header(path: Path, rows: Iterator[list[str]]) -> list[str]:
 
 def _of_csv(path: Path) -> Iterator[Row | RefusedRow]:
     csv.field_size_limit(CELL_MAX)
-    with _opened(path) as lines:
+    with opened_text(path) as lines:
         rows = csv.reader(lines, strict=True)
         header = _header(path, rows)
         try:
@@ -122,14 +118,11 @@ def _of_csv(path: Path) -> Iterator[Row | RefusedRow]:
 
 
 def _readable(line: int, values: Values) -> Row | RefusedRow:
-    """Refuse a row with bytes that are no UTF-8, or with a number that JSON does not have."""
-    for name, value in values.items():
-        try:
-            check_strict(value)
-        except UnicodeEncodeError:
-            return RefusedRow(line, name, "is no UTF-8", values)
-        except ValueError as error:
-            return RefusedRow(line, name, f"is nothing that JSON has: {error}", values)
+    """Refuse a row with what JSON could not hold: bytes that are no UTF-8, a number beyond a double."""
+    try:
+        check_strict(values)
+    except BadValue as bad:
+        return RefusedRow(line, "line" if bad.field == "body" else bad.field, bad.reason, values)
     return Row(line, values)
 
 
@@ -143,18 +136,17 @@ def _once(pairs: list[tuple[str, Any]]) -> Values:
 
 
 def _of_ndjson(path: Path) -> Iterator[Row | RefusedRow]:
-    with path.open("rb") as lines:
+    with opened_text(path, newline="\n") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
-                values = parse_json(line, _once)
+                values = read_json(line, _once)
             except ValueError as error:
-                text = line.decode(errors="replace").rstrip("\n")
-                yield RefusedRow(number, "line", f"is no JSON: {error}", {"line": text})
+                yield RefusedRow(number, "line", f"is no JSON: {error}", {"line": line.rstrip("\n")})
                 continue
             if isinstance(values, dict):
-                yield Row(number, values)
+                yield _readable(number, values)
             else:
                 yield RefusedRow(number, "line", "is no JSON object", {"line": json.dumps(values)})
 

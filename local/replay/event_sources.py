@@ -3,24 +3,32 @@
 import csv
 import hashlib
 import hmac
-import json
 import random
 import secrets
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from local.paths import LOCAL
+from local.paths import LOCAL, opened_text
+from rules.json_values import BadValue, NoJson, check_strict, read_json
 
+T = TypeVar("T")
 Body = dict[str, Any]
 REQUIRED = ("user_id", "occurred_at", "idempotency_key")
 OPTIONAL = ("timezone", "source")
+# By column of a file of purchases: what it must be.
+PURCHASE = {
+    "customer_id": "a text",
+    "date": "a date as YYYYMMDD",
+    "quantity": "a whole number",
+    "amount": "a decimal number",
+}
 DEFAULT_TYPE = "CONTRIBUTION"
 SOURCES = ("ios", "android", "web")
 ZONES = (
@@ -39,13 +47,26 @@ def from_csv(path: Path) -> Iterator[Body]:
     Columns: user_id, occurred_at, idempotency_key, and optionally event_type, timezone, source,
     properties (a JSON object).
     """
-    with path.open(newline="", encoding="utf-8") as lines:
+    for place, row in _rows(path, REQUIRED):
+        yield _body(row, place)
+
+
+def _rows(path: Path, columns: Iterable[str]) -> Iterator[tuple[str, dict[str, str | None]]]:
+    """Yield a CSV file's rows, each with its place (file:line). Raises BadRow for a missing column."""
+    with opened_text(path) as lines:
         rows = csv.DictReader(lines)
-        missing = [name for name in REQUIRED if name not in (rows.fieldnames or ())]
-        if missing:
-            raise BadRow(f"{path}: the header lacks {', '.join(missing)}")
-        for row in rows:
-            yield _body(row, f"{path}:{rows.line_num}")
+        try:
+            names = rows.fieldnames or ()
+            if missing := [name for name in columns if name not in names]:
+                known = ", ".join(names) or "nothing"
+                raise BadRow(f"{path}: the header lacks {', '.join(missing)}: it has {known}"[:500])
+            for row in rows:
+                check_strict(row)
+                yield f"{path}:{rows.line_num}", row
+        except BadValue as bad:
+            raise BadRow(f"{path}:{rows.line_num}: {bad}") from None
+        except csv.Error as error:
+            raise BadRow(f"{path}:{rows.line_num}: {error}") from None
 
 
 def _body(row: dict[str, str | None], place: str) -> Body:
@@ -57,8 +78,9 @@ def _body(row: dict[str, str | None], place: str) -> Body:
     body |= {name: row[name] for name in OPTIONAL if row.get(name)}
     if properties := row.get("properties"):
         try:
-            body["properties"] = json.loads(properties)
-        except ValueError as error:
+            # What JSON could not hold is for the door to refuse, by field, and it stops no other row.
+            body["properties"] = read_json(properties)
+        except NoJson as error:
             raise BadRow(f"{place}: properties is not JSON: {error}") from None
     return body
 
@@ -81,16 +103,24 @@ def purchases(path: Path) -> Iterator[Purchase]:
     purchases; their numbers tell them apart.
     """
     places: Counter[str] = Counter()
-    with path.open(newline="", encoding="utf-8") as lines:
-        for row in (rows := csv.DictReader(lines)):
-            try:
-                customer, amount = row["customer_id"], Decimal(row["amount"])
-                day = datetime.strptime(row["date"], "%Y%m%d").replace(tzinfo=UTC)
-                quantity = int(row["quantity"])
-            except (ArithmeticError, KeyError, TypeError, ValueError) as error:
-                raise BadRow(f"{path}:{rows.line_num}: {error!r}") from None
-            places[customer] += 1
-            yield Purchase(customer, places[customer], day, quantity, amount)
+    for place, row in _rows(path, PURCHASE):
+        customer = _cell(row, "customer_id", place, str)
+        amount = _cell(row, "amount", place, Decimal)
+        day = _cell(row, "date", place, lambda text: datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC))
+        quantity = _cell(row, "quantity", place, int)
+        places[customer] += 1
+        yield Purchase(customer, places[customer], day, quantity, amount)
+
+
+def _cell(row: dict[str, str | None], name: str, place: str, read: Callable[[str], T]) -> T:
+    """Read a cell of a purchase; raises BadRow, which names the column."""
+    text = row.get(name)
+    if not text:
+        raise BadRow(f"{place}: {name} is empty")
+    try:
+        return read(text)
+    except (ArithmeticError, ValueError):
+        raise BadRow(f"{place}: {name} is not {PURCHASE[name]}: {text[:40]}") from None
 
 
 def from_purchases(path: Path) -> Iterator[Body]:

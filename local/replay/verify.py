@@ -1,7 +1,7 @@
 """Works out what the answers must be, from the events alone and in another way than the product.
 
-It shares only the shipped book with the product. Dates, runs and sums are counted by brute force over the
-whole history. It knows no freezes, pauses or skipped dates.
+It shares only the shipped book and the names of zones with the product. Dates, runs and sums are counted by
+brute force over the whole history. It knows no freezes, pauses or skipped dates.
 """
 
 from collections import defaultdict
@@ -14,6 +14,8 @@ from zoneinfo import ZoneInfo
 from adapters.book.shipped import shipped_document
 from local.replay.api import Api
 from local.replay.event_sources import Body
+from rules.days import UnknownZone
+from rules.zone_names import zone_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,9 @@ class Expected:
 def local_date(body: Body) -> date:
     """Return an event's date in the zone that it names, or else in the offset that it was written with."""
     moment = datetime.fromisoformat(body["occurred_at"].replace("Z", "+00:00"))
-    name = body.get("timezone")
-    if not name:
+    try:
+        name = zone_named(body.get("timezone") or "")
+    except UnknownZone:
         return moment.date()
     if name[0] in "+-":
         hours, minutes = int(name[1:3]), int(name[4:6])

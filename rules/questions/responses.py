@@ -13,6 +13,7 @@ from rules.questions.answer_points import day_points_max, points_for
 from rules.questions.former_names import renamed, with_former
 from rules.questions.people import PersonHashes
 from rules.questions.questions import Question, QuestionType
+from rules.zone_names import zone_named
 
 # The cap of a date while the book of rules did not say it: answers of that time name none.
 FORMER_DAY_POINTS_MAX = 150
@@ -88,7 +89,8 @@ def new_response(
     """
     person, user_id = who
     try:
-        day, zone_name = date_of(Moment(now, None), body.get("timezone"), None)
+        named = zone_named(body["timezone"]) if "timezone" in body else None
+        day, zone_name = date_of(Moment(now, None), named, None)
     except UnknownZone as error:
         raise InputRefused("invalid_field", "timezone", str(error)) from None
     confidence, took = body.get("confidence"), body.get("response_time_ms")
@@ -108,7 +110,7 @@ def new_response(
         text=body.get("text"),
         confidence=confidence,
         response_time_ms=took,
-        timezone=body.get("timezone"),
+        timezone=named,
         older_hashes=person.older,
         upcoming_hashes=person.upcoming,
         day_points_max=day_points_max(books, day),

@@ -1,11 +1,12 @@
 """What may be in a signed body: JSON in UTF-8, of any length that the queue's consumer can take."""
 
 import gzip
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from ingest.leads.lead_accept import PARTS_MAX
+from ingest.leads.lead_accept import PARTS_MAX, open_payload, read_envelope
 from tests.support.engine import Engine
 from tests.support.hook_site import NOW, SIGNED, HookSite, opened
 from tests.support.vendor_bodies import as_sent, sample_of, sendgrid_event, whatsapp_message
@@ -18,13 +19,11 @@ def site(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> HookSite:
 
 
 @pytest.mark.parametrize("source", SIGNED)
-def test_bytes_that_are_no_json_in_utf_8_are_refused_though_they_are_signed(
-    site: HookSite, source: str
-) -> None:
+def test_bytes_that_are_no_json_are_refused_though_they_are_signed(site: HookSite, source: str) -> None:
     theirs = site.add(source)
     plain = as_sent(source, sample_of(source, "t", site.now))
     bodies = [
-        *(b"", b"\xff\xfe", plain[:-9], "{}".encode("utf-16"), b'{"a":NaN}', b"[" * 5000 + b"]" * 5000),
+        *(b"", b"\xff\xfe", plain[:-9], b"[" * 5000),
         gzip.compress(plain),
     ]
     for body in bodies:
@@ -38,6 +37,24 @@ def test_bytes_that_are_no_json_in_utf_8_are_refused_though_they_are_signed(
     text = {"body": "not base64!", "isBase64Encoded": True, "headers": {}}
     assert site.call("POST", source, site.organization, **text)[0] == 400
     assert site.queued() == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [b'"Well done \\ud83d"', b'"caf\xe9"', b"1e400", b'{"\\udfff": 1}', b"[" * 80 + b"]" * 80]
+)
+def test_a_value_that_json_could_not_hold_is_kept_alone_and_its_neighbours_are_taken(
+    site: HookSite, wrong: bytes
+) -> None:
+    theirs = site.add("email_campaign")
+    events = [{**sendgrid_event("click", "ada@example.com", NOW, n), "note": n} for n in range(3)]
+    body = as_sent("email_campaign", events).replace(b'"note":1', b'"note":%s' % wrong)
+    headers = headers_of("email_campaign", body, theirs, site.now)
+    assert site.send("email_campaign", body, headers) == (200, {"accepted": 2})
+    (message,) = site.queued()
+    sent = read_envelope(message, "USD", NOW + timedelta(days=1))
+    found = open_payload(sent.payload, sent, NOW + timedelta(days=1))
+    assert (len(found.events), len(found.refused)) == (2, 1)
+    assert found.refused[0].field.startswith("payload.1.note")
 
 
 def test_a_body_in_text_is_what_it_is_in_base64(site: HookSite) -> None:

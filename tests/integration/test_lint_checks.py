@@ -81,7 +81,9 @@ def test_concurrency_is_reserved_by_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "is_fault"), [(900, False), (901, True)])
-def test_more_concurrency_is_reserved_than_an_account_has(tmp_path: Path, number: int, is_fault: bool) -> None:
+def test_more_concurrency_is_reserved_than_an_account_has(
+    tmp_path: Path, number: int, is_fault: bool
+) -> None:
     change = ("      Timeout: 10\n", f"      Timeout: 10\n      ReservedConcurrentExecutions: {number}\n")
     found = said(reserved.beyond_the_quota, planted(tmp_path, change))
     line = "/ Function: 1 functions reserve 901 concurrent executions; an account with the usual quota may reserve 900"

@@ -4,6 +4,8 @@ import base64
 import json
 from typing import Any
 
+from local.operate.redrive import _records, waiting_message
+
 EVENT = {"idempotency_key": "k", "event_type": "CHECK_IN", "user_id": "u"}
 
 
@@ -22,3 +24,11 @@ def record(data: bytes, number: str = "1") -> dict[str, Any]:
 
 def as_bytes(value: Any) -> bytes:
     return json.dumps(value).encode()
+
+
+def redriven(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the record that a redrive sends of what a failure queue keeps."""
+    waiting = waiting_message("events-stream", "h", json.dumps({"reason": "r", "record": kept}))
+    stack: Any = None  # nobody asks it: the message holds the record
+    (found,) = _records(stack, waiting)
+    return found

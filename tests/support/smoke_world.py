@@ -10,7 +10,7 @@ from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
-from ingest.engagement.events_stream import decode
+from ingest.engagement.kinesis_records import parts_of
 from ingest.questions.asking import open_questions
 from local.cloud.streams.stream_records import kinesis_record
 from local.replay.applied import ids_by_user
@@ -208,8 +208,8 @@ class World:
 
     def put_records(self, StreamName: str, Records: list[Any]) -> Any:  # noqa: N803
         for each in Records:
-            for _, body in decode(kinesis_record({**each, "SequenceNumber": "1"}, "arn:aws:kinesis:r:1:s")):
-                self._take(body)
+            for part in parts_of(kinesis_record({**each, "SequenceNumber": "1"}, "arn:aws:kinesis:r:1:s")):
+                self._take(part.body)
         return {"FailedRecordCount": 0, "Records": []}
 
     def _objects(self, Bucket: str, Prefix: str) -> list[Any]:  # noqa: N803

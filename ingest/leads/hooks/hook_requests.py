@@ -12,8 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from ingest.web.caller import ApiError
-from ingest.web.http import BODY_BYTES_MAX
-from ingest.web.validate import parse_json
+from ingest.web.http import BODY_BYTES_MAX, json_of
 
 FORM_BYTES_MAX = 100_000
 FIELDS_MAX = 50
@@ -48,14 +47,6 @@ def hook_request(event: Mapping[str, Any]) -> HookRequest:
     if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise ApiError(415, "unsupported_media_type", "a compressed body is not taken")
     return HookRequest(headers, body, event["requestContext"]["http"].get("sourceIp", ""))
-
-
-def json_of(body: bytes) -> Any:
-    """Read JSON in UTF-8; raises 400."""
-    try:
-        return parse_json(body.decode())
-    except ValueError as error:
-        raise ApiError(400, "invalid_json", f"the body is not JSON: {error}"[:300]) from None
 
 
 def form_fields(request: HookRequest) -> dict[str, str]:

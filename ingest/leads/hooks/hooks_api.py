@@ -29,14 +29,13 @@ from ingest.leads.hooks.hook_requests import (
     delivery_id,
     form_fields,
     hook_request,
-    json_of,
     origin_of,
 )
 from ingest.leads.hooks.known_hooks import KnownHooks
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.sources import Source
 from ingest.web.caller import ApiError
-from ingest.web.http import GUARD, answer, resolver
+from ingest.web.http import GUARD, answer, json_of, resolver
 from rules.days import stamp
 from rules.leads.hooks.hook import Hook
 

@@ -9,13 +9,14 @@ import pytest
 
 from adapters.book.book_store import BookStore
 from adapters.book.shipped import shipped_document
-from ingest.book.checking import check_keys, checked
+from ingest.book.checking import checked, single_keys
 from ingest.book.publishing import Proposal, publish
 from local.book.book_file import UnreadableBook, read_file
 from local.book.command import check
 from rules.book.book import Book
 from rules.book.differences import differences
 from rules.book.reading import BookRefused
+from rules.json_values import read_json
 from tests.support.published_books import Table
 
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
@@ -120,8 +121,10 @@ def test_an_id_that_is_there_twice_is_refused_in_a_file_and_in_a_request(tmp_pat
     with pytest.raises(UnreadableBook, match=r"book.yaml:3: the key 'mug' is there twice"):
         read_file(path)
     with pytest.raises(BookRefused, match=r"the key 'mug' twice"):
-        check_keys('{"book": {"rewards": {"mug": {"price_points": 5}, "mug": {"price_points": 6}}}}')
-    check_keys(json.dumps({"book": mug()}))
+        read_json(
+            '{"book": {"rewards": {"mug": {"price_points": 5}, "mug": {"price_points": 6}}}}', single_keys
+        )
+    assert read_json(json.dumps({"book": mug()}), single_keys) == {"book": mug()}
 
 
 def test_a_file_of_10_mb_is_not_even_read(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The Kinesis function accepts a batch of records, and keeps each bad one with its reason."""
 
+import base64
+import gzip
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -8,9 +10,13 @@ from typing import Any
 import pytest
 
 from ingest.engagement import events_stream
-from ingest.engagement.accept import AcceptResult, AcceptStatus
+from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.events_stream import reason_of
-from tests.support.kinesis_records import EVENT, as_bytes, record
+from ingest.engagement.kinesis_records import RecordPart
+from tests.support.books import KnownBooks
+from tests.support.empty_stores import Stores
+from tests.support.http_requests import VALID
+from tests.support.kinesis_records import EVENT, as_bytes, record, redriven
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
@@ -33,12 +39,11 @@ REJECTED = AcceptResult(
             AcceptResult("k", AcceptStatus.CONFLICT, error={"code": "conflict", "message": "used"}),
             "conflict: conflict: used",
         ),
-        (None, REJECTED, "the record is not JSON"),
         (EVENT, AcceptResult("k", AcceptStatus.REJECTED), "rejected: None: None"),
     ],
 )
 def test_what_was_not_taken_has_its_reason(body: Any, result: AcceptResult, reason: str | None) -> None:
-    assert reason_of(body, result) == reason
+    assert reason_of(RecordPart({}, body), result) == reason
 
 
 class Door:
@@ -83,7 +88,7 @@ def handle(*records: dict[str, Any], **more: Any) -> list[str]:
 def test_a_batch_is_taken_and_what_is_bad_is_kept_with_its_reason(door: Door) -> None:
     assert handle(record(as_bytes(EVENT), "1"), record(b"garbage", "2"), record(as_bytes(EVENT), "3")) == []
     assert door.taken == [EVENT, None, EVENT]
-    assert [reason for _, reason in door.kept] == ["the record is not JSON"]
+    assert [reason for _, reason in door.kept] == ["the record is not JSON: expecting value, line 1 column 1"]
 
 
 def test_a_batch_of_more_than_a_hundred_events_is_taken_in_parts(door: Door) -> None:
@@ -109,7 +114,10 @@ def test_of_240_events_in_a_record_the_bad_one_alone_is_kept_and_all_others_are_
     assert handle(record(as_bytes({"events": events}))) == []
     assert len(door.taken) == 240
     assert door.kept == [
-        ({"event": "bad", "sequence_number": "1"}, "rejected: invalid_field: user_id is missing")
+        (
+            {"event": "bad", "sequence_number": "1"},
+            "event 8 of 240: rejected: invalid_field: user_id is missing",
+        )
     ]
 
 
@@ -124,3 +132,47 @@ def test_a_redrive_of_a_record_with_one_bad_event_takes_the_others_in_every_part
 def test_a_redriven_record_that_still_is_bad_stays_in_its_queue(door: Door) -> None:
     assert handle(record(b"garbage", "5"), streakline_redrive=True) == ["5"]
     assert door.kept == []
+
+
+def test_of_json_lines_a_bad_one_is_kept_with_its_place_and_its_redrive_sends_it_alone(door: Door) -> None:
+    lines = b"\n".join([as_bytes(EVENT), as_bytes("bad"), b'{"a": ', as_bytes(EVENT)])
+    assert handle(record(lines, "4")) == []
+    assert door.taken == [EVENT, "bad", None, EVENT]
+    assert [reason for _, reason in door.kept] == [
+        "event 2 of 4: rejected: invalid_field: user_id is missing",
+        "event 3 of 4 is not JSON: expecting value, line 1 column 7",
+    ]
+    for kept, _ in door.kept:
+        again = redriven(kept)
+        assert handle(again, streakline_redrive=True) == ["4"], "it stays in its queue"
+    assert door.taken[4:] == ["bad", None]
+    assert len(door.kept) == 2
+
+
+def test_a_record_that_waits_as_one_since_before_is_taken_event_by_event(door: Door) -> None:
+    waits = {
+        "data": base64.b64encode(as_bytes(EVENT) + as_bytes(EVENT) + b"{").decode(),
+        "sequence_number": "9",
+    }
+    again = redriven(waits)
+    assert handle(again, streakline_redrive=True) == []
+    assert door.taken == [EVENT, EVENT, None]
+    assert [kept["data"] for kept, _ in door.kept] == [base64.b64encode(b"{").decode()]
+
+
+def test_an_event_that_a_later_book_knows_is_taken_by_its_redrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    stores: Any = Stores()
+    queue = Door()
+    accept = Acceptor(stores, stores, stores, stores, KnownBooks())
+    monkeypatch.setattr(events_stream, "_parts", lambda: (accept, queue))
+    event = {**VALID, "user_id": "u"}
+    unknown = {**event, "idempotency_key": "l", "event_type": "NEW_TYPE"}
+    lines = gzip.compress(as_bytes(event) + as_bytes(unknown) + as_bytes({**event, "idempotency_key": "m"}))
+    assert handle(record(lines, "4")) == []
+    assert [each.idempotency_key for each in stores.stored] == ["k", "m"]
+    ((kept, reason),) = queue.kept
+    assert reason.startswith("event 2 of 3: rejected: unknown_type: ")
+    kept["event"]["event_type"] = "CHECK_IN"  # as if a book with the type had been published
+    again = redriven(kept)
+    assert handle(again, streakline_redrive=True) == []
+    assert [each.idempotency_key for each in stores.stored] == ["k", "m", "l"]

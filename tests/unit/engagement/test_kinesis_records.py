@@ -1,7 +1,9 @@
 """Whatever bytes a Kinesis record holds, each event in it has exactly one outcome."""
 
 import base64
+import gzip
 import json
+import tracemalloc
 from typing import Any
 
 import aws_kinesis_agg
@@ -11,8 +13,16 @@ from aws_kinesis_agg.aggregator import RecordAggregator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.engagement.events_stream import _decode, decode
-from tests.support.kinesis_records import EVENT, as_bytes, record
+from ingest.engagement.events_stream import _parts_of
+from ingest.engagement.kinesis_records import (
+    BAD_PIECES_MAX,
+    EVENTS_MAX,
+    UNZIPPED_BYTES_MAX,
+    RecordPart,
+    parts_of,
+)
+from rules.json_values import BadValue, check_strict
+from tests.support.kinesis_records import EVENT, as_bytes, record, redriven
 
 
 def aggregated(*parts: bytes) -> bytes:
@@ -29,15 +39,17 @@ def wrapped(message: bytes) -> bytes:
     return bytes(aws_kinesis_agg.MAGIC) + message + hashlib.md5(message).digest()
 
 
+def parts(data: bytes, number: str = "1") -> list[RecordPart]:
+    return list(_parts_of(record(data, number)))
+
+
 def bodies(data: bytes) -> list[Any]:
-    return [body for _, body in _decode(record(data))]
+    return [part.body for part in parts(data)]
 
 
 def test_a_plain_record_is_one_event() -> None:
-    ((kept, body),) = decode(record(as_bytes(EVENT), "49"))
-    assert body == EVENT
-    assert kept["sequence_number"] == "49"
-    assert kept["event"] == EVENT
+    (part,) = parts_of(record(as_bytes(EVENT), "49"))
+    assert part == RecordPart({"event": EVENT, "sequence_number": "49"}, EVENT)
 
 
 def test_a_plain_record_may_hold_several_events() -> None:
@@ -53,11 +65,10 @@ def test_an_event_whose_events_are_no_list_is_one_event() -> None:
 
 
 def test_an_aggregated_record_is_its_user_records_in_order() -> None:
-    parts = [{**EVENT, "idempotency_key": str(number)} for number in range(5)]
-    data = aggregated(*map(as_bytes, parts[:2]), as_bytes({"events": parts[2:4]}), as_bytes(parts[4]))
-    decoded = list(_decode(record(data, "7")))
-    assert [body for _, body in decoded] == parts
-    assert {kept["sequence_number"] for kept, _ in decoded} == {"7"}
+    events = [{**EVENT, "idempotency_key": str(number)} for number in range(5)]
+    data = aggregated(*map(as_bytes, events[:2]), as_bytes({"events": events[2:4]}), as_bytes(events[4]))
+    assert [part.body for part in parts(data, "7")] == events
+    assert {part.sequence_number for part in parts(data, "7")} == {"7"}
 
 
 def test_garbage_among_aggregated_records_spoils_none_of_its_neighbours() -> None:
@@ -69,17 +80,19 @@ def test_one_that_is_nested_too_deep_spoils_none_of_its_neighbours() -> None:
 
 
 def test_what_is_kept_of_an_aggregated_record_can_be_put_into_the_failure_queue() -> None:
-    for kept, _ in _decode(record(aggregated(as_bytes({"a": 1}), b"garbage"))):
-        assert json.loads(json.dumps(kept)) == kept
+    for part in parts(aggregated(as_bytes({"a": 1}), b"garbage")):
+        assert json.loads(json.dumps(part.kept)) == part.kept
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\x00", b"not json", b"{", b"\xff\xfe\xfd", b'"\\ud800"', b"[" * 100_000]
+    "data",
+    [b"", b"\x00", b"not json", b"{", b"\xff\xfe\xfd", b"[" * 100_000, b" \n", b"[]", b'{"events": []}'],
 )
 def test_garbage_is_one_record_that_is_not_json(data: bytes) -> None:
-    decoded = list(_decode(record(data)))
-    assert [body for _, body in decoded] == [None]
-    assert decoded[0][0] == {"data": base64.b64encode(data).decode(), "sequence_number": "1"}
+    (part,) = parts(data)
+    assert part.body is None
+    assert part.fault
+    assert part.kept == {"data": base64.b64encode(data).decode(), "sequence_number": "1"}
 
 
 @pytest.mark.parametrize("cut", [1, 5, 16, 17, 40])
@@ -119,16 +132,11 @@ def test_no_record_vanishes_without_an_outcome(data: bytes, count: int) -> None:
     assert len(bodies(data)) == count
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_numbers_that_json_does_not_know_are_not_taken(number: str) -> None:
-    assert bodies(b'{"properties": {"a": %s}}' % number.encode()) == [None]
-
-
 @given(st.binary(max_size=80), st.booleans())
 def test_any_bytes_have_an_outcome(data: bytes, magic: bool) -> None:
-    decoded = list(_decode(record(wrapped(data) if magic else data)))
-    assert decoded or magic
-    assert all(kept["sequence_number"] == "1" for kept, _ in decoded)
+    found = parts(wrapped(data) if magic else data)
+    assert found or magic
+    assert all(part.sequence_number == "1" for part in found)
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8"), max_size=5)
@@ -139,7 +147,161 @@ values = st.recursive(
 )
 
 
-@given(st.lists(values.filter(lambda each: not isinstance(each, dict)), min_size=1, max_size=6))
-def test_aggregated_and_plain_records_hold_the_same(parts: list[Any]) -> None:
-    plain = [body for part in parts for body in bodies(as_bytes(part))]
-    assert bodies(aggregated(*map(as_bytes, parts))) == plain == parts
+@given(st.lists(values, min_size=1, max_size=6))
+def test_aggregated_and_plain_records_hold_the_same(several: list[Any]) -> None:
+    assert bodies(aggregated(*map(as_bytes, several))) == [
+        body for each in several for body in bodies(as_bytes(each))
+    ]
+
+
+def zipped(plain: bytes) -> bytes:
+    return gzip.compress(plain, mtime=0)
+
+
+def keyed(number: int, **more: Any) -> dict[str, Any]:
+    return {**EVENT, "idempotency_key": str(number), **more}
+
+
+A, B, C = map(as_bytes, map(keyed, range(3)))
+THREE = [keyed(number) for number in range(3)]
+PRETTY = b"\n".join(json.dumps(each, indent=2).encode() for each in THREE)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        A + b"\n" + B + b"\n" + C,
+        A + b"\r\n" + B + b"\r\n\r\n" + C + b"\r\n",
+        A + B + C,
+        A + b" \t" + B + b"\n" + C,
+        A + b",\n" + B + b",\n" + C + b",",
+        b"\x1e" + A + b"\n\x1e" + B + b"\n\x1e" + C,
+        b"[" + A + b"," + B + b"," + C + b"]",
+        b"[" + A + b"]\n" + b"[" + B + b"," + C + b"]",
+        A + b"\n" + b'{"events": [' + B + b"," + C + b"]}",
+        PRETTY,
+        b"\xef\xbb\xbf" + A + b"\n\xef\xbb\xbf" + B + b"\n" + C,
+        (A + b"\n" + B + b"\n" + C).decode().encode("utf-16"),
+        zipped(A + b"\n" + B + b"\n" + C),
+        zipped(b"[" + A + b"," + B + b"," + C + b"]"),
+        zipped(A) + zipped(B) + zipped(C),
+        zipped(A + b"\n" + B[:10]) + zipped(B[10:]) + zipped(b"") + zipped(C) + bytes(9),
+    ],
+    ids=lambda data: str(data)[:24],
+)
+def test_each_of_several_events_in_a_record_is_taken(data: bytes) -> None:
+    assert bodies(data) == THREE
+    assert bodies(aggregated(data, A)) == [*THREE, THREE[0]]
+
+
+@pytest.mark.parametrize(
+    ("data", "bad", "place"),
+    [
+        (A + b"\n" + b'{"idempotency_key": "1", \n' + C, b'{"idempotency_key": "1", ', "event 2 of 3"),
+        (A + b"\n" + b'{"idempotency_key": "1\n' + C, b'{"idempotency_key": "1', "event 2 of 3"),
+        (A + b"\ngarbage\n" + C, b"garbage", "event 2 of 3"),
+        (A + b'{"a":}' + C, b'{"a":}', "event 2 of 3"),
+        (A + b'{"a" "}{"}' + C, None, "event 2 of 4"),
+        (b"{\n" + A + b"\n" + C, b"{", "event 1 of 3"),
+        (A + b"\n" + C + b"\n" + B[:20], B[:20], "event 3 of 3"),
+        (A + b"\n" + C + b"\n\x00\x01\xff", b"\x01\xff", "event 3 of 3"),
+        (A + b"}" + C, b"}", "event 2 of 3"),
+        (b"[" + A + b",\n" + C + b"," + B[:30], B[:30], "event 3 of 3"),
+        (b"[" + A + b', {"a" 1}, ' + C + b"]", b'{"a" 1}', "event 2 of 3"),
+        (b"[" + A + b', {"a": tru}\n, ' + C + b"]", b'{"a": tru}', "event 2 of 3"),
+        (zipped(A + b"\ngarbage\n" + C), b"garbage", "event 2 of 3"),
+        (zipped(A) + zipped(C) + zipped(B)[:-5], zipped(B)[:-5], "event 3 of 3"),
+        (zipped(A) + zipped(C) + b"\x1f\x8bgarbage", b"\x1f\x8bgarbage", "event 3 of 3"),
+    ],
+    ids=lambda each: str(each)[:24],
+)
+def test_what_is_no_json_among_events_is_kept_alone_and_says_its_place(
+    data: bytes, bad: bytes | None, place: str
+) -> None:
+    found = parts(data, "7")
+    wrong = [part for part in found if part.fault]
+    assert wrong[0].place == place
+    if bad is not None:
+        (part,) = wrong
+        assert part.kept == {"data": base64.b64encode(bad).decode(), "sequence_number": "7"}
+        assert base64.b64decode(part.kept["data"]) == bad
+    assert THREE[2] in [part.body for part in found]
+    inner = [part for part in parts(aggregated(C, data)) if part.fault]
+    assert [part.place for part in inner] == [f"user record 2 of 2, {part.place}" for part in wrong]
+
+
+def test_what_is_deep_or_not_utf_8_among_events_is_an_event_that_is_refused_by_name() -> None:
+    deep = b'{"a": ' + b"[" * 5_000 + b"]" * 5_000 + b"}"
+    for odd in (deep, b'{"a": "\xff"}', b'{"a": "\\ud83d"}', b'{"a": 1e400}', b'{"a": NaN}'):
+        for data in (A + b"\n" + odd + b"\n" + C, A + odd + C, b"[" + A + b"," + odd + b"," + C + b"]"):
+            first, wrong, last = parts(data)
+            assert (first.body, last.body) == (THREE[0], THREE[2])
+            assert (wrong.fault, wrong.place) == ("", "event 2 of 3")
+            with pytest.raises(BadValue) as bad:
+                check_strict(wrong.body)
+            assert bad.value.field.startswith("a")
+            (again,) = parts(base64.b64decode(redriven(wrong.kept)["kinesis"]["data"]))
+            with pytest.raises(BadValue):
+                check_strict(again.body)
+
+
+@given(
+    st.lists(st.sampled_from([A, B, C, b"garbage", b"{", b'{"a": "\xff"}', b"[1, 2]", b"\x1f"]), max_size=8)
+)
+def test_a_redrive_sends_what_was_kept_and_nothing_else(lines: list[bytes]) -> None:
+    found = parts(b"\n".join(lines))
+    taken = [line for line in lines if line in (A, B, C)]
+    assert [as_bytes(part.body) for part in found if part.body in THREE] == taken
+    for part in found:
+        again = parts(base64.b64decode(redriven(part.kept)["kinesis"]["data"]))
+        if part.fault:
+            assert all(each.body not in THREE for each in again)
+        else:
+            assert [each.body for each in again] == [part.body]
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [b" " * (UNZIPPED_BYTES_MAX + 1), (A + b"\n") * 200_000, b"[" * 200_000_000],
+    ids=["blanks", "lines", "deep"],
+)
+def test_what_unzips_to_too_much_is_kept_as_it_is_and_takes_no_memory(plain: bytes) -> None:
+    data = zipped(plain)
+    del plain
+    tracemalloc.start()
+    (part,) = parts(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert part.fault == f"is over {UNZIPPED_BYTES_MAX} bytes when it is unzipped"
+    assert part.kept["data"] == base64.b64encode(data).decode()
+    assert peak < 4 * UNZIPPED_BYTES_MAX
+
+
+def test_a_record_of_too_many_events_is_kept_whole() -> None:
+    for data in (b"[" + b"1," * EVENTS_MAX + b"1]", b"{}\n" * (EVENTS_MAX + 1), b"{}" * (EVENTS_MAX + 1)):
+        (part,) = parts(data)
+        assert (part.fault, part.kept["data"]) == (
+            f"holds more than {EVENTS_MAX} events",
+            base64.b64encode(data).decode(),
+        )
+    assert len(parts(b"{}" * EVENTS_MAX)) == EVENTS_MAX
+
+
+def test_a_text_full_of_what_is_no_json_is_read_in_time() -> None:
+    for line in (b'{"a": [', b'{"a": "', b"{" * 500, b'{"a": }'):
+        data = A + b"\n" + (line + b"\n") * (900_000 // len(line))
+        found = parts(data)
+        assert found[0].body == THREE[0]
+        assert len(found) <= BAD_PIECES_MAX + 2
+        kept = b"".join(base64.b64decode(part.kept["data"]) for part in found[1:])
+        assert b"".join(kept.split()) == b"".join(data.removeprefix(A).split()), "nothing is lost"
+
+
+def test_after_a_hundred_bad_pieces_the_rest_waits_as_one_and_redrives_go_on_with_it() -> None:
+    data = b"\n".join([b"garbage\n" + as_bytes(keyed(number)) for number in range(250)])
+    taken: list[Any] = []
+    while data:
+        found = parts(data)
+        taken += [part.body for part in found if not part.fault]
+        data = base64.b64decode(found[-1].kept["data"]) if found[-1].fault else b""
+    assert taken == [keyed(number) for number in range(250)]

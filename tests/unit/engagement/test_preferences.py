@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.engagement_cache import EngagementCache
-from ingest.engagement.preferences import Preferences
+from ingest.engagement.preferences import Preferences, known_zone
 from ingest.web.caller import ApiError
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.streaks import fold
@@ -110,3 +110,18 @@ def test_a_pause_before_an_active_date_that_a_zone_further_east_has_begun_is_ref
         [{"field": "first", "reason": "is before the newest active date, 2026-06-02"}],
     )
     assert preferences.pause("u", tomorrow, tomorrow, NOW).cover.pauses == ((tomorrow, tomorrow),)
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [("GMT+3", "+03:00"), ("right/Europe/Berlin", "Europe/Berlin"), ("asia/tokyo", "Asia/Tokyo")],
+)
+def test_a_zone_is_set_under_the_name_that_is_meant(said: str, name: str) -> None:
+    assert known_zone(said) == name
+
+
+@pytest.mark.parametrize("said", ["SystemV/PST8", "W. Europe Standard Time", "GMT+15", "localtime"])
+def test_a_zone_that_nobody_knows_is_not_set(said: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        known_zone(said)
+    assert (refused.value.status, refused.value.details[0]["field"]) == (422, "timezone")

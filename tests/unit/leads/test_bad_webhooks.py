@@ -1,11 +1,16 @@
 """A bad payload is refused by field and reason, whatever its source; so is a bad envelope."""
 
+import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from adapters.leads.lead_payloads import LeadPayloads
+from adapters.leads.lead_queue import LeadQueue
 from ingest.leads.decoding import DecodeContext
 from ingest.leads.lead_accept import BadEnvelope, Envelope, open_payload, read_envelope
+from rules.json_values import read_json
 from tests.support.webhooks import (
     CONTEXT,
     FORM,
@@ -143,6 +148,50 @@ def test_a_bad_event_of_a_batch_spoils_no_neighbour() -> None:
     assert [each.field for each in opened.refused] == ["payload.entry.0.changes.0.value.messages.1.timestamp"]
 
 
+WRONG_VALUES = [
+    ('"Well done \\ud83d"', "no Unicode"),
+    ('["\\udc00"]', "no Unicode"),
+    ('{"\\ud83d": 1}', "has a name that is no Unicode"),
+    ("1e400", "no number"),
+    ("NaN", "no number"),
+    ("9" * 5_000, "no number"),
+    ("[" * 70 + "]" * 70, "nested deeper"),
+    ("[" * 50_000 + "]" * 50_000, "nested deeper"),
+]
+
+
+@pytest.mark.parametrize(("value", "reason"), WRONG_VALUES, ids=lambda each: each[:12])
+def test_a_value_that_json_could_not_hold_refuses_its_event_and_no_other_also_from_the_queue(
+    value: str, reason: str
+) -> None:
+    batch = [MAIL, {**MAIL, "sg_event_id": "sg-2", "note": "?"}, {**MAIL, "sg_event_id": "sg-3"}]
+    webhook = whatsapp(text("a"), text("b", 2, note="?"), text("c", 3))
+    for source, payload, place in (
+        ("email_campaign", batch, "payload.1.note"),
+        ("whatsapp", webhook, "payload.entry.0.changes.0.value.messages.1.note"),
+    ):
+        body = read_json(json.dumps(payload).replace('"?"', value))
+        message = {"organization_id": "acme", "source": source, "payload": body}
+        for held in (message, read_json(json.dumps(message))):
+            sent = read_envelope(held, "USD", NOW)
+            opened = open_payload(sent.payload, sent, NOW)
+            assert [event.external_event_id[-1] for event, _ in opened.events] == ["1", "3"]
+            (refused,) = opened.refused
+            assert refused.field.startswith(place)
+            assert reason in refused.reason
+
+
+def test_a_large_payload_with_half_an_emoji_waits_in_the_bucket_as_it_came() -> None:
+    objects: dict[str, bytes] = {}
+    aws = SimpleNamespace(
+        put_object=lambda Key, Body, **_: objects.update({Key: Body}),  # noqa: N803
+        send_message=lambda **_: None,
+    )
+    payload = [{**MAIL, "note": "\ud83d" + "x" * 300_000}]
+    LeadQueue(aws, "q", LeadPayloads(lambda: aws, "b")).put({**MESSAGE, "payload": payload})
+    assert [read_json(each) for each in objects.values()] == [payload]
+
+
 MESSAGE: dict[str, Any] = {"organization_id": "acme", "source": "generic", "payload": GENERIC}
 
 
@@ -161,8 +210,8 @@ MESSAGE: dict[str, Any] = {"organization_id": "acme", "source": "generic", "payl
         ({**MESSAGE, "received_at": "2026-03-10T06:06:00Z"}, "received_at", "between 1970 and now"),
         ({**MESSAGE, "payload_ref": "s3://b/k"}, "payload", "is missing"),
         ({"organization_id": "acme", "source": "generic"}, "payload", "is missing"),
-        ({**MESSAGE, "payload": {"a": float("nan")}}, "message", "JSON"),
-        ({**MESSAGE, "payload": {"a": "\ud800"}}, "message", "surrogates"),
+        ({**MESSAGE, "topic": "\ud800"}, "topic", "no Unicode"),
+        ({**MESSAGE, "\udfff": 1}, "body", "has a name that is no Unicode"),
     ],
 )
 def test_a_bad_envelope_is_refused_by_field_and_reason(message: Any, field: str, reason: str) -> None:

@@ -138,7 +138,7 @@ def test_admins_may_send(aws: Aws) -> None:
     ("body", "status", "field", "reason"),
     [
         ("{", 400, None, "not JSON"),
-        ('{"organization_id": NaN}', 400, None, "not JSON"),
+        ('{"organization_id": NaN}', 422, "organization_id", "no number"),
         ({}, 422, "organization_id", "is missing"),
         (
             {**SENT, "source": "nosuch"},

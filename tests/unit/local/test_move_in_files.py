@@ -21,6 +21,7 @@ from local.move_in.rows import RefusedRow, Row, UnreadableFile, columns_of, read
 from local.move_in.taking import validate
 from rules.book.versions import Books
 from rules.engagement.moving.reading import position_of
+from rules.json_values import NO_TEXT
 
 NOW = datetime(2026, 3, 11, tzinfo=UTC)
 BOOKS = Books([shipped_version()])
@@ -127,17 +128,30 @@ def test_bytes_that_are_no_utf_8_refuse_their_line_alone(tmp_path: Path) -> None
         f"{HEADER}\n{ROW}\n".encode() + "j\xfcrgen,CHECK_IN,2020-03-01T09:00:00Z,\n".encode("latin-1")
     )
     told = validated(path)
-    assert [(each.line, each.field, each.reason) for each in told.refused] == [(3, "user_id", "is no UTF-8")]
+    assert [(each.line, each.field, each.reason) for each in told.refused] == [(3, "user_id", NO_TEXT)]
     assert b"j\xfcrgen" in told.file.read_bytes(), "as it was"
     line = b'{"user_id": "j\xfcrgen", "event_type": "CHECK_IN", "occurred_at": "2020-03-01T09:00:00Z"}\n'
     (tmp_path / "b.ndjson").write_bytes(line)
     assert [each.line for each in validated(tmp_path / "b.ndjson").refused] == [1]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path, encoding: str) -> None:
+    mark = "\ufeff" if encoding.endswith("e") else ""
+    line = json.dumps(
+        {"user_id": "j\u00fcrgen", "event_type": "CHECK_IN", "occurred_at": "2020-03-01T09:00:00Z"}
+    )
+    for name, text in (("a.csv", f"{HEADER}\n{ROW}\n{ROW}\n"), ("a.ndjson", f"{line}\r\n{line}\n")):
+        path = tmp_path / name
+        path.write_bytes((mark + text).encode(encoding))
+        assert [type(each) for each in read_rows(path)] == [Row, Row]
+        assert "user_id" in columns_of(path)
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.parquet"])
 def test_what_is_no_such_file_is_told_so(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    path.write_bytes(f"{HEADER}\n{ROW}\n".encode("utf-16"))
+    path.write_bytes(b"\x1f\x8b" + f"{HEADER}\n{ROW}\n".encode("utf-32-le"))
     try:
         told = validated(path)
     except UnreadableFile as error:

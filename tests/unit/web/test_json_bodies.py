@@ -12,7 +12,7 @@ from ingest.engagement import engagement_schemas, event_schemas
 from ingest.web.caller import ApiError
 from ingest.web.http import BODY_BYTES_MAX, json_body
 from ingest.web.json_schema import Schema
-from ingest.web.validate import NESTING_MAX
+from rules.json_values import NESTING_MAX
 from tests.support.http_requests import VALID, json_values, near_events, sent
 
 
@@ -42,16 +42,10 @@ def test_a_body_is_read_plain_or_in_base64() -> None:
         "",
         "{",
         "events",
-        '{"events": [{"a": NaN}]}',
-        '{"events": [{"a": Infinity}]}',
-        '{"events": [{"a": -Infinity}]}',
-        '{"events": [{"a": 1e999}]}',
-        '{"events": [{"a": "\\ud800"}]}',
-        '{"events": [{"\\udfff": 1}]}',
-        '{"events": [{"a": ' + "9" * 5000 + "}]}",
+        '{"events": [{"a": NotANumber}]}',
+        '{"events": [{"a": "\\ud8"}]}',
         '{"events": ' + "[" * 100_000,
-        '{"events": [' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "]}",
-        "\ufeff{}",
+        "\ufeff\ufeff{}",
         EVENTS_TEXT + "x",
     ],
     ids=lambda text: text[:30],
@@ -65,9 +59,51 @@ def test_a_request_without_a_body_is_a_400() -> None:
     assert refusal({"body": None}) == MALFORMED
 
 
-@pytest.mark.parametrize("data", [b"\xff\xfe", b'{"events": "\xe9"}', b"\xed\xa0\x80", b"\x00"])
-def test_bytes_that_are_not_utf_8_are_a_400(data: bytes) -> None:
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"\xed\xa0\x80", b"\x00", b"\x1f\x8b\x08"])
+def test_bytes_that_are_no_text_are_a_400(data: bytes) -> None:
     assert refusal(sent_bytes(data)) == MALFORMED
+
+
+def test_a_byte_order_mark_is_left_out() -> None:
+    for data in (b"\xef\xbb\xbf" + EVENTS_TEXT.encode(), EVENTS_TEXT.encode("utf-16")):
+        assert json_body(sent_bytes(data), event_schemas.EVENTS) == {"events": [VALID]}
+    assert json_body(sent("\ufeff" + EVENTS_TEXT), event_schemas.EVENTS) == {"events": [VALID]}
+
+
+WRONG_VALUES = [
+    (b'"\\ud800"', ""),
+    (b'"Well done \\ud83d!"', ""),
+    (b'"\xe9"', ""),
+    (b'"\xed\xa0\xbd"', ""),
+    (b"NaN", ""),
+    (b"-Infinity", ""),
+    (b"1e400", ""),
+    (b"9" * 309, ""),
+    (b"-" + b"9" * 5_000, ""),
+    (b'{"a": ["\\udfff"]}', ".a.0"),
+    (b'{"a": {"\\ud83d": 1}}', ".a"),
+    (b'{"\xff": 1}', ""),
+]
+
+
+@pytest.mark.parametrize(("value", "inner"), WRONG_VALUES, ids=lambda each: str(each)[:20])
+def test_what_json_could_not_hold_is_a_422_that_names_the_field(value: bytes, inner: str) -> None:
+    data = b'{"points": 5, "reward_id": %s, "idempotency_key": "k"}' % value
+    with pytest.raises(ApiError) as refused:
+        json_body(sent_bytes(data), engagement_schemas.REDEMPTION)
+    assert (refused.value.status, refused.value.details[0]["field"]) == (422, f"reward_id{inner}")
+    assert refused.value.details[0]["reason"].startswith(("is no ", "has a name that is no "))
+
+
+@pytest.mark.parametrize(("value", "_"), WRONG_VALUES, ids=lambda each: str(each)[:20])
+def test_of_a_batch_each_part_is_left_to_its_caller(value: bytes, _: str) -> None:
+    data = b'{"events": [{"a": %s}, %s]}' % (value, json.dumps(VALID).encode())
+    assert json_body(sent_bytes(data), event_schemas.EVENTS, batch="events")["events"][1] == VALID
+    assert refusal(sent_bytes(data)) == (422, "invalid_field")
+    outer = b'{"events": [{}], "receipt": %s}' % value
+    with pytest.raises(ApiError) as refused:
+        json_body(sent_bytes(outer), event_schemas.EVENTS, batch="events")
+    assert refused.value.status == 422
 
 
 @pytest.mark.parametrize("text", ["é", "a", "====", "e30\n"])
@@ -131,11 +167,11 @@ def test_any_bytes_are_a_body_or_a_refusal(data: bytes, encoded: bool) -> None:
 
 
 def test_nesting_is_taken_up_to_its_limit() -> None:
-    for levels, taken in ((NESTING_MAX, True), (NESTING_MAX + 1, False)):
+    for levels, taken in ((NESTING_MAX, True), (NESTING_MAX + 1, False), (500, False), (5_000, False)):
         inner = levels - 4
         nested = "[" * inner + "]" * inner
         event = sent('{"events": [{"properties": {"a": ' + nested + "}}]}")
         if taken:
             assert json_body(event, event_schemas.EVENTS)
         else:
-            assert refusal(event) == MALFORMED
+            assert refusal(event) == (422, "invalid_field")

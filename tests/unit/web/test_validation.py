@@ -23,7 +23,7 @@ from tests.support.http_requests import VALID, json_values, near_events
         ({"occurred_at": 5}, "occurred_at"),
         ({"occurred_at": "x" * 41}, "occurred_at"),
         ({"timezone": 7}, "timezone"),
-        ({"timezone": "z" * 65}, "timezone"),
+        ({"timezone": "z" * 257}, "timezone"),
         ({"source": ""}, "source"),
         ({"user_id": "../v"}, "user_id"),
         ({"user_id": "u\n"}, "user_id"),

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49."""
+"""Made by `make clients` from the API with the digest 67164278229fc42bd673a02c23dc9d5ea4a260dbfbed259d78764bb132f243bc."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Event(TypedDict):
     idempotency_key: str
     event_type: str
     occurred_at: str
-    timezone: NotRequired[str]
+    timezone: NotRequired[str | None]
     source: NotRequired[str]
     user_id: NotRequired[str]
     properties: NotRequired[dict[str, Any]]

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49.
+// Made by `make clients` from the API with the digest 67164278229fc42bd673a02c23dc9d5ea4a260dbfbed259d78764bb132f243bc.
 
 export interface paths {
     "/": {
@@ -1498,8 +1498,8 @@ export interface components {
             /** @description anything, up to 64 KB as JSON */
             properties?: Record<string, unknown>;
             source?: string;
-            /** @description IANA name or offset (-07:00); decides the activity date */
-            timezone?: string;
+            /** @description IANA name or offset (-07:00), also as devices spell them (GMT+03:00, posix/Europe/Berlin); decides the activity date. In place of one that is unknown, the offset of occurred_at does; without that the event is refused */
+            timezone?: string | null;
             /** @description admins and producers; else the caller's own */
             user_id?: string;
         };

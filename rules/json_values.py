@@ -1,0 +1,173 @@
+"""Reads JSON, and finds what of it JSON could not hold again: each door, queue and file reads by this.
+
+Reading and checking are two steps. A door that takes several things in one text reads the text once, and
+checks each thing by itself: so half of an emoji in one refuses that one, and no other.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+NESTING_MAX = 64
+# Beyond these levels a text is not read: reading and writing it would need as many calls within each other.
+READ_LEVELS = 2 * NESTING_MAX
+FIELD_CHARACTERS_MAX = 200
+NUMBER_MAX = sys.float_info.max
+# An integer with more digits is beyond a double. Python itself refuses some thousands of digits.
+DIGITS_MAX = 310
+
+NO_TEXT = "is no Unicode: half of a surrogate pair, or bytes that are not UTF-8"
+NO_NUMBER = "is no number that a double holds: at most about 1.8e308, not NaN"
+TOO_DEEP = f"is nested deeper than {NESTING_MAX} levels"
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+
+Pairs = Callable[[list[tuple[str, Any]]], Any]
+
+
+class NoJson(ValueError):
+    """A text that is no JSON at all; it says where."""
+
+
+class BadValue(ValueError):
+    """A value that JSON could not hold again. field: its path, such as `properties.note`; reason: why."""
+
+    def __init__(self, path: list[str], reason: str) -> None:
+        field = ".".join(path) or "body"
+        self.field = (
+            field if len(field) <= FIELD_CHARACTERS_MAX else f"{field[: FIELD_CHARACTERS_MAX - 3]}..."
+        )
+        self.reason = reason
+        super().__init__(f"{self.field} {reason}")
+
+
+def parse_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
+    """Read JSON strictly: read_json, then check_strict; raises ValueError with the reason."""
+    value = read_json(data, pairs)
+    check_strict(value)
+    return value
+
+
+def read_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
+    """Read JSON; raises NoJson, with the reason in words, for what is no JSON at all.
+
+    pairs: makes an object of its names and values, and may raise what it likes; left out, of two values of
+    one name the last one stays.
+
+    What JSON could not hold again is in the value, and check_strict finds it: halves of surrogate pairs,
+    bytes that are not UTF-8 (as surrogates too), numbers beyond a double and NaN (as floats), and too many
+    levels (what is deeper than READ_LEVELS is there as its text). A byte order mark is left out.
+    """
+    text = text_of(data)
+    try:
+        value = _loads(text, pairs)
+        if text.count("[") + text.count("{") < READ_LEVELS or not _is_deeper(value, READ_LEVELS):
+            return value
+    except RecursionError:
+        pass
+    return _loads(_levelled(text), pairs)
+
+
+def text_of(data: str | bytes) -> str:
+    """Return a text without its byte order mark; each byte that is no UTF-8 becomes a surrogate.
+
+    Bytes may be UTF-16 or UTF-32, as far as JSON's first characters tell. Raises NoJson.
+    """
+    if isinstance(data, str):
+        return data.removeprefix("\ufeff")
+    try:
+        return data.decode(json.detect_encoding(data), "surrogateescape")
+    except UnicodeDecodeError:
+        raise NoJson("it is no text in UTF-8") from None
+
+
+def check_strict(value: Any, apart: str = "") -> None:
+    """Raise BadValue for the first value that JSON could not hold again.
+
+    apart: a field that is left out, because its parts are checked each by itself.
+    """
+    if apart and isinstance(value, dict):
+        value = {name: each for name, each in value.items() if name != apart}
+    if found := _unholdable(value, NESTING_MAX):
+        raise BadValue(*found)
+
+
+def _loads(text: str, pairs: Pairs | None) -> Any:
+    try:
+        return json.loads(text, strict=False, parse_int=integer, object_pairs_hook=pairs)
+    except json.JSONDecodeError as error:
+        raise NoJson(words_of(error)) from None
+
+
+def words_of(error: json.JSONDecodeError) -> str:
+    """Return what is wrong with a text, and where."""
+    return f"{error.msg[:1].lower()}{error.msg[1:]}, line {error.lineno} column {error.colno}"
+
+
+def integer(digits: str) -> int | float:
+    """Read an integer; infinity stands for one that is beyond a double."""
+    return int(digits) if len(digits) < DIGITS_MAX else float(digits)
+
+
+def _levelled(text: str) -> str:
+    """Return a text with what is deeper than READ_LEVELS as JSON strings."""
+    pieces, level, start = [], 0, 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in "[{":
+            level += 1
+            if level == READ_LEVELS:
+                pieces.append(text[start : token.start()])
+                start = token.start()
+        elif token[0] in "]}":
+            if level == READ_LEVELS:
+                pieces.append(json.dumps(text[start : token.end()]))
+                start = token.end()
+            level -= 1
+    return "".join(pieces) + text[start:] if level < READ_LEVELS else "".join(pieces)
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    layer = [value]
+    for _ in range(levels):
+        inner = [
+            each.values() if isinstance(each, dict) else each
+            for each in layer
+            if isinstance(each, (dict, list))
+        ]
+        layer = [each for some in inner for each in some]
+        if not layer:
+            return False
+    return True
+
+
+def _unholdable(value: Any, levels: int) -> tuple[list[str], str] | None:
+    """Return the path of the first value that JSON could not hold again, and why."""
+    if not isinstance(value, (dict, list)):
+        reason = _scalar_reason(value)
+        return ([], reason) if reason else None
+    if not levels:
+        return [], TOO_DEEP
+    for name, each in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(name, str) and not _is_text(name):
+            return [], f"has a name that {NO_TEXT}"
+        if found := _unholdable(each, levels - 1):
+            return [str(name), *found[0]], found[1]
+    return None
+
+
+def _scalar_reason(value: Any) -> str:
+    if isinstance(value, str):
+        return "" if _is_text(value) else NO_TEXT
+    is_beyond = isinstance(value, (int, float)) and not -NUMBER_MAX <= value <= NUMBER_MAX
+    return NO_NUMBER if is_beyond else ""
+
+
+def _is_text(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
