@@ -268,10 +268,10 @@ def _e164(number: "PhoneNumber") -> str:
 
 
 def named_identity(body: dict[str, Any], phone_regions: str) -> Identity:
-    """Return the address or number that a body of LOOKUP names; raises 422. phone_regions: the setting."""
-    channels = [each for each in ("email", "phone") if each in body]
+    """Return the address, number or id that a body of LOOKUP names; raises 422. phone_regions: a setting."""
+    channels = [each for each in ("email", "phone", "whatsapp") if each in body]
     if len(channels) != 1:
-        raise invalid_field("email", "is missing, or there is a phone too")
+        raise invalid_field("email", "is missing, or there is a phone or an id of WhatsApp's too")
     (channel,), organization = channels, body["organization_id"]
     region = region_of(phone_regions, organization)
     try:

@@ -1,5 +1,6 @@
-"""Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49."""
+"""Made by `make clients` from the API with the digest d9ad96ace4e39ada06e6179ae3e24ef24cc2b2b730e140f3aaeb98fbf6849d3c."""
 
+# Long: a type a shape, generated.
 
 from __future__ import annotations
 
@@ -807,6 +808,7 @@ class PostLeadsLookupRequest(TypedDict):
     organization_id: str
     email: NotRequired[str]
     phone: NotRequired[str]
+    whatsapp: NotRequired[str]
 
 
 class PostLeadsLookupResponse(TypedDict):
@@ -1471,6 +1473,7 @@ class PostLeadsLiftRequest(TypedDict):
     organization_id: str
     email: NotRequired[str]
     phone: NotRequired[str]
+    whatsapp: NotRequired[str]
 
 
 class PostLeadsLiftResponse(TypedDict):
