@@ -252,7 +252,7 @@ def _renumbered(number: "PhoneNumber") -> "PhoneNumber":
     import phonenumbers as library  # noqa: PLC0415 (see above)
 
     old = library.national_significant_number(number)
-    for way, today in RENUMBERED.get(number.country_code, ()):
+    for way, today in RENUMBERED.get(number.country_code or 0, ()):
         if found := re.fullmatch(way, old):
             renumbered = library.parse(found.expand(today))
             renumbered.extension = number.extension

@@ -17,7 +17,7 @@ from tests.support.webhooks import CONTEXT, NOW
 
 BODIES = effort(2_000, soak=20_000)
 # Drawn from lists: a text or a tree that Hypothesis makes up costs twenty times as much.
-ODD = (
+ODD: tuple[Any, ...] = (
     *(
         None,
         True,

@@ -29,7 +29,7 @@ def people(site: Site) -> set[frozenset[tuple[str, str]]]:
 
 def consent(site: Site) -> str | None:
     found = remembered_entries(site.stored()).get("consent#notifications")
-    return found and found.value
+    return found.value if found else None
 
 
 def test_a_sender_without_a_number_is_a_lead_and_is_found_again(site: Site) -> None:

@@ -39,7 +39,7 @@ def whatsapp(*messages: Any, **value: Any) -> dict[str, Any]:
     }
 
 
-def system(kind: str, number: int = 7, **ids: Any) -> dict[str, Any]:
+def system(kind: str, number: object = 7, **ids: Any) -> dict[str, Any]:
     """WhatsApp's word of another number or id. ids: `from` stands beside, all others in `system`."""
     outer = {"from": ids.pop("from")} if "from" in ids else {}
     message = {"id": f"wamid.system.{number}", "timestamp": "1772000000", "type": "system", **outer}

@@ -19,6 +19,7 @@ that is taken back, a message that is revoked, and what WhatsApp does not delive
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
@@ -117,24 +118,31 @@ def _items(payload: Any) -> Iterator[_Item]:
                 continue
             if not isinstance(value, Mapping):
                 raise DecodeError(f"{change_path}value", "must be an object")
-            listed = value.get(kind)
-            if not isinstance(listed, list | None):
+            listed = value[kind] if value.get(kind) is not None else []
+            if not isinstance(listed, list):
                 raise DecodeError(f"{change_path}value.{kind}", "must be a list")
-            for place, found in enumerate(listed or ()):
-                contact = _contact(found, value.get("contacts"), is_sole=len(listed) == 1)
-                yield _Item(f"{change_path}value.{kind}.{place}", kind, found, contact)
+            contacts, at = _contacts(value.get("contacts")), f"{change_path}value.{kind}"
+            for place, found in enumerate(listed):
+                yield _Item(f"{at}.{place}", kind, found, _contact(found, contacts, is_sole=len(listed) == 1))
 
 
-def _contact(found: Any, listed: Any, *, is_sole: bool) -> Mapping[str, Any]:
+def _contacts(listed: Any) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the contacts by each of their ids; of two with one id the first."""
+    contacts = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+    return {each: one for one in reversed(contacts) for each in _named(one, NUMBERS, USER_IDS)}
+
+
+def _contact(
+    found: Any, contacts: Mapping[tuple[str, str], Mapping[str, Any]], *, is_sole: bool
+) -> Mapping[str, Any]:
     """Return the contact that says more of an item's sender than the item does; {} if none does."""
-    if not isinstance(found, Mapping) or not isinstance(listed, list):
+    if not isinstance(found, Mapping):
         return {}
     own = _named(found, NUMBERS, USER_IDS).keys()
-    for each in listed:
-        ids = _named(each, NUMBERS, USER_IDS).keys() if isinstance(each, Mapping) else set()
-        if ids - own and (ids & own or (not own and is_sole and len(listed) == 1)):
-            return each
-    return {}
+    known = [contacts[each] for each in own or contacts if each in contacts]
+    if not own and not (is_sole and all(each is known[0] for each in known)):
+        return {}
+    return next((each for each in known if _named(each, NUMBERS, USER_IDS).keys() - own), {})
 
 
 def _each(holder: Any, path: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -264,11 +272,14 @@ def _said(message: Mapping[str, Any]) -> Mapping[str, str]:
     flow = content.get("nfm_reply")
     chosen = _chosen(content)
     names = [content.get("payload"), chosen.get("id")]
-    answers = [*_answers(flow.get("response_json"))] if isinstance(flow, Mapping) else []
+    answers = (
+        list(islice(_answers(flow.get("response_json")), ANSWERS_MAX)) if isinstance(flow, Mapping) else []
+    )
     texts = [each for each in (*names, *answers) if isinstance(each, str)]
     return consent_chosen([_words(message), *answers], texts)
 
 
+ANSWERS_MAX = 100
 TICKED = ("true", "yes", "1")
 
 

@@ -161,9 +161,10 @@ def test_what_nobody_has_written_is_no_message_and_no_failure(message: dict[str,
 def test_a_status_is_known_and_left_out(status: object, recipient: dict[str, str]) -> None:
     told = [{"id": "wamid.9", "status": status, "timestamp": "1772000000", **recipient}]
     webhook = whatsapp(statuses=told, contacts=[contact(user_id=ID)], errors=[{"code": 1}])
-    for messages in (..., None, []):
-        webhook["entry"][0]["changes"][0]["value"]["messages"] = messages
-        if messages is ...:
+    each: Any
+    for each in (..., None, []):
+        webhook["entry"][0]["changes"][0]["value"]["messages"] = each
+        if each is ...:
             del webhook["entry"][0]["changes"][0]["value"]["messages"]
         opened = open_payload(webhook, Envelope("whatsapp", CONTEXT), NOW)
         assert (opened.events, opened.refused, opened.broken) == ([], [], [])
@@ -224,6 +225,7 @@ def test_a_message_that_is_changed_to_a_stop_is_a_stop_and_no_second_message() -
 
 
 def test_an_odd_score_is_left_out() -> None:
-    for score in ("fine", 2, [], {}, None, True):
+    scores: tuple[Any, ...] = ("fine", 2, [], {}, None, True)
+    for score in scores:
         (event,) = decode("whatsapp", whatsapp(text("hi", sentiment=score)))
         assert event.payload == {}
