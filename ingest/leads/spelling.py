@@ -40,11 +40,16 @@ ASCII_DOMAIN = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", re.ASCII)
 # how the same line is dialled today. WhatsApp knows an account by the number that it was registered with.
 # Nobody else has a number of the old way today, so none of these makes two people one.
 RENUMBERED: dict[int, tuple[tuple[str, str], ...]] = {
-    # Mexico, 2019: no more 1 before mobiles.
-    52: ((r"1(\d{10})", r"+52\1"),),
+    # Mexico, 2019: no more 1 before mobiles, and no 01, 044 and 045 before calls within the country.
+    52: ((r"1(\d{10})", r"+52\1"), (r"0(?:1|4[45])(\d{10})", r"+52\1")),
     # Argentina: 9 before a mobile that is called from abroad; people leave it out. No mobile has the number
     # of a fixed line, so a fixed line may have the 9, too.
-    54: ((r"([1-3]\d{9})", r"+549\1"),),
+    54: (
+        (r"([1-3]\d{9})", r"+549\1"),
+        (r"9(11)15(\d{8})", r"+549\1\2"),  # the 15 of calls within the country, too
+        (r"9([23]\d\d)15(\d{7})", r"+549\1\2"),
+        (r"9([23]\d{3})15(\d{6})", r"+549\1\2"),
+    ),
     # Brazil, 2012 to 2016: mobiles got a ninth digit.
     55: ((r"([1-9]\d)([6-9]\d{7})", r"+55\g<1>9\2"),),
     # Colombia, 2021: fixed lines got 60 before their area.

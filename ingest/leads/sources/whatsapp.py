@@ -84,15 +84,12 @@ def _named(
     found: Mapping[str, Any], numbers: Iterable[str], user_ids: Iterable[str]
 ) -> dict[tuple[str, str], None]:
     """Return the ids that an object has of a person: channel and raw value of each, once."""
-    ids: dict[tuple[str, str], None] = {}
-    for name in (*numbers, *user_ids):
-        value = str(found[name]) if type(found.get(name)) in (str, int) else ""
-        is_user_id = name in user_ids or USER_ID.fullmatch(value) is not None
-        if value:
-            ids["whatsapp" if is_user_id else "phone", value if is_user_id else f"+{value.lstrip('+')}"] = (
-                None
-            )
-    return ids
+    given = [(name in user_ids, found.get(name)) for name in (*numbers, *user_ids)]
+    texts = [(is_id, str(value)) for is_id, value in given if type(value) in (str, int) and value != ""]
+    return {
+        ("whatsapp", value) if is_id or USER_ID.fullmatch(value) else ("phone", f"+{value.lstrip('+')}"): None
+        for is_id, value in texts
+    }
 
 
 def _event(item: _Item, context: DecodeContext) -> DecodedEvent | None:
