@@ -3,10 +3,10 @@
 They are not in rules/, because what they know of countries and scripts changes with the world. Both are
 imported when they are first needed: a webhook without a telephone number does not pay for them.
 
-phone: E.164 digits without the plus sign, as they are dialled today (RENUMBERED), then `;ext=` if there is an
-extension, because colleagues share the rest. email: NFC, lower case, the domain in ASCII (punycode), without
-what is pasted along with an address. whatsapp: as it is. Ids of customers and things: as they are, within
-their scope.
+phone: E.164 digits without the plus sign, as they are dialled today (RENUMBERINGS), then `;ext=` if there is
+an extension, because colleagues share the rest. email: NFC, lower case, the domain in ASCII (punycode),
+without what is pasted along with an address. whatsapp: as it is. Ids of customers and things: as they are,
+within their scope.
 """
 
 import re
@@ -27,7 +27,7 @@ PASTED_CHARACTERS_MAX = 2_000
 SPOKEN = re.compile(r"tel:|phone-context|ext(ension|n)?|x", re.IGNORECASE)
 
 # `Ann Berg <ann@example.com>`; a link, also Outlook's [mailto:], Markdown's and Slack's <mailto:|>; a label.
-NAMED = re.compile(r"[^<>]*<([^<>]+)>[^\w<>]*")
+NAME_AND_ADDRESS = re.compile(r"[^<>]*<([^<>]+)>[^\w<>]*")
 LINK = re.compile(r"\bmailto:\s*(?://|\?to=)?([^\s?&<>\[\]()|]+)", re.IGNORECASE)
 LABEL = re.compile(r"^\W*e?-?mail\s*[:=]\s*", re.IGNORECASE)
 # Signs that may begin an address (RFC 5322, atext); others before it are quotes, brackets and bullets.
@@ -39,7 +39,7 @@ ASCII_DOMAIN = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", re.ASCII)
 # Numbers that are written in two ways, by country code: the old or local way, without the country code, and
 # how the same line is dialled today. WhatsApp knows an account by the number that it was registered with.
 # Nobody else has a number of the old way today, so none of these makes two people one.
-RENUMBERED: dict[int, tuple[tuple[str, str], ...]] = {
+RENUMBERINGS: dict[int, tuple[tuple[str, str], ...]] = {
     # Mexico, 2019: no more 1 before mobiles, and no 01, 044 and 045 before calls within the country.
     52: ((r"1(\d{10})", r"+52\1"), (r"0(?:1|4[45])(\d{10})", r"+52\1")),
     # Argentina: 9 before a mobile that is called from abroad; people leave it out. No mobile has the number
@@ -162,7 +162,7 @@ def _email(raw: str) -> str:
     if len(raw) > PASTED_CHARACTERS_MAX:
         raise ValueError(f"it has more than {RAW_CHARACTERS_MAX} characters")
     # Lower case and not casefold(): strasse@ and straße@ are two mailboxes. A space inside is a slip.
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", _pasted(raw)).lower())
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", _address_in(raw)).lower())
     if not folded:
         raise ValueError("it is empty")
     local, at, domain = folded.partition("@")
@@ -181,10 +181,10 @@ def _email(raw: str) -> str:
     return address
 
 
-def _pasted(raw: str) -> str:
+def _address_in(raw: str) -> str:
     """Return the address in what was pasted: without a name, a link, quotes, and letters of double width."""
-    text = _seen(re.sub(r"[^\S ]*[@＠][^\S ]*", "@", "".join(map(_narrow, raw)))).strip()
-    if named := NAMED.fullmatch(text):
+    text = _seen(re.sub(r"[^\S ]*[@＠][^\S ]*", "@", "".join(map(_single_width, raw)))).strip()
+    if named := NAME_AND_ADDRESS.fullmatch(text):
         text = named[1]
     if link := LINK.search(text):
         text = _seen(unquote(link[1]))
@@ -195,7 +195,7 @@ def _pasted(raw: str) -> str:
     return f"{local.rstrip(QUOTES)}{at}{domain}"
 
 
-def _narrow(character: str) -> str:
+def _single_width(character: str) -> str:
     is_wide = unicodedata.decomposition(character).startswith(("<wide>", "<narrow>", "<small>"))
     return unicodedata.normalize("NFKC", character) if is_wide else character
 
@@ -234,7 +234,7 @@ def _phone(text: str, region: str | None) -> str:
             number = library.parse(written, where)
         except library.NumberParseException:
             continue
-        number = _renumbered(number)
+        number = _number_of_today(number)
         if library.is_valid_number(number):
             return _e164(number)
         if library.is_possible_number_with_reason(number) == library.ValidationResult.IS_POSSIBLE:
@@ -252,12 +252,12 @@ def _readings(text: str, region: str | None, *, is_international: bool) -> list[
     return [*([(text, region)] if region else []), (plus, None)]
 
 
-def _renumbered(number: "PhoneNumber") -> "PhoneNumber":
+def _number_of_today(number: "PhoneNumber") -> "PhoneNumber":
     """Return a number as it is dialled today."""
     import phonenumbers as library  # noqa: PLC0415 (see above)
 
     old = library.national_significant_number(number)
-    for way, today in RENUMBERED.get(number.country_code or 0, ()):
+    for way, today in RENUMBERINGS.get(number.country_code or 0, ()):
         if found := re.fullmatch(way, old):
             renumbered = library.parse(found.expand(today))
             renumbered.extension = number.extension

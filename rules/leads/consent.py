@@ -88,16 +88,18 @@ SPACED_OUT = re.compile(r"\W*(?:[^\W\d_]\W+){2,}[^\W\d_]\W*")
 
 def consent_in(text: str) -> Mapping[str, str]:
     """Return {"notifications": "off" or "on"} for what somebody wrote, if it is that alone; else {}."""
-    return _consent(_said(text, MEANINGS))
+    return _consent(_meaning_of_text(text, MEANINGS))
 
 
-def consent_chosen(labels: Iterable[str], names: Iterable[str]) -> Mapping[str, str]:
+def consent_in_choice(labels: Iterable[str], names: Iterable[str]) -> Mapping[str, str]:
     """Return the same for what somebody chose: OFF, if any of these says so, before ON.
 
     labels: what it says, such as "Stop promotions". names: what its program calls it, such as STOP_PROMO.
     """
-    said = {_said(each, _CHOSEN) for each in labels}
-    said |= {_meaning(_named(each), _CHOSEN) for each in names if len(each) <= CHARACTERS_MAX}
+    said = {_meaning_of_text(each, _CHOICES) for each in labels}
+    said |= {
+        _meaning_of_clause(_words_of_name(each), _CHOICES) for each in names if len(each) <= CHARACTERS_MAX
+    }
     return _consent(OFF if OFF in said else ON if ON in said else None)
 
 
@@ -105,19 +107,21 @@ def _consent(said: str | None) -> Mapping[str, str]:
     return {NOTIFICATIONS: said} if said else {}
 
 
-def _said(text: str, words: Mapping[str, str]) -> str | None:
+def _meaning_of_text(text: str, words: Mapping[str, str]) -> str | None:
     """Return OFF or ON, if that is all that a text says."""
     if len(text) > CHARACTERS_MAX:
         return None
     if SPACED_OUT.fullmatch(text):
-        return words.get(_plain(text).replace(" ", ""))
+        return words.get(_plain_words(text).replace(" ", ""))
     clauses = {
-        _meaning(each, words) for each in map(_plain, CLAUSE.split(text)) if each not in {"", *_POLITE}
+        _meaning_of_clause(each, words)
+        for each in map(_plain_words, CLAUSE.split(text))
+        if each not in {"", *_POLITE}
     }
     return clauses.pop() if len(clauses) == 1 else None
 
 
-def _meaning(plain: str, words: Mapping[str, str]) -> str | None:
+def _meaning_of_clause(plain: str, words: Mapping[str, str]) -> str | None:
     """Return what a clause means, in plain words; None if it says anything else."""
     bare = _BARE.fullmatch(plain)
     if bare and bare[1] in words:
@@ -125,7 +129,7 @@ def _meaning(plain: str, words: Mapping[str, str]) -> str | None:
     return OFF if _ENDING.fullmatch(plain) else ON if _RESUMING.fullmatch(plain) else None
 
 
-def _plain(text: str) -> str:
+def _plain_words(text: str) -> str:
     """Return a text's words, parted by single blanks: without case, accents, emoji and what nobody sees.
 
     A word that is repeated is there once: "stop stop stop" is "stop".
@@ -136,14 +140,14 @@ def _plain(text: str) -> str:
     return " ".join(each for place, each in enumerate(words) if words[place - 1 : place] != [each])
 
 
-def _named(name: str) -> str:
+def _words_of_name(name: str) -> str:
     """Return the words of a program's name: STOP_PROMO_2, stopPromo and btn-stop-promo are `stop promo`."""
-    words = _plain(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).split()
+    words = _plain_words(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).split()
     return " ".join(each for each in words if each.isalpha() and each not in PROGRAMS_WORDS)
 
 
 def _phrases(*listed: str) -> frozenset[str]:
-    return frozenset(_plain(each) for phrases in listed for each in re.split(r"[,\n]", phrases.strip()))
+    return frozenset(_plain_words(each) for phrases in listed for each in re.split(r"[,\n]", phrases.strip()))
 
 
 def _any_of(*listed: str) -> str:
@@ -161,10 +165,10 @@ def _verb_and_thing(verbs: str, around: Iterable[str] = ()) -> re.Pattern[str]:
 
 _POLITE = _phrases(POLITE)
 _BARE = re.compile(f"(?:{_any_of(POLITE)} )*(.*?)(?: {_any_of(POLITE)})*")
-_CHOSEN = dict.fromkeys(_phrases(STOP_WORDS), OFF) | dict.fromkeys(_phrases(START_WORDS), ON)
+_CHOICES = dict.fromkeys(_phrases(STOP_WORDS), OFF) | dict.fromkeys(_phrases(START_WORDS), ON)
 MEANINGS = (
     dict.fromkeys(_phrases(WRITTEN_STOP_WORDS), OFF)
     | dict.fromkeys(_phrases(WRITTEN_START_WORDS), ON)
-    | _CHOSEN
+    | _CHOICES
 )
 _ENDING, _RESUMING = _verb_and_thing(ENDING, ENDING_AROUND), _verb_and_thing(RESUMING)

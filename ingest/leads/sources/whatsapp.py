@@ -26,7 +26,7 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, Payl
 from ingest.leads.payload_fields import epoch, text_id, thousandths
 from ingest.leads.person_fields import derived_from_text, identities
 from ingest.web.validate import parse_json
-from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_chosen, consent_in
+from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
 from rules.leads.hooks.signatures import Signature
 from rules.leads.identity.identities import Identity
 from rules.leads.lead_events import IDENTITY_REPLACED, MESSAGE_RECEIVED, PREFERENCE_STATED
@@ -69,7 +69,7 @@ class _Item:
 
     path: str
     kind: str
-    found: Mapping[str, Any]
+    body: Mapping[str, Any]
     contact: Mapping[str, Any]
 
 
@@ -80,7 +80,7 @@ USER_IDS = ("from_user_id", "user_id", "from_parent_user_id", "parent_user_id")
 USER_ID = re.compile(r"[A-Z]{2}(\.ENT)?\.[A-Za-z0-9]+", re.ASCII)
 
 
-def _named(
+def _person_ids(
     found: Mapping[str, Any], numbers: Iterable[str], user_ids: Iterable[str]
 ) -> dict[tuple[str, str], None]:
     """Return the ids that an object has of a person: channel and raw value of each, once."""
@@ -94,7 +94,7 @@ def _named(
 
 def _event(item: _Item, context: DecodeContext) -> DecodedEvent | None:
     try:
-        if not isinstance(item.found, Mapping):
+        if not isinstance(item.body, Mapping):
             raise DecodeError("", "must be an object")
         return READERS[item.kind](item, context)
     except DecodeError as error:
@@ -103,7 +103,7 @@ def _event(item: _Item, context: DecodeContext) -> DecodedEvent | None:
 
 def _around(item: _Item) -> dict[str, Any]:
     contacts = {"contacts": [item.contact]} if item.contact else {}
-    return {"entry": [{"changes": [{"field": item.kind, "value": {item.kind: [item.found], **contacts}}]}]}
+    return {"entry": [{"changes": [{"field": item.kind, "value": {item.kind: [item.body], **contacts}}]}]}
 
 
 def _items(payload: Any) -> Iterator[_Item]:
@@ -126,7 +126,7 @@ def _items(payload: Any) -> Iterator[_Item]:
 def _contacts(listed: Any) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Return the contacts by each of their ids; of two with one id the first."""
     contacts = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
-    return {each: one for one in reversed(contacts) for each in _named(one, NUMBERS, USER_IDS)}
+    return {each: one for one in reversed(contacts) for each in _person_ids(one, NUMBERS, USER_IDS)}
 
 
 def _contact(
@@ -135,11 +135,11 @@ def _contact(
     """Return the contact that says more of an item's sender than the item does; {} if none does."""
     if not isinstance(found, Mapping):
         return {}
-    own = _named(found, NUMBERS, USER_IDS).keys()
+    own = _person_ids(found, NUMBERS, USER_IDS).keys()
     known = [contacts[each] for each in own or contacts if each in contacts]
     if not own and not (is_sole and all(each is known[0] for each in known)):
         return {}
-    return next((each for each in known if _named(each, NUMBERS, USER_IDS).keys() - own), {})
+    return next((each for each in known if _person_ids(each, NUMBERS, USER_IDS).keys() - own), {})
 
 
 def _each(holder: Any, path: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -153,12 +153,14 @@ def _each(holder: Any, path: str, name: str) -> Iterator[tuple[str, Mapping[str,
 
 
 def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
-    message = item.found
+    message = item.body
     kind = str(message.get("type"))
     if kind in NOTICES or (kind == "reaction" and not _content(message).get("emoji")):
         return None
-    if kind in ("system", "edit"):
-        return _changed(item, context) if kind == "system" else _edited(item, context)
+    if kind == "system":
+        return _number_change(item, context)
+    if kind == "edit":
+        return _edit(item, context)
     words, own_id = _words(message), text_id(message.get("id"), "id")
     return DecodedEvent(
         external_event_id=own_id,
@@ -167,7 +169,7 @@ def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
         identities=_sender(item, context),
         object_id=own_id,
         object_id_ref="message",
-        payload={**derived_from_text(words, _score(message)), **_consent(_said(message))},
+        payload={**derived_from_text(words, _score(message)), **_consent(_consent_of(message))},
     )
 
 
@@ -191,34 +193,34 @@ def _consent(said: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _sender(item: _Item, context: DecodeContext) -> tuple[Identity, ...]:
-    found = _named(item.found, NUMBERS, USER_IDS) | _named(item.contact, NUMBERS, USER_IDS)
+    found = _person_ids(item.body, NUMBERS, USER_IDS) | _person_ids(item.contact, NUMBERS, USER_IDS)
     at = "wa_id" if item.kind == "user_preferences" else "from"
     if not found:
         raise DecodeError(at, "is missing, and there is no user id")
     return identities(found, context, at, are_verified=True)
 
 
-def _changed(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+def _number_change(item: _Item, context: DecodeContext) -> DecodedEvent | None:
     """Read a system message: somebody has another number or id. None: it does not say so, or not of whom."""
-    system = _content(item.found)
+    system = _content(item.body)
     if not str(system.get("type")).endswith(("changed_number", "changed_user_id")):
         return None
     previous = ("previous_user_id", "previous_parent_user_id")
-    new = _named(system, ("customer", "wa_id", "new_wa_id"), (*USER_IDS, *previous))
-    return _replaced(item, _named(item.found, NUMBERS, USER_IDS) | new, item.found.get("id"), context)
+    new = _person_ids(system, ("customer", "wa_id", "new_wa_id"), (*USER_IDS, *previous))
+    return _replacement(item, _person_ids(item.body, NUMBERS, USER_IDS) | new, item.body.get("id"), context)
 
 
-def _updated(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+def _user_id_update(item: _Item, context: DecodeContext) -> DecodedEvent | None:
     """Read an entry of user_id_update[], which partners of Meta pass on: {user_id: {previous, current}}."""
-    pairs = [item.found.get(name) for name in ("user_id", "parent_user_id")]
-    found = _named(item.found, NUMBERS, ())
+    pairs = [item.body.get(name) for name in ("user_id", "parent_user_id")]
+    found = _person_ids(item.body, NUMBERS, ())
     for each in (each for each in pairs if isinstance(each, Mapping)):
-        found |= _named(each, (), ("previous", "current"))
+        found |= _person_ids(each, (), ("previous", "current"))
     own_id = ":".join(["user_id_update", *(value for channel, value in found if channel == "whatsapp")])
-    return _replaced(item, found, own_id, context)
+    return _replacement(item, found, own_id, context)
 
 
-def _replaced(
+def _replacement(
     item: _Item, found: Mapping[tuple[str, str], None], own_id: Any, context: DecodeContext
 ) -> DecodedEvent | None:
     if len(found) < 2:
@@ -226,22 +228,22 @@ def _replaced(
     return DecodedEvent(
         external_event_id=text_id(own_id, "id"),
         event_type=IDENTITY_REPLACED,
-        occurred_at=epoch(item.found.get("timestamp"), "timestamp"),
+        occurred_at=epoch(item.body.get("timestamp"), "timestamp"),
         identities=identities(found, context, item.kind, are_verified=True),
     )
 
 
-def _edited(item: _Item, context: DecodeContext) -> DecodedEvent | None:
-    message = _content(item.found).get("message")
-    said = _said(message) if isinstance(message, Mapping) else {}
-    return _stated(item, item.found.get("id"), said, context) if said else None
+def _edit(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+    message = _content(item.body).get("message")
+    said = _consent_of(message) if isinstance(message, Mapping) else {}
+    return _statement(item, item.body.get("id"), said, context) if said else None
 
 
-def _stated(item: _Item, own_id: Any, said: Mapping[str, str], context: DecodeContext) -> DecodedEvent:
+def _statement(item: _Item, own_id: Any, said: Mapping[str, str], context: DecodeContext) -> DecodedEvent:
     return DecodedEvent(
         external_event_id=text_id(own_id, "id"),
         event_type=PREFERENCE_STATED,
-        occurred_at=epoch(item.found.get("timestamp"), "timestamp"),
+        occurred_at=epoch(item.body.get("timestamp"), "timestamp"),
         identities=_sender(item, context),
         payload=_consent(said),
     )
@@ -251,29 +253,29 @@ def _words(message: Mapping[str, Any]) -> str:
     """Return what the sender wrote or chose; "" for a picture without a caption."""
     content, kind = _content(message), message.get("type")
     if kind == "interactive":
-        content = _chosen(content)
+        content = _choice(content)
     words = (content.get(name) for name in ("body", "text", "title", "caption"))
     return next((each for each in words if isinstance(each, str)), "")
 
 
-def _chosen(interactive: Mapping[str, Any]) -> Mapping[str, Any]:
+def _choice(interactive: Mapping[str, Any]) -> Mapping[str, Any]:
     replies = (interactive.get(name) for name in ("button_reply", "list_reply"))
     return next((each for each in replies if isinstance(each, Mapping)), {})
 
 
-def _said(message: Mapping[str, Any]) -> Mapping[str, str]:
+def _consent_of(message: Mapping[str, Any]) -> Mapping[str, str]:
     """Return what a message says of notifications; of a choice, its label and what its program calls it."""
     content = _content(message)
     if message.get("type") not in ("button", "interactive"):
         return consent_in(_words(message))
     flow = content.get("nfm_reply")
-    chosen = _chosen(content)
+    chosen = _choice(content)
     names = [content.get("payload"), chosen.get("id")]
     answers = (
         list(islice(_answers(flow.get("response_json")), ANSWERS_MAX)) if isinstance(flow, Mapping) else []
     )
     texts = [each for each in (*names, *answers) if isinstance(each, str)]
-    return consent_chosen([_words(message), *answers], texts)
+    return consent_in_choice([_words(message), *answers], texts)
 
 
 ANSWERS_MAX = 100
@@ -297,18 +299,18 @@ def _answers(response: Any) -> Iterator[str]:
 
 
 def _preference(item: _Item, context: DecodeContext) -> DecodedEvent | None:
-    stated = item.found
+    stated = item.body
     said = {"stop": OFF, "resume": ON}.get(str(stated.get("value")))
     if stated.get("category") != "marketing_messages" or said is None:
         return None
-    ids = [*_named(stated, NUMBERS, USER_IDS), *_named(item.contact, NUMBERS, USER_IDS)]
+    ids = [*_person_ids(stated, NUMBERS, USER_IDS), *_person_ids(item.contact, NUMBERS, USER_IDS)]
     sender = ids[0][1].removeprefix("+") if ids else None
     at = epoch(stated.get("timestamp"), "timestamp")
-    return _stated(item, f"preference:{sender}:{at}", {NOTIFICATIONS: said}, context)
+    return _statement(item, f"preference:{sender}:{at}", {NOTIFICATIONS: said}, context)
 
 
 READERS: Mapping[str, Callable[[_Item, DecodeContext], DecodedEvent | None]] = {
     "messages": _message,
     "user_preferences": _preference,
-    "user_id_update": _updated,
+    "user_id_update": _user_id_update,
 }

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.leads.consent import CHARACTERS_MAX, MEANINGS, consent_chosen, consent_in
+from rules.leads.consent import CHARACTERS_MAX, MEANINGS, consent_in, consent_in_choice
 from tests.support.examples import examples
 
 OFF, ON = {"notifications": "off"}, {"notifications": "on"}
@@ -52,7 +52,7 @@ def test_words_that_resume_messages(text: str) -> None:
 )  # fmt: skip
 def test_a_sentence_that_has_the_word_in_it_is_none(text: str) -> None:
     assert consent_in(text) == {}
-    assert consent_chosen([text], []) == {}
+    assert consent_in_choice([text], []) == {}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_sentence_that_has_the_word_in_it_is_none(text: str) -> None:
     ],
 )
 def test_a_button_counts_by_its_label_and_by_its_name(label: str, name: str) -> None:
-    assert consent_chosen([label], [name]) == OFF
+    assert consent_in_choice([label], [name]) == OFF
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_button_counts_by_its_label_and_by_its_name(label: str, name: str) -> 
     ],
 )
 def test_a_step_of_a_dialogue_ends_nothing(label: str, name: str, said: dict[str, str]) -> None:
-    assert consent_chosen([label], [name]) == said
+    assert consent_in_choice([label], [name]) == said
 
 
 @settings(max_examples=examples(300))
@@ -107,4 +107,4 @@ def test_case_and_what_stands_around_a_phrase_change_nothing(
 @given(st.text(max_size=CHARACTERS_MAX + 10))
 def test_no_text_upsets_it(text: str) -> None:
     assert consent_in(text) in ({}, OFF, ON)
-    assert consent_chosen([text], [text]) in ({}, OFF, ON)
+    assert consent_in_choice([text], [text]) in ({}, OFF, ON)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.settings.phone_regions import region_of
-from ingest.leads.spelling import RAW_CHARACTERS_MAX, RENUMBERED, identity
+from ingest.leads.spelling import RAW_CHARACTERS_MAX, RENUMBERINGS, identity
 from rules.leads.identity.identities import CHANNELS, Identity
 from tests.support.examples import examples
 
@@ -99,8 +99,8 @@ def test_old_and_new_ways_to_write_a_line_are_one_number(
 @settings(max_examples=examples(200))
 @given(st.data())
 def test_a_number_as_it_is_dialled_today_is_not_changed_again(data: st.DataObject) -> None:
-    code = data.draw(st.sampled_from(sorted(RENUMBERED)))
-    way, _ = data.draw(st.sampled_from(RENUMBERED[code]))
+    code = data.draw(st.sampled_from(sorted(RENUMBERINGS)))
+    way, _ = data.draw(st.sampled_from(RENUMBERINGS[code]))
     old = data.draw(st.from_regex(re.compile(way, re.ASCII), fullmatch=True))
     try:
         once = of("phone", f"+{code}{old}")
