@@ -8,7 +8,7 @@ NOT_IN_THE_LAKE = {
     "Memory": "nothing: it follows from Event",
     "Feature": "nothing: it follows from Event; streakline rebuild features makes sure",
     "GroupEvents": "nothing: it follows from Event",
-    "PostgreSQL": "who is who: addresses, numbers and customer ids of leads. Its own backups have them;"
+    "PostgreSQL": "who is who: addresses, numbers and ids of leads. Its own backups have them;"
     " whoever sends from an address that they lack becomes another lead",
     "Questions": "digests of what was asked: another question under an old key gets the old one",
     "Responses": "answers, their texts and whose they are: who has answered may answer once more",

@@ -48,7 +48,7 @@ def _parts() -> _Parts:
 
 @app.post("/v1/leads/lookup")
 def post_lookup() -> Response[str]:
-    """The lead that an e-mail address or a telephone number belongs to, however it is written."""
+    """The lead that an address, a number or an id of WhatsApp's belongs to, however it is written."""
     caller, body = _caller(), json_body(app.current_event.raw_event, LOOKUP)
     wanted = named_identity(body, _parts().phone_regions)
     organization = body["organization_id"]

@@ -124,7 +124,7 @@ LEAD_ROUTES = [
         IDENTITY_API,
         "post",
         "/v1/leads/lookup",
-        "The lead of an e-mail address or a telephone number",
+        "The lead of an e-mail address, a telephone number or an id of WhatsApp's",
         body=LOOKUP,
         description="The value may be written in any way that a webhook may write it. It is 404 for a value"
         " that nobody has, or that many people gave." + WHEN_ASLEEP,

@@ -73,6 +73,7 @@ LOOKUP = closed_object(
         "organization_id": {"type": "string", "pattern": ORGANIZATION},
         "email": {"type": "string", "maxLength": 200},
         "phone": {"type": "string", "maxLength": 200},
+        "whatsapp": {"type": "string", "maxLength": 200, "description": "an id of WhatsApp's: US.1349120865"},
     },
 )
 STAMP: Schema = {"type": "string", "maxLength": 40}
@@ -137,6 +138,7 @@ GENERIC_DATA: dict[str, Schema] = {
         ["preferences"], {"preferences": {"type": "object", "minProperties": 1}}
     ),
     "objection_raised": closed_object(["objections"], {"objections": {"type": "array", "minItems": 1}}),
+    "identity_replaced": closed_object([], {}),
 }
 
 _ANYTHING: Schema = {"type": ["object", "null"]}

@@ -3,25 +3,95 @@
 They are not in rules/, because what they know of countries and scripts changes with the world. Both are
 imported when they are first needed: a webhook without a telephone number does not pay for them.
 
-phone: E.164 digits without the plus sign, then `;ext=` if there is an extension, because colleagues share the
-rest. email: NFC, lower case, the domain in ASCII (punycode). Ids of customers and things: as they are, within
-their scope.
+phone: E.164 digits without the plus sign, as they are dialled today (RENUMBERINGS), then `;ext=` if there is
+an extension, because colleagues share the rest. email: NFC, lower case, the domain in ASCII (punycode),
+without what is pasted along with an address. whatsapp: as it is. Ids of customers and things: as they are,
+within their scope.
 """
 
 import re
 import unicodedata
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from adapters.settings.phone_regions import region_of
 from ingest.web.caller import invalid_field
-from rules.leads.identity.identities import RANKS, Identity
+from rules.leads.identity.identities import CHANNELS, RANKS, Identity
 from rules.leads.identity.worthless import is_worthless
 
 if TYPE_CHECKING:
     from phonenumbers import PhoneNumber
 
 RAW_CHARACTERS_MAX = 200
+PASTED_CHARACTERS_MAX = 2_000
 SPOKEN = re.compile(r"tel:|phone-context|ext(ension|n)?|x", re.IGNORECASE)
+
+# `Ann Berg <ann@example.com>`; a link, also Outlook's [mailto:], Markdown's and Slack's <mailto:|>; a label.
+NAME_AND_ADDRESS = re.compile(r"[^<>]*<([^<>]+)>[^\w<>]*")
+LINK = re.compile(r"\bmailto:\s*(?://|\?to=)?([^\s?&<>\[\]()|]+)", re.IGNORECASE)
+LABEL = re.compile(r"^\W*e?-?mail\s*[:=]\s*", re.IGNORECASE)
+# Signs that may begin an address (RFC 5322, atext); others before it are quotes, brackets and bullets.
+QUOTES = "\"'`’”»"
+BEGINNINGS = frozenset("_-+#!$%&/=?^~@")
+NO_LOCAL_PART = re.compile(r"[\s<>()\[\],;:\\\"\ufffd]")
+ASCII_DOMAIN = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", re.ASCII)
+
+# Numbers that are written in two ways, by country code: the old or local way, without the country code, and
+# how the same line is dialled today. WhatsApp knows an account by the number that it was registered with.
+# Nobody else has a number of the old way today, so none of these makes two people one.
+RENUMBERINGS: dict[int, tuple[tuple[str, str], ...]] = {
+    # Mexico, 2019: no more 1 before mobiles, and no 01, 044 and 045 before calls within the country.
+    52: ((r"1(\d{10})", r"+52\1"), (r"0(?:1|4[45])(\d{10})", r"+52\1")),
+    # Argentina: 9 before a mobile that is called from abroad; people leave it out. No mobile has the number
+    # of a fixed line, so a fixed line may have the 9, too.
+    54: (
+        (r"([1-3]\d{9})", r"+549\1"),
+        (r"9(11)15(\d{8})", r"+549\1\2"),  # the 15 of calls within the country, too
+        (r"9([23]\d\d)15(\d{7})", r"+549\1\2"),
+        (r"9([23]\d{3})15(\d{6})", r"+549\1\2"),
+    ),
+    # Brazil, 2012 to 2016: mobiles got a ninth digit.
+    55: ((r"([1-9]\d)([6-9]\d{7})", r"+55\g<1>9\2"),),
+    # Colombia, 2021: fixed lines got 60 before their area.
+    57: ((r"([124-8]\d{7})", r"+5760\1"),),
+    # Vietnam, 2018: mobiles of eleven digits got ten.
+    84: (
+        (r"16([2-9]\d{7})", r"+843\1"),
+        (r"120(\d{7})", r"+8470\1"),
+        (r"121(\d{7})", r"+8479\1"),
+        (r"122(\d{7})", r"+8477\1"),
+        (r"12([68]\d{7})", r"+847\1"),
+        (r"12([345]\d{7})", r"+848\1"),
+        (r"127(\d{7})", r"+8481\1"),
+        (r"129(\d{7})", r"+8482\1"),
+        (r"18([68]\d{7})", r"+845\1"),
+        (r"199(\d{7})", r"+8459\1"),
+    ),
+    # Ivory Coast, 2021: two digits that name the operator, which the second digit of a mobile, and the third
+    # of a fixed line, had told before.
+    225: (
+        (r"([04-9][0-3]\d{6})", r"+22501\1"),
+        (r"([04-9][4-6]\d{6})", r"+22505\1"),
+        (r"([04-9][7-9]\d{6})", r"+22507\1"),
+        (r"([23]\d0\d{5})", r"+22525\1"),
+        (r"([23]\d8\d{5})", r"+22521\1"),
+        (r"([23]\d{7})", r"+22527\1"),
+    ),
+    # Benin, 2024: 01 before all numbers.
+    229: ((r"(\d{8})", r"+22901\1"),),
+    # Mauritius, 2013: 5 before mobiles.
+    230: ((r"([79]\d{6})", r"+2305\1"),),
+    # Cameroon, 2014: 6 before mobiles, 2 before fixed lines.
+    237: ((r"([5-9]\d{7})", r"+2376\1"), (r"([23]\d{7})", r"+2372\1")),
+    # Gabon, 2019: a digit of the operator, and the 0 stays at home.
+    241: (
+        (r"0?(1\d{6})", r"+2411\1"),
+        (r"0?([256]\d{6})", r"+2416\1"),
+        (r"0?([47]\d{6})", r"+2417\1"),
+    ),
+    # Mobiles of Palestine are called by both codes.
+    972: ((r"(5[69]\d{7})", r"+970\1"),),
+}
 
 
 def identity(  # noqa: PLR0913 (an identity, and where it comes from)
@@ -46,7 +116,7 @@ def identity(  # noqa: PLR0913 (an identity, and where it comes from)
         bare = _bare(channel, raw, region)
         if is_worthless(channel, bare):
             raise ValueError("it identifies nobody")
-        if channel in ("email", "phone"):
+        if not CHANNELS[RANKS[channel]].is_scoped:
             return Identity(channel, bare, is_verified)
         scope = [_part(organization, "the organization"), _part(integration, "the integration")]
         return Identity(channel, "/".join([*scope, bare]), is_verified)
@@ -55,14 +125,16 @@ def identity(  # noqa: PLR0913 (an identity, and where it comes from)
 
 
 def _bare(channel: str, raw: object, region: str | None) -> str:
-    if channel == "phone" and isinstance(raw, str):
-        return _phone(_printable(_seen(raw), "it"), region)
+    if isinstance(raw, str) and channel in ("email", "phone"):
+        return _email(raw) if channel == "email" else _phone(_printable(_seen(raw), "it"), region)
     text = _printable(raw, "it")
-    return _email(text) if channel == "email" else text
+    if channel == "whatsapp" and any(character.isspace() for character in text):
+        raise ValueError("it has a space")
+    return text
 
 
 def _seen(raw: str) -> str:
-    """Return what one sees of a number: other blanks are blanks, marks of direction are nothing."""
+    """Return what one sees of a text: other blanks are blanks; what has no width, or directs, is nothing."""
     return re.sub(r"\s", " ", "".join(each for each in raw if unicodedata.category(each) != "Cf"))
 
 
@@ -86,26 +158,62 @@ def _part(raw: str, name: str) -> str:
     return text
 
 
-def _email(text: str) -> str:
+def _email(raw: str) -> str:
+    if len(raw) > PASTED_CHARACTERS_MAX:
+        raise ValueError(f"it has more than {RAW_CHARACTERS_MAX} characters")
     # Lower case and not casefold(): strasse@ and straße@ are two mailboxes. A space inside is a slip.
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", _address_in(raw)).lower())
+    if not folded:
+        raise ValueError("it is empty")
     local, at, domain = folded.partition("@")
+    domain = _without_end(domain.partition("?")[0])
     if not (local and at and domain) or "@" in domain:
         raise ValueError("it has no single @ between two parts")
-    if any(character.isspace() for character in folded):
+    if any(character.isspace() for character in local + domain):
         raise ValueError("it has a space")
+    if not folded.isprintable():
+        raise ValueError("it has characters that cannot be printed")
+    if NO_LOCAL_PART.search(local):
+        raise ValueError("it has signs before the @ that no address has")
     address = f"{local}@{_domain(domain)}"
     if len(address) > RAW_CHARACTERS_MAX:
         raise ValueError(f"it has more than {RAW_CHARACTERS_MAX} characters")
     return address
 
 
+def _address_in(raw: str) -> str:
+    """Return the address in what was pasted: without a name, a link, quotes, and letters of double width."""
+    text = _seen(re.sub(r"[^\S ]*[@＠][^\S ]*", "@", "".join(map(_single_width, raw)))).strip()
+    if named := NAME_AND_ADDRESS.fullmatch(text):
+        text = named[1]
+    if link := LINK.search(text):
+        text = _seen(unquote(link[1]))
+    text = LABEL.sub("", text).strip()
+    while text and text[0] not in BEGINNINGS and unicodedata.category(text[0])[0] in "PSZM":
+        text = text[1:]
+    local, at, domain = text.partition("@")
+    return f"{local.rstrip(QUOTES)}{at}{domain}"
+
+
+def _single_width(character: str) -> str:
+    is_wide = unicodedata.decomposition(character).startswith(("<wide>", "<narrow>", "<small>"))
+    return unicodedata.normalize("NFKC", character) if is_wide else character
+
+
+def _without_end(domain: str) -> str:
+    """Return a domain without the sentence's punctuation after it."""
+    while domain and unicodedata.category(domain[-1])[0] not in "LNM":
+        domain = domain[:-1]
+    return domain
+
+
 def _domain(text: str) -> str:
     if text.isascii():
-        domain = text.removesuffix(".")
-        if not all(domain.split(".")):
+        if not all(text.split(".")):
             raise ValueError("its domain has an empty part")
-        return domain
+        if ASCII_DOMAIN.fullmatch(text) is None:
+            raise ValueError("its domain is none: it has signs that no domain has")
+        return text
     import idna  # noqa: PLC0415 (see above)
 
     try:
@@ -126,7 +234,7 @@ def _phone(text: str, region: str | None) -> str:
             number = library.parse(written, where)
         except library.NumberParseException:
             continue
-        number = _mobile(number)
+        number = _number_of_today(number)
         if library.is_valid_number(number):
             return _e164(number)
         if library.is_possible_number_with_reason(number) == library.ValidationResult.IS_POSSIBLE:
@@ -144,16 +252,16 @@ def _readings(text: str, region: str | None, *, is_international: bool) -> list[
     return [*([(text, region)] if region else []), (plus, None)]
 
 
-def _mobile(number: "PhoneNumber") -> "PhoneNumber":
-    """Return a number as it is dialled today: WhatsApp has old forms of Brazilian and Mexican mobiles.
+def _number_of_today(number: "PhoneNumber") -> "PhoneNumber":
+    """Return a number as it is dialled today."""
+    import phonenumbers as library  # noqa: PLC0415 (see above)
 
-    Brazil's mobiles got a ninth digit, 9, after the area code; Mexico's lost the 1 after the country code.
-    """
-    national = str(number.national_number)
-    if number.country_code == 55 and re.fullmatch(r"[1-9]\d[6-9]\d{7}", national):
-        number.national_number = int(f"{national[:2]}9{national[2:]}")
-    if number.country_code == 52 and re.fullmatch(r"1\d{10}", national):
-        number.national_number = int(national[1:])
+    old = library.national_significant_number(number)
+    for way, today in RENUMBERINGS.get(number.country_code or 0, ()):
+        if found := re.fullmatch(way, old):
+            renumbered = library.parse(found.expand(today))
+            renumbered.extension = number.extension
+            return renumbered
     return number
 
 
@@ -165,10 +273,10 @@ def _e164(number: "PhoneNumber") -> str:
 
 
 def named_identity(body: dict[str, Any], phone_regions: str) -> Identity:
-    """Return the address or number that a body of LOOKUP names; raises 422. phone_regions: the setting."""
-    channels = [each for each in ("email", "phone") if each in body]
+    """Return the address, number or id that a body of LOOKUP names; raises 422. phone_regions: a setting."""
+    channels = [each for each in ("email", "phone", "whatsapp") if each in body]
     if len(channels) != 1:
-        raise invalid_field("email", "is missing, or there is a phone too")
+        raise invalid_field("email", "is missing, or there is a phone or an id of WhatsApp's too")
     (channel,), organization = channels, body["organization_id"]
     region = region_of(phone_regions, organization)
     try:

@@ -24,6 +24,8 @@ MESSAGE_RECEIVED = "message_received"
 PAGE_VIEWED = "page_viewed"
 PREFERENCE_STATED = "preference_stated"
 OBJECTION_RAISED = "objection_raised"
+# The lead has another number, address or id from now on: an event has both.
+IDENTITY_REPLACED = "identity_replaced"
 ORDER_PLACED = "order_placed"
 ORDER_REFUNDED = "order_refunded"
 # What rules.leads.orders says of an order after it was told first.
@@ -62,7 +64,9 @@ ACTIVITY_TYPES = frozenset(
         *(CAMPAIGN_OPENED, CAMPAIGN_CLICKED, CAMPAIGN_REPLIED, CAMPAIGN_UNSUBSCRIBED),
     }
 )
-EVENT_TYPES = PURCHASE_TYPES | CAMPAIGN_TYPES | SENTIMENT_TYPES | IDENTITY_TYPES | ACTIVITY_TYPES
+EVENT_TYPES = (
+    PURCHASE_TYPES | CAMPAIGN_TYPES | SENTIMENT_TYPES | IDENTITY_TYPES | ACTIVITY_TYPES | {IDENTITY_REPLACED}
+)
 
 
 class MalformedLeadEvent(ValueError):
@@ -88,6 +92,7 @@ class LeadEvent:
         page_viewed                   category?, product_id?
         preference_stated             preferences?: {name: value}, consent?, as above
         objection_raised              objections: [topic]
+        identity_replaced             nothing
         campaign_*                    campaign_id
         leads_merged, leads_unmerged  change: int, groups: [{root, leaves: [lead_organization_id]}]: whom the
                                       change moved, to which root, which is among the leaves

@@ -194,7 +194,7 @@ INVENTORY = (
     Store(
         "PostgreSQL",
         DATABASE,
-        "who is who: addresses, numbers, customer ids of leads, and the evidence of merges",
+        "who is who: addresses, numbers, ids at WhatsApp and in shops of leads, and the evidence of merges",
         DELETED,
         lead_key="lead_id",
     ),

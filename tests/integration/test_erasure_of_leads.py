@@ -28,7 +28,7 @@ from tests.support.identity_server import WAYS, Registry
 from tests.support.lead_processors import Leads
 from tests.support.lead_site import Site
 from tests.support.memory import forget
-from tests.support.webhooks import ORDER, generic
+from tests.support.webhooks import ORDER, generic, text, whatsapp
 
 pytestmark = [
     pytest.mark.xdist_group("identity"),
@@ -184,6 +184,33 @@ def test_a_webhook_that_comes_again_makes_no_lead_until_that_is_lifted(shop: Sit
     assert leads_of(shop) == [], "what was before never comes back"
     later = order(4, f"{word}@example.com", at=datetime.now(UTC) + timedelta(seconds=1))
     consumer.handle(shop.message(later), datetime.now(UTC) + timedelta(seconds=2))
+    assert len(leads_of(shop)) == 1
+
+
+def test_a_sender_without_a_number_is_forgotten_and_comes_again_when_that_is_lifted(
+    shop: Site, engine: Engine
+) -> None:
+    word = f"canary{uuid.uuid4().hex[:10]}"
+
+    def write(number: int, seconds: int = 0) -> None:
+        at = datetime.now(UTC) + timedelta(seconds=seconds)
+        sender = {"from": None, "from_user_id": f"DE.{word}"}
+        message = text("hello", number, timestamp=str(int(at.timestamp())), **sender)
+        object.__setattr__(shop.consumer, "erased", fresh())
+        shop.consumer.handle(shop.message(whatsapp(message), "whatsapp"), at)
+
+    write(1)
+    (lead,) = leads_of(shop)
+    process(shop, engine)
+    admin("DELETE", f"/v1/leads/{lead}")
+    finish()
+    write(2)
+    assert leads_of(shop) == []
+    assert stores_with(engine, word) == set()
+    assert word not in str(shop.registry.dump())
+    named = {"organization_id": shop.organization, "whatsapp": f"DE.{word}"}
+    assert admin("POST", "/v1/leads/lift", named)[1]["lifted"] == 2  # the id, and the lead
+    write(3, seconds=2)
     assert len(leads_of(shop)) == 1
 
 

@@ -64,6 +64,13 @@ def test_a_lead_is_found_however_its_address_or_number_is_written(what: Any, reg
     assert look(OTHER, **what) == look(email="zoe@example.com")
 
 
+def test_a_lead_is_found_by_its_id_at_whatsapp(registry: Registry) -> None:
+    lead = registry.see(Identity("whatsapp", "DE.9021")).leaf
+    assert look(whatsapp=" DE.9021 ") == (200, {"lead_id": lead, "is_verified": True})
+    assert look(whatsapp="DE.9022")[0] == 404
+    assert look(whatsapp="DE.90 21")[0] == look(whatsapp="DE.9021", phone="+1 650 555 1234")[0] == 422
+
+
 def test_what_is_claimed_says_so_and_a_merged_lead_is_its_root(registry: Registry) -> None:
     first = registry.see(A).leaf
     registry.see(Identity("email", "claim@example.com", is_verified=False))

@@ -39,6 +39,20 @@ def whatsapp(*messages: Any, **value: Any) -> dict[str, Any]:
     }
 
 
+def system(kind: str, number: object = 7, **ids: Any) -> dict[str, Any]:
+    """WhatsApp's word of another number or id. ids: `from` stands beside, all others in `system`."""
+    outer = {"from": ids.pop("from")} if "from" in ids else {}
+    message = {"id": f"wamid.system.{number}", "timestamp": "1772000000", "type": "system", **outer}
+    return {**message, "system": {"body": "User Ann changed", "type": kind, **ids}}
+
+
+def preference(value: str, **more: Any) -> dict[str, Any]:
+    """WhatsApp's word that somebody has stopped marketing messages, or resumed them."""
+    stated = {"category": "marketing_messages", "value": value, "timestamp": 1772000000, **more}
+    inner = {"messaging_product": "whatsapp", "user_preferences": [stated]}
+    return {"entry": [{"changes": [{"field": "user_preferences", "value": inner}]}]}
+
+
 def generic(event_type: str, **data: Any) -> dict[str, Any]:
     return {**GENERIC, "event_type": event_type, "data": data}
 

@@ -1,11 +1,13 @@
 """E-mail campaigns, in the format of SendGrid's Event Webhook: a list of events, each of one recipient.
 
 https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
-The campaign's id is marketing_campaign_id, singlesend_id, campaign_id (a unique argument) or the first
-category. `delivered` counts as sent, because nobody can ignore a mail that never came. An `open` with
-sg_machine_open is left out: a mail program fetched the mail, and perhaps nobody read it. So is, where it is
-signed, what belongs to no campaign, such as the mail that resets a password. `reply` is our extension. The
-recipient is verified: the mail provider knows whose mailbox did this.
+An event needs its id, kind, time, recipient and campaign; nothing else refuses it. The campaign's id is the
+first of marketing_campaign_id, singlesend_id, campaign_id (a unique argument) and the categories that is one.
+`delivered` counts as sent, because nobody can ignore a mail that never came. An `open` with sg_machine_open
+is left out: a mail program fetched the mail, and perhaps nobody read it. So is a kind of event that is no act
+of the lead (`deferred`), or that is new, and, where it is signed, what belongs to no campaign, such as the
+mail that resets a password. `reply` is our extension. The recipient is verified: the mail provider knows
+whose mailbox did this.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,13 +33,12 @@ TYPES = {
     "click": lead_events.CAMPAIGN_CLICKED,
     "reply": lead_events.CAMPAIGN_REPLIED,
     "bounce": lead_events.CAMPAIGN_BOUNCED,
+    "blocked": lead_events.CAMPAIGN_BOUNCED,
     "dropped": lead_events.CAMPAIGN_BOUNCED,
     "unsubscribe": lead_events.CAMPAIGN_UNSUBSCRIBED,
     "group_unsubscribe": lead_events.CAMPAIGN_UNSUBSCRIBED,
     "spamreport": lead_events.CAMPAIGN_UNSUBSCRIBED,
 }
-# These say that a mail is on its way, or concern an account. They are no act of the lead.
-IGNORED = frozenset({"processed", "deferred", "group_resubscribe", "account_status_change"})
 CAMPAIGN = ("marketing_campaign_id", "singlesend_id", "campaign_id")
 
 
@@ -73,16 +74,17 @@ def _no_event() -> list[DecodedEvent]:
 
 
 def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | None:
-    name = str(event.get("event", ""))
-    if name in IGNORED or (name == "open" and event.get("sg_machine_open") is True):
+    name = event.get("event")
+    if not isinstance(name, str) or not name:
+        raise DecodeError("event", f"must be text, such as {', '.join(TYPES)}" if name else "is missing")
+    if name not in TYPES or (
+        name == "open" and str(event.get("sg_machine_open")).casefold() in ("true", "1")
+    ):
         return None
-    if name not in TYPES:
-        known = ", ".join(sorted({*TYPES, *IGNORED}))
-        raise DecodeError("event", f"must be one of {known}" if "event" in event else "is missing")
-    own_id = text_id(event.get("sg_event_id"), "sg_event_id")
-    if context.is_signed and not any(event.get(name) for name in (*CAMPAIGN, "category")):
+    own_id, campaigns = text_id(event.get("sg_event_id"), "sg_event_id"), _campaigns(event)
+    if context.is_signed and not campaigns:
         return None
-    campaign = _campaign(event)
+    campaign = _campaign(campaigns)
     return DecodedEvent(
         external_event_id=own_id,
         event_type=TYPES[name],
@@ -94,10 +96,17 @@ def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | N
     )
 
 
-def _campaign(event: Mapping[str, Any]) -> str:
-    for name in CAMPAIGN:
-        if event.get(name) not in (None, ""):
-            return text_id(event[name], name)
+def _campaigns(event: Mapping[str, Any]) -> list[Any]:
     category = event.get("category")
-    first = category[0] if isinstance(category, list) and category else category
-    return text_id(first, "campaign_id")
+    given = [*map(event.get, CAMPAIGN), *(category if isinstance(category, list) else [category])]
+    return [each.strip() if isinstance(each, str) else each for each in given if each]
+
+
+def _campaign(campaigns: list[Any]) -> str:
+    """Return the first that is an id; raises DecodeError for the first, if none is."""
+    for each in campaigns:
+        try:
+            return text_id(each, "campaign_id")
+        except DecodeError:
+            continue
+    return text_id(next(iter(campaigns), None), "campaign_id")

@@ -11,7 +11,8 @@ A webhook that is signed by Standard Webhooks may leave out external_event_id: t
 data by event type: order_*: order_id, currency, amount (decimal text or number), products?;
 message_received and form_submitted: text?, sentiment? (-1 to 1), objections?, preferences?;
 page_viewed: category?, product_id?; preference_stated: preferences; objection_raised: objections;
-campaign_*: campaign_id. We read objections from `text`, and keep it only in the raw payload.
+campaign_*: campaign_id; identity_replaced: nothing, because its identities are the old and the new ones.
+We read objections from `text`, and keep it only in the raw payload.
 """
 
 from collections.abc import Callable, Mapping
@@ -94,6 +95,10 @@ def _campaign(data: Data, _: DecodeContext) -> Data:
     return {"campaign_id": text_id(data["campaign_id"], "campaign_id")}
 
 
+def _nothing(_: Data, __: DecodeContext) -> Data:
+    return {}
+
+
 READERS: Mapping[str, Callable[[Data, DecodeContext], Data]] = {
     **dict.fromkeys(PURCHASE_TYPES, _order),
     **dict.fromkeys(SENTIMENT_TYPES, _words),
@@ -101,4 +106,5 @@ READERS: Mapping[str, Callable[[Data, DecodeContext], Data]] = {
     "page_viewed": _page,
     "preference_stated": _preferences,
     "objection_raised": _objections,
+    "identity_replaced": _nothing,
 }

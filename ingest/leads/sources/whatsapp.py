@@ -1,30 +1,41 @@
 """WhatsApp Business Cloud API: messages that people sent to a business number.
 
-https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/payload-examples
-A webhook holds any number of messages under entry[].changes[].value.messages[]. It may also tell the status
-of messages that the business sent; these are no events of ours. `sentiment` on a message is our extension.
-WhatsApp proves its senders: `from` is verified. It is an international number without its plus sign.
-Somebody who writes one of the words of rules.leads.consent ("stop"), or who stops marketing messages in
-WhatsApp itself (value.user_preferences[]), wants no more notifications. That is remembered for good.
+https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages
+A webhook holds any number of messages under entry[].changes[].value.messages[]. A message needs its id, its
+time and its sender; nothing else of it refuses it. `sentiment` on a message is our extension.
+
+WhatsApp proves its senders: by number (`from`, without its plus sign), by an id that it has made for this
+business (`from_user_id`), or both; who has a username may show the id alone. What a message lacks of that is
+taken from its entry of value.contacts[]. A username is neither: it may be another person's tomorrow.
+https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids
+
+Who writes or chooses one of the words of rules.leads.consent ("stop"), or stops marketing messages in
+WhatsApp itself (value.user_preferences[]), wants no more notifications. That is remembered for good. When a
+message is changed later, nothing but that is read. Another number or id of a person is an event of its own,
+and no message. No events of ours are the statuses of what the business sent (value.statuses[]), a reaction
+that is taken back, a message that is revoked, and what WhatsApp does not deliver.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
-from ingest.leads.payload_fields import epoch, text_id
+from ingest.leads.payload_fields import epoch, text_id, thousandths
 from ingest.leads.person_fields import derived_from_text, identities
-from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in
+from ingest.web.validate import parse_json
+from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
 from rules.leads.hooks.signatures import Signature
 from rules.leads.identity.identities import Identity
-from rules.leads.lead_events import MESSAGE_RECEIVED, PREFERENCE_STATED
+from rules.leads.lead_events import IDENTITY_REPLACED, MESSAGE_RECEIVED, PREFERENCE_STATED
 
 # https://developers.facebook.com/docs/graph-api/webhooks/getting-started: with the app's secret.
 SIGNATURE = Signature("x-hub-signature-256", "sha256=", is_hex=True)
 
-# Nobody wrote these items of the list: a changed number, a kind of message that WhatsApp does not deliver.
-NOTICES = frozenset({"system", "unsupported", "unknown", "errors"})
+# Nobody wrote these items of the list, or nobody can read them.
+NOTICES = frozenset({"unsupported", "unknown", "errors", "revoke", "request_welcome"})
 
 # What Meta asks before it sends webhooks to an address: our token, and a number to read back.
 CHALLENGE = re.compile(r"[ -~]{1,128}", re.ASCII)
@@ -40,26 +51,63 @@ def challenge(query: Mapping[str, str]) -> tuple[str, str] | None:
 
 def parts(payload: Any) -> Iterator[PayloadPart]:
     """Split a webhook into its messages."""
-    return (
-        PayloadPart(_around(found, kind), path, FIRST.format(kind)) for path, kind, found in _items(payload)
-    )
+    return (PayloadPart(_around(each), each.path, FIRST.format(each.kind)) for each in _items(payload))
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
-    """Read all messages and stated preferences."""
-    read = (READERS[kind](path, found, context) for path, kind, found in _items(payload))
+    """Read all messages, stated preferences and changed ids."""
+    read = (_event(each, context) for each in _items(payload))
     return [event for event in read if event]
 
 
 FIRST = "entry.0.changes.0.value.{}.0"
 
 
-def _around(found: Any, kind: str) -> dict[str, Any]:
-    return {"entry": [{"changes": [{"field": kind, "value": {kind: [found]}}]}]}
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An item of a webhook's lists. kind: the list's name. contact: what value.contacts[] adds to it."""
+
+    path: str
+    kind: str
+    body: Mapping[str, Any]
+    contact: Mapping[str, Any]
 
 
-def _items(payload: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield (path, kind, item) of each message and each stated preference."""
+# The fields of an item, or of a contact, that say whose it is. An id may be beside a number or alone; some
+# partners put an id in a number's place.
+NUMBERS = ("from", "wa_id")
+USER_IDS = ("from_user_id", "user_id", "from_parent_user_id", "parent_user_id")
+USER_ID = re.compile(r"[A-Z]{2}(\.ENT)?\.[A-Za-z0-9]+", re.ASCII)
+
+
+def _person_ids(
+    found: Mapping[str, Any], numbers: Iterable[str], user_ids: Iterable[str]
+) -> dict[tuple[str, str], None]:
+    """Return the ids that an object has of a person: channel and raw value of each, once."""
+    given = [(name in user_ids, found.get(name)) for name in (*numbers, *user_ids)]
+    texts = [(is_id, str(value)) for is_id, value in given if type(value) in (str, int) and value != ""]
+    return {
+        ("whatsapp", value) if is_id or USER_ID.fullmatch(value) else ("phone", f"+{value.lstrip('+')}"): None
+        for is_id, value in texts
+    }
+
+
+def _event(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+    try:
+        if not isinstance(item.body, Mapping):
+            raise DecodeError("", "must be an object")
+        return READERS[item.kind](item, context)
+    except DecodeError as error:
+        raise DecodeError(f"{item.path}.{error.field}".rstrip("."), error.reason) from None
+
+
+def _around(item: _Item) -> dict[str, Any]:
+    contacts = {"contacts": [item.contact]} if item.contact else {}
+    return {"entry": [{"changes": [{"field": item.kind, "value": {item.kind: [item.body], **contacts}}]}]}
+
+
+def _items(payload: Any) -> Iterator[_Item]:
+    """Yield each message, each stated preference and each changed id."""
     for entry_path, entry in _each(payload, "", "entry"):
         for change_path, change in _each(entry, entry_path, "changes"):
             value, kind = change.get("value"), change.get("field", "messages")
@@ -67,9 +115,31 @@ def _items(payload: Any) -> Iterator[tuple[str, str, Any]]:
                 continue
             if not isinstance(value, Mapping):
                 raise DecodeError(f"{change_path}value", "must be an object")
-            if kind in value:
-                found = _each(value, f"{change_path}value.", kind)
-                yield from ((path.rstrip("."), kind, each) for path, each in found)
+            listed = value[kind] if value.get(kind) is not None else []
+            if not isinstance(listed, list):
+                raise DecodeError(f"{change_path}value.{kind}", "must be a list")
+            contacts, at = _contacts(value.get("contacts")), f"{change_path}value.{kind}"
+            for place, found in enumerate(listed):
+                yield _Item(f"{at}.{place}", kind, found, _contact(found, contacts, is_sole=len(listed) == 1))
+
+
+def _contacts(listed: Any) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the contacts by each of their ids; of two with one id the first."""
+    contacts = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+    return {each: one for one in reversed(contacts) for each in _person_ids(one, NUMBERS, USER_IDS)}
+
+
+def _contact(
+    found: Any, contacts: Mapping[tuple[str, str], Mapping[str, Any]], *, is_sole: bool
+) -> Mapping[str, Any]:
+    """Return the contact that says more of an item's sender than the item does; {} if none does."""
+    if not isinstance(found, Mapping):
+        return {}
+    own = _person_ids(found, NUMBERS, USER_IDS).keys()
+    known = [contacts[each] for each in own or contacts if each in contacts]
+    if not own and not (is_sole and all(each is known[0] for each in known)):
+        return {}
+    return next((each for each in known if _person_ids(each, NUMBERS, USER_IDS).keys() - own), {})
 
 
 def _each(holder: Any, path: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -82,62 +152,165 @@ def _each(holder: Any, path: str, name: str) -> Iterator[tuple[str, Mapping[str,
         yield f"{path}{name}.{place}.", each
 
 
-def _message(path: str, message: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | None:
-    if str(message.get("type")) in NOTICES:
+def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+    message = item.body
+    kind = str(message.get("type"))
+    if kind in NOTICES or (kind == "reaction" and not _content(message).get("emoji")):
         return None
+    if kind == "system":
+        return _number_change(item, context)
+    if kind == "edit":
+        return _edit(item, context)
+    words, own_id = _words(message), text_id(message.get("id"), "id")
+    return DecodedEvent(
+        external_event_id=own_id,
+        event_type=MESSAGE_RECEIVED,
+        occurred_at=epoch(message.get("timestamp"), "timestamp"),
+        identities=_sender(item, context),
+        object_id=own_id,
+        object_id_ref="message",
+        payload={**derived_from_text(words, _score(message)), **_consent(_consent_of(message))},
+    )
+
+
+def _content(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a message holds under the name of its kind."""
+    kind = message.get("type")
+    content = message.get(kind) if isinstance(kind, str) else None
+    return content if isinstance(content, Mapping) else {}
+
+
+def _score(message: Mapping[str, Any]) -> Any:
     try:
-        sender, words = text_id(message.get("from"), "from"), _words(message)
-        return DecodedEvent(
-            external_event_id=text_id(message.get("id"), "id"),
-            event_type=MESSAGE_RECEIVED,
-            occurred_at=epoch(message.get("timestamp"), "timestamp"),
-            identities=_sender(sender, context, "from"),
-            object_id=text_id(message.get("id"), "id"),
-            object_id_ref="message",
-            payload={**derived_from_text(words, message.get("sentiment")), **_consent(consent_in(words))},
-        )
-    except DecodeError as error:
-        raise DecodeError(f"{path}.{error.field}", error.reason) from None
+        thousandths(message.get("sentiment"), "sentiment")
+    except DecodeError:
+        return None
+    return message["sentiment"]
 
 
 def _consent(said: Mapping[str, str]) -> dict[str, Any]:
     return {"consent": dict(said)} if said else {}
 
 
-def _sender(number: str, context: DecodeContext, at: str) -> tuple[Identity, ...]:
-    return identities([("phone", f"+{number.removeprefix('+')}")], context, at, are_verified=True)
+def _sender(item: _Item, context: DecodeContext) -> tuple[Identity, ...]:
+    found = _person_ids(item.body, NUMBERS, USER_IDS) | _person_ids(item.contact, NUMBERS, USER_IDS)
+    at = "wa_id" if item.kind == "user_preferences" else "from"
+    if not found:
+        raise DecodeError(at, "is missing, and there is no user id")
+    return identities(found, context, at, are_verified=True)
+
+
+def _number_change(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+    """Read a system message: somebody has another number or id. None: it does not say so, or not of whom."""
+    system = _content(item.body)
+    if not str(system.get("type")).endswith(("changed_number", "changed_user_id")):
+        return None
+    previous = ("previous_user_id", "previous_parent_user_id")
+    new = _person_ids(system, ("customer", "wa_id", "new_wa_id"), (*USER_IDS, *previous))
+    return _replacement(item, _person_ids(item.body, NUMBERS, USER_IDS) | new, item.body.get("id"), context)
+
+
+def _user_id_update(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+    """Read an entry of user_id_update[], which partners of Meta pass on: {user_id: {previous, current}}."""
+    pairs = [item.body.get(name) for name in ("user_id", "parent_user_id")]
+    found = _person_ids(item.body, NUMBERS, ())
+    for each in (each for each in pairs if isinstance(each, Mapping)):
+        found |= _person_ids(each, (), ("previous", "current"))
+    own_id = ":".join(["user_id_update", *(value for channel, value in found if channel == "whatsapp")])
+    return _replacement(item, found, own_id, context)
+
+
+def _replacement(
+    item: _Item, found: Mapping[tuple[str, str], None], own_id: Any, context: DecodeContext
+) -> DecodedEvent | None:
+    if len(found) < 2:
+        return None
+    return DecodedEvent(
+        external_event_id=text_id(own_id, "id"),
+        event_type=IDENTITY_REPLACED,
+        occurred_at=epoch(item.body.get("timestamp"), "timestamp"),
+        identities=identities(found, context, item.kind, are_verified=True),
+    )
+
+
+def _edit(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+    message = _content(item.body).get("message")
+    said = _consent_of(message) if isinstance(message, Mapping) else {}
+    return _statement(item, item.body.get("id"), said, context) if said else None
+
+
+def _statement(item: _Item, own_id: Any, said: Mapping[str, str], context: DecodeContext) -> DecodedEvent:
+    return DecodedEvent(
+        external_event_id=text_id(own_id, "id"),
+        event_type=PREFERENCE_STATED,
+        occurred_at=epoch(item.body.get("timestamp"), "timestamp"),
+        identities=_sender(item, context),
+        payload=_consent(said),
+    )
 
 
 def _words(message: Mapping[str, Any]) -> str:
     """Return what the sender wrote or chose; "" for a picture without a caption."""
-    kind = message.get("type")
-    content = message.get(kind) if isinstance(kind, str) else None
-    if kind == "interactive" and isinstance(content, Mapping):
-        content = content.get("button_reply") or content.get("list_reply")
-    if not isinstance(content, Mapping):
-        return ""
+    content, kind = _content(message), message.get("type")
+    if kind == "interactive":
+        content = _choice(content)
     words = (content.get(name) for name in ("body", "text", "title", "caption"))
     return next((each for each in words if isinstance(each, str)), "")
 
 
-def _preference(path: str, stated: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | None:
+def _choice(interactive: Mapping[str, Any]) -> Mapping[str, Any]:
+    replies = (interactive.get(name) for name in ("button_reply", "list_reply"))
+    return next((each for each in replies if isinstance(each, Mapping)), {})
+
+
+def _consent_of(message: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return what a message says of notifications; of a choice, its label and what its program calls it."""
+    content = _content(message)
+    if message.get("type") not in ("button", "interactive"):
+        return consent_in(_words(message))
+    flow = content.get("nfm_reply")
+    chosen = _choice(content)
+    names = [content.get("payload"), chosen.get("id")]
+    answers = (
+        list(islice(_answers(flow.get("response_json")), ANSWERS_MAX)) if isinstance(flow, Mapping) else []
+    )
+    texts = [each for each in (*names, *answers) if isinstance(each, str)]
+    return consent_in_choice([_words(message), *answers], texts)
+
+
+ANSWERS_MAX = 100
+TICKED = ("true", "yes", "1")
+
+
+def _answers(response: Any) -> Iterator[str]:
+    """Yield what somebody chose in a flow: {"choice": "0_Stop_promotions"}, {"opt_out": true}."""
+    try:
+        layer = [parse_json(response) if isinstance(response, str) else response]
+    except ValueError:
+        return
+    while layer:
+        found = layer.pop()
+        if isinstance(found, str):
+            yield found
+        elif isinstance(found, list):
+            layer += found
+        elif isinstance(found, Mapping):
+            layer += [name if str(each).casefold() in TICKED else each for name, each in found.items()]
+
+
+def _preference(item: _Item, context: DecodeContext) -> DecodedEvent | None:
+    stated = item.body
     said = {"stop": OFF, "resume": ON}.get(str(stated.get("value")))
     if stated.get("category") != "marketing_messages" or said is None:
         return None
-    try:
-        sender, at = text_id(stated.get("wa_id"), "wa_id"), epoch(stated.get("timestamp"), "timestamp")
-        return DecodedEvent(
-            external_event_id=text_id(f"preference:{sender}:{at}", "wa_id"),
-            event_type=PREFERENCE_STATED,
-            occurred_at=at,
-            identities=_sender(sender, context, "wa_id"),
-            payload=_consent({NOTIFICATIONS: said}),
-        )
-    except DecodeError as error:
-        raise DecodeError(f"{path}.{error.field}", error.reason) from None
+    ids = [*_person_ids(stated, NUMBERS, USER_IDS), *_person_ids(item.contact, NUMBERS, USER_IDS)]
+    sender = ids[0][1].removeprefix("+") if ids else None
+    at = epoch(stated.get("timestamp"), "timestamp")
+    return _statement(item, f"preference:{sender}:{at}", {NOTIFICATIONS: said}, context)
 
 
-READERS: Mapping[str, Callable[[str, Any, DecodeContext], DecodedEvent | None]] = {
+READERS: Mapping[str, Callable[[_Item, DecodeContext], DecodedEvent | None]] = {
     "messages": _message,
     "user_preferences": _preference,
+    "user_id_update": _user_id_update,
 }

@@ -1,8 +1,8 @@
 """Identities, by which leads are recognised, and their channels.
 
-A strong identity names one person; a weak one names a thing, which people may share. WhatsApp is the phone
-channel. Each identity has one spelling (ingest/leads/spelling.py makes it). Example: "+49 (151) 123-4567" and
-"0049 151 1234567" are one identity, `491511234567`.
+A strong identity names one person; a weak one names a thing, which people may share. Who writes by WhatsApp
+has a phone, an id at WhatsApp, or both. Each identity has one spelling (ingest/leads/spelling.py makes it).
+Example: "+49 (151) 123-4567" and "0049 151 1234567" are one identity, `491511234567`.
 """
 
 from collections.abc import Iterable
@@ -29,6 +29,9 @@ class Channel:
 CHANNELS = (
     Channel("customer", is_strong=True, max_per_lead=1, is_scoped=True),
     Channel("email", is_strong=True, max_per_lead=5, is_scoped=False),
+    # Meta's business-scoped user ids: DE.13491208655302741918, and DE.ENT.118... for linked businesses.
+    # Whoever changes his number gets others; those of before stay his.
+    Channel("whatsapp", is_strong=True, max_per_lead=20, is_scoped=False),
     Channel("phone", is_strong=True, max_per_lead=3, is_scoped=False),
     Channel("device", is_strong=False, max_per_lead=None, is_scoped=True),
     Channel("cookie", is_strong=False, max_per_lead=None, is_scoped=True),

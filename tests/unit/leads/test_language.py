@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.leads.consent import consent_in
 from rules.leads.language import CHARACTERS_MAX, NEGATIONS, OBJECTIONS, objections_in
 from tests.support.examples import examples
 
@@ -65,15 +64,3 @@ def test_negations_cost_no_more_than_other_words() -> None:
         return min(timeit.repeat(lambda: objections_in(text), number=1, repeat=3))
 
     assert seconds("no " * (CHARACTERS_MAX // 3)) < 10 * seconds("on " * (CHARACTERS_MAX // 3))
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        *((each, "off") for each in ("STOP", "stop!", " Stop. ", "Stop all", "Sair", "NÃO quero mais", "baja", "s\u200btop")),
-        *((each, "on") for each in ("START", "Unstop", "voltar", "alta")),
-        *((each, None) for each in ("stop by tomorrow", "do not stop", "", "🛑", "стоп stop", "stop" * 20, "nonstop")),
-    ],
-)  # fmt: skip
-def test_words_that_end_or_resume_messages_stand_alone(text: str, said: str | None) -> None:
-    assert consent_in(text) == ({"notifications": said} if said else {})

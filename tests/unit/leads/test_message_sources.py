@@ -5,12 +5,16 @@ from typing import Any
 
 import pytest
 
+from analytics.warehouse.models import models
 from ingest.leads import sources
+from ingest.leads.lead_accept import Envelope, open_payload
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, LeadEvent
 from rules.leads.memory import remembered_entries
 from tests.support.webhooks import (
+    CONTEXT,
     FORM,
     MAIL,
+    NOW,
     changed,
     decode,
     generic,
@@ -105,12 +109,42 @@ def test_a_batch_of_mail_events() -> None:
     assert {each.payload["campaign_id"] for each in events} == {"12345"}
 
 
+@pytest.mark.parametrize("kind", ["received", "deferred", "account_status_change", "a_kind_of_tomorrow"])
+def test_a_kind_of_mail_event_that_is_no_act_of_the_lead_is_left_out(kind: str) -> None:
+    opened = open_payload([{**MAIL, "event": kind}, MAIL], Envelope("email_campaign", CONTEXT), NOW)
+    assert ([each.external_event_id for each, _ in opened.events], opened.refused) == (
+        [MAIL["sg_event_id"]],
+        [],
+    )
+
+
+def test_a_blocked_mail_has_bounced() -> None:
+    for blocked in ({"event": "blocked"}, {"event": "bounce", "type": "blocked"}):
+        (event,) = decode("email_campaign", {**MAIL, **blocked})
+        assert event.event_type == "campaign_bounced"
+
+
+@pytest.mark.parametrize("mark", [True, "true", "True", 1])
+def test_a_machine_that_opens_a_mail_is_no_reader(mark: object) -> None:
+    assert decode("email_campaign", {**MAIL, "event": "open", "sg_machine_open": mark}) == []
+    (event,) = decode("email_campaign", {**MAIL, "event": "click", "sg_machine_open": mark})
+    assert event.event_type == "campaign_clicked"
+
+
+@pytest.mark.parametrize("mark", [False, "false", None, 0])
+def test_a_reader_is_no_machine(mark: object) -> None:
+    (event,) = decode("email_campaign", {**MAIL, "event": "open", "sg_machine_open": mark})
+    assert event.event_type == "campaign_opened"
+
+
 def test_the_campaign_may_be_a_category() -> None:
     mail = changed(MAIL, "marketing_campaign_id", ...)
     for more in (
         {"category": "spring"},
         {"category": ["spring", "b"]},
+        {"category": ["", " spring "]},
         {"campaign_id": "spring", "category": "x"},
+        {"campaign_id": {"id": 7}, "singlesend_id": "", "category": ["x" * 257, "spring"]},
     ):
         (event,) = decode("email_campaign", {**mail, **more})
         assert event.object_id == "spring"
@@ -146,6 +180,11 @@ def test_our_own_shape_takes_every_type_but_those_of_the_identity() -> None:
     from ingest.leads.sources.generic import READERS
 
     assert READERS.keys() == EVENT_TYPES - IDENTITY_TYPES
+
+
+def test_the_warehouse_expects_every_type() -> None:
+    declared = models()["staging.lead_events"].tests["accepted_values"]["event_type"]
+    assert set(declared) == EVENT_TYPES
 
 
 def test_who_says_stop_is_remembered_to_have_said_so() -> None:

@@ -1,5 +1,6 @@
 """Identities have one spelling, and what cannot be one, or is worthless, is refused with channel and reason."""
 
+import re
 import unicodedata
 
 import phonenumbers
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.settings.phone_regions import region_of
-from ingest.leads.spelling import RAW_CHARACTERS_MAX, identity
+from ingest.leads.spelling import RAW_CHARACTERS_MAX, RENUMBERINGS, identity
 from rules.leads.identity.identities import CHANNELS, Identity
 from tests.support.examples import examples
 
@@ -55,6 +56,59 @@ def test_a_number_has_one_spelling(raw: str, region: str | None, spelling: str) 
     assert of("phone", raw, region) == Identity("phone", spelling)
 
 
+@pytest.mark.parametrize(
+    ("spellings", "region"),
+    [
+        (("5491123450678", "+54 11 2345 0678", "+54 9 11 2345-0678", "+54 11 15 2345 0678"), None),
+        (("011 15 2345-0678", "011 2345-0678", "11 2345 0678", "5491123450678"), "AR"),
+        (("5493514567890", "+54 351 456 7890", "+54 351 15 456 7890", "+54 9 351 15 456 7890"), None),
+        (("5491123450678", "+54 9 11 15 2345 0678"), None),
+        (("5215512345678", "044 55 1234 5678", "045 55 1234 5678", "01 55 1234 5678", "55 1234 5678"), "MX"),
+        (("22997123456", "+229 01 97 12 34 56", "0022997123456"), None),
+        (("97 12 34 56", "01 97 12 34 56", "+229 97123456"), "BJ"),
+        (("22507123456", "+225 07 07 12 34 56"), None),
+        (("22545123456", "+225 05 45 12 34 56"), None),
+        (("22502123456", "+225 01 02 12 34 56"), None),
+        (("22522412345", "+225 27 22 41 23 45"), None),
+        (("22522012345", "+225 25 22 01 23 45"), None),
+        (("24107123456", "+241 7 12 34 56", "+241 77 12 34 56", "+241 077 12 34 56"), None),
+        (("2416123456", "24166123456"), None),
+        (("24101712345", "+241 11 71 23 45"), None),
+        (("841687654321", "+84 38 765 4321", "+84 168 765 4321"), None),
+        (("841217654321", "+84 79 765 4321"), None),
+        (("841267654321", "+84 76 765 4321"), None),
+        (("841237654321", "+84 83 765 4321"), None),
+        (("841887654321", "+84 58 765 4321"), None),
+        (("0168 765 4321", "038 765 4321"), "VN"),
+        (("+57 1 234 5678", "+57 601 234 5678"), None),
+        (("23777123456", "+237 6 77 12 34 56"), None),
+        (("23722123456", "+237 2 22 12 34 56"), None),
+        (("2307123456", "+230 5712 3456"), None),
+        (("972599123456", "+970 599 123 456"), None),
+        (("5215512345678", "+52 55 1234 5678"), None),
+        (("553187654321", "+55 31 98765-4321"), None),
+        (("+54 11 2345 0678 ext. 9", "+54 9 11 2345 0678 x9"), None),
+    ],
+)
+def test_old_and_new_ways_to_write_a_line_are_one_number(
+    spellings: tuple[str, ...], region: str | None
+) -> None:
+    assert len({of("phone", each, region) for each in spellings}) == 1
+
+
+@settings(max_examples=examples(200))
+@given(st.data())
+def test_a_number_as_it_is_dialled_today_is_not_changed_again(data: st.DataObject) -> None:
+    code = data.draw(st.sampled_from(sorted(RENUMBERINGS)))
+    way, _ = data.draw(st.sampled_from(RENUMBERINGS[code]))
+    old = data.draw(st.from_regex(re.compile(way, re.ASCII), fullmatch=True))
+    try:
+        once = of("phone", f"+{code}{old}")
+    except ValueError:  # 0000000
+        return
+    assert of("phone", f"+{once.external_id}") == once
+
+
 def test_colleagues_behind_one_switchboard_are_not_one() -> None:
     assert len({of("phone", f"+1 650 555 1234{more}") for more in ("", " x1", " x2")}) == 3
 
@@ -78,6 +132,34 @@ def test_colleagues_behind_one_switchboard_are_not_one() -> None:
 )
 def test_an_address_has_one_spelling(raw: str, spelling: str) -> None:
     assert of("email", raw) == Identity("email", spelling)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *("mailto:x@y.example", "MAILTO:X@Y.Example", "mailto: x@y.example", "mailto://x@y.example"),
+        *("mailto:x@y.example?subject=Hello%20there&body=a@b", "mailto:x%40y.example", "mailto:?to=x@y.example"),
+        *("x@y.example?subject=Hi", "E-Mail: x@y.example", "email=x@y.example"),
+        *("x@y.example,", "x@y.example;", "x@y.example.", "x@y.example...", "x@y.example!", ",x@y.example :"),
+        *("<x@y.example>", "(x@y.example)", "[x@y.example]", '"x@y.example"', "'x@y.example'", "“x@y.example”"),
+        *("«x@y.example»", "<x@y.example>,", "• x@y.example", "✉️ x@y.example", "`x@y.example`", "*x@y.example*"),
+        *("Ann Berg <x@y.example>", '"Berg, Ann" <x@y.example>;', "x@y.example <x@y.example>", "Ann<X@Y.EXAMPLE>"),
+        *("Ann <mailto:x@y.example>", "Ann [mailto:x@y.example]", "[x@y.example](mailto:x@y.example)"),
+        *("<mailto:x@y.example|x@y.example>", '"x"@y.example'),
+        *("x@\u200by.example", "\ufeffx@y.example", "x\u00ad@y.example", "\u2060x@y.exam\u200dple", "\u202ax@y.example\u202c"),
+        *("\u00a0x@y.example\u00a0", "x\u00a0@\u00a0y.example", "\u3000x@y.example\t", "x@y.example\r\n"),
+        *("ｘ＠ｙ．ｅｘａｍｐｌｅ", "x＠y.example", "x﹫y.example", "x@y。example"),
+    ],
+)  # fmt: skip
+def test_an_address_as_it_is_pasted_is_the_address(raw: str) -> None:
+    assert of("email", raw) == Identity("email", "x@y.example")
+
+
+@pytest.mark.parametrize(
+    "raw", ["o'brien@y.example", "_ann@y.example", "+ann@y.example", "a%40b@y.example", "ann.@y.example", "#1@y.example"]
+)  # fmt: skip
+def test_signs_of_an_address_are_no_punctuation_around_it(raw: str) -> None:
+    assert of("email", raw) == Identity("email", raw)
 
 
 def test_strasse_and_strasze_are_two_mailboxes() -> None:
@@ -108,7 +190,19 @@ def test_what_is_the_organization_s_has_no_scope() -> None:
         ("email", "ann@" + "ü" * 100 + ".de", "email: its domain is none"),
         ("email", "a@\u2603.com", "email: its domain is none"),
         ("email", "a@b..de", "email: its domain has an empty part"),
-        ("email", "a\u200b@b", "email: it has characters that cannot be printed"),
+        ("email", "a\x00@b", "email: it has characters that cannot be printed"),
+        ("email", "mailto:a%00@b.example", "email: it has characters that cannot be printed"),
+        ("email", "mailto:a%ff@b.example", "email: it has signs before the @"),
+        ("email", "https://a@b.example", "email: it has signs before the @"),
+        ("email", "a@b.example, c@d.example", "email: it has no single @"),
+        ("email", "Ann <a@b.example>, Bob <c@d.example>", "email: it has no single @"),
+        ("email", "mailto:a@b.example,c@d.example", "email: it has no single @"),
+        ("email", "a@b.example/inbox", "email: its domain is none"),
+        ("email", "Ann Berg a@b.example", "email: it has a space"),
+        ("email", "Ann\u00a0Berg a@b.example", "email: it has a space"),
+        ("email", "<@>", "email: it has no single @"),
+        ("email", "\ufeff\u200b\u00a0", "email: it is empty"),
+        ("email", " " * 2001, "email: it has more than 200"),
         ("phone", "+1234", "phone: it is no telephone number"),
         ("phone", "6505551234", "phone: it is no telephone number with its country code"),
         ("phone", "1" * 16, "phone: it is no telephone number"),

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 67164278229fc42bd673a02c23dc9d5ea4a260dbfbed259d78764bb132f243bc."""
+"""Made by `make clients` from the API with the digest 90d7a6d82070aabf16a6fd9cc4c378271adc77ddcb86045f35c3a3cb965933f8."""
 
 from __future__ import annotations
 
@@ -806,6 +806,7 @@ class PostLeadsLookupRequest(TypedDict):
     organization_id: str
     email: NotRequired[str]
     phone: NotRequired[str]
+    whatsapp: NotRequired[str]
 
 
 class PostLeadsLookupResponse(TypedDict):
@@ -1470,6 +1471,7 @@ class PostLeadsLiftRequest(TypedDict):
     organization_id: str
     email: NotRequired[str]
     phone: NotRequired[str]
+    whatsapp: NotRequired[str]
 
 
 class PostLeadsLiftResponse(TypedDict):

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 67164278229fc42bd673a02c23dc9d5ea4a260dbfbed259d78764bb132f243bc.
+// Made by `make clients` from the API with the digest 90d7a6d82070aabf16a6fd9cc4c378271adc77ddcb86045f35c3a3cb965933f8.
 
 export interface paths {
     "/": {
@@ -435,7 +435,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The lead of an e-mail address or a telephone number
+         * The lead of an e-mail address, a telephone number or an id of WhatsApp's
          * @description The value may be written in any way that a webhook may write it. It is 404 for a value that nobody has, or that many people gave. After a pause the database wakes up first: a 5xx within the first minute means that you try again.
          */
         post: operations["postLeadsLookup"];
@@ -2122,7 +2122,7 @@ export interface operations {
                 from?: string;
                 limit?: number;
                 to?: string;
-                type?: "campaign_bounced" | "campaign_clicked" | "campaign_opened" | "campaign_replied" | "campaign_sent" | "campaign_unsubscribed" | "form_submitted" | "leads_merged" | "leads_unmerged" | "message_received" | "objection_raised" | "order_cancelled" | "order_charged" | "order_placed" | "order_refunded" | "page_viewed" | "preference_stated";
+                type?: "campaign_bounced" | "campaign_clicked" | "campaign_opened" | "campaign_replied" | "campaign_sent" | "campaign_unsubscribed" | "form_submitted" | "identity_replaced" | "leads_merged" | "leads_unmerged" | "message_received" | "objection_raised" | "order_cancelled" | "order_charged" | "order_placed" | "order_refunded" | "page_viewed" | "preference_stated";
             };
             header?: never;
             path: {
@@ -2341,6 +2341,8 @@ export interface operations {
                     email?: string;
                     organization_id: string;
                     phone?: string;
+                    /** @description an id of WhatsApp's: US.1349120865 */
+                    whatsapp?: string;
                 };
             };
         };
@@ -2371,11 +2373,13 @@ export interface operations {
                     email?: string;
                     organization_id: string;
                     phone?: string;
+                    /** @description an id of WhatsApp's: US.1349120865 */
+                    whatsapp?: string;
                 };
             };
         };
         responses: {
-            /** @description The lead of an e-mail address or a telephone number */
+            /** @description The lead of an e-mail address, a telephone number or an id of WhatsApp's */
             200: {
                 headers: {
                     [name: string]: unknown;
