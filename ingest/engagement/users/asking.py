@@ -10,7 +10,7 @@ from ingest.engagement.users.parts import parts
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import json_body
 from ingest.web.json_schema import USER_ID, Schema
-from ingest.web.paging import day_of
+from ingest.web.paging import day_of, last_date
 from ingest.web.validate import first_problem
 from rules.privacy.tombstones import user_subject
 
@@ -81,8 +81,13 @@ def body(schema: Schema) -> dict[str, Any]:
     return json_body(_request.current_event.raw_event, schema)
 
 
+def day_asked(name: str) -> date | None:
+    """Return the date that a query asks about; raises 400, and 422 for one that is too far ahead."""
+    return day_of(query(), name, last_date(clock.now()))
+
+
 def date_asked() -> date:
-    """Return the date that is asked about; raises 400."""
-    if (asked := day_of(query(), "date")) is None:
+    """Return the date that must be asked about; raises as day_asked."""
+    if (asked := day_asked("date")) is None:
         raise ApiError(400, "invalid_parameter", "date is missing")
     return asked
