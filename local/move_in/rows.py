@@ -15,6 +15,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adapters.platform.spreadsheets import text_of
 from ingest.web.validate import check_strict, parse_json
 
 # What a file of refused lines has beside the lines: a mended one may be imported as it is.
@@ -99,7 +100,7 @@ def _opened(path: Path) -> IO[str]:
 
 def _header(path: Path, rows: Iterator[list[str]]) -> list[str]:
     try:
-        return _checked_names(path, next(rows, []))
+        return _checked_names(path, list(map(text_of, next(rows, []))))
     except csv.Error as error:
         raise UnreadableFile(f"{path}:1: {error}") from None
 
@@ -111,7 +112,7 @@ def _of_csv(path: Path) -> Iterator[Row | RefusedRow]:
         header = _header(path, rows)
         try:
             for cells in filter(None, rows):
-                values = dict(zip(header, cells, strict=False))
+                values = dict(zip(header, map(text_of, cells), strict=False))
                 if len(cells) != len(header):
                     how = "more" if len(cells) > len(header) else "fewer"
                     yield RefusedRow(rows.line_num, "line", f"has {how} cells than the header", values)
