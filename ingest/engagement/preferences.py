@@ -100,13 +100,22 @@ class Reviews:
     index: ReviewIndex
     preferences: Preferences
 
-    def waiting(self, query: Mapping[str, str]) -> dict[str, Any]:
-        """Return accounts under review, by user id. cursor: the user id to go on after, null at the end."""
+    def waiting(self, query: Mapping[str, str], is_erased: Callable[[str], bool]) -> dict[str, Any]:
+        """Return accounts under review, by user id, without those of the erased; raises 400.
+
+        cursor: the user id to go on after, null at the end.
+        """
         limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
         after = query.get("cursor") or ""
         if after and first_problem({"type": "string", "pattern": USER_ID}, after):
             raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
-        rows = self.index.waiting(after, limit)
+        rows, more = list[dict[str, Any]](), True
+        while more and len(rows) < limit:
+            found = self.index.waiting(after, limit)
+            more = len(found) == limit
+            after = found[-1]["user_id"] if more else ""
+            rows += [each for each in found if not is_erased(each["user_id"])]
+        more, rows = more or len(rows) > limit, rows[:limit]
         accounts = [
             {
                 "user_id": row["user_id"],
@@ -115,7 +124,7 @@ class Reviews:
             }
             for row in rows
         ]
-        return {"accounts": accounts, "cursor": rows[-1]["user_id"] if len(rows) == limit else None}
+        return {"accounts": accounts, "cursor": rows[-1]["user_id"] if more else None}
 
     def release(self, user_id: str, now: datetime) -> dict[str, Any]:
         """End the review of an account, if there is one: its redemptions wait no longer."""

@@ -16,10 +16,12 @@ from ingest.engagement.receipts.giving import receipt_keys, with_receipt
 from ingest.engagement.users import amnesty_routes, asking, board_routes, points_routes
 from ingest.engagement.users.parts import parts as _parts
 from ingest.web.caller import ApiError, caller_of
+from ingest.web.erased import refuse_erased
 from ingest.web.http import answer, failure, resolver
 
 logger = Logger(service="users-api")
 app: APIGatewayHttpResolver = resolver(logger)
+refuse_erased(app, lambda: _parts().erased)
 app.include_router(points_routes.router)
 app.include_router(board_routes.router)
 app.include_router(amnesty_routes.router)
@@ -106,7 +108,7 @@ def put_timezone(user_id: str) -> Response[str]:
 def get_review() -> Response[str]:
     """Accounts that wait for an admin."""
     caller_of(app.current_event.raw_event).check_admin()
-    return answer(200, _parts().reviews.waiting(asking.query()))
+    return answer(200, _parts().reviews.waiting(asking.query(), _parts().is_erased))
 
 
 @app.post("/v1/review/<user_id>/release")

@@ -73,6 +73,10 @@ class Caller:
         """Whether the caller is believed what only a server can know."""
         return self.is_admin or self.is_producer
 
+    def may_reach(self, user_id: str) -> bool:
+        """Whether there is any route on which the caller reaches something of this user's."""
+        return user_id == self.user_id or self.may_name_points or bool(self.brands)
+
     def check(self, user_id: str) -> None:
         """Raise 403 unless the caller may reach this user's data."""
         if not self.is_admin and user_id != self.user_id:

@@ -12,7 +12,6 @@ from ingest.web.http import json_body
 from ingest.web.json_schema import USER_ID, Schema
 from ingest.web.paging import day_of, last_date
 from ingest.web.validate import first_problem
-from rules.privacy.tombstones import user_subject
 
 # A router that has no routes: every router knows the request at hand.
 _request = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
@@ -30,21 +29,10 @@ def anybody(user_id: str) -> Caller:
     return caller_of(_request.current_event.raw_event)
 
 
-def check_living(user_id: str) -> None:
-    """Raise 410 for a user who was erased."""
-    tombstone = parts().erased.of(user_subject(user_id))
-    if tombstone and tombstone.stands:
-        raise ApiError(410, "erased", "the user was erased")
-
-
 def caller(user_id: str) -> Caller:
-    """Return the caller; raises 400 for a malformed user id, 403 if the caller may not reach this user.
-
-    Raises 410 for a user who was erased.
-    """
+    """Return the caller; raises 400 for a malformed user id, 403 if the caller may not reach this user."""
     found = anybody(user_id)
     found.check(user_id)
-    check_living(user_id)
     return found
 
 
@@ -64,7 +52,6 @@ def fulfiller(user_id: str) -> None:
     """Raise 403 unless the caller hands out rewards; 400, 429 as commander."""
     who = anybody(user_id)
     who.check_fulfilment()
-    check_living(user_id)
     counted(who)
 
 
