@@ -4,7 +4,7 @@ import base64
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,13 @@ class ApiError(Exception):
 
 def invalid_field(field: str, reason: str) -> ApiError:
     """Return the refusal of a body that the schema accepts, for one of its fields."""
-    return ApiError(422, "invalid_field", f"{field} {reason}", [{"field": field, "reason": reason}])
+    return invalid_fields([(field, reason)])
+
+
+def invalid_fields(problems: Sequence[tuple[str, str]]) -> ApiError:
+    """Return the refusal for some fields, each with its reason; the message tells of the first one."""
+    details = [{"field": field, "reason": reason} for field, reason in problems]
+    return ApiError(422, "invalid_field", " ".join(problems[0]), details)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.batches import Unprocessed
-from ingest.web.caller import ApiError, invalid_field
+from ingest.web.caller import ApiError, invalid_fields
 from ingest.web.json_schema import Schema
-from ingest.web.validate import first_problem, parse_json
+from ingest.web.validate import all_problems, parse_json
 
 BODY_BYTES_MAX = 1_000_000
 ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -24,7 +24,7 @@ GUARD = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
 def json_body(event: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the body of a request if the schema accepts it; raises 400, 413, or 422 that names the field."""
+    """Return the body of a request if the schema accepts it; raises 400, 413, 422 with all faults."""
     raw = event.get("body") or ""
     if event.get("isBase64Encoded"):
         raw = _from_base64(raw)
@@ -34,9 +34,8 @@ def json_body(event: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
         body = parse_json(raw)
     except ValueError as error:
         raise ApiError(400, "invalid_json", f"the body is not JSON: {error}"[:300]) from None
-    problem = first_problem(schema, body)
-    if problem:
-        raise invalid_field(*problem)
+    if problems := all_problems(schema, body):
+        raise invalid_fields(problems)
     # JSON Schema accepts 5.0 as an integer. The tables need the int 5.
     whole = {name for name, each in schema["properties"].items() if each.get("type") == "integer"}
     return {name: int(value) if name in whole else value for name, value in body.items()}
