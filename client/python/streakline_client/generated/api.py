@@ -1,5 +1,6 @@
-"""Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49."""
+"""Made by `make clients` from the API with the digest ba9873c10e670884449ba62cba7da8877bc5c9035c6908c606389290d364524c."""
 
+# Long: a type a shape, generated.
 
 from __future__ import annotations
 
