@@ -40,7 +40,6 @@ RELAYED_BLOCK, READS_BLOCK = 20, 5
 
 logger = Logger(service="questions-api")
 app: APIGatewayHttpResolver = resolver(logger)
-refuse_erased(app, lambda: _parts().erased)
 app.include_router(subscriptions.router)
 
 
@@ -84,6 +83,9 @@ def _parts() -> _Parts:
         limits.of("reads of boards", config.board_reads_per_minute, READS_BLOCK),
         tombstones_of(config),
     )
+
+
+refuse_erased(app, lambda: _parts().erased)
 
 
 def _caller() -> Caller:
