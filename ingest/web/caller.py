@@ -167,9 +167,10 @@ def _groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> set[str]:
     name = groups_claim()
     if name in SCOPES:
         return set()
-    told = _token_claims(event, claims).get(name, claims.get(name))
+    token = _token_claims(event, claims)
+    told = token.get(name, claims.get(name))
     if isinstance(told, str):
-        is_list = told[:1] + told[-1:] == "[]"
+        is_list = name not in token and told[:1] + told[-1:] == "[]"
         told = _of_list(told[1:-1]) if is_list else [each.strip(" ") for each in told.split(",")]
     return {each for each in told if isinstance(each, str)} if isinstance(told, list) else set()
 

@@ -153,6 +153,8 @@ def token_of(**claims: Any) -> str:
         (["x", "not streakline/admin", "y"], False),
         (["streakline/agents streakline/admin"], False),
         ("not streakline/admin", False),
+        ("[streakline/agents streakline/admin]", False),
+        ("[streakline/admin]", False),
         (["streakline/admin streakline/admin"], False),
     ],
 )
