@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from adapters import settings
 from adapters.logs import Logger
 from adapters.settings.operations import PageSettings
+from ingest.web.caller import COGNITO_GROUPS, groups_claim
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
 INDEX, CONFIG = "index.html", "config.json"
@@ -95,6 +96,8 @@ def build_site(folder: Path, config: PageSettings) -> Site:
     Raises KeyError for a file whose suffix is not in KINDS.
     """
     told = {"oidc_authority": config.oidc_authority, "oidc_client_id": config.oidc_client_id}
+    if groups_claim() != COGNITO_GROUPS:
+        told["groups_claim"] = groups_claim()
     texts = {path.name: path.read_text() for path in sorted(folder.iterdir())}
     texts[CONFIG] = json.dumps(told)
     version = _digest(json.dumps(texts).encode())

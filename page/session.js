@@ -22,6 +22,7 @@ const storage = (name) => {
 export const tab = storage("sessionStorage");
 export const device = storage("localStorage");
 
+let groupsClaim = "cognito:groups"; // where the issuer's tokens have groups
 const here = () => new URL("./", document.baseURI).href;
 
 const base64url = (bytes) =>
@@ -37,14 +38,14 @@ const claimsOf = (token) => {
   }
 };
 
-const names = (value) => Array.isArray(value) ? value : String(value ?? "").split(/[\s,]+/);
+const names = (value) => Array.isArray(value) ? value : String(value ?? "").split(",").map((each) => each.trim());
 
 // Returns the signed-in person: {token, user, admin, agent}; null if there is no token or it has expired.
 export const current = () => {
   const token = tab.getItem(TOKEN);
   const claims = token && claimsOf(token);
   if (!claims?.sub || (claims.exp && claims.exp * 1000 <= Date.now())) return null;
-  const granted = [...names(claims["cognito:groups"]), ...names(claims.scope)];
+  const granted = names(claims[groupsClaim]);
   const admin = granted.includes("streakline/admin");
   return { token, user: claims.sub, admin, agent: admin || granted.includes("streakline/agents") };
 };
@@ -54,6 +55,7 @@ export const forget = () => tab.clear();
 // Moves a token from the fragment to the session, so that neither the history nor a copied address holds it. Where
 // there is a sign-in service, a link signs nobody in: somebody could send a link with a token of theirs.
 export const adopt = (config) => {
+  groupsClaim = config.groups_claim ?? groupsClaim;
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given === null) return;
   history.replaceState(null, "", `${location.pathname}${location.search}`);

@@ -16,6 +16,8 @@ LAST_YEAR = 2100  # the tz database knows of no jump that is still to come
 # Where people live: Baker Island to Kiritimati. Stored zones of earlier versions may be further off.
 LEAST_OFFSET, GREATEST_OFFSET = timedelta(hours=-12), timedelta(hours=14)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST_CLOCK = datetime(3000, 1, 1, tzinfo=UTC)
+STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z", re.ASCII)
 MICROSECOND = timedelta(microseconds=1)
 DAY = timedelta(days=1)
 # The tz database's areas; a zone outside them (an offset, UTC) belongs to the region "other".
@@ -144,3 +146,14 @@ def stamp(moment: datetime) -> str:
 def unstamp(text: str) -> datetime:
     """Read what stamp() wrote."""
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def is_stamp(text: str) -> bool:
+    """Whether stamp() has written a text, of an instant that a clock can have had: of the years 1970 to 2999.
+
+    Callers name places of ledgers. Days and weeks can be added to any such instant.
+    """
+    try:
+        return STAMP.fullmatch(text) is not None and EPOCH <= unstamp(text) < LAST_CLOCK
+    except ValueError:
+        return False

@@ -10,26 +10,25 @@ from adapters.platform.batches import Unprocessed
 from adapters.platform.items import item, plain
 
 ATTEMPTS_MAX = 8
-KEPT_SECONDS = 120
 # Longer than any function that takes a place runs: by then its thing is stored, or will never be.
 STORED_WITHIN_SECONDS = 60
 AreThere = Mapping[str, bool]
 
 
 class SharedCounters:
-    """Counts events of a minute. A counter is one small item: adding to it costs one write unit."""
+    """Counts events of a minute or a day. A counter is one small item: adding to it costs one write unit."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def add(self, name: str, count: int, now: datetime) -> int:
-        """Add to a counter; returns its value afterwards. It expires two minutes from now."""
+    def add(self, name: str, count: int, now: datetime, kept_seconds: int) -> int:
+        """Add to a counter; returns its value afterwards. It expires so many seconds from now."""
         answer = self._dynamodb.update_item(
             TableName=self._table,
             Key=item({"counter": name}),
             UpdateExpression="ADD used :count SET expires_at = :until",
             ExpressionAttributeValues=item(
-                {":count": count, ":until": int(now.timestamp()) + KEPT_SECONDS},
+                {":count": count, ":until": int(now.timestamp()) + kept_seconds},
             ),
             ReturnValues="UPDATED_NEW",
         )

@@ -20,7 +20,7 @@ from rules.leads.lead_events import SORT_KEY
 # What callers are counted by, for two minutes (ingest/web/rate_limit.py).
 RATES = (
     *("events", "commands", "reads of boards", "subscriptions"),
-    *("answers", "relayed answers", "questions"),
+    *("answers", "relayed answers", "questions", "exports"),
 )
 MINUTES = range(-3, 2)
 OBJECTS_MAX = 1000  # in one request

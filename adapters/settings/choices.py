@@ -128,6 +128,12 @@ _ALL = (
     _number(
         "BoardReadsPerMinute", 120, "reads of leaderboards and ranks that one user may do in a minute", 1
     ),
+    _number(
+        "ExportsPerDay",
+        20,
+        "exports of persons that one caller may fetch in a day; admins are not limited",
+        1,
+    ),
     _text(
         "IndexIdempotencyKeys",
         "false",

@@ -33,6 +33,7 @@ class PrivacyApiSettings(PrivacyTables):
     """ingest.privacy.privacy_api."""
 
     phone_regions: str
+    exports_per_day: int
 
 
 @dataclass(frozen=True, slots=True)

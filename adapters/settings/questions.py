@@ -63,8 +63,6 @@ class SubscriptionsSettings:
     limits_table: str
     commands_per_minute: int
     subscriptions_max: int
-    erasures_table: str
-    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Everything under /v1/rules: the book in force, its versions, and publishing another one."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -17,9 +16,10 @@ from ingest.book.publishing import Proposal, publish
 from ingest.book.rules_schemas import NOW, PUBLICATION
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, json_body, resolver
+from ingest.web.paging import instant_in, instant_of
 from rules.book.reading import BookRefused
 from rules.book.versions import Version
-from rules.days import parse_moment, stamp
+from rules.days import stamp
 
 logger = Logger(service="rules-api")
 app: APIGatewayHttpResolver = resolver(logger)
@@ -49,8 +49,7 @@ def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
 def get_rules() -> Response[str]:
     """Return the book in force, now or at another instant."""
     caller, store, now = _caller(), _parts(), clock.now()
-    asked = (app.current_event.query_string_parameters or {}).get("at")
-    at = _instant("at", asked) if asked else now
+    at = instant_of(app.current_event.query_string_parameters or {}, "at") or now
     if at > now and not caller.is_admin:
         raise ApiError(403, "forbidden", "what is planned is for admins to see")
     version = store.look().at(at)
@@ -89,17 +88,8 @@ def post_rules() -> Response[str]:
 
 
 def _proposal(body: Mapping[str, Any], caller: Caller) -> Proposal:
-    effective = body.get("effective", NOW)
-    at = None if effective == NOW else _instant("effective", effective, status=422)
+    at = None if body.get("effective", NOW) == NOW else instant_in(body, "effective")
     return Proposal(body["book"], at, caller.user_id, body.get("note", ""), body.get("rerate", False))
-
-
-def _instant(field: str, text: str, status: int = 400) -> datetime:
-    try:
-        return parse_moment(text.replace(" ", "+")).utc  # a plus sign in a query means a blank
-    except ValueError as error:
-        code = "invalid_field" if status == 422 else "invalid_parameter"
-        raise ApiError(status, code, f"{field} {error}", [{"field": field, "reason": str(error)}]) from None
 
 
 @logger.inject_lambda_context

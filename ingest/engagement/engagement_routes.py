@@ -26,9 +26,11 @@ from ingest.engagement.engagement_schemas import (
 from ingest.engagement.event_schemas import EVENTS
 from ingest.engagement.goals.goal_schemas import ACHIEVEMENTS_VIEW, PERIOD_VIEW, STREAKS_VIEW
 from ingest.web.json_schema import USER_ID, Schema
+from ingest.web.paging import AHEAD_MAX, FIRST_DATE
 from ingest.web.routes import PAGE, TEXT, Route, in_path, in_query, matching
 from rules.book.streak_reading import NAME
 from rules.days import OTHER_REGION, REGIONS
+from rules.engagement.points.past_balance import AS_OF_MAX
 
 EVENTS_API, USERS_API = "EventsApi", "UsersApi"
 USER = in_path("user_id", matching(USER_ID))
@@ -38,7 +40,16 @@ STREAK_NAME = in_path("name", matching(NAME))
 BOARD = in_path("board", {"type": "string", "enum": ["streaks", "points"]})
 REGION = in_query("region", {"type": "string", "enum": ["global", *REGIONS, OTHER_REGION]})
 TOP = in_query("limit", {"type": "integer", "minimum": 1, "maximum": 100})
-DATE: Schema = {"type": "string", "format": "date"}
+DATE: Schema = {
+    "type": "string",
+    "format": "date",
+    "description": f"from {FIRST_DATE} to {AHEAD_MAX.days} days from today (UTC); beyond: 422",
+}
+PAST: Schema = {
+    "type": "string",
+    "format": "date-time",
+    "description": f"of the last {AS_OF_MAX.days} days; beyond: 422",
+}
 OF_USER = "/v1/users/{user_id}"
 
 ENGAGEMENT_ROUTES = [
@@ -114,7 +125,7 @@ ENGAGEMENT_ROUTES = [
         "get",
         f"{OF_USER}/balance",
         "Points, read strongly from the ledger",
-        [USER, in_query("as_of", {"type": "string", "format": "date-time"})],
+        [USER, in_query("as_of", PAST)],
         answer=BALANCE,
         description="With as_of: what the ledger said at that instant (known_balance), and what was so by"
         " then, late events and expiry included (true_balance).",

@@ -23,10 +23,10 @@ from ingest.web.paging import (
     page,
     span_of,
 )
-from rules.days import DAY, stamp, unstamp
+from rules.days import DAY, EPOCH, is_stamp, stamp
 from rules.engagement.earning import points_by_type
 from rules.engagement.events import FUTURE_MAX
-from rules.engagement.ledger import OPENED_AT, Entry, debt_of, entry_id
+from rules.engagement.ledger import Entry, debt_of, entry_id
 
 EVENTS_DAYS_DEFAULT = 30
 COVERED_DAYS_MAX = 366
@@ -36,15 +36,18 @@ END = datetime.combine(LAST_DATE, datetime.min.time(), UTC)
 def created_at(entry: str) -> str:
     """Return the place that entry_id made an id of; raises 404 for a text that is no such id."""
     try:
-        return stamp(datetime.strptime(entry, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=unstamp(OPENED_AT).tzinfo))
+        place = stamp(datetime.strptime(entry, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC))
     except ValueError:
-        raise ApiError(404, "not_found", "there is no such entry") from None
+        place = ""
+    if not is_stamp(place) or entry_id(place) != entry:
+        raise ApiError(404, "not_found", "there is no such entry")
+    return place
 
 
 def covered_span(query: Mapping[str, str]) -> tuple[date, date] | None:
     """Return the first and the last date whose cover is asked for; None if it is not.
 
-    Raises 400 without both dates, and for more than 366 of them.
+    Raises 400 without both dates, and for more than 366 of them; and as day_of.
     """
     if query.get("covered", "false") not in ("true", "false"):
         raise ApiError(400, "invalid_parameter", "covered must be true or false")
@@ -158,6 +161,6 @@ class Histories:
     def ledger(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:
         """Return ledger entries, each with the balance after it."""
         # Clocks of several machines: an entry may be of a later time than this one.
-        span = span_of(query, unstamp(OPENED_AT), END)
+        span = span_of(query, EPOCH, END)
         rows = self.accounts.ledger.page(user_id, span.since, span.until, span.limit)
         return page("entries", [entry_view(entry) for entry in rows], span.limit, "created_at")

@@ -1,5 +1,6 @@
 """Leaderboards with exact ranks. Users with the same score share a rank: 1, 2, 2, 4."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -25,9 +26,16 @@ def check_board(board: str, region: str) -> None:
         raise ApiError(400, "invalid_parameter", f"region must be one of {', '.join(ALL_REGIONS)}")
 
 
-def as_shown(board: dict[str, Any], names: BoardNames, viewer: str, now: datetime) -> dict[str, Any]:
-    """Return a board as others may see it: with a name instead of each user id."""
-    read = names.of((each["user_id"] for each in board["entries"] if "alias" not in each), now)
+def as_shown(
+    board: dict[str, Any],
+    names: BoardNames,
+    viewer: str,
+    is_erased: Callable[[str], bool],
+    now: datetime,
+) -> dict[str, Any]:
+    """Return a board as others may see it: with a name instead of each user id, and without the erased."""
+    entries = [each for each in board["entries"] if not is_erased(each["user_id"])]
+    read = names.of((each["user_id"] for each in entries if "alias" not in each), now)
     rows = [
         {
             "rank": each["rank"],
@@ -35,7 +43,7 @@ def as_shown(board: dict[str, Any], names: BoardNames, viewer: str, now: datetim
             "score": each["score"],
             "is_me": each["user_id"] == viewer,
         }
-        for each in board["entries"]
+        for each in entries
     ]
     return {**board, "entries": rows}
 

@@ -11,7 +11,9 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.review_index import ReviewIndex
 from ingest.engagement.profile_changes import change_profile
 from ingest.web.caller import ApiError, invalid_field
+from ingest.web.json_schema import USER_ID
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, day_of, integer
+from ingest.web.validate import first_problem
 from rules.book.book import Pauses
 from rules.days import UnknownZone, today
 from rules.engagement.account_state import Account, Profile
@@ -20,6 +22,7 @@ from rules.engagement.allowances import YEAR, paused_dates_a_year
 from rules.zone_names import zone_named
 
 AHEAD_MAX = timedelta(days=365)
+PAUSED_AHEAD_MAX = 2 * AHEAD_MAX  # of a pause's last date
 PAUSES_A_YEAR_MAX = 40
 Span = tuple[date, date]
 
@@ -98,10 +101,22 @@ class Reviews:
     index: ReviewIndex
     preferences: Preferences
 
-    def waiting(self, query: Mapping[str, str]) -> dict[str, Any]:
-        """Return accounts under review, by user id. cursor: the user id to go on after, null at the end."""
+    def waiting(self, query: Mapping[str, str], is_erased: Callable[[str], bool]) -> dict[str, Any]:
+        """Return accounts under review, by user id, without those of the erased; raises 400.
+
+        cursor: the user id to go on after, null at the end.
+        """
         limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
-        rows = self.index.waiting(query.get("cursor") or "", limit)
+        after = query.get("cursor") or ""
+        if after and first_problem({"type": "string", "pattern": USER_ID}, after):
+            raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
+        rows, more = list[dict[str, Any]](), True
+        while more and len(rows) < limit:
+            found = self.index.waiting(after, limit)
+            more = len(found) == limit
+            after = found[-1]["user_id"] if more else ""
+            rows += [each for each in found if not is_erased(each["user_id"])]
+        more, rows = more or len(rows) > limit, rows[:limit]
         accounts = [
             {
                 "user_id": row["user_id"],
@@ -110,7 +125,7 @@ class Reviews:
             }
             for row in rows
         ]
-        return {"accounts": accounts, "cursor": rows[-1]["user_id"] if len(rows) == limit else None}
+        return {"accounts": accounts, "cursor": rows[-1]["user_id"] if more else None}
 
     def release(self, user_id: str, now: datetime) -> dict[str, Any]:
         """End the review of an account, if there is one: its redemptions wait no longer."""
@@ -147,12 +162,12 @@ def timezone_view(profile: Profile) -> dict[str, Any]:
     }
 
 
-def pause_span(body: Mapping[str, Any]) -> tuple[date, date]:
+def pause_span(body: Mapping[str, Any], now: datetime) -> tuple[date, date]:
     """Return the first and the last date of the pause that a body asks for.
 
-    Raises 422 if the last date is before the first.
+    Raises 422 if the last date is before the first, or too far ahead.
     """
-    first, last = day_of(body, "first"), day_of(body, "last")
+    first, last = (day_of(body, name, now.date() + PAUSED_AHEAD_MAX) for name in ("first", "last"))
     if first is None or last is None or not first <= last:
         raise invalid_field("last", "is before first")
     return first, last

@@ -16,11 +16,12 @@ from ingest.engagement.receipts.giving import receipt_keys, with_receipt
 from ingest.engagement.users import amnesty_routes, asking, board_routes, points_routes
 from ingest.engagement.users.parts import parts as _parts
 from ingest.web.caller import ApiError, caller_of
+from ingest.web.erased import refuse_erased
 from ingest.web.http import answer, failure, resolver
-from ingest.web.paging import day_of
 
 logger = Logger(service="users-api")
 app: APIGatewayHttpResolver = resolver(logger)
+refuse_erased(app, lambda: _parts().erased)
 app.include_router(points_routes.router)
 app.include_router(board_routes.router)
 app.include_router(amnesty_routes.router)
@@ -37,7 +38,7 @@ def contended(error: AccountContended) -> Response[str]:
 def get_user(user_id: str) -> Response[str]:
     """Profile."""
     asking.caller(user_id)
-    return answer(200, _parts().profiles.view(user_id, day_of(asking.query(), "as_of"), clock.now()))
+    return answer(200, _parts().profiles.view(user_id, asking.day_asked("as_of"), clock.now()))
 
 
 @app.get("/v1/users/<user_id>/events")
@@ -68,7 +69,7 @@ def get_explanation(user_id: str) -> Response[str]:
 def get_streaks(user_id: str) -> Response[str]:
     """All streaks, with what their periods need."""
     asking.caller(user_id)
-    return answer(200, _parts().goals.view(user_id, day_of(asking.query(), "as_of"), clock.now()))
+    return answer(200, _parts().goals.view(user_id, asking.day_asked("as_of"), clock.now()))
 
 
 @app.get("/v1/users/<user_id>/streaks/<name>/explain")
@@ -89,8 +90,9 @@ def get_achievements(user_id: str) -> Response[str]:
 def post_pause(user_id: str) -> Response[str]:
     """Pause the streak."""
     asking.commander(user_id)
-    first, last = pause_span(asking.body(PAUSE))
-    profile = _parts().preferences.pause(user_id, first, last, clock.now())
+    now = clock.now()
+    first, last = pause_span(asking.body(PAUSE), now)
+    profile = _parts().preferences.pause(user_id, first, last, now)
     return answer(201, pauses_view(profile))
 
 
@@ -106,7 +108,7 @@ def put_timezone(user_id: str) -> Response[str]:
 def get_review() -> Response[str]:
     """Accounts that wait for an admin."""
     caller_of(app.current_event.raw_event).check_admin()
-    return answer(200, _parts().reviews.waiting(asking.query()))
+    return answer(200, _parts().reviews.waiting(asking.query(), _parts().is_erased))
 
 
 @app.post("/v1/review/<user_id>/release")

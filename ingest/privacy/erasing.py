@@ -14,7 +14,6 @@ from rules.privacy.erasures import Erasure, PersonKind
 from rules.privacy.tombstones import Act, JournalEntry, lifts
 
 SUBJECTS_MAX = 90  # of a transaction's 100 actions; the erasure itself writes further tombstones
-GONE = "was erased; an admin may lift that for somebody who comes anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,7 @@ class Erasing:
         self.jobs.note(entries)
         return len(entries)
 
-    def check(self, subject: str) -> None:
-        """Raise 410 if a tombstone stands over a subject."""
+    def stands(self, subject: str) -> bool:
+        """Whether a tombstone stands over a subject, at this moment."""
         found = self.tombstones.look().get(self.tombstones.digest(subject))
-        if found and found.stands:
-            raise ApiError(410, "erased", GONE)
+        return found is not None and found.stands

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.items import Item, plain
+from adapters.platform.spreadsheets import cell
 from adapters.privacy.other_erasers import EXPORTS, ObjectEraser
 from adapters.privacy.people_erasers import IdentityEraser
 from adapters.privacy.person import Person
@@ -50,7 +51,7 @@ def export_zip(
                 continue
             rows = _rows(stores[store.name], person)
             add(f"{store.name}.json", _json(rows), rows=len(rows), **about)
-            add(f"{store.name}.csv", _csv(rows), rows=len(rows), **about)
+            add(f"{store.name}.csv", csv_table(rows), rows=len(rows), **about)
         archive.writestr("manifest.json", _json(_manifest(kind, subject, files, now)))
     return made.getvalue()
 
@@ -89,18 +90,18 @@ def _text(value: Any) -> str:
     return base64.b64encode(bytes(value)).decode()
 
 
-def _csv(rows: Rows) -> bytes:
-    """Return a table with all columns that any row has; what is nested is JSON."""
+def csv_table(rows: Rows) -> bytes:
+    """Return a table with all columns that any row has; what is nested is JSON, and no cell runs."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     table = csv.writer(text)
-    table.writerow(columns)
+    table.writerow(map(cell, columns))
     for row in rows:
-        table.writerow(_cell(row[name]) if name in row else "" for name in columns)
+        table.writerow(cell(_flat(row[name])) if name in row else "" for name in columns)
     return text.getvalue().encode()
 
 
-def _cell(value: Any) -> Any:
+def _flat(value: Any) -> Any:
     if isinstance(value, (dict, list, bool)):
         return json.dumps(value, ensure_ascii=False, default=_text)
     return value

@@ -13,9 +13,11 @@ from typing import Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.shared_counters import SharedCounters
 from adapters.postgresql.databases import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasure_jobs import ErasureJobs
@@ -33,13 +35,16 @@ from ingest.privacy.erasing import Erasing
 from ingest.privacy.export import export_zip
 from ingest.privacy.privacy_routes import ERASURE_ID
 from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.erased import GONE, refuse_erased
 from ingest.web.http import GUARD, answer, json_body, resolver
 from ingest.web.json_schema import USER_ID
+from ingest.web.rate_limit import Limits, RateLimit
 from rules.privacy.erasures import PersonKind
 from rules.privacy.tombstones import identity_subject, lead_subject, user_subject
 
 ANSWER_BYTES_MAX = 4_000_000  # as base64 it must be below Lambda's 6 MB
 URL_SECONDS = 3600
+EXPORTS_PER_MINUTE = 5
 logger = Logger(service="privacy-api")
 app: APIGatewayHttpResolver = resolver(logger, PostgresUnavailable)
 
@@ -50,6 +55,8 @@ class _Parts:
     clients: Clients
     erasing: Erasing
     people: Fingerprints
+    per_minute: RateLimit
+    per_day: RateLimit
 
     def user(self, user_id: str) -> Person:
         digest = self.erasing.tombstones.digest(user_subject(user_id))
@@ -70,6 +77,7 @@ def _parts() -> _Parts:
     config, dynamodb = settings.read(PrivacyApiSettings), client("dynamodb")
     key = KeyedHash(lambda: client("secretsmanager"), config.erasure_secret_arn)
     url = config.identity_url
+    limits = Limits(EngagementCache(""), SharedCounters(dynamodb, config.limits_table))
     return _Parts(
         config,
         Clients(dynamodb, lambda: client("s3"), lambda: None, database(url) if url else None),
@@ -77,7 +85,12 @@ def _parts() -> _Parts:
             ErasureJobs(dynamodb, config.erasures_table), Tombstones(dynamodb, config.erasures_table, key)
         ),
         Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn),
+        limits.of("exports", EXPORTS_PER_MINUTE),
+        limits.of_a_day("exports", config.exports_per_day),
     )
+
+
+refuse_erased(app, lambda: _parts().erasing, "delete_user", "post_user_lift", "get_erasure")
 
 
 @app.delete("/v1/users/<user_id>")
@@ -92,8 +105,9 @@ def delete_user(user_id: str) -> Response[str]:
 @app.get("/v1/users/<user_id>/export")
 def get_user_export(user_id: str) -> Response[Any]:
     """Everything that is known of a user."""
-    _caller("user_id", USER_ID, user_id).check(user_id)
-    _parts().erasing.check(user_subject(user_id))
+    caller = _caller("user_id", USER_ID, user_id)
+    caller.check(user_id)
+    _count_export(caller)
     return _export(PersonKind.USER, user_id, _parts().user(user_id))
 
 
@@ -122,8 +136,11 @@ def get_lead_export(lead_id: str) -> Response[Any]:
     """Everything that is known of a lead."""
     caller = _caller("lead_id", LEAD_ID, lead_id)
     caller.check_leads()
-    _parts().erasing.check(lead_subject(lead_id))
-    return _export(PersonKind.LEAD, lead_id, _parts().lead(lead_id, caller))
+    if _parts().erasing.stands(lead_subject(lead_id)):
+        raise ApiError(410, "erased", f"the lead {GONE}")
+    person = _parts().lead(lead_id, caller)
+    _count_export(caller)
+    return _export(PersonKind.LEAD, lead_id, person)
 
 
 @app.post("/v1/leads/lift")
@@ -141,6 +158,17 @@ def get_erasure(erasure_id: str) -> Response[str]:
     """How far an erasure is."""
     _caller("erasure_id", ERASURE_ID, erasure_id)
     return answer(200, _parts().erasing.view(erasure_id))
+
+
+def _count_export(caller: Caller) -> None:
+    """Count one export of the caller; raises 429.
+
+    A counter of a day may outlive an erasure, so the caller's keyed hash is its name.
+    """
+    _parts().per_minute.check(caller.user_id, 1, clock.now())
+    if not caller.is_admin:
+        digest = _parts().erasing.tombstones.digest(user_subject(caller.user_id))
+        _parts().per_day.check(digest, 1, clock.now())
 
 
 def _export(kind: PersonKind, subject: str, person: Person) -> Response[Any]:

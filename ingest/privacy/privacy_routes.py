@@ -26,7 +26,10 @@ TELLS = (
     " GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate."
     " The id answers 410 until an admin lifts that. Asking again answers the same."
 )
-FETCHED = "Over 4 MB it answers 303, with a URL that works for an hour."
+FETCHED = (
+    "Over 4 MB it answers 303, with a URL that works for an hour."
+    " A caller may fetch some a minute and, but for admins, some a day: 429."
+)
 
 PRIVACY_ROUTES = [
     Route(

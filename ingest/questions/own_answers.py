@@ -10,9 +10,9 @@ from typing import Any
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
-from ingest.web.caller import Caller
+from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import cursor_of, integer, moment_of
-from rules.days import DAY, stamp
+from rules.days import DAY, is_stamp, stamp
 from rules.questions.former_names import with_former
 from rules.questions.responses import Response, public_id
 
@@ -48,14 +48,17 @@ class OwnAnswers:
     fingerprints: Fingerprints
 
     def recent(self, user_id: str, query: Mapping[str, str], caller: Caller, now: datetime) -> dict[str, Any]:
-        """Return a page of a user's answers, by default of 30 days; raises 400, 403."""
+        """Return a page of a user's answers, by default of 30 days; raises 400, 403, 422."""
         caller.check(user_id)
         since = moment_of(query, "from", timedelta()) or now - SHOWN_DEFAULT
         until = moment_of(query, "to", DAY) or now + DAY
         limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
-        created_at, _, question_id = (cursor_of(query) or "").partition("#")
         span = (stamp(since), max(stamp(since), stamp(until)))
-        after = (created_at, question_id) if question_id else None
+        after = _place_of(cursor_of(query))
+        if after and after[0] < span[0]:
+            return {"answers": [], "cursor": None}  # since the page before, the span has moved on
+        if after and after[0] > span[1]:
+            after = None
         rows = self.responses.recent(self._hashes(user_id), span, after, limit)
         cursor = f"{rows[-1].created_at}#{rows[-1].question_id}" if len(rows) == limit else None
         return {"answers": [own_answer_view(each) for each in rows], "cursor": cursor and _as_cursor(cursor)}
@@ -66,6 +69,16 @@ class OwnAnswers:
         if not person.is_rotated and not person.upcoming:
             return {person.own}
         return {*person.all, *self.stats.of(person.own, person.older).hashes}
+
+
+def _place_of(cursor: str | None) -> tuple[str, str] | None:
+    """Return created_at and question_id of a page's last answer; raises 400 for another page's cursor."""
+    if cursor is None:
+        return None
+    created_at, _, question_id = cursor.partition("#")
+    if not is_stamp(created_at) or not question_id:
+        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
+    return created_at, question_id
 
 
 def _as_cursor(place: str) -> str:

@@ -11,7 +11,7 @@ from ingest.questions.view_schemas import (
     STATS_VIEW,
 )
 from ingest.web.json_schema import USER_ID
-from ingest.web.routes import TEXT, Route, in_path, in_query, matching
+from ingest.web.routes import SPAN, TEXT, Route, in_path, in_query, matching
 from rules.questions.questions import QuestionStatus
 
 QUESTIONS_API = "QuestionsApi"
@@ -97,7 +97,7 @@ QUESTION_ROUTES = [
         "get",
         "/v1/users/{user_id}/answers",
         "A user's own answers, newest first; by default those of 30 days",
-        [USER, in_query("from", TEXT), in_query("to", TEXT), LIMIT, in_query("cursor", TEXT)],
+        [USER, *SPAN, LIMIT, in_query("cursor", TEXT)],
         answer=OWN_ANSWERS,
     ),
     Route(

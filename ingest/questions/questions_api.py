@@ -28,12 +28,12 @@ from ingest.questions.question_schemas import ANSWER, QUESTION
 from ingest.questions.question_views import Questions, question_view
 from ingest.questions.stats_view import AnswerStats
 from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.erased import refuse_erased
 from ingest.web.http import answer, json_body, resolver
 from ingest.web.json_schema import USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import Limits, RateLimit
 from ingest.web.validate import first_problem
-from rules.privacy.tombstones import user_subject
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
 RELAYED_BLOCK, READS_BLOCK = 20, 5
@@ -85,13 +85,11 @@ def _parts() -> _Parts:
     )
 
 
+refuse_erased(app, lambda: _parts().erased)
+
+
 def _caller() -> Caller:
-    """Return the caller; raises 410 for one who was erased."""
-    found = caller_of(app.current_event.raw_event)
-    tombstone = _parts().erased.of(user_subject(found.user_id))
-    if tombstone and tombstone.stands:
-        raise ApiError(410, "erased", "the user was erased")
-    return found
+    return caller_of(app.current_event.raw_event)
 
 
 def _query() -> Mapping[str, str]:

@@ -15,7 +15,6 @@ from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.shared_counters import HeldPlaces, SharedCounters
-from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.questions.phones.push import SnsPush
 from adapters.questions.phones.subscription_places import place_of, places_of
 from adapters.questions.phones.subscription_store import SubscriptionStore
@@ -26,7 +25,6 @@ from ingest.web.caller import AUDIENCE, ApiError, Caller, caller_of
 from ingest.web.http import GUARD, answer, json_body
 from ingest.web.rate_limit import Limits, RateLimit
 from rules.days import UnknownZone
-from rules.privacy.tombstones import user_subject
 from rules.questions.notifications import QuietHours, Subscription, quiet_hours
 from rules.zone_names import zone_named
 
@@ -44,7 +42,6 @@ class _Parts:
     places: HeldPlaces
     limit: RateLimit
     owned_max: int
-    erased: Tombstones
 
 
 @cache
@@ -58,7 +55,6 @@ def _parts() -> _Parts:
         HeldPlaces(dynamodb, config.limits_table),
         limits.of("subscriptions", config.commands_per_minute),
         config.subscriptions_max,
-        tombstones_of(config),
     )
 
 
@@ -80,11 +76,8 @@ def post_subscription() -> Response[str]:
 def register(caller: Caller, body: Mapping[str, Any], now: datetime) -> tuple[Subscription, bool]:
     """Store the subscription that a body asks for; returns it and whether it is new.
 
-    Raises 403, 409, 422, and 410 for somebody who was erased.
+    Raises 403, 409, 422.
     """
-    tombstone = _parts().erased.of(user_subject(caller.user_id))
-    if tombstone and tombstone.stands:
-        raise ApiError(410, "erased", "the user was erased")
     wanted = _wanted(caller, body)
     _check_places(wanted, now)
     return _parts().store.register(wanted, now)

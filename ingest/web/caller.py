@@ -1,12 +1,21 @@
 """Who is calling, and the errors for what the caller may not do."""
 
+import base64
+import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ingest.web.json_schema import USER_ID
 
+COGNITO_GROUPS = "cognito:groups"
+# Claims of what a client has asked for. Where an issuer lets clients ask for any scope, it would be anybody.
+SCOPES = frozenset({"scope", "scp"})
+OURS = "streakline/"
+# A header that is there twice arrives with a comma: which of the two was verified, nobody knows.
+ONE_TOKEN = re.compile(r"(?:Bearer +)?[\w-]+\.([\w-]+)\.[\w-]*", re.ASCII | re.IGNORECASE)
 ADMIN = "streakline/admin"
 # Integrations send one organization's events of leads, and read and mend what is known of its leads. The
 # group's name ends in the organization; without one it permits nothing. A caller may be in several.
@@ -43,7 +52,13 @@ class ApiError(Exception):
 
 def invalid_field(field: str, reason: str) -> ApiError:
     """Return the refusal of a body that the schema accepts, for one of its fields."""
-    return ApiError(422, "invalid_field", f"{field} {reason}", [{"field": field, "reason": reason}])
+    return invalid_fields([(field, reason)])
+
+
+def invalid_fields(problems: Sequence[tuple[str, str]]) -> ApiError:
+    """Return the refusal for some fields, each with its reason; the message tells of the first one."""
+    details = [{"field": field, "reason": reason} for field, reason in problems]
+    return ApiError(422, "invalid_field", " ".join(problems[0]), details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +87,10 @@ class Caller:
     def is_server(self) -> bool:
         """Whether the caller is believed what only a server can know."""
         return self.is_admin or self.is_producer
+
+    def may_reach(self, user_id: str) -> bool:
+        """Whether there is any route on which the caller reaches something of this user's."""
+        return user_id == self.user_id or self.may_name_points or bool(self.brands)
 
     def check(self, user_id: str) -> None:
         """Raise 403 unless the caller may reach this user's data."""
@@ -115,7 +134,7 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
         raise ApiError(401, "unauthorized", "a bearer token with a sub is needed")
     if not re.fullmatch(USER_ID, str(claims["sub"]), re.ASCII):
         raise ApiError(403, "forbidden", f"the token's sub is no user id: it must match {USER_ID}")
-    granted = _names(claims, "cognito:groups") | _names(claims, "scope")
+    granted = _groups(event, claims)
     return Caller(
         user_id=str(claims["sub"]),
         is_admin=ADMIN in granted,
@@ -133,7 +152,44 @@ def _within(group: str, granted: set[str]) -> frozenset[str]:
     return frozenset(name.removeprefix(group) for name in granted if name.startswith(group)) - {""}
 
 
-def _names(claims: Mapping[str, Any], claim: str) -> set[str]:
-    """A claim with several values arrives as a list, as "[a b]" or as "a b"."""
-    value = claims.get(claim) or ""
-    return set(value) if isinstance(value, list) else set(str(value).strip("[]").replace(",", " ").split())
+def groups_claim() -> str:
+    """Return the name of the claim that holds groups: the parameter JwtGroupsClaim."""
+    return os.environ.get("GROUPS_CLAIM") or COGNITO_GROUPS
+
+
+def _groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> set[str]:
+    """Return the groups that a token names, each whole. What a client may ask for itself is no group.
+
+    The claim is a list, or a text with commas between the groups. The gateway has verified the token, but
+    writes lists as texts: "[a b]" may be the groups a and b, or one with a blank in its name. So the list is
+    read from the token itself.
+    """
+    name = groups_claim()
+    if name in SCOPES:
+        return set()
+    token = _token_claims(event, claims)
+    told = token.get(name, claims.get(name))
+    if isinstance(told, str):
+        is_list = name not in token and told[:1] + told[-1:] == "[]"
+        told = _of_list(told[1:-1]) if is_list else [each.strip(" ") for each in told.split(",")]
+    return {each for each in told if isinstance(each, str)} if isinstance(told, list) else set()
+
+
+def _of_list(told: str) -> list[str]:
+    """Return the groups of a list that a gateway has written as a text: several only if all are ours."""
+    parts = told.split(" ")
+    return parts if all(each.startswith(OURS) for each in parts) else [told]
+
+
+def _token_claims(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the verified token says; nothing if the event does not have that token, and no other."""
+    headers = {name.lower(): str(value) for name, value in (event.get("headers") or {}).items()}
+    sent = ONE_TOKEN.fullmatch(headers.get("authorization", ""))
+    if sent is None:
+        return {}
+    try:
+        told = json.loads(base64.urlsafe_b64decode(sent[1] + "=" * (-len(sent[1]) % 4)))
+    except (ValueError, RecursionError):
+        return {}
+    is_same = isinstance(told, dict) and str(told.get("sub")) == str(claims["sub"])
+    return told if is_same else {}

@@ -31,7 +31,7 @@ CODES = {
     "outgoing_off": "the stack was deployed without outgoing webhooks",
     "price_changed": "the reward has another price than the user was shown; details say which",
     "price_forbidden": "a user names a reward, and never points: its price is in the book",
-    "rate_limited": "too many requests in this minute",
+    "rate_limited": "too many requests in this minute, or of a dear kind today; see Retry-After",
     "redemption_ended": "what became of the redemption is settled; details say how",
     "receipt_refused": "the time receipt proves nothing: it is forged, foreign, used, out of order, expired",
     "reward_limit": "the user has as many of this reward as one user may have",

@@ -12,9 +12,9 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.batches import Unprocessed
-from ingest.web.caller import ApiError, invalid_field
+from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import Schema
-from ingest.web.validate import first_problem
+from ingest.web.validate import all_problems
 from rules.json_values import BadValue, NoJson, Pairs, check_strict, read_json
 
 BODY_BYTES_MAX = 1_000_000
@@ -27,7 +27,7 @@ GUARD = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 def json_body(
     event: Mapping[str, Any], schema: Schema, batch: str = "", pairs: Pairs | None = None
 ) -> dict[str, Any]:
-    """Return the body of a request if the schema accepts it; raises 400, 413, or 422 that names the field.
+    """Return the body of a request if the schema accepts it; raises 400, 413, or 422 with all faulty fields.
 
     batch: a field of which the caller checks each part by itself, by the schema and with check_strict.
     pairs: as of read_json.
@@ -41,9 +41,8 @@ def json_body(
         check_strict(body, apart=batch)
     except BadValue as bad:
         raise invalid_field(bad.field, bad.reason) from None
-    problem = first_problem(_as_a_whole(schema, batch), body)
-    if problem:
-        raise invalid_field(*problem)
+    if problems := all_problems(_as_a_whole(schema, batch), body):
+        raise invalid_fields(problems)
     # JSON Schema accepts 5.0 as an integer. The tables need the int 5.
     whole = {name for name, each in schema["properties"].items() if each.get("type") == "integer"}
     return {name: int(value) if name in whole else value for name, value in body.items()}

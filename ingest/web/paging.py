@@ -5,11 +5,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from ingest.web.caller import ApiError
-from rules.days import DAY, parse_moment, stamp, unstamp
+from ingest.web.caller import ApiError, invalid_field
+from rules.days import DAY, EPOCH, LAST_CLOCK, parse_moment, stamp
 from rules.json_values import parse_json
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -18,6 +18,8 @@ PLACE = re.compile(r"[0-9TZa-f:.#-]{1,100}", re.ASCII)
 LIMIT_DEFAULT = 50
 LIMIT_MAX = 500
 FIRST_DATE, LAST_DATE = date(1970, 1, 1), date(2999, 12, 31)
+# What a streak will be is told for a year: so an answer costs what the account has done, and no more.
+AHEAD_MAX = timedelta(days=366)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,13 @@ def integer(query: Mapping[str, str], name: str, default: int, most: int, least:
     return int(text)
 
 
-def day_of(query: Mapping[str, str], name: str) -> date | None:
-    """Read a date; returns None if none is given; raises 400."""
+def last_date(now: datetime) -> date:
+    """Return the last date that a streak may be asked about."""
+    return now.date() + AHEAD_MAX
+
+
+def day_of(query: Mapping[str, str], name: str, last: date = LAST_DATE) -> date | None:
+    """Read a date from 1970-01-01 to `last`; None if none is given; raises 400, and 422 beyond that."""
     text = query.get(name)
     if not text:
         return None
@@ -48,29 +55,53 @@ def day_of(query: Mapping[str, str], name: str) -> date | None:
         day = date.fromisoformat(text)
     except ValueError:
         raise ApiError(400, "invalid_parameter", f"{name} must be a date: YYYY-MM-DD") from None
-    if not FIRST_DATE <= day <= LAST_DATE:
-        raise ApiError(400, "invalid_parameter", f"{name} must lie between {FIRST_DATE} and {LAST_DATE}")
+    _check_bounds(name, day, last)
     return day
 
 
-def moment_of(query: Mapping[str, str], name: str, after: timedelta) -> datetime | None:
-    """Read a date or an RFC 3339 instant; returns None if none is given; raises 400.
+def _check_bounds(name: str, day: date, last: date) -> None:
+    """Raise 422 for a date that nobody may ask about."""
+    if not FIRST_DATE <= day <= last:
+        raise invalid_field(name, f"must lie between {FIRST_DATE} and {last}")
 
-    A date stands for its beginning in UTC plus `after`: 2026-03-01 with one day is 2026-03-02T00:00:00Z.
-    """
+
+def instant_of(query: Mapping[str, str], name: str) -> datetime | None:
+    """Read an RFC 3339 instant, of any year; returns None if none is given; raises 400."""
     text = query.get(name)
     if not text:
         return None
     try:
-        if len(text) == 10 and (day := day_of(query, name)):
-            return unstamp(f"{day.isoformat()}T00:00:00.000000Z") + after
-        return parse_moment(text).utc
-    except ValueError:
-        raise ApiError(400, "invalid_parameter", f"{name} must be a date or an RFC 3339 timestamp") from None
+        return parse_moment(text.replace(" ", "+")).utc  # a plus sign in a query means a blank
+    except ValueError as error:
+        details = [{"field": name, "reason": str(error)}]
+        raise ApiError(400, "invalid_parameter", f"{name} {error}", details) from None
+
+
+def instant_in(body: Mapping[str, Any], name: str) -> datetime:
+    """Read an RFC 3339 instant of a body; raises 422, also for a year that no clock shows."""
+    try:
+        instant = parse_moment(body[name]).utc
+    except ValueError as error:
+        raise invalid_field(name, str(error)) from None
+    if not EPOCH <= instant < LAST_CLOCK:
+        raise invalid_field(name, "must be of the years 1970 to 2999")
+    return instant
+
+
+def moment_of(query: Mapping[str, str], name: str, after: timedelta) -> datetime | None:
+    """Read a date or an RFC 3339 instant; returns None if none is given; raises as day_of.
+
+    A date stands for its beginning in UTC plus `after`: 2026-03-01 with one day is 2026-03-02T00:00:00Z.
+    """
+    if DATE.fullmatch(query.get(name, "")) and (day := day_of(query, name)):
+        return datetime(day.year, day.month, day.day, tzinfo=UTC) + after
+    if instant := instant_of(query, name):
+        _check_bounds(name, instant.date(), LAST_DATE)
+    return instant
 
 
 def span_of(query: Mapping[str, str], since: datetime, until: datetime) -> PageSpan:
-    """Read from, to, limit and cursor; raises 400. A date in `to` includes that whole date.
+    """Read from, to, limit and cursor; raises 400 and 422. A date in `to` includes that whole date.
 
     since, until: what holds if the query has no `from` or no `to`.
     """

@@ -1,6 +1,6 @@
-"""Limits how much a caller sends in a minute, however many processes answer.
+"""Limits how much a caller sends in a minute, or a day, however many processes answer.
 
-Redis counts, where there is one. Without it a process leases a block of the minute's allowance from a counter
+Redis counts minutes, where there is one. Without it a process leases a block of the allowance from a counter
 in DynamoDB that all processes share, and counts its block itself: one write unit for 20 events, not 20.
 """
 
@@ -17,6 +17,8 @@ logger = Logger(service="rate-limit")
 USERS_COUNTED_MAX = 10_000
 # A block goes out while some of the allowance is left. So at most a fifth more than the limit passes.
 BLOCK_SHARE = 5
+MINUTE, DAY = 60, 86_400
+NAMES = {MINUTE: "minute", DAY: "day"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +36,31 @@ class Limits:
         """
         return RateLimit(self, kind, per_minute, min(block, per_minute // BLOCK_SHARE))
 
+    def of_a_day(self, kind: str, per_day: int) -> "RateLimit":
+        """Return the limit of what costs so much that a caller may ask for it some times a day (UTC)."""
+        return RateLimit(self, kind, per_day, 1, DAY)
+
 
 class RateLimit:
-    """A fixed window of one minute for each caller."""
+    """A fixed window of one minute, or of one day, for each caller. window: its seconds."""
 
-    def __init__(self, limits: Limits, kind: str, per_minute: int, block: int) -> None:
-        self._limits, self._kind, self._max, self._block = limits, kind, per_minute, block
-        self._minute, self._left, self._taken = 0, dict[str, int](), dict[str, int]()
+    def __init__(self, limits: Limits, kind: str, most: int, block: int, window: int = MINUTE) -> None:
+        self._limits, self._kind, self._max, self._block = limits, kind, most, block
+        self._window, self._now = window, 0  # _now: the number of the window that is counted
+        self._left, self._taken = dict[str, int](), dict[str, int]()
 
     def check(self, caller: str, count: int, now: datetime) -> None:
         """Count requests or events; raises 429 with Retry-After (seconds) if the caller is over the limit."""
-        counted = self._limits.cache.count_events(f"{self._kind}:{caller}", count, now)
+        counted = None
+        if self._window == MINUTE:
+            counted = self._limits.cache.count_events(f"{self._kind}:{caller}", count, now)
         passes = self._lease(caller, count, now) if counted is None else counted <= self._max
         if not passes:
-            wait = 60 - int(now.timestamp()) % 60
+            wait = self._window - int(now.timestamp()) % self._window
             raise ApiError(
                 429,
                 "rate_limited",
-                f"over {self._max} {self._kind} a minute",
+                f"over {self._max} {self._kind} a {NAMES[self._window]}",
                 {"retry_after_seconds": wait},
                 {"Retry-After": str(wait)},
             )
@@ -59,12 +68,12 @@ class RateLimit:
     def _lease(self, caller: str, count: int, now: datetime) -> bool:
         """Take from this process's block, or lease another; returns whether there was enough.
 
-        left: what the process still has; below 0 once the minute's allowance is used up, so that a flood of
+        left: what the process still has; below 0 once the window's allowance is used up, so that a flood of
         refused requests costs no more writes.
         """
-        minute = int(now.timestamp()) // 60
-        if minute != self._minute or len(self._left) > USERS_COUNTED_MAX:
-            self._minute, self._left, self._taken = minute, {}, {}
+        number = int(now.timestamp()) // self._window
+        if number != self._now or len(self._left) > USERS_COUNTED_MAX:
+            self._now, self._left, self._taken = number, {}, {}
         left = self._left.get(caller, 0)
         if left < 0:
             return False
@@ -85,7 +94,8 @@ class RateLimit:
         if self._limits.counters is None:
             return before
         try:
-            return self._limits.counters.add(f"{self._kind}#{caller}#{self._minute}", block, now) - block
+            name = f"{self._kind}#{caller}#{self._now}"
+            return self._limits.counters.add(name, block, now, 2 * self._window) - block
         except Unavailable:
             logger.exception("the limit is counted by this process alone")
             return before

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingest.web.json_schema import ANY, Schema
+from ingest.web.paging import FIRST_DATE, LAST_DATE
 
 Parameter = dict[str, Any]
 
@@ -54,9 +55,12 @@ def matching(pattern: str) -> Schema:
 
 
 TEXT: Schema = {"type": "string"}
+SPAN_END: Schema = TEXT | {
+    "description": f"a date or an RFC 3339 instant, from {FIRST_DATE} to {LAST_DATE}, both included"
+}
+SPAN = [in_query("from", SPAN_END), in_query("to", SPAN_END)]
 PAGE = [
-    in_query("from", TEXT),
-    in_query("to", TEXT),
+    *SPAN,
     in_query("limit", {"type": "integer", "minimum": 1, "maximum": 500}),
     in_query("cursor", TEXT),
 ]

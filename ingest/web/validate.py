@@ -1,13 +1,17 @@
 """Checks values against a JSON Schema. A problem is a field and a reason."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import fastjsonschema
 
 from ingest.web.json_schema import Schema
+
+PROBLEMS_MAX = 50  # so many faults are told of a body
+ITEMS_SEEN_MAX = 1000  # of a list, to tell which are wrong
 
 
 @lru_cache(maxsize=1000)
@@ -24,9 +28,49 @@ def first_problem(schema: Schema, value: Any) -> tuple[str, str] | None:
         field = ".".join(str(part) for part in error.path[1:]) or "body"
         reason = str(error.message).removeprefix(str(error.name)).strip()
         if error.rule == "additionalProperties":
-            return field, reason.replace("must not contain", "has unknown")[:300]
+            unknown = error.value.keys() - error.definition.get("properties", {}).keys()
+            return field, f"has unknown {', '.join(sorted(unknown))}"[:300]
         if error.rule == "required":
             missing = sorted(set(error.rule_definition) - set(error.value))
             return (f"{field}.{missing[0]}" if field != "body" else missing[0]), "is missing"
         return field, reason[:300]
     return None
+
+
+def all_problems(schema: Schema, value: Any) -> list[tuple[str, str]]:
+    """Return every field at fault with its reason, the one of first_problem first; at most PROBLEMS_MAX."""
+    first = first_problem(schema, value)
+    if first is None:
+        return []
+    found = {first[0]: first[1]}
+    for field, reason in islice(_problems(schema, value, ()), PROBLEMS_MAX):
+        found.setdefault(field, reason)
+    return list(found.items())[:PROBLEMS_MAX]
+
+
+def _problems(schema: Schema, value: Any, at: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the parts of a value; where they are right, with the value as a whole."""
+    first = first_problem(schema, value)
+    if first is None:
+        return
+    parts: Iterable[tuple[str, Schema, Any]] = ()
+    has_parts = False
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        for name in schema.get("required", ()):
+            if name not in value:
+                has_parts = True
+                yield ".".join((*at, name)), "is missing"
+        unknown = {} if schema.get("additionalProperties", True) else value.keys() - known.keys()
+        if unknown:
+            has_parts = True
+            yield ".".join(at) or "body", f"has unknown {', '.join(sorted(unknown))}"[:300]
+        parts = ((name, known[name], each) for name, each in value.items() if name in known)
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        parts = ((str(n), schema["items"], each) for n, each in enumerate(value[:ITEMS_SEEN_MAX]))
+    for name, inner, each in parts:
+        for problem in _problems(inner, each, (*at, name)):
+            has_parts = True
+            yield problem
+    if not has_parts:
+        yield ".".join((*at, *(() if first[0] == "body" else (first[0],)))) or "body", first[1]

@@ -5,16 +5,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from adapters.platform.spreadsheets import QUOTE, RUNNING, cell
 from local.analyst.answer import Answer
 
 ROWS_SHOWN, CELL_MAX = 40, 40
 CUT, NULL, GAP = "…", "NULL", "  "
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 WRITERS: dict[str, Any] = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
 
 
@@ -26,12 +29,30 @@ def check_file(path: Path) -> None:
 
 def write(answer: Answer, path: Path) -> int:
     """Write all rows to a .csv or .parquet file; returns how many. An older file stays until all is there."""
-    count = 0
-    with _replacing(path) as part, WRITERS[path.suffix](part, answer.schema) as writer:
+    count, written = 0, as_cells if path.suffix == ".csv" else lambda rows: rows
+    schema = written(pa.RecordBatch.from_pylist([], answer.schema)).schema
+    with _replacing(path) as part, WRITERS[path.suffix](part, schema) as writer:
         for batch in answer.batches:
-            writer.write_batch(batch)
+            writer.write_batch(written(batch))
             count += batch.num_rows
     return count
+
+
+def as_cells(rows: Rows) -> Rows:
+    """Return rows for a CSV file: a text that a spreadsheet would run has a `'` before it; so have names."""
+    columns = [_as_cells(each) if _is_text(each.type) else each for each in rows.columns]
+    return type(rows).from_arrays(columns, names=[str(cell(each)) for each in rows.schema.names])
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(held) or pa.types.is_large_string(held) or pa.types.is_string_view(held))
+
+
+def _as_cells(column: Any) -> Any:
+    texts = column.cast(pa.string())
+    runs = pc.match_substring_regex(texts, RUNNING.pattern)
+    return pc.if_else(runs, pc.binary_join_element_wise(QUOTE, texts, ""), texts)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.spreadsheets import cell
 from local.cloud.patience import Patience
 from local.move_in.histories import Body
 from local.move_in.rows import RefusedRow
@@ -91,7 +92,7 @@ class HistoryComparison:
                 found.counts[outcome] += 1
                 if outcome == ABSENT:
                     found.absent.add(each.line)
-                lines.writerow((each.line, user, each.event_id, each.day, day, points, outcome))
+                lines.writerow(map(cell, (each.line, user, each.event_id, each.day, day, points, outcome)))
 
     def _applied(self, by_user: dict[str, list[ToldRow]]) -> Iterator[tuple[str, Applied]]:
         """Yield what each user's ledger has; waits for what is on its way, as long as that goes on."""

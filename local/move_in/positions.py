@@ -12,6 +12,7 @@ from typing import Any
 from adapters.engagement.account_store import AccountContended
 from adapters.engagement.moving.position_mover import PositionMover
 from adapters.platform.batches import chunks
+from adapters.platform.spreadsheets import cell
 from adapters.privacy.tombstones import Erased
 from ingest.web.json_schema import USER_ID
 from local.move_in.comparing import ABSENT, SAME, Compared
@@ -97,7 +98,7 @@ class PositionMoving:
                     found.counts[outcome] += 1
                     if outcome in (ABSENT, DIFFERS):
                         found.absent.add(line)
-                    lines.writerow((line, told.user_id, *values, outcome))
+                    lines.writerow(map(cell, (line, told.user_id, *values, outcome)))
         return found
 
     def _positions(self, path: Path) -> Iterator[tuple[int, OpeningPosition]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from adapters.platform.spreadsheets import cell
 from local.move_in.rows import NOTES, RefusedRow
 
 SHOWN_MAX = 20
@@ -52,9 +53,9 @@ class RefusedFile:
             errors = "surrogateescape" if self.is_csv else "backslashreplace"
             self._out = self.path.open("w", newline="", encoding="utf-8", errors=errors)
             if self.is_csv:
-                csv.writer(self._out).writerow(self._columns)
+                csv.writer(self._out).writerow(map(cell, self._columns))
         if self.is_csv:
-            csv.writer(self._out).writerow([_cell(row.get(name)) for name in self._columns])
+            csv.writer(self._out).writerow(cell(_flat(row.get(name))) for name in self._columns)
         else:
             self._out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
@@ -68,7 +69,7 @@ class RefusedFile:
             yield f"  and {self.count - len(self.first)} more"
 
 
-def _cell(value: Any) -> str:
+def _flat(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adapters.platform.spreadsheets import text_of
 from local.paths import opened_text
 from rules.json_values import BadValue, check_strict, read_json
 
@@ -95,7 +96,7 @@ def _checked_names(path: Path, names: list[str]) -> list[str]:
 
 def _header(path: Path, rows: Iterator[list[str]]) -> list[str]:
     try:
-        return _checked_names(path, next(rows, []))
+        return _checked_names(path, list(map(text_of, next(rows, []))))
     except csv.Error as error:
         raise UnreadableFile(f"{path}:1: {error}") from None
 
@@ -107,7 +108,7 @@ def _of_csv(path: Path) -> Iterator[Row | RefusedRow]:
         header = _header(path, rows)
         try:
             for cells in filter(None, rows):
-                values = dict(zip(header, cells, strict=False))
+                values = dict(zip(header, map(text_of, cells), strict=False))
                 if len(cells) != len(header):
                     how = "more" if len(cells) > len(header) else "fewer"
                     yield RefusedRow(rows.line_num, "line", f"has {how} cells than the header", values)

@@ -12,6 +12,7 @@ from adapters.platform.objects import Objects, S3Objects
 from analytics.what_if.figures import USERS
 from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
 from ingest.web.validate import first_problem
+from local.analyst.printing import as_cells
 from local.book.command import check
 from local.stack import Stack
 from local.what_if.options import IN_FORCE
@@ -29,7 +30,7 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
     if arguments.page:
         arguments.page.write_text(page(told), encoding="utf-8")
     if arguments.users:
-        pa_csv.write_csv(found.users.select(USERS.names[:-1]), arguments.users)
+        pa_csv.write_csv(as_cells(found.users.select(USERS.names[:-1])), arguments.users)
     print(json.dumps(told, indent=2) if arguments.json else "\n".join(lines(told)))
 
 

@@ -22,9 +22,14 @@ class StreakPeriod(StrEnum):
 
     def after(self, first: date) -> date:
         """Return the first date of the period after one."""
+        return self.later(first, 1)
+
+    def later(self, first: date, number: int) -> date:
+        """Return the first date of the period so many periods after one."""
         if self is StreakPeriod.MONTH:
-            return (first + timedelta(days=31)).replace(day=1)
-        return first + (timedelta(days=7) if self is StreakPeriod.WEEK else DAY)
+            month = 12 * first.year + first.month - 1 + number
+            return date(month // 12, month % 12 + 1, 1)
+        return first + timedelta(days=number * (7 if self is StreakPeriod.WEEK else 1))
 
     def between(self, first: date, later: date) -> int:
         """Return how many periods lie from one first date to a later one, the second left out."""

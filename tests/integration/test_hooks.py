@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from ingest.leads import sources
 from ingest.leads.hooks import known_hooks
@@ -110,6 +111,62 @@ def test_a_hook_is_read_once_a_minute_and_strangers_cost_little(
         site.seconds += 1
         site.signed("ecommerce", organization=f"name{number}")
     assert len(site.known._strangers) == 30
+
+
+def flood(site: HookSite, names: int = 1000) -> list[int]:
+    return [site.signed("ecommerce", organization=f"nobody{number}")[0] for number in range(names)]
+
+
+def test_a_flood_of_unknown_hooks_does_not_delay_the_first_delivery_to_a_real_one(site: HookSite) -> None:
+    for source in ("ecommerce", "whatsapp"):
+        site.add(source)
+    assert set(flood(site)) == {401, 503}
+    assert len(site.reads) == STRANGERS_BURST, "a thousand names cost no reading each"
+    assert len(site.lists) == 1
+    assert [site.signed(each)[0] for each in ("ecommerce", "whatsapp")] == [200, 200]
+    site.seconds += KEPT_SECONDS
+    flood(site)
+    assert [site.signed(each)[0] for each in ("ecommerce", "whatsapp")] == [200, 200]
+    assert len(site.lists) == 2
+
+
+@pytest.mark.parametrize("is_in_use", [True, False])
+@pytest.mark.parametrize("pause", [0.0, 0.1, 1.0, REREAD_SECONDS, KEPT_SECONDS])
+def test_nobody_learns_under_a_flood_which_hooks_there_are(
+    site: HookSite, is_in_use: bool, pause: float
+) -> None:
+    """Two names are asked in turn, a real one and an invented one, at the same moments beside the same flood."""
+    site.add("ecommerce")
+    answers: dict[str, list[tuple[int, Any]]] = {}
+    for name in (site.organization, f"{site.organization}-invented"):
+        site.seconds += 3600
+        told = answers.setdefault(name, [])
+        for _ in range(4):
+            if is_in_use:
+                assert site.signed("ecommerce")[0] == 200
+            told.append(site.signed("ecommerce", secret="wrong", organization=name))
+            flood(site, 30)
+            told.append(site.signed("ecommerce", secret="wrong", organization=name))
+            site.seconds += pause
+    real, invented = answers.values()
+    assert real == invented
+    assert real[0] == REFUSED
+
+
+def test_the_list_of_hooks_may_be_old_or_fail_and_a_new_hook_works(
+    site: HookSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert site.signed("ecommerce", organization="nobody") == REFUSED  # the list is read, and is empty
+    site.add("ecommerce")
+    assert site.signed("ecommerce")[0] == 200
+
+    def fails() -> list[tuple[str, str]]:
+        raise EndpointConnectionError(endpoint_url="x")
+
+    monkeypatch.setattr(site.store, "names", fails)
+    site.seconds += KEPT_SECONDS
+    assert site.signed("ecommerce")[0] == 200
+    assert site.signed("ecommerce", organization="nobody") == REFUSED
 
 
 def test_a_hook_that_somebody_asked_for_too_early_works_once_it_is_made(site: HookSite) -> None:

@@ -45,7 +45,7 @@ class Api:
             "requestContext": {
                 "http": {"method": method, "path": path},
                 "stage": "$default",
-                "authorizer": {"jwt": {"claims": {"sub": user, "scope": scope}}},
+                "authorizer": {"jwt": {"claims": {"sub": user, "cognito:groups": f"[{scope}]"}}},
             },
         }
         answered = self.app.resolve(event, CONTEXT)  # type: ignore[arg-type]

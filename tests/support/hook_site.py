@@ -55,6 +55,10 @@ class HookSite:
         self.secrets.meta.events.register(
             "before-call.secretsmanager.GetSecretValue", lambda **_: self.reads.append("get")
         )
+        self.lists: list[str] = []
+        self.secrets.meta.events.register(
+            "before-call.secretsmanager.ListSecrets", lambda **_: self.lists.append("list")
+        )
         parts = hooks_api._Parts(
             HookDoor(self.known),
             LeadQueue(self.sqs, self.queue_url, LeadPayloads(lambda: self.s3, "payloads")),

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def context(method: str, path: str, scope: str) -> dict[str, Any]:
-    claims = {"sub": "crm", "scope": scope}
+    claims = {"sub": "crm", "cognito:groups": f"[{scope}]"}
     return {
         "http": {"method": method, "path": path},
         "stage": "$default",

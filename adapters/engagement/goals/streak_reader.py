@@ -53,8 +53,8 @@ class StreakReader:
         until = max(last, upto) if renew else last
         found = self.store.days(profile.user_id, min(first, since), until, is_strong=renew or is_strong)
         if renew and profile.head:
-            settled = KnownPeriods(usable, books, found).settled(upto, profile.head.created_at)
-            self.store.put(profile.user_id, settled)
+            usable = KnownPeriods(usable, books, found).settled(upto, profile.head.created_at)
+            self.store.put(profile.user_id, usable)
         return profile, KnownPeriods(usable, books, {day: each for day, each in found.items() if day <= last})
 
     def history(

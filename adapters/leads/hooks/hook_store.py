@@ -59,14 +59,19 @@ class HookStore:
             SecretId=self._name(organization_id, source), ForceDeleteWithoutRecovery=True
         )
 
-    def all(self) -> Iterator[Hook]:
-        """Yield every hook of the stack, by name."""
+    def names(self) -> list[tuple[str, str]]:
+        """Return organization and source of every hook of the stack, in order; some minutes old on AWS."""
         pages = self._secrets.get_paginator("list_secrets").paginate(
             Filters=[{"Key": "name", "Values": [self._prefix]}]
         )
-        names = [each["Name"] for page in pages for each in page["SecretList"]]
-        for name in sorted(each for each in names if each.startswith(self._prefix)):
-            yield from_text(self._secrets.get_secret_value(SecretId=name)["SecretString"])
+        names = (each["Name"] for page in pages for each in page["SecretList"])
+        parts = (each.removeprefix(self._prefix) for each in names if each.startswith(self._prefix))
+        split = sorted(each.replace("=3A", ":").rpartition("/") for each in parts)
+        return [(organization, source) for organization, _, source in split]
+
+    def all(self) -> Iterator[Hook]:
+        """Yield every hook of the stack, by name."""
+        return (self.get(*each) for each in self.names())
 
     def _name(self, organization_id: str, source: str) -> str:
         """Return a hook's name. Secrets Manager allows no `:` in it, and organizations have no `=`."""

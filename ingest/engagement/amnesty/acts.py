@@ -9,7 +9,8 @@ from adapters.engagement.amnesty.amnesty_store import AmnestyStore, NoAmnesty
 from adapters.engagement.amnesty.forgiving import Forgiven, Forgiver
 from ingest.engagement.preferences import known_zone
 from ingest.web.caller import ApiError, invalid_field
-from rules.days import parse_moment, stamp
+from ingest.web.paging import instant_in
+from rules.days import stamp
 from rules.engagement.amnesty.declared import LENGTH_MAX, Amnesty
 
 
@@ -46,7 +47,7 @@ class AmnestyActs:
 
 def declared(body: dict[str, Any], author: str, now: datetime) -> Amnesty:
     """Return the amnesty of a body, without a number; raises 422 for what makes no sense."""
-    since, until = _instant(body, "from"), _instant(body, "to")
+    since, until = instant_in(body, "from"), instant_in(body, "to")
     if until <= since:
         raise invalid_field("to", "must be after from")
     if until > now:
@@ -55,13 +56,6 @@ def declared(body: dict[str, Any], author: str, now: datetime) -> Amnesty:
         raise invalid_field("to", f"is more than {LENGTH_MAX.days} days after from")
     zones = frozenset(known_zone(each) for each in body.get("zones", ()))
     return Amnesty(0, since, until, zones, body.get("listed", False), body["reason"], author)
-
-
-def _instant(body: dict[str, Any], field: str) -> datetime:
-    try:
-        return parse_moment(body[field]).utc
-    except ValueError as error:
-        raise invalid_field(field, str(error)) from None
 
 
 def amnesty_view(said: Amnesty) -> dict[str, Any]:

@@ -7,16 +7,14 @@ from typing import Any
 
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.points.settling import Settler, expiry_rules, is_due
-from ingest.web.caller import ApiError
+from ingest.web.caller import invalid_field
 from rules.book.expiry import instant_of_expiry, lasts_days_max
-from rules.days import MICROSECOND, parse_moment, stamp
+from rules.days import MICROSECOND, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import OPENED_AT, debt_of
 from rules.engagement.points.holds import Hold, held_points
 from rules.engagement.points.lots import open_lots
-from rules.engagement.points.past_balance import added_later, first_place
-
-AS_OF_MAX = timedelta(days=400)
+from rules.engagement.points.past_balance import AS_OF_MAX, added_later, first_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +49,15 @@ class Balances:
             ],
         }
 
-    def as_of(self, user_id: str, asked: str, now: datetime) -> dict[str, Any]:
+    def as_of(self, user_id: str, instant: datetime, now: datetime) -> dict[str, Any]:
         """Return the balance at an instant: what the ledger said then, and what was true then.
 
         True is what had been earned and had expired by then, also where an entry came later; a redemption
         that was reversed is as if it had never been. Reads the entries since that instant, and those of its
-        week. Raises 400 for no instant, one ahead, or more than 400 days ago.
+        week. Raises 422 for an instant ahead, or more than 400 days ago.
         """
-        instant = _instant(asked, now)
+        if not now - AS_OF_MAX <= instant <= now:
+            raise invalid_field("as_of", f"must be one of the last {AS_OF_MAX.days} days")
         if is_due(self.accounts.profile(user_id), now):
             self.settler.settle(user_id, now)
         place = stamp(instant + MICROSECOND)
@@ -82,16 +81,6 @@ class Balances:
             lots.update({on: points for on, points in some.items() if on > profile.expiry.settled_on})
         lasting = profile.total_points - profile.expiry.settled_points - lots.total()
         return open_lots(lots, profile.balance, lasting)
-
-
-def _instant(asked: str, now: datetime) -> datetime:
-    try:
-        instant = parse_moment(asked).utc
-    except ValueError as error:
-        raise ApiError(400, "invalid_parameter", f"as_of {error}") from None
-    if not now - AS_OF_MAX <= instant <= now:
-        raise ApiError(400, "invalid_parameter", f"as_of must be one of the last {AS_OF_MAX.days} days")
-    return instant
 
 
 def hold_view(hold: Hold, status: str = "held") -> dict[str, Any]:

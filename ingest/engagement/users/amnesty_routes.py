@@ -10,6 +10,7 @@ from ingest.engagement.amnesty.amnesty_schemas import APPLICATION, DECLARATION
 from ingest.engagement.users import asking
 from ingest.engagement.users.parts import parts
 from ingest.web.caller import ApiError, caller_of
+from ingest.web.erased import GONE
 from ingest.web.http import answer
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
@@ -47,7 +48,10 @@ def post_application(number: str) -> Response[str]:
     _admin()
     body = asking.body(APPLICATION)
     acts = parts().amnesties
-    told = acts.apply(number, body["users"], clock.now(), is_dry=body.get("dry_run", False))
+    users = [each for each in body["users"] if not parts().is_erased(each)]
+    if not users:
+        raise ApiError(410, "erased", f"each of these users {GONE}")
+    told = acts.apply(number, users, clock.now(), is_dry=body.get("dry_run", False))
     return answer(200, applied_view(told))
 
 

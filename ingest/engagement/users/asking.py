@@ -10,9 +10,8 @@ from ingest.engagement.users.parts import parts
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import json_body
 from ingest.web.json_schema import USER_ID, Schema
-from ingest.web.paging import day_of
+from ingest.web.paging import day_of, last_date
 from ingest.web.validate import first_problem
-from rules.privacy.tombstones import user_subject
 
 # A router that has no routes: every router knows the request at hand.
 _request = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
@@ -30,21 +29,10 @@ def anybody(user_id: str) -> Caller:
     return caller_of(_request.current_event.raw_event)
 
 
-def check_living(user_id: str) -> None:
-    """Raise 410 for a user who was erased."""
-    tombstone = parts().erased.of(user_subject(user_id))
-    if tombstone and tombstone.stands:
-        raise ApiError(410, "erased", "the user was erased")
-
-
 def caller(user_id: str) -> Caller:
-    """Return the caller; raises 400 for a malformed user id, 403 if the caller may not reach this user.
-
-    Raises 410 for a user who was erased.
-    """
+    """Return the caller; raises 400 for a malformed user id, 403 if the caller may not reach this user."""
     found = anybody(user_id)
     found.check(user_id)
-    check_living(user_id)
     return found
 
 
@@ -64,7 +52,6 @@ def fulfiller(user_id: str) -> None:
     """Raise 403 unless the caller hands out rewards; 400, 429 as commander."""
     who = anybody(user_id)
     who.check_fulfilment()
-    check_living(user_id)
     counted(who)
 
 
@@ -81,8 +68,13 @@ def body(schema: Schema) -> dict[str, Any]:
     return json_body(_request.current_event.raw_event, schema)
 
 
+def day_asked(name: str) -> date | None:
+    """Return the date that a query asks about; raises 400, and 422 for one that is too far ahead."""
+    return day_of(query(), name, last_date(clock.now()))
+
+
 def date_asked() -> date:
-    """Return the date that is asked about; raises 400."""
-    if (asked := day_of(query(), "date")) is None:
+    """Return the date that must be asked about; raises as day_asked."""
+    if (asked := day_asked("date")) is None:
         raise ApiError(400, "invalid_parameter", "date is missing")
     return asked

@@ -43,7 +43,7 @@ def get_leaderboard(board: str) -> Response[str]:
     _reader(caller)
     limit, now = integer(asking.query(), "limit", TOP_DEFAULT, standings.LISTED_MAX), clock.now()
     top = parts().boards.top(board, asking.query().get("region") or GLOBAL, limit, now)
-    return answer(200, as_shown(top, parts().names, caller.user_id, now))
+    return answer(200, as_shown(top, parts().names, caller.user_id, parts().is_erased, now))
 
 
 @router.get("/v1/leaderboards/<board>/users/<user_id>")

@@ -44,6 +44,7 @@ from ingest.engagement.points.rewards import Rewards
 from ingest.engagement.preferences import Preferences, Reviews
 from ingest.engagement.profiles import Profiles
 from ingest.web.rate_limit import Limits, RateLimit
+from rules.privacy.tombstones import user_subject
 
 READS_BLOCK = 5
 
@@ -70,6 +71,10 @@ class UsersParts:
     commands: RateLimit
     reads: RateLimit
     erased: Tombstones
+
+    def is_erased(self, user_id: str) -> bool:
+        """Whether a user was erased: no answer names them, although a list may still have them."""
+        return self.erased.stands(user_subject(user_id))
 
 
 @cache

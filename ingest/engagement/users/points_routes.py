@@ -18,7 +18,7 @@ from ingest.engagement.users import asking
 from ingest.engagement.users.parts import parts
 from ingest.web.caller import ApiError, caller_of, invalid_field
 from ingest.web.http import answer
-from ingest.web.paging import cursor_of, day_of, integer, page
+from ingest.web.paging import cursor_of, day_of, instant_of, integer, last_date, page
 from ingest.web.validate import first_problem
 from rules.engagement.ledger import entry_id
 from rules.engagement.points.holds import HELD_DEFAULT, HoldRequest
@@ -48,8 +48,8 @@ def get_ledger(user_id: str) -> Response[str]:
 def get_balance(user_id: str) -> Response[str]:
     """What can be spent now; or what the balance was at an instant."""
     asking.caller(user_id)
-    if as_of := asking.query().get("as_of"):
-        return answer(200, parts().balances.as_of(user_id, as_of, clock.now()))
+    if instant := instant_of(asking.query(), "as_of"):
+        return answer(200, parts().balances.as_of(user_id, instant, clock.now()))
     return answer(200, parts().balances.view(user_id, clock.now()))
 
 
@@ -170,7 +170,7 @@ def post_freeze(user_id: str) -> Response[str]:
     """Get a streak freeze."""
     caller = asking.commander(user_id)
     body = asking.body(FREEZE) if router.current_event.body else {}
-    granted_on = day_of(body, "granted_on")
+    granted_on = day_of(body, "granted_on", last_date(clock.now()))
     if granted_on and not caller.is_admin:
         raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
     key, rewards = body.get("idempotency_key"), parts().rewards

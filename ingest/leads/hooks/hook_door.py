@@ -1,7 +1,7 @@
 """Who may come in: a request that fits a hook of this organization and source.
 
 Whatever is wrong, the answer is the same 401: unknown organization, unknown source, wrong signature, wrong
-page. So nobody learns from it which organizations there are. The log says more.
+page. Under a flood it is the same 503. So nobody learns from it which organizations there are.
 """
 
 import hmac
@@ -84,7 +84,7 @@ class HookDoor:
         for read in (self._known.get, self._known.again):
             try:
                 hook = read(organization, source)
-            except TooManyUnknown:
+            except TooManyUnknown:  # the same answer for hooks that there are, and for others
                 raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"}) from None
             checked = hook or nobody
             if checked is not None and checked is not tried and fits(checked) and hook is not None:

@@ -4,27 +4,37 @@ A hook is remembered for a minute. It is read again sooner if a request does not
 most once in two seconds: so a new secret is valid two seconds after it was stored, and `streakline hook`
 tells it only then.
 
-Anybody may ask for hooks that do not exist, under as many names as they like. Of these names the newest
-thousand are remembered, and only a few a second are looked up. Beyond that, a hook that this process has not
-seen yet must wait: its sender is told to try again.
+Anybody may ask for hooks that do not exist, under as many names as they like. So a process lists the names
+that there are, once a minute: a hook on that list is read at once, whatever else comes. A request that fits
+no hook of its name costs one of an allowance that grows by a few a second, whether there is a hook of that
+name or not. When it is used up, all of them are told to try again: nobody learns which hooks there are.
+Within the allowance a name that is not on the list is looked up, too, because the list may be some minutes
+behind a new hook. Of these names the newest thousand are remembered.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from adapters.leads.hooks.hook_store import HookStore, NoHook
+from adapters.logs import Logger
+from adapters.platform.aws import Unavailable
 from rules.leads.hooks.hook import Hook
 
 KEPT_SECONDS = 60.0
 REREAD_SECONDS = 2.0
+LISTED_SECONDS = 60.0
 NAMES_MAX = 1_000
 STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0
 Name = tuple[str, str]  # organization, source
+T = TypeVar("T")
+
+logger = Logger(service="hooks-api")
 
 
 class TooManyUnknown(RuntimeError):
-    """So many unknown hooks have been asked for that this name is not looked up now."""
+    """So many requests fitted no hook that this one is not looked into now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,37 +51,48 @@ class KnownHooks:
     def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
         self._store, self._clock = store, clock
         self._hooks, self._strangers = OrderedDict[Name, _Read](), OrderedDict[Name, _Read]()
+        self._misfits = OrderedDict[Name, float]()  # when a request that fitted nothing was last looked into
+        self._listed, self._listed_at = frozenset[Name](), -LISTED_SECONDS
         self._allowance, self._allowed_at = STRANGERS_BURST, clock()
 
     def get(self, organization_id: str, source: str) -> Hook | None:
-        """Return a hook as it was at most a minute ago; None if there was none. Raises TooManyUnknown."""
-        return self._within((organization_id, source), KEPT_SECONDS)
+        """Return a hook as it was at most a minute ago; None if none is known."""
+        name = (organization_id, source)
+        known = self._hooks.get(name) or self._strangers.get(name)
+        if known and self._clock() - known.at < KEPT_SECONDS:
+            return known.hook
+        return self._read(name) if name in self._hooks or self._is_listed(name) else None
 
     def again(self, organization_id: str, source: str) -> Hook | None:
-        """Return a hook as it was at most two seconds ago; None if there was none. Raises TooManyUnknown."""
-        return self._within((organization_id, source), REREAD_SECONDS)
+        """Return a hook as it was at most two seconds ago, for a request that does not fit; None: no hook.
 
-    def _within(self, name: Name, seconds: float) -> Hook | None:
-        known = self._hooks.get(name) or self._strangers.get(name)
-        if known is None or self._clock() - known.at >= seconds:
-            known = self._read(name)
-        return known.hook
-
-    def _read(self, name: Name) -> _Read:
-        if name not in self._hooks:
+        Raises TooManyUnknown if the allowance is used up. It is spent once in two seconds for each name.
+        """
+        name, now = (organization_id, source), self._clock()
+        if now - self._misfits.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
             self._spend_allowance()
+            _keep(self._misfits, name, now)
+        known = self._hooks.get(name) or self._strangers.get(name)
+        return known.hook if known and now - known.at < REREAD_SECONDS else self._read(name)
+
+    def _is_listed(self, name: Name) -> bool:
+        if self._clock() - self._listed_at >= LISTED_SECONDS:
+            self._listed_at = self._clock()
+            try:
+                self._listed = frozenset(self._store.names())
+            except Unavailable:
+                logger.exception("the list of hooks stays as it was")
+        return name in self._listed
+
+    def _read(self, name: Name) -> Hook | None:
         try:
             hook = self._store.get(*name)
         except NoHook:
             hook = None
         self._hooks.pop(name, None)
         self._strangers.pop(name, None)
-        read = _Read(hook, self._clock())
-        kept = self._strangers if hook is None else self._hooks
-        kept[name] = read
-        while len(kept) > NAMES_MAX:
-            kept.popitem(last=False)
-        return read
+        _keep(self._strangers if hook is None else self._hooks, name, _Read(hook, self._clock()))
+        return hook
 
     def _spend_allowance(self) -> None:
         now = self._clock()
@@ -80,3 +101,11 @@ class KnownHooks:
         if self._allowance < 1:
             raise TooManyUnknown
         self._allowance -= 1
+
+
+def _keep(kept: OrderedDict[Name, T], name: Name, value: T) -> None:
+    """Remember something of a name, and forget the oldest ones beyond so many."""
+    kept.pop(name, None)
+    kept[name] = value
+    while len(kept) > NAMES_MAX:
+        kept.popitem(last=False)

@@ -25,7 +25,7 @@ from typing import Any
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
 from ingest.leads.payload_fields import epoch, text_id, thousandths
 from ingest.leads.person_fields import derived_from_text, identities
-from ingest.web.validate import parse_json
+from rules.json_values import parse_json
 from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
 from rules.leads.hooks.signatures import Signature
 from rules.leads.identity.identities import Identity

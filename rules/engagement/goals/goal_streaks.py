@@ -76,13 +76,15 @@ def contributed(need: Need, event_types: Iterable[str], days: Iterable[Mapping[s
 
 def dates_of(per: StreakPeriod, first: date) -> list[date]:
     """Return a period's dates."""
+    if per is StreakPeriod.DAY:
+        return [first]
     return [first + number * DAY for number in range((per.after(first) - first).days)]
 
 
 def progress(rule: StreakRule, first: date, days: MeasuredDays) -> int:
     """Return what a period has of what it needs, of all its days."""
-    found = (days[each] for each in dates_of(rule.per, first) if each in days)
-    return contributed(rule.need, rule.event_types, found)
+    found = [days[each] for each in dates_of(rule.per, first) if each in days]
+    return contributed(rule.need, rule.event_types, found) if found else 0
 
 
 def outcome(rule: StreakRule | None, per: StreakPeriod, first: date, days: MeasuredDays) -> Outcome:
@@ -141,10 +143,7 @@ class PastPeriods:
     @property
     def end(self) -> date:
         """The first date of the period after them."""
-        first = self.first
-        for _ in self.letters:
-            first = self.per.after(first)
-        return first
+        return self.per.later(self.first, len(self.letters))
 
     def then(self, letters: str) -> "PastPeriods":
         """Return these periods with those that follow."""
@@ -156,20 +155,22 @@ def fold_periods(past: PastPeriods, cover: Cover) -> GoalStreak:
 
     Each streak uses a freeze for itself: the same one may cover a date of the daily streak, too.
     """
-    per = past.per
-    length, longest, reached, last, spent = 0, 0, 0, None, list[date]()
-    grants, first = Grants(cover), past.first
-    for letter in past.letters:
+    per, grants = past.per, Grants(cover)
+    length, longest, newest, spent = 0, 0, -1, list[date]()
+    for number, letter in enumerate(past.letters):
         if letter == Outcome.REACHED:
-            length, reached, last = length + 1, reached + 1, first
+            length, newest = length + 1, number
             longest = max(longest, length)
-        elif length and letter != Outcome.UNASKED and not _is_covered(per, first, letter, cover):
+        elif length and letter != Outcome.UNASKED:  # a miss after a miss costs nothing
+            first = per.later(past.first, number)
+            if _is_covered(per, first, letter, cover):
+                continue
             if letter in BY_FREEZES and grants.up_to(per.last(first)) > len(spent):
                 spent.append(first)
             else:
                 length = 0
-        first = per.after(first)
-    return GoalStreak(length, longest, reached, last, tuple(spent))
+    last = per.later(past.first, newest) if newest >= 0 else None
+    return GoalStreak(length, longest, past.letters.count(Outcome.REACHED), last, tuple(spent))
 
 
 def _is_covered(per: StreakPeriod, first: date, letter: str, cover: Cover) -> bool:

@@ -57,8 +57,9 @@ class SettledGoals:
         past = {}
         for line in lines:
             name, per, first, letters = line.split(" ")
-            told = "".join(map(Outcome, letters))
-            past[name] = PastPeriods(StreakPeriod(per), date.fromisoformat(first), told)
+            for letter in set(letters):
+                Outcome(letter)
+            past[name] = PastPeriods(StreakPeriod(per), date.fromisoformat(first), letters)
         return cls(date.fromisoformat(day), head, past, int(version))
 
 

@@ -11,6 +11,7 @@ from rules.engagement.placing import instant_of
 from rules.engagement.points.earned_weeks import weeks_by_book
 from rules.engagement.points.rating import is_earning, lacking, monday_of
 
+AS_OF_MAX = 400 * DAY  # so long ago an instant may lie that somebody asks about
 APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
 Group = tuple[str, date]  # an event type, the Monday of a week
 

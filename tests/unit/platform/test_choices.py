@@ -20,6 +20,7 @@ NUMBERS = {
     "RateLimitPerMinute": (("1", "999999999"), ("0",)),
     "CommandsPerMinute": (("1", "999999999"), ("0",)),
     "BoardReadsPerMinute": (("1", "999999999"), ("0",)),
+    "ExportsPerDay": (("1", "999999999"), ("0",)),
     "OpenQuestionsMax": (("1", "1000"), ("0", "1001")),
     "SubscriptionsMax": (("1", "1000"), ("0", "1001")),
 }

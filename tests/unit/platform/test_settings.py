@@ -21,7 +21,7 @@ CLASSES: dict[str, type[Any]] = {
 }
 # What some routes of a function read, of that function's settings.
 PARTS = {"SubscriptionsFunction": "QuestionsApiFunction"}
-SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL", "REGION_REGISTER"}
+SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL", "REGION_REGISTER", "GROUPS_CLAIM"}
 # Nobody reads this. It makes Lambda publish a function anew when a setting changes (infra/app/release.yaml).
 PUBLISHES = "SETTINGS_DIGEST"
 COMPLETE = {

@@ -1,10 +1,14 @@
 """Who is calling, as the authorizer's claims tell, and whose data that caller may reach."""
 
+import base64
+import json
+import re
 from typing import Any
 
 import pytest
 
 from ingest.web.caller import ApiError, Caller, caller_of
+from tests.support.template import template
 
 
 def with_claims(**claims: Any) -> dict[str, Any]:
@@ -18,10 +22,26 @@ def with_claims(**claims: Any) -> dict[str, Any]:
         ({}, False),
         ({"groups": ["streakline/admin"]}, True),
         ({"groups": ["other", "streakline/admin"]}, True),
-        ({"groups": "[other streakline/admin]"}, True),
+        ({"groups": "[streakline/none streakline/admin]"}, True),
         ({"groups": "[streakline/admin]"}, True),
+        ({"groups": "streakline/admin"}, True),
         ({"groups": "other,streakline/admin"}, True),
-        ({"scope": "openid streakline/admin"}, True),
+        ({"groups": "not,streakline/admin,x"}, True),
+        ({"groups": ["not,streakline/admin"]}, False),
+        ({"groups": "[other streakline/admin]"}, False),  # one group with a blank in its name, perhaps
+        ({"groups": ["not streakline/admin"]}, False),
+        ({"groups": "not streakline/admin"}, False),
+        ({"groups": "[not streakline/admin]"}, False),
+        ({"groups": "[x streakline/admin"}, False),
+        ({"groups": ["[x streakline/admin"]}, False),
+        ({"groups": ["streakline/admin]"]}, False),
+        ({"groups": ["streakline/admin\n"]}, False),
+        ({"groups": [["streakline/admin"], {"a": "streakline/admin"}]}, False),
+        ({"groups": {"streakline/admin": True}}, False),
+        ({"scope": "openid streakline/admin"}, False),
+        ({"scope": "streakline/admin"}, False),
+        ({"scp": ["streakline/admin"]}, False),
+        ({"roles": ["streakline/admin"]}, False),
         ({"groups": []}, False),
         ({"groups": None}, False),
         ({"groups": "[streakline/administrator]"}, False),
@@ -31,7 +51,7 @@ def with_claims(**claims: Any) -> dict[str, Any]:
         ({"username": "streakline/admin"}, False),
     ],
 )
-def test_the_admin_is_known_by_group_or_scope(claims: dict[str, Any], is_admin: bool) -> None:
+def test_the_admin_is_known_by_a_group_alone(claims: dict[str, Any], is_admin: bool) -> None:
     assert caller_of(with_claims(sub="u", **claims)) == Caller("u", is_admin)
 
 
@@ -76,7 +96,7 @@ def test_a_caller_reaches_their_own_data_and_an_admin_all() -> None:
     [
         ({"groups": ["streakline/leads/acme"]}, {"acme"}),
         ({"groups": "[streakline/leads/acme streakline/leads/other]"}, {"acme", "other"}),
-        ({"groups": ["streakline/leads/acme"], "scope": "openid streakline/leads/third"}, {"acme", "third"}),
+        ({"groups": ["streakline/leads/acme"], "scope": "openid streakline/leads/third"}, {"acme"}),
         ({"groups": "[streakline/leads]"}, set()),
         ({"groups": "[streakline/leads/]"}, set()),
         ({"groups": "[streakline/leadsacme my-streakline/leads/acme]"}, set()),
@@ -103,3 +123,86 @@ def test_an_organization_s_caller_reaches_its_leads_and_no_others() -> None:
             check(caller)
         assert refused.value.status == 403
     assert Caller("u", True).reaches("whoever")
+
+
+def with_token(header: str, **claims: Any) -> dict[str, Any]:
+    """As the gateway hands on what it has verified: lists as texts, and the header as it came."""
+    texts = {
+        name: f"[{' '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+        for name, value in claims.items()
+    }
+    return {
+        "headers": {"authorization": header},
+        "requestContext": {"authorizer": {"jwt": {"claims": texts}}},
+    }
+
+
+def token_of(**claims: Any) -> str:
+    body = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+    return f"e30.{body}.c2ln"
+
+
+@pytest.mark.parametrize(
+    ("groups", "is_admin"),
+    [
+        (["other", "streakline/admin"], True),
+        (["a b", "streakline/admin"], True),
+        ("streakline/admin", True),
+        (["not streakline/admin"], False),
+        (["[x streakline/admin"], False),
+        (["x", "not streakline/admin", "y"], False),
+        (["streakline/agents streakline/admin"], False),
+        ("not streakline/admin", False),
+        ("[streakline/agents streakline/admin]", False),
+        ("[streakline/admin]", False),
+        (["streakline/admin streakline/admin"], False),
+    ],
+)
+def test_a_group_is_matched_whole_as_the_token_itself_lists_it(groups: Any, is_admin: bool) -> None:
+    claims = {"sub": "u", "cognito:groups": groups}
+    for scheme in ("Bearer ", "bearer ", ""):
+        assert caller_of(with_token(scheme + token_of(**claims), **claims)).is_admin is is_admin
+
+
+def test_a_header_that_may_be_another_than_the_verified_token_grants_nothing() -> None:
+    claims = {"sub": "u", "cognito:groups": ["not streakline/admin"]}
+    forged = token_of(sub="u", **{"cognito:groups": ["streakline/admin"]})
+    other = token_of(sub="v", **{"cognito:groups": ["streakline/admin"]})
+    for header in (
+        f"Bearer {token_of(**claims)},Bearer {forged}",
+        f"Bearer {token_of(**claims)}, {forged}",
+        f"Bearer {other}",
+        f"Basic {forged} x",
+        f"Bearer {forged}.x",
+        "Bearer e30.bm8.x",
+        f"Bearer e30.{base64.urlsafe_b64encode(b'[' * 9999).decode()}.x",
+        "",
+    ):
+        assert not caller_of(with_token(header, **claims)).is_admin, header
+
+
+@pytest.mark.parametrize("claim", ["groups", "roles", "https://app.example.com/groups"])
+@pytest.mark.parametrize("value", [["streakline/admin", "b c"], "streakline/admin"])
+def test_another_issuer_s_claim_of_groups_is_named_by_a_setting(
+    claim: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = {"sub": "u", claim: value}
+    event = with_token(f"Bearer {token_of(**claims)}", **claims)
+    assert not caller_of(event).is_admin
+    monkeypatch.setenv("GROUPS_CLAIM", claim)
+    assert caller_of(event).is_admin
+    cognito = {"sub": "u", "cognito:groups": ["streakline/admin"]}
+    assert not caller_of(with_token(f"Bearer {token_of(**cognito)}", **cognito)).is_admin
+
+
+@pytest.mark.parametrize("claim", ["scope", "scp"])
+@pytest.mark.parametrize("value", ["streakline/admin", "openid streakline/admin", ["streakline/admin"]])
+def test_scopes_never_grant_groups_even_if_a_setting_names_them(
+    claim: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROUPS_CLAIM", claim)
+    claims = {"sub": "u", claim: value}
+    assert caller_of(with_token(f"Bearer {token_of(**claims)}", **claims)) == Caller("u", False)
+    pattern = template()["Parameters"]["JwtGroupsClaim"]["AllowedPattern"]
+    assert not re.fullmatch(pattern, claim)
+    assert re.fullmatch(pattern, "https://app.example.com/groups")

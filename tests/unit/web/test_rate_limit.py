@@ -33,7 +33,7 @@ class Shared:
         self.totals: dict[str, int] = {}
         self.writes, self.is_down = 0, is_down
 
-    def add(self, name: str, count: int, now: datetime) -> int:
+    def add(self, name: str, count: int, now: datetime, kept_seconds: int) -> int:
         self.writes += 1
         if self.is_down:
             raise ClientError({"Error": {"Code": "ProvisionedThroughputExceededException"}}, "UpdateItem")

@@ -1,13 +1,18 @@
 """A JSON Schema check names the field that is wrong and says why."""
 
+import json
+import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 
 from ingest.engagement import engagement_schemas, event_schemas
-from ingest.web.validate import first_problem
-from tests.support.http_requests import VALID, json_values, near_events
+from ingest.web.caller import ApiError
+from ingest.web.http import json_body
+from ingest.web.json_schema import closed_object
+from ingest.web.validate import PROBLEMS_MAX, all_problems, first_problem
+from tests.support.http_requests import VALID, json_values, near_events, sent
 
 
 @pytest.mark.parametrize(
@@ -92,3 +97,56 @@ def test_anything_is_valid_or_told_with_field_and_reason(value: Any) -> None:
     ):
         problem = first_problem(schema, value)
         assert problem is None or (all(problem) and len(problem[1]) <= 300)
+
+
+THING = closed_object(
+    ["name", "number", "kind"],
+    {
+        "name": {"type": "string", "pattern": "^[a-z]+$"},
+        "number": {"type": "integer", "minimum": 0},
+        "kind": {"type": "string", "enum": ["a", "b"]},
+        "inner": closed_object(["x", "y"], {"x": {"type": "integer"}, "y": {"type": "string"}}),
+        "listed": {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 2}},
+        "either": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({}, ["kind", "name", "number"]),
+        ({"name": "A", "number": -1, "kind": "c"}, ["kind", "name", "number"]),
+        ({"name": "A", "number": "1"}, ["kind", "name", "number"]),
+        ({"name": "a", "number": 1, "kind": "a", "inner": {"x": "1"}}, ["inner.x", "inner.y"]),
+        ({"name": "a", "number": 1, "kind": "a", "inner": 5, "listed": ["aaa", "a", 7]}, ["inner", "listed.0", "listed.2"]),
+        ({"name": "a", "number": 1, "kind": "a", "listed": ["aaa"] * 6}, ["listed"]),
+        ({"name": "a", "number": 1, "kind": "a", "either": None}, ["either"]),
+        ({"name": "a", "number": True, "kind": "a", "more": 1}, ["body", "number"]),
+        ([], ["body"]),
+    ],
+)  # fmt: skip
+def test_every_field_at_fault_is_named_the_first_one_first(body: Any, fields: list[str]) -> None:
+    found = all_problems(THING, body)
+    assert found[0] == first_problem(THING, body)
+    named = {field for field, reason in found if reason}
+    assert named >= set(fields) - {"listed"}, found
+    assert len(found) == len(named)
+    with pytest.raises(ApiError) as refused:
+        json_body(sent(json.dumps(body)), THING)
+    assert refused.value.status == 422
+    assert refused.value.details == [{"field": field, "reason": reason} for field, reason in found]
+    assert str(refused.value) == " ".join(found[0])
+
+
+def test_a_body_with_many_faults_is_refused_quickly_and_in_few_words() -> None:
+    schema = closed_object([], {"all": {"type": "array", "items": {"type": "integer"}}})
+    began = time.process_time()
+    assert len(all_problems(schema, {"all": ["x"] * 100_000})) == PROBLEMS_MAX
+    assert len(all_problems(schema, {"all": [*[1] * 100_000, "x"]})) >= 1
+    assert time.process_time() - began < 2
+
+
+@given(json_values)
+def test_what_is_right_has_no_problems_and_what_is_wrong_has_some(body: Any) -> None:
+    assert bool(all_problems(THING, body)) is (first_problem(THING, body) is not None)

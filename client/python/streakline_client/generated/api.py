@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 90d7a6d82070aabf16a6fd9cc4c378271adc77ddcb86045f35c3a3cb965933f8."""
+"""Made by `make clients` from the API with the digest fafc9215cfee1d5ef6bc23abe8e74dcda40915b223f27cc7134ae152be940432."""
 
 from __future__ import annotations
 
