@@ -30,9 +30,11 @@ LEFT_TO_SOAK: dict[str, str] = {}
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what `make soak` runs. Then freeze what is there: to look through it for garbage took a tenth of all CPU."""
-    marks = {each: each.get_closest_marker("only_soak") for each in items}
-    left = [each for each, mark in marks.items() if mark and not SOAK]
-    LEFT_TO_SOAK.update((each.nodeid.partition("@")[0], marks[each].args[0]) for each in left)
+    left = []
+    for each in items:
+        if not SOAK and (mark := each.get_closest_marker("only_soak")):
+            left.append(each)
+            LEFT_TO_SOAK[each.nodeid.partition("@")[0]] = mark.args[0]
     config.hook.pytest_deselected(items=left)
     items[:] = [each for each in items if each not in left]
     gc.collect()

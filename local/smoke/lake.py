@@ -59,8 +59,7 @@ def warehouse_of(stack: Stack) -> Warehouse:
     function = stack.outputs["WarehouseFunctionName"]
     told = stack.client("lambda").get_function_configuration(FunctionName=function)
     url = told["Environment"]["Variables"].get("WAREHOUSE_URL", "")
-    data_api, serverless = map(stack.client, ("redshift-data", "redshift-serverless"))
-    return warehouse_at(url, data_api=data_api, serverless=serverless)
+    return warehouse_at(url, data_api=stack.client("redshift-data"))
 
 
 def warehouse(subject: Subject) -> str:
