@@ -1,5 +1,6 @@
-"""Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49."""
+"""Made by `make clients` from the API with the digest 82b561e81d11974bf09f25f8dfc35f720503a97f911c5b887ab63e3f9feeef83."""
 
+# Long: a type a shape, generated.
 
 from __future__ import annotations
 
@@ -76,7 +77,9 @@ class BookRewards(TypedDict):
     limit_per_user: NotRequired[int]
     valid_from: NotRequired[str]
     valid_until: NotRequired[str]
+    title: NotRequired[str]
     description: NotRequired[str]
+    image_url: NotRequired[str]
 
 
 class BookAnswersTiming(TypedDict):
@@ -409,6 +412,7 @@ class GetUsersUserIdRedemptionsResponseRedemption(TypedDict):
     entry_id: str
     user_id: str
     reward: str
+    title: NotRequired[str]
     brand: str
     price_points: int
     rules_version: int
@@ -625,6 +629,9 @@ PostAmnestiesNumberRevokeResponse = TypedDict(
 
 class GetRewardsResponseReward(TypedDict):
     reward: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    image_url: NotRequired[str]
     price_points: int
     brand: str
     limit_per_user: NotRequired[int]
@@ -641,6 +648,9 @@ class GetRewardsResponse(TypedDict):
 
 class GetUsersUserIdRewardsResponseReward(TypedDict):
     reward: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    image_url: NotRequired[str]
     price_points: int
     brand: str
     limit_per_user: NotRequired[int]
@@ -663,6 +673,7 @@ class GetUsersUserIdRedemptionsEntryIdResponse(TypedDict):
     entry_id: str
     user_id: str
     reward: str
+    title: NotRequired[str]
     brand: str
     price_points: int
     rules_version: int
@@ -676,6 +687,7 @@ class PostUsersUserIdRedemptionsEntryIdFulfilledResponse(TypedDict):
     entry_id: str
     user_id: str
     reward: str
+    title: NotRequired[str]
     brand: str
     price_points: int
     rules_version: int
@@ -689,6 +701,7 @@ class PostUsersUserIdRedemptionsEntryIdFailedResponse(TypedDict):
     entry_id: str
     user_id: str
     reward: str
+    title: NotRequired[str]
     brand: str
     price_points: int
     rules_version: int
