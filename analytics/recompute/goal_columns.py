@@ -207,7 +207,8 @@ def _walked(
     lengths = np.zeros(reached.shape, np.int64)
     for column, rule in enumerate(columns.rules):
         now = reached[:, column] & (rule is not None)
-        missed = ~now & ~neutral[:, column] & (run > 0) & (rule is not None)
+        may_miss = rule is not None and not rule.is_opening
+        missed = ~now & ~neutral[:, column] & (run > 0) & may_miss
         covered = missed & (granted[:, column] > spent)
         spent += covered
         run = np.where(now, run + 1, np.where(missed & ~covered, 0, run))
