@@ -31,7 +31,7 @@ RULES = {
     PeriodReason.SKIPPED: "the zone skipped most dates of the period, so it is no miss; it adds 0",
     PeriodReason.MISSED: "a missed period that nothing covers ends the run",
     PeriodReason.OPEN: "the period is not over yet",
-    PeriodReason.UNASKED: "the book did not have this streak when the period began, so it is no miss; it adds 0",
+    PeriodReason.UNASKED: "the book had no such streak when the period began: it is no miss, and adds 0",
     PeriodReason.BEFORE: "there is no run before the first period that was reached",
 }
 
