@@ -5,7 +5,7 @@ one after the other, user by user, each in the order of its history; a condition
 of a user on after which a running sum is high enough.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 
 import numpy as np
@@ -76,10 +76,14 @@ class HistoryColumns:
         self.types, self.measures = entries["event_type"].to_pylist(), entries["measures"].to_pylist()
         self.starts = np.searchsorted(self.user, np.arange(len(self.ids)))
 
-    def achieved(self, at: datetime | None) -> pa.Table:
-        """Return the rows of recomputed_achievements. at: what the book in force at this instant declares."""
+    def achieved(self, at: datetime | None, names: Collection[str] | None = None) -> pa.Table:
+        """Return the rows of recomputed_achievements. at: what the book in force at this instant declares.
+
+        names: of which achievements; None: of all.
+        """
         found: list[tuple[str, str, str]] = []
         known = declared(self.books, at) if at else {}
+        known = {name: each for name, each in known.items() if names is None or name in names}
         ids, events = self.ids.to_pylist(), self.entries["event_id"]
         for name, each in known.items():
             true = np.stack([self.true_since(one, at) for one in each.rule.conditions])

@@ -50,8 +50,11 @@ class PlainGoals:
 
     def in_force(self, day: date) -> Document:
         """The document at midnight UTC."""
-        midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
-        begun = [each for each in self.versions if each[1] <= midnight]
+        return self.newest(datetime(day.year, day.month, day.day, tzinfo=UTC))
+
+    def newest(self, instant: datetime) -> Document:
+        """The document in force at an instant."""
+        begun = [each for each in self.versions if each[1] <= instant]
         if begun:
             return max(begun, key=lambda each: (each[1], each[0]))[2]
         return min(self.versions, key=lambda each: (each[1], each[0]))[2]
