@@ -90,8 +90,7 @@ class HistoryColumns:
             places = true.max(axis=0) if each.rule.needs_all else true.min(axis=0)
             since = (each.since - EPOCH).days
             for user in np.flatnonzero(places < NEVER).tolist():
-                last = self.starts[user + 1] if user + 1 < len(ids) else len(self.user)
-                later = np.flatnonzero(self.day[places[user] : last] >= since)
+                later = np.flatnonzero(self.day[places[user] : self._end(user)] >= since)
                 if len(later):
                     found.append((ids[user], name, events[int(places[user] + later[0])].as_py()))
         columns = list(zip(*sorted(found), strict=True)) or [(), (), ()]
@@ -101,6 +100,10 @@ class HistoryColumns:
                 for name, each in zip(("user_id", "name", "event_id"), columns, strict=True)
             }
         )
+
+    def _end(self, user: int) -> int:
+        """Return the place after a user's last entry."""
+        return int(self.starts[user + 1]) if user + 1 < len(self.ids) else len(self.user)
 
     def true_since(self, condition: Condition, at: datetime | None) -> Numbers:
         """Return the place of each user's entry from which on a condition is true; NEVER if it is not."""
@@ -145,7 +148,9 @@ class HistoryColumns:
     def _reached(self, user: int, rule: StreakRule, first: int, end: int) -> int:
         """Return the place of the entry by which a period (first date, and the one after it) was reached."""
         have, dates = 0, set()
-        for place in np.flatnonzero((self.user == user) & (self.day >= first) & (self.day < end)).tolist():
+        begin, after = self.starts[user], self._end(user)
+        days = self.day[begin:after]
+        for place in (begin + np.flatnonzero((days >= first) & (days < end))).tolist():
             if self.types[place] not in rule.event_types or not self.measures[place]:
                 continue
             dates.add(self.day[place])

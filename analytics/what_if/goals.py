@@ -74,19 +74,24 @@ class Goals:
         old, new = timeline.real_at(now), timeline.candidate
         figures.streaks = list(_streak_changes(old, new)) if new else []
         figures.achievements = list(_achievement_changes(old, new, figures.streaks)) if new else []
-        self._changes = [*figures.streaks, *figures.achievements]
+        changes = [*figures.streaks, *figures.achievements]
+        # What a book lacks nobody has under it.
+        self._changes = {
+            world: [each for each in changes if _has(books.at(now).book, each)]
+            for world, books in self._books.items()
+        }
         self._measured: dict[tuple[int | None, str], tuple[str, ...] | None] = {}
         self._replayed = ReplayedRows()
 
     @property
     def is_asked(self) -> bool:
         """Whether there is anything to work out."""
-        return bool(self._changes)
+        return any(self._changes.values())
 
     @property
     def summed(self) -> set[str]:
         """The event types of which the versions that there would be sum a property."""
-        books = [each.book for each in self._books[AFTER].versions] if self.is_asked else []
+        books = [each.book for each in self._books[AFTER].versions] if self._changes[AFTER] else []
         return {kind for book in books for kind in book.event_types if book.measured(kind)}
 
     # ---- a part of the ledger
@@ -128,7 +133,12 @@ class Goals:
             },
             schema=CORRECTIONS,
         )
-        self._count(BEFORE, history_of(was, taken), _by_name(covers(entries, is_after=False), entries.ids))
+        if self._changes[BEFORE]:
+            self._count(
+                BEFORE, history_of(was, taken), _by_name(covers(entries, is_after=False), entries.ids)
+            )
+        if not self._changes[AFTER]:
+            return
         stays = ~replayed[entries.earner] & ~judged.is_refused
         measures = self._measures_of(
             was, judged, table["properties"].take(earns) if "properties" in table.column_names else None
@@ -181,9 +191,10 @@ class Goals:
 
     def add_replayed(self, users: Iterable[OneUser], objects: Objects, names: set[str]) -> Iterator[OneUser]:
         """Yield users again, each counted in as it would be. names: of all of them."""
-        sent = sent_properties(objects, names, self.summed) if self.is_asked else {}
+        is_asked = bool(self._changes[AFTER])
+        sent = sent_properties(objects, names, self.summed) if is_asked else {}
         for user in users:
-            if self.is_asked:
+            if is_asked:
                 self._note(user, sent.get(user.user_id, {}))
             yield user
         self._flush()
@@ -224,12 +235,12 @@ class Goals:
 
     def _count(self, world: str, history: pa.Table, covers: Mapping[str, Cover]) -> None:
         """Count the users of a history in. It is gone through for some users at a time."""
-        books = self._books[world]
+        books, changes = self._books[world], self._changes[world]
         for some in _in_slices(history):
-            for each in self._changes:
+            for each in changes:
                 if each.per is not None:
                     self._count_streak(world, each, some, books, covers)
-            names = {each.name: each for each in self._changes if each.per is None}
+            names = {each.name: each for each in changes if each.per is None}
             if names:
                 found = HistoryColumns(some, books, covers).achieved(self.now, names)
                 for user, name in zip(found["user_id"].to_pylist(), found["name"].to_pylist(), strict=True):
@@ -239,9 +250,8 @@ class Goals:
     def _count_streak(
         self, world: str, each: GoalChange, history: pa.Table, books: Books, covers: Mapping[str, Cover]
     ) -> None:
-        rule = books.at(self.now).book.streaks.get(each.name)
         measured = history.filter(pc.not_equal(history["measures"], ""))
-        if rule is None or not measured.num_rows:
+        if not measured.num_rows:
             return
         found = standings_of(each.name, measured, books, covers, self.todays.of)
         sums = getattr(each, world)
@@ -277,6 +287,10 @@ def _achievement_changes(old: Book, new: Book, streaks: Sequence[GoalChange]) ->
 
 def _untitled(rule: AchievementRule | None) -> AchievementRule | None:
     return rule and replace(rule, title="")
+
+
+def _has(book: Book, each: GoalChange) -> bool:
+    return each.name in (book.achievements if each.per is None else book.streaks)
 
 
 def _change(was: object, is_now: object) -> str:
