@@ -148,9 +148,10 @@ class HistoryColumns:
     def _reached(self, user: int, rule: StreakRule, first: int, end: int) -> int:
         """Return the place of the entry by which a period (first date, and the one after it) was reached."""
         have, dates = 0, set()
-        begin, after = self.starts[user], self._end(user)
+        begin, after = int(self.starts[user]), self._end(user)
         days = self.day[begin:after]
-        for place in (begin + np.flatnonzero((days >= first) & (days < end))).tolist():
+        for later in np.flatnonzero((days >= first) & (days < end)).tolist():
+            place = begin + int(later)
             if self.types[place] not in rule.event_types or not self.measures[place]:
                 continue
             dates.add(self.day[place])

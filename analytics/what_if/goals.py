@@ -271,7 +271,8 @@ def _streak_changes(old: Book, new: Book) -> Iterator[GoalChange]:
     for name in sorted(old.streaks.keys() | new.streaks.keys()):
         was, is_now = old.streaks.get(name), new.streaks.get(name)
         if was != is_now:
-            yield GoalChange(name, _change(was, is_now), ((is_now or was).per).value)
+            per = (new.streaks.get(name) or old.streaks[name]).per
+            yield GoalChange(name, _change(was, is_now), per.value)
 
 
 def _achievement_changes(old: Book, new: Book, streaks: Sequence[GoalChange]) -> Iterator[GoalChange]:

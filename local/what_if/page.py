@@ -72,11 +72,18 @@ def _goals(found: Json) -> str:
     )
     told = ""
     if found["streaks"]:
-        head = ("streak", "is", "per", "users who ever reached a period", "users who have it now", "longest")
-        told += _table("Streaks of the book that differ", head, streaks)
+        of_streaks = (
+            "streak",
+            "is",
+            "per",
+            "users who ever reached a period",
+            "users who have it now",
+            "longest",
+        )
+        told += _table("Streaks of the book that differ", of_streaks, streaks)
     if found["achievements"]:
-        head = ("achievement", "is", "users who have it", "users who would")
-        told += _table("Achievements that differ", head, achievements)
+        of_achievements = ("achievement", "is", "users who have it", "users who would")
+        told += _table("Achievements that differ", of_achievements, achievements)
     return told
 
 

@@ -63,8 +63,8 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
     for name, rule in new.streaks.items():
         if name not in old.streaks:
             found = streak_beginning(before, version, rule)
-            since = f"counted from {_instant(found.counted_from)}"
-            yield f"{name}: first period {found.first} to {found.last}, {since}"
+            begins = f"first period {found.first} to {found.last}"
+            yield f"{name}: {begins}, counted from {_instant(found.counted_from)}"
         elif rule != old.streaks[name]:
             first = rule.per.first(version.effective_at.date())
             first = first if midnight(first) == version.effective_at else rule.per.after(first)

@@ -4,11 +4,12 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
 from adapters.book.shipped import shipped_version
+from rules.book.book import Book
 from rules.book.streak_rules import Need, NeedKind, StreakPeriod, StreakRule
 from rules.book.versions import Books, Version
 from rules.engagement.account_state import Profile
@@ -225,13 +226,17 @@ def test_why_a_week_counts(letters: str, letter: Outcome, is_over: bool, reason:
     assert explain_period(past, letter, cover, is_over=is_over)[0] is reason
 
 
+def same(book: Book) -> Book:
+    return book
+
+
 def declared(*versions: tuple[datetime, StreakRule | None]) -> Books:
     """Versions from 2 on, each with the streak `walks` or without, from an instant on."""
     shipped = shipped_version()
     found = [shipped]
     for number, (at, rule) in enumerate(versions, start=2):
         book = replace(shipped.book, streaks={} if rule is None else {"walks": rule})
-        found.append(Version(number, at, lambda book=book: book, at))  # type: ignore[misc] (one book for each)
+        found.append(Version(number, at, partial(same, book), at))
     return Books(found)
 
 
@@ -239,7 +244,7 @@ def instant(day: date, hour: int = 0) -> datetime:
     return datetime(day.year, day.month, day.day, hour, tzinfo=UTC)
 
 
-def walked(*days: date) -> Mapping[date, Mapping[str, int]]:
+def walked(*days: date) -> dict[date, dict[str, int]]:
     return {each: {"WALK": 1} for each in days}
 
 
