@@ -9,6 +9,14 @@ const SHOWN = 20;
 const REDEEMED_SHOWN = 10;
 const FULFILMENT = { requested: "On its way", fulfilled: "Yours", failed: "Failed, points are back", reversed: "Undone, points are back" };
 
+// What people call a reward, or one that was redeemed.
+const nameOf = (reward) => reward.title ?? spoken(reward.reward);
+
+// The picture of a reward; null if it has none. Its host learns nothing of the page. One that cannot be loaded leaves no hole.
+const picture = (reward) => reward.image_url
+  ? h("img", { src: reward.image_url, alt: "", loading: "lazy", decoding: "async", referrerpolicy: "no-referrer", onerror: (event) => event.target.remove() })
+  : null;
+
 // What a person could spend if there were no debt: below 0 where there is one.
 const funds = (balance) => balance.balance - balance.held;
 
@@ -31,7 +39,7 @@ const facts = (reward) => [
 const agreed = (reward, root) => new Promise((resolve) => {
   const answer = (value) => ({ type: "button", onclick: () => box.close(value) });
   const box = h("dialog", { class: "card", "aria-labelledby": "sure", onclose: () => { box.remove(); resolve(box.returnValue === "yes"); } },
-    h("h2", { id: "sure", tabindex: "-1", autofocus: true }, `Redeem ${spoken(reward.reward)} for ${count(reward.price_points, "point")}?`),
+    h("h2", { id: "sure", tabindex: "-1", autofocus: true }, `Redeem ${nameOf(reward)} for ${count(reward.price_points, "point")}?`),
     h("p", {}, "The points are spent at once."),
     h("p", { class: "row" }, h("button", { ...answer("yes"), class: "main" }, "Yes, redeem"), h("button", { ...answer("no"), class: "quiet" }, "Cancel")));
   root.append(box);
@@ -39,8 +47,8 @@ const agreed = (reward, root) => new Promise((resolve) => {
 });
 
 const outcome = (entry, reward) => entry.duplicate
-  ? `Your earlier try had arrived: ${spoken(reward.reward)} was redeemed once, on ${moment(entry.created_at)}.`
-  : `Redeemed: ${spoken(reward.reward)} for ${count(-entry.points, "point")}.`;
+  ? `Your earlier try had arrived: ${nameOf(reward)} was redeemed once, on ${moment(entry.created_at)}.`
+  : `Redeemed: ${nameOf(reward)} for ${count(-entry.points, "point")}.`;
 
 const failure = (error) => error.unknown
   ? "The answer was lost, so this may have been redeemed. Press again: it is redeemed once."
@@ -49,12 +57,13 @@ const failure = (error) => error.unknown
 // The card of a reward. fill: shows the reward and the balance as they are now; the button keeps the keyboard.
 const card = (first, shop) => {
   const id = `reward-${first.reward}`;
-  const title = h("h3", { id, tabindex: "-1" }, spoken(first.reward));
+  const title = h("h3", { id, tabindex: "-1" }, nameOf(first));
+  const description = first.description ? h("p", { class: "description" }, first.description) : null;
   const price = h("p", { class: "price" });
   const about = h("p", { class: "about" });
   const why = h("p", { class: "note" });
   const told = h("div", { class: "told", "aria-live": "polite" });
-  const button = h("button", { type: "button", class: "main", "aria-label": `Redeem ${spoken(first.reward)}`, onclick: () => press() }, "Redeem");
+  const button = h("button", { type: "button", class: "main", "aria-label": `Redeem ${nameOf(first)}`, onclick: () => press() }, "Redeem");
   const made = { reward: first.reward };
   let reward = first;
   let busy = false;
@@ -87,14 +96,14 @@ const card = (first, shop) => {
     await shop.refresh(made).catch(() => {});
     told.replaceChildren(words);
   };
-  made.node = h("article", { class: "card reward", "aria-labelledby": id }, title, price, about, why, button, told);
+  made.node = h("article", { class: "card reward", "aria-labelledby": id }, picture(first), title, description, price, about, why, button, told);
   return made;
 };
 
 const redeemed = (found) => h("section", { class: "card", "aria-labelledby": "redeemed-title" },
   h("h2", { id: "redeemed-title" }, "Redeemed"),
   table("Rewards that you have redeemed", ["Reward", "Points", "State"], found.map((each) => [
-    h("span", {}, spoken(each.reward), h("small", {}, moment(each.created_at))), number(each.price_points), FULFILMENT[each.fulfilment],
+    h("span", {}, nameOf(each), h("small", {}, moment(each.created_at))), number(each.price_points), FULFILMENT[each.fulfilment],
   ]), "Nothing yet."));
 
 export const show = async (root, view) => {

@@ -21,6 +21,18 @@ const totals = ({ points, liability, streaks, refused }) => table("Users, points
   ["Events that would have been refused", "", number(refused.events), ""],
 ], "");
 
+const both = (each, name) => `${number(each.before[name])} → ${number(each.after[name])}`;
+
+// Streaks and achievements that differ. A report of an earlier release has none.
+const goals = ({ streaks = [], achievements = [] } = {}) => [
+  ...streaks.length ? [h("h3", {}, "Streaks of the book that differ"),
+    table("Streaks of the book that differ", ["Streak", "Is", "Per", "Users who ever reached a period", "Users who have it now", "Longest"],
+      streaks.map((each) => [spoken(each.name), each.change, each.per, both(each, "reached"), both(each, "current"), both(each, "longest")]), "")] : [],
+  ...achievements.length ? [h("h3", {}, "Achievements that differ"),
+    table("Achievements that differ", ["Achievement", "Is", "Users who have it", "Users who would"],
+      achievements.map((each) => [each.title || spoken(each.name), each.change, number(each.before), number(each.after)]), "")] : [],
+];
+
 // Points by month, or by year where there are many months.
 const periods = (months) => {
   const rows = Object.entries(months);
@@ -64,7 +76,7 @@ const drawn = (report) => {
   return [
     h("h3", { id: "what-if-told", tabindex: "-1" }, `What if ${report.book} had been in force`),
     h("p", {}, `Of ${count(users.all, "user")} ${number(users.gain)} would have a higher balance, ${number(users.lose)} a lower one, and ${number(users.same)} the same.`),
-    totals(report), h("div", { class: "plots" }, plots(report)), ...impossible(report.impossible), ...largest(report.largest_changes),
+    totals(report), ...goals(report.goals), h("div", { class: "plots" }, plots(report)), ...impossible(report.impossible), ...largest(report.largest_changes),
   ];
 };
 

@@ -49,6 +49,7 @@ def message_of(redemption: Redemption) -> dict[str, Any]:
         "redemption": entry_id(redemption.created_at),
         "user": redemption.user_id,
         "reward": redemption.reward_id,
+        **({"title": redemption.title} if redemption.title else {}),
         "brand": redemption.brand,
         "price_points": redemption.price_points,
         "at": redemption.created_at,

@@ -5,7 +5,7 @@ one after the other, user by user, each in the order of its history; a condition
 of a user on after which a running sum is high enough.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 
 import numpy as np
@@ -76,18 +76,21 @@ class HistoryColumns:
         self.types, self.measures = entries["event_type"].to_pylist(), entries["measures"].to_pylist()
         self.starts = np.searchsorted(self.user, np.arange(len(self.ids)))
 
-    def achieved(self, at: datetime | None) -> pa.Table:
-        """Return the rows of recomputed_achievements. at: what the book in force at this instant declares."""
+    def achieved(self, at: datetime | None, names: Collection[str] | None = None) -> pa.Table:
+        """Return the rows of recomputed_achievements. at: what the book in force at this instant declares.
+
+        names: of which achievements; None: of all.
+        """
         found: list[tuple[str, str, str]] = []
         known = declared(self.books, at) if at else {}
+        known = {name: each for name, each in known.items() if names is None or name in names}
         ids, events = self.ids.to_pylist(), self.entries["event_id"]
         for name, each in known.items():
             true = np.stack([self.true_since(one, at) for one in each.rule.conditions])
             places = true.max(axis=0) if each.rule.needs_all else true.min(axis=0)
             since = (each.since - EPOCH).days
             for user in np.flatnonzero(places < NEVER).tolist():
-                last = self.starts[user + 1] if user + 1 < len(ids) else len(self.user)
-                later = np.flatnonzero(self.day[places[user] : last] >= since)
+                later = np.flatnonzero(self.day[places[user] : self._end(user)] >= since)
                 if len(later):
                     found.append((ids[user], name, events[int(places[user] + later[0])].as_py()))
         columns = list(zip(*sorted(found), strict=True)) or [(), (), ()]
@@ -97,6 +100,10 @@ class HistoryColumns:
                 for name, each in zip(("user_id", "name", "event_id"), columns, strict=True)
             }
         )
+
+    def _end(self, user: int) -> int:
+        """Return the place after a user's last entry."""
+        return int(self.starts[user + 1]) if user + 1 < len(self.ids) else len(self.user)
 
     def true_since(self, condition: Condition, at: datetime | None) -> Numbers:
         """Return the place of each user's entry from which on a condition is true; NEVER if it is not."""
@@ -141,7 +148,10 @@ class HistoryColumns:
     def _reached(self, user: int, rule: StreakRule, first: int, end: int) -> int:
         """Return the place of the entry by which a period (first date, and the one after it) was reached."""
         have, dates = 0, set()
-        for place in np.flatnonzero((self.user == user) & (self.day >= first) & (self.day < end)).tolist():
+        begin, after = int(self.starts[user]), self._end(user)
+        days = self.day[begin:after]
+        for later in np.flatnonzero((days >= first) & (days < end)).tolist():
+            place = begin + int(later)
             if self.types[place] not in rule.event_types or not self.measures[place]:
                 continue
             dates.add(self.day[place])

@@ -4,7 +4,7 @@ Twin of sql/models/marts/goal_streaks_recomputed.sql: the same rows, from the fi
 ledger and all profiles. Users are rows and periods are columns of a matrix, and a walk goes over the columns.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -84,9 +84,11 @@ class Columns:
     rules: list[StreakRule | None]
 
     @classmethod
-    def of(cls, name: str, per: StreakPeriod, days: Numbers, books: Books) -> "Columns":
-        """Return the periods of all these days."""
-        first, last = per.first(_date(int(days.min()))), _date(int(days.max()))
+    def of(
+        cls, name: str, per: StreakPeriod, days: Numbers, books: Books, until: date = date.min
+    ) -> "Columns":
+        """Return the periods of all these days, and those up to a date."""
+        first, last = per.first(_date(int(days.min()))), max(until, _date(int(days.max())))
         firsts = [first]
         while firsts[-1] <= last:
             firsts.append(per.after(firsts[-1]))
@@ -109,6 +111,40 @@ def lengths_of(
     reached = _reached(columns, entries, _numbers(users.indices), len(ids))
     _, lengths = _walked(columns, reached, _neutral(columns, ids, covers), _granted(columns, ids, covers))
     return columns, np.where(reached, lengths, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class GoalStandings:
+    """How a streak stands by user, of those who have ever reached a period of it.
+
+    current: the streak that shows today. longest: the longest of it. reached: how many periods.
+    """
+
+    ids: list[str]
+    current: Numbers
+    longest: Numbers
+    reached: Numbers
+
+
+def standings_of(
+    name: str, entries: pa.Table, books: Books, covers: Mapping[str, Cover], today_of: Callable[[str], date]
+) -> GoalStandings:
+    """Return how a streak stands today, as `GET .../streaks` shows it: the open period is no miss.
+
+    entries: as for goals_of, at least one. today_of: which date is today, by user.
+    """
+    per = next(each.book.streaks[name].per for each in books.versions if name in each.book.streaks)
+    users = entries["user_id"].combine_chunks().dictionary_encode()
+    ids = users.dictionary.to_pylist()
+    today = np.array([(today_of(each) - EPOCH).days for each in ids], np.int64)[:, None]
+    columns = Columns.of(name, per, _numbers(entries["day"]), books, _date(int(today.max())))
+    reached = _reached(columns, entries, _numbers(users.indices), len(ids)) & (columns.starts[:-1] <= today)
+    neutral, granted = _neutral(columns, ids, covers), _granted(columns, ids, covers)
+    (_, _, longest, count, _), lengths = _walked(
+        columns, reached, neutral, granted, columns.starts[1:] <= today
+    )
+    some = np.flatnonzero(count)
+    return GoalStandings([ids[at] for at in some], lengths[some, -1], longest[some], count[some])
 
 
 def _date(number: int) -> date:
@@ -196,18 +232,22 @@ def _granted(columns: Columns, ids: list[str], covers: Mapping[str, Cover]) -> N
 
 
 def _walked(
-    columns: Columns, reached: Flags, neutral: Flags, granted: Numbers
+    columns: Columns, reached: Flags, neutral: Flags, granted: Numbers, is_over: Flags | None = None
 ) -> tuple[tuple[Numbers, ...], Numbers]:
     """Return the figures of ROWS after each user's newest period reached; and all lengths, user by user.
 
-    The first figure is that period (NEVER for none).
+    The first figure is that period (NEVER for none). is_over: for each user and period whether it may be a
+    miss by now; None: all of them.
     """
     last, run, longest, count, spent, kept, used = (np.zeros(len(reached), np.int64) for _ in range(7))
     last += NEVER
     lengths = np.zeros(reached.shape, np.int64)
     for column, rule in enumerate(columns.rules):
         now = reached[:, column] & (rule is not None)
-        missed = ~now & ~neutral[:, column] & (run > 0) & (rule is not None)
+        may_miss = rule is not None and not rule.is_opening
+        missed = ~now & ~neutral[:, column] & (run > 0) & may_miss
+        if is_over is not None:
+            missed &= is_over[:, column]
         covered = missed & (granted[:, column] > spent)
         spent += covered
         run = np.where(now, run + 1, np.where(missed & ~covered, 0, run))

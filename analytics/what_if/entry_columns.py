@@ -28,7 +28,7 @@ SUNDAY = 3  # 1970-01-04 was the first one
 class JudgedEntries:
     """By EARN entry: what its event is worth before the cap, the cap, and the rest of its ruling.
 
-    days: per of the cap: 0 for a date, 1 for a week. ruling: its place among `rulings`.
+    is_weekly: per of the cap: 0 for a date, 1 for a week. place: that of the ruling among `rulings`.
     """
 
     points: Numbers
@@ -38,15 +38,19 @@ class JudgedEntries:
     is_new: Flags
     is_passive: Flags
     expires_on: Numbers
+    rulings: list[Ruling]
+    place: Numbers
 
 
 class EntryColumns:
     """The entries of some users, by user and place. users: their places among `ids`, ascending.
 
-    earns: the places of EARN entries. corrects: those of CLAWBACK and RERATE entries.
+    table: the same as they came. earns: the places of EARN entries. corrects: those of CLAWBACK and RERATE
+    entries.
     """
 
     def __init__(self, table: pa.Table) -> None:
+        self.table = table
         coded = table["account_id"].combine_chunks().dictionary_encode()
         self.ids: list[str] = coded.dictionary.to_pylist()
         self.user = _numbers(coded.indices)
@@ -121,6 +125,8 @@ class EntryColumns:
             is_new,
             np.where(keeps < 0, self.was_passive, keeps == 0),
             self._expiring(rulings, place, is_new, is_weekly),
+            rulings,
+            place,
         )
 
     def _rulings(self, timeline: Timeline) -> tuple[list[Ruling], Numbers]:

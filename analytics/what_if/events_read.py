@@ -40,6 +40,8 @@ LEDGER_OF = (
 )
 CLAIMS_OF = """SELECT user_id, event_id, activity_date, zone FROM events SEMI JOIN asked USING (user_id)
 ORDER BY user_id"""
+SENT_BY = """SELECT user_id, event_id, event_type, properties FROM events SEMI JOIN asked USING (user_id)
+WHERE properties IS NOT NULL ORDER BY user_id"""
 PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
 WHERE event_type IN (SELECT event_type FROM contracts)
   AND (properties IS NOT NULL OR properties_ref IS NULL)"""
@@ -107,6 +109,17 @@ def claims_of(objects: Objects, users: Collection[str]) -> dict[str, dict[str, t
     found = _grouped(objects, "events", CLAIMS_OF, "user_id", users)
     return {
         user: {each["event_id"]: (each["activity_date"], each["zone"]) for each in rows}
+        for user, rows in found
+    }
+
+
+def sent_properties(
+    objects: Objects, users: Collection[str], types: Collection[str]
+) -> dict[str, dict[str, str]]:
+    """Return, by user and event, the properties of events of some types, as far as they are in the event."""
+    found = _grouped(objects, "events", SENT_BY, "user_id", users) if types else ()
+    return {
+        user: {each["event_id"]: each["properties"] for each in rows if each["event_type"] in types}
         for user, rows in found
     }
 

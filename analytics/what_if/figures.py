@@ -30,6 +30,33 @@ class TypeSums:
     broken: int = 0
 
 
+@dataclass(slots=True)
+class GoalSums:
+    """Of a streak under some books: how many users have ever reached a period of it, and have it today.
+
+    longest: the longest of any user, in periods. Of an achievement `reached` alone: how many users have it.
+    """
+
+    reached: int = 0
+    current: int = 0
+    longest: int = 0
+
+
+@dataclass(slots=True)
+class GoalChange:
+    """A streak or an achievement that the candidate and the book in force do not share.
+
+    change: new, changed or removed. per: the period of a streak; None for an achievement. title: of that one.
+    """
+
+    name: str
+    change: str
+    per: str | None = None
+    title: str = ""
+    before: GoalSums = field(default_factory=GoalSums)
+    after: GoalSums = field(default_factory=GoalSums)
+
+
 @dataclass(frozen=True, slots=True)
 class Impossible:
     """Something that a user did and could not have done. what: redemption, hold, freeze or pause.
@@ -60,6 +87,8 @@ class Figures:
     entries: int = 0
     unchecked: int = 0
     changes: Counter[int] = field(default_factory=Counter)
+    streaks: list[GoalChange] = field(default_factory=list)
+    achievements: list[GoalChange] = field(default_factory=list)
 
     def of_type(self, name: str) -> TypeSums:
         """Return the sums of a type."""

@@ -12,6 +12,7 @@ from analytics.what_if.capped import Numbers, earned
 from analytics.what_if.entry_columns import EntryColumns, Flags, JudgedEntries
 from analytics.what_if.expired import NEVER, Expired, last_expired, running
 from analytics.what_if.figures import USERS, Figures
+from analytics.what_if.goals import Goals
 from analytics.what_if.ledger_parts import CLAWBACK, EXPIRE, GRANTED, OTHER, REDEEM, RERATE, REVERSE
 from analytics.what_if.runs import FIRST, RunLengths, StreakColumns, active_keys, fold_covered, streaks
 from analytics.what_if.settings import Todays, UserSettings, pauses_left
@@ -38,6 +39,7 @@ class PartJudge:
     todays: Todays
     doubtful: Doubtful
     figures: Figures
+    goals: Goals | None = None
 
     def judge(self, table: pa.Table) -> tuple[pa.Table, set[str], Callable[[], pa.Table]]:
         """Return the users (figures.USERS), those who must be replayed one by one, and the points by day.
@@ -64,6 +66,8 @@ class PartJudge:
         after = self._streaks(entries, is_active, self.figures.runs_after, replayed, True)
         self._add(entries, judged, points, replayed)
         self._add_corrections(entries, corrected, replayed)
+        if self.goals and self.goals.is_asked:
+            self.goals.add(entries, judged, (points, corrected), replayed, self._covers)
         other = entries.added(*self._others(entries))
         columns = {
             "user_id": pa.array(entries.ids, pa.string()),

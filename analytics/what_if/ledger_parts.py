@@ -53,7 +53,7 @@ SELECT account_id, epoch_us(created_at) AS created_at,
   freeze_date,
   CASE WHEN kind = '{EntryKind.REDEEM}' AND rules_version IS NOT NULL AND "freeze" IS NULL THEN reward_id END
     AS reward,
-  {{segment}}::SMALLINT AS segment, {{broken}} AS is_broken, {{undone}} AS is_reversed
+  {{segment}}::SMALLINT AS segment, {{broken}} AS is_broken, {{undone}} AS is_reversed{{goals}}
 FROM ledger {{join}}
 WHERE kind <> '{EntryKind.OPEN}'
   AND (kind <> '{EntryKind.EARN}' OR (activity_date IS NOT NULL AND event_id IS NOT NULL))
@@ -69,18 +69,32 @@ PART = (
 )
 
 
-class LedgerParts:
-    """Entries in a temporary folder."""
+# What streaks and achievements need of an entry beside that.
+OF_GOALS = ", event_id, measures"
+SENT = """SELECT user_id, event_id, properties, hash(user_id) % {parts} AS part FROM events
+WHERE properties IS NOT NULL AND event_type IN ({types})"""
+WITH_SENT = """SELECT entries.*, sent.properties FROM ({entries}) AS entries
+LEFT JOIN (SELECT user_id, event_id, any_value(properties) AS properties
+    FROM read_parquet('{folder}/part={part}/*.parquet') GROUP BY user_id, event_id) AS sent
+  ON sent.user_id = entries.account_id AND sent.event_id = entries.event_id
+ORDER BY entries.account_id, entries.counts_at, entries.created_at"""
 
-    def __init__(self, folder: Path, parts: int) -> None:
-        self._folder, self.parts = folder, parts
+
+class LedgerParts:
+    """Entries in a temporary folder; sent: where the properties of their events are, None for none."""
+
+    def __init__(self, folder: Path, parts: int, sent: Path | None = None) -> None:
+        self._folder, self.parts, self._sent = folder, parts, sent
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Yield the entries (ENTRIES) of some users after those of others, by user and place."""
         for part, piece in product(range(self.parts), range(PIECES)):
             if any((self._folder / f"part={part}").glob("*.parquet")):
                 place = {"folder": self._folder, "part": part, "parts": self.parts}
-                found = query(small(), PART.format(**place, piece=piece, pieces=PIECES))
+                entries = PART.format(**place, piece=piece, pieces=PIECES)
+                if self._sent and any((self._sent / f"part={part}").glob("*.parquet")):
+                    entries = WITH_SENT.format(entries=entries, folder=self._sent, part=part)
+                found = query(small(), entries)
                 if found.num_rows:
                     yield found
 
@@ -94,11 +108,14 @@ def small() -> duckdb.DuckDBPyConnection:
 
 
 @contextmanager
-def ledger_parts(objects: Objects, stamps: list[str], broken: pa.Table) -> Iterator[LedgerParts]:
+def ledger_parts(
+    objects: Objects, stamps: list[str], broken: pa.Table, summed: Collection[str] | None = None
+) -> Iterator[LedgerParts]:
     """Read the ledger once; its parts are there for the length of a `with` block.
 
     stamps: boundaries of segments: an entry's segment is the number of them that its event is not before.
-    broken: events whose properties the candidate refuses (EVENTS).
+    broken: events whose properties the candidate refuses (EVENTS). summed: the event types whose properties
+    streaks and achievements sum; None: nobody asks for these.
     """
     size = sum(each.size for each in curated_files(objects, "ledger"))
     parts = min(PARTS_MAX, size // PART_BYTES + 1)
@@ -110,20 +127,26 @@ def ledger_parts(objects: Objects, stamps: list[str], broken: pa.Table) -> Itera
             rows_a_part = max(ROW_GROUP_MIN, OPEN_ROWS // parts)
             to = f"(FORMAT parquet, COMPRESSION snappy, PARTITION_BY (part), ROW_GROUP_SIZE {rows_a_part})"
             marks = [name for name, some in (("broken", broken), ("undone", undone)) if some.num_rows]
-            rows = entries_query(stamps, marks)
+            rows = entries_query(stamps, marks, OF_GOALS if summed is not None else "")
             db.execute(
                 f"COPY (SELECT *, {PARTED.format(parts=parts)} AS part FROM ({rows}))"
                 f" TO '{folder}/parts' {to}"
             )
-        yield LedgerParts(Path(folder, "parts"), parts)
+        if summed:
+            with table_of(db, "events", objects, "events"):
+                types = ", ".join(
+                    f"'{each}'" for each in sorted(summed)
+                )  # names of a book: no quotation marks
+                db.execute(f"COPY ({SENT.format(parts=parts, types=types)}) TO '{folder}/sent' {to}")
+        yield LedgerParts(Path(folder, "parts"), parts, Path(folder, "sent") if summed else None)
 
 
-def entries_query(stamps: list[str], marks: Collection[str]) -> str:
+def entries_query(stamps: list[str], marks: Collection[str], goals: str) -> str:
     """Return the query for the entries that a judgement needs, with their segments.
 
-    marks: which of the tables of events, broken and undone, have rows.
+    marks: which of the tables of events, broken and undone, have rows. goals: further columns.
     """
     segment = " + ".join(f"(event_id >= '{each}')::SMALLINT" for each in stamps) or "0"
     join = " ".join(MARKED.format(name=name) for name in marks)
     broken, undone = (f"{name}_id IS NOT NULL" if name in marks else "false" for name in ("broken", "undone"))
-    return ENTRIES.format(segment=segment, join=join, broken=broken, undone=undone)
+    return ENTRIES.format(segment=segment, join=join, broken=broken, undone=undone, goals=goals)

@@ -7,7 +7,7 @@ when the event arrived, judges it. Otherwise it would have been refused.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -125,6 +125,20 @@ class Timeline:
     @cached_property
     def _numbered(self) -> dict[int, Version]:
         return {each.number: each for each in self.real.versions}
+
+    @cached_property
+    def told(self) -> Books:
+        """The versions that there would have been: the candidate in place of those in force in its time."""
+        if self.candidate is None:
+            return self.real
+        candidate, since, until = self.candidate, self.since, self.until
+        number = self.real.newest.number + 1
+        versions = [each for each in self.real.versions if since and each.effective_at < since]
+        versions.append(Version(number, since or FIRST_INSTANT, lambda: candidate))
+        if until:
+            versions.append(replace(self.real.at(until), effective_at=until))
+            versions += [each for each in self.real.versions if each.effective_at > until]
+        return Books(versions)
 
     # ---- what freezes and pauses cost
 

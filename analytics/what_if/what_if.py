@@ -24,6 +24,7 @@ from analytics.what_if.events_read import (
     ledgers_of,
 )
 from analytics.what_if.figures import USERS, Figures, Impossible
+from analytics.what_if.goals import Goals, Kept
 from analytics.what_if.judged_part import PartJudge
 from analytics.what_if.ledger_parts import ledger_parts, small
 from analytics.what_if.one_user import OneUser
@@ -51,8 +52,8 @@ class Asked:
     """What is asked. book: the candidate, None for the versions that were in force (a check of oneself).
 
     since, until: when it is in force. now: until when points expire, and which date is today, in each user's
-    zone. refuses: whether a contract refuses properties. keep_days: whether the points of each day are kept,
-    too.
+    zone. refuses: whether a contract refuses properties. keep_days: whether the points of each day, and each
+    user's streaks and achievements that differ, are kept, too.
     """
 
     book: Book | None
@@ -65,13 +66,17 @@ class Asked:
 
 @dataclass(slots=True)
 class WhatIfAnswer:
-    """users: a row each (figures.USERS). top: who changes most, and why. days: points by user and day."""
+    """users: a row each (figures.USERS). top: who changes most, and why. days: points by user and day.
+
+    goals: see analytics.what_if.goals.Goals.
+    """
 
     asked: Asked
     users: pa.Table
     figures: Figures
     top: list[dict[str, Any]] = field(default_factory=list)
     days: dict[tuple[str, date], int] = field(default_factory=dict)
+    goals: Kept = field(default_factory=dict)
 
 
 class WhatIf:
@@ -86,6 +91,9 @@ class WhatIf:
         self._broken = broken_contracts(objects, asked.book, asked.refuses)
         self._doubtful = cache(lambda: doubtful_users(objects))
         self._days: dict[tuple[str, date], int] = {}
+        self._kept: Kept = {}
+        kept = self._kept if asked.keep_days else None
+        self._goals = Goals(self.timeline, asked.now, self._todays, self.figures, kept)
         if self.timeline.changes_pauses:
             self._note_pauses()
 
@@ -102,16 +110,20 @@ class WhatIf:
             tables.append(users)
             replayed |= names
             self._keep(days, names)
-        rows = {user: self._row(each) for user, each in self._replayed(replayed)}
+        told = self._goals.add_replayed(
+            (each for _, each in self._replayed(replayed)), self._objects, replayed
+        )
+        rows = {each.user_id: self._row(each) for each in told}
         users = pa.concat_tables([USERS.empty_table(), *tables]).combine_chunks()
         users = _with_rows(users, rows).sort_by("user_id")
-        return WhatIfAnswer(self._asked, users, self.figures, self._top(users), self._days)
+        return WhatIfAnswer(self._asked, users, self.figures, self._top(users), self._days, self._kept)
 
     def _parts(self) -> Iterator[tuple[pa.Table, set[str], Callable[[], pa.Table]]]:
         asked, known = self._asked, (self._settings, self._todays)
-        judge = PartJudge(self.timeline, asked.now, *known, self._doubtful, self.figures)
+        judge = PartJudge(self.timeline, asked.now, *known, self._doubtful, self.figures, self._goals)
         self.figures.unchecked = self._broken.unread
-        with ledger_parts(self._objects, self.timeline.stamps, self._broken.events) as parts:
+        summed = self._goals.summed if self._goals.is_asked else None
+        with ledger_parts(self._objects, self.timeline.stamps, self._broken.events, summed) as parts:
             for part in parts:
                 yield judge.judge(part)
 

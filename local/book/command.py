@@ -3,6 +3,7 @@
 import argparse
 import getpass
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ from local.stack import Stack
 from rules.book.differences import differences
 from rules.book.reading import BookRefused
 from rules.days import parse_moment
+from rules.engagement.goals.beginnings import beginnings
+
+DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+INSTANT = "a date (midnight UTC), or an instant with its zone, such as 2027-01-01T00:00:00Z"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,11 +36,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     check.add_argument("file", type=Path)
     diff = action("diff", "how a book differs from the one in force")
     diff.add_argument("file", type=Path)
-    diff.add_argument("--at", type=_instant, help="from the one in force at this instant")
+    diff.add_argument("--at", type=_instant, help=f"from the one in force at this instant: {INSTANT}")
     put = action("publish", "put a book into force; every function knows it within a minute")
     put.add_argument("file", type=Path)
     put.add_argument(
-        "--effective", required=True, help="`now`, or an instant with its zone, such as 2027-01-01T00:00:00Z"
+        "--effective", type=_effective, help=f"from when it is in force: {INSTANT}, or `now`, as if left out"
     )
     put.add_argument("--note", default="", help="why, for those who come later")
     put.add_argument(
@@ -43,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     put.add_argument("--author", default=getpass.getuser(), help="who says so; your user name")
     show = action("show", "the book in force, as `publish` takes it")
-    show.add_argument("--at", type=_instant, help="the one in force at this instant")
+    show.add_argument("--at", type=_instant, help=f"the one in force at this instant: {INSTANT}")
     show.add_argument("--json", action="store_true", help="as JSON")
     action("list", "all versions, the newest first")
     action(
@@ -53,9 +58,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def _instant(text: str) -> datetime:
     try:
-        return parse_moment(text).utc
+        return parse_moment(f"{text}T00:00:00Z" if DATE.fullmatch(text) else text).utc
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        raise argparse.ArgumentTypeError(f"{error}: {INSTANT}") from None
+
+
+def _effective(text: str) -> datetime | None:
+    return None if text == NOW else _instant(text)
 
 
 def check(path: Path) -> BookFile:
@@ -96,8 +105,9 @@ def run(arguments: argparse.Namespace, stack: Stack | None) -> None:
 
 def _publish(store: BookStore, arguments: argparse.Namespace, now: datetime) -> None:
     book = check(arguments.file)
-    at = None if arguments.effective == NOW else _effective(arguments.effective)
-    proposal = Proposal(book.document, at, arguments.author, arguments.note, arguments.rerate)
+    proposal = Proposal(
+        book.document, arguments.effective, arguments.author, arguments.note, arguments.rerate
+    )
     try:
         version = publish(store, proposal, now)
     except BookRefused as refused:
@@ -106,7 +116,7 @@ def _publish(store: BookStore, arguments: argparse.Namespace, now: datetime) -> 
         raise RuntimeError(
             "somebody else has just published a version: look at `streakline rules list`"
         ) from None
-    _print(version_view(version, is_admin=True))
+    _print(version_view(version, is_admin=True) | {"beginnings": list(beginnings(store.look(), version))})
 
 
 def recompute(objects: Objects) -> str:
@@ -121,13 +131,6 @@ def recompute(objects: Objects) -> str:
     if found:
         raise RuntimeError("\n".join(found))
     return f"{weeks.num_rows} weeks of users, none of which differs"
-
-
-def _effective(text: str) -> datetime:
-    try:
-        return parse_moment(text).utc
-    except ValueError as error:
-        raise RuntimeError(f"--effective {error}, or is `now`") from None
 
 
 def _print(answer: Any) -> None:

@@ -25,7 +25,7 @@ def page(found: Json) -> str:
         f"<style>{STYLE.read_text()}</style>"
         f"</head><body><main><h1>{html.escape(title)}</h1><p>{html.escape(first)}</p>"
         f"{_table('Users, points and streaks', ('', 'before', 'after', 'change'), _totals(found))}"
-        f"<p>{html.escape(_users(found['users']))}</p>{body}{_impossible(found['impossible'])}"
+        f"<p>{html.escape(_users(found['users']))}</p>{_goals(found['goals'])}{body}{_impossible(found['impossible'])}"
         f"{_top(found['largest_changes'])}</main></body></html>\n"
     )
 
@@ -50,6 +50,41 @@ def _totals(found: Json) -> Iterator[Sequence[str]]:
         before, after = pair["before"], pair["after"]
         yield name, f"{before:,}", f"{after:,}", f"{after - before:+,}"
     yield "events that would have been refused", "", f"{found['refused']['events']:,}", ""
+
+
+def _goals(found: Json) -> str:
+    """Return the tables of streaks and achievements that differ; nothing where none does."""
+    streaks = (
+        (
+            each["name"],
+            each["change"],
+            each["per"],
+            *(
+                f"{each['before'][name]:,} → {each['after'][name]:,}"
+                for name in ("reached", "current", "longest")
+            ),
+        )
+        for each in found["streaks"]
+    )
+    achievements = (
+        (each["title"] or each["name"], each["change"], f"{each['before']:,}", f"{each['after']:,}")
+        for each in found["achievements"]
+    )
+    told = ""
+    if found["streaks"]:
+        of_streaks = (
+            "streak",
+            "is",
+            "per",
+            "users who ever reached a period",
+            "users who have it now",
+            "longest",
+        )
+        told += _table("Streaks of the book that differ", of_streaks, streaks)
+    if found["achievements"]:
+        of_achievements = ("achievement", "is", "users who have it", "users who would")
+        told += _table("Achievements that differ", of_achievements, achievements)
+    return told
 
 
 def _plots(found: Json) -> Iterator[Plot]:

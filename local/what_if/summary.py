@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 
+from analytics.what_if.figures import GoalChange
 from analytics.what_if.what_if import WhatIfAnswer
 
 SURVIVAL_DAYS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 60, 90, 180, 365)
@@ -67,6 +68,10 @@ def summary(found: WhatIfAnswer, book: str) -> Json:
             "longest": _pair(totals, "longest") | _moved(totals, "longest"),
             "survival": [{"days": day, "before": before[day], "after": after[day]} for day in days],
         },
+        "goals": {
+            "streaks": [_streak(each) for each in figures.streaks],
+            "achievements": [_achievement(each) for each in figures.achievements],
+        },
         "refused": {
             "events": sum(each.refused for each in figures.types.values()),
             "for_their_properties": sum(each.broken for each in figures.types.values()),
@@ -81,6 +86,16 @@ def summary(found: WhatIfAnswer, book: str) -> Json:
         },
         "largest_changes": found.top,
     }
+
+
+def _streak(each: GoalChange) -> Json:
+    told = {"name": each.name, "per": each.per, "change": each.change}
+    return {**told, "before": asdict(each.before), "after": asdict(each.after)}
+
+
+def _achievement(each: GoalChange) -> Json:
+    told = {"name": each.name, "title": each.title, "change": each.change}
+    return {**told, "before": each.before.reached, "after": each.after.reached}
 
 
 def _lengths(found: WhatIfAnswer) -> Iterable[int]:

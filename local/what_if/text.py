@@ -18,6 +18,7 @@ def lines(found: Json) -> Iterator[str]:
     for name, title in (("points", "points"), ("liability", "liability")):
         yield f"{title:<11} {_change(found[name])}"
     yield from _streaks(found["streaks"])
+    yield from _goals(found["goals"])
     yield from _types(found)
     yield from _refused(found["refused"])
     yield from _impossible(found["impossible"])
@@ -47,6 +48,23 @@ def _streaks(found: Json) -> Iterator[str]:
     yield "of all runs of active dates, this share reaches"
     for each in found["survival"]:
         yield f"  {each['days']:>4} days   {each['before']:>7.1%} -> {each['after']:>7.1%}"
+
+
+def _goals(found: Json) -> Iterator[str]:
+    if found["streaks"]:
+        yield ""
+        yield "streaks that differ: users who ever reached a period, users who have it now, the longest"
+    for each in found["streaks"]:
+        figures = ", ".join(
+            f"{word} {each['before'][name]:,} -> {each['after'][name]:,}"
+            for name, word in (("reached", "reached"), ("current", "now"), ("longest", "longest"))
+        )
+        yield f"  {each['name']:<22} {each['change']:<8} a {each['per']:<6} {figures}"
+    if found["achievements"]:
+        yield ""
+        yield "achievements that differ: users who have them"
+    for each in found["achievements"]:
+        yield f"  {each['name']:<22} {each['change']:<8} {_change(each)}"
 
 
 def _types(found: Json) -> Iterator[str]:

@@ -6,7 +6,7 @@ from rules.book.achievement_reading import ACHIEVEMENTS
 from rules.book.answers import ANSWERS
 from rules.book.book import TYPE_NAME
 from rules.book.expiry import PERIODS
-from rules.book.rewards import REWARD_NAME
+from rules.book.rewards import DESCRIPTION_MAX, REWARD_NAME, TITLE_MAX, URL_MAX
 from rules.book.streak_reading import STREAKS
 
 Schema = dict[str, Any]
@@ -28,6 +28,10 @@ _INSTANT: Schema = {
 
 def _whole(least: int, most: int, description: str) -> Schema:
     return {"type": "integer", "minimum": least, "maximum": most, "description": description}
+
+
+def _text(most: int, description: str) -> Schema:
+    return {"type": "string", "minLength": 1, "maxLength": most, "description": description}
 
 
 def _closed(required: list[str], properties: dict[str, Schema], description: str) -> Schema:
@@ -96,7 +100,9 @@ _REWARD = _closed(
         "limit_per_user": _whole(1, 1_000_000, "how many one user may have; left out: any number"),
         "valid_from": _INSTANT,
         "valid_until": _INSTANT | {"description": "the first instant at which it is no longer offered"},
-        "description": {"type": "string", "maxLength": 500},
+        "title": _text(TITLE_MAX, "what people see in place of the id; plain text"),
+        "description": _text(DESCRIPTION_MAX, "what it is; plain text, which may have lines"),
+        "image_url": _text(URL_MAX, "a picture of it, which begins with https://"),
     },
     "one reward",
 )

@@ -1,13 +1,19 @@
 """The catalogue of rewards: what points are spent on, at a price of the book (docs/rules.md, rule 13)."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from rules.days import parse_moment
 
 REWARD_NAME = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+TITLE_MAX, DESCRIPTION_MAX, URL_MAX = 100, 500, 1000  # characters
+# What no reader sees: controls, of which a description may have line ends, and what turns letters round.
+UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+URL = re.compile(r"[!-\[\]-~]+", re.ASCII)  # no blank, no control character, no backslash
 # What a freeze is called in the ledger. It has its price elsewhere in the book.
 RESERVED = frozenset({"streak_freeze"})
 ALWAYS, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
@@ -19,7 +25,8 @@ class Reward:
     """What can be redeemed in [valid_from, valid_until). brand: who is to be paid for it, or pays for it.
 
     price_points: of one, above 0. stock: how many there are in all, over all versions of the book; None: no
-    end of them. limit_per_user: how many of them one user may have; None: any number.
+    end of them. limit_per_user: how many of them one user may have; None: any number. title, description:
+    plain text that people read, "" for none. image_url: a picture of it (https), "" for none.
     """
 
     price_points: int
@@ -28,6 +35,9 @@ class Reward:
     limit_per_user: int | None = None
     valid_from: datetime = ALWAYS
     valid_until: datetime = NEVER
+    title: str = ""
+    description: str = ""
+    image_url: str = ""
 
     def is_valid(self, now: datetime) -> bool:
         """Whether it can be redeemed at an instant."""
@@ -47,6 +57,9 @@ def _reward(said: Mapping[str, Any]) -> Reward:
         said.get("limit_per_user"),
         parse_moment(said["valid_from"]).utc if "valid_from" in said else ALWAYS,
         parse_moment(said["valid_until"]).utc if "valid_until" in said else NEVER,
+        said.get("title", ""),
+        said.get("description", ""),
+        said.get("image_url", ""),
     )
 
 
@@ -64,6 +77,38 @@ def reward_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
                 yield ("rewards", reward_id, name), str(error)
         if not unreadable and _reward(said).valid_from >= _reward(said).valid_until:
             yield ("rewards", reward_id, "valid_until"), "is not after valid_from"
+        for name, reason in _problems_for_readers(said):
+            yield ("rewards", reward_id, name), reason
+
+
+def _problems_for_readers(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what people could not read or see of a reward: field, reason."""
+    for name, allowed in (("title", ""), ("description", "\n")):
+        text = said.get(name)
+        if text is not None and not text.strip():
+            yield name, "is blank: leave it out"
+        for each in [sign for sign in UNSEEN.findall(text or "") if sign not in allowed][:1]:
+            yield name, f"has the character U+{ord(each):04X}, which nobody sees"
+    if "image_url" in said and (reason := _url_problem(said["image_url"])):
+        yield "image_url", reason
+
+
+def _url_problem(url: str) -> str | None:
+    """Return why a browser could not load a picture from a URL (RFC 3986); None if it may."""
+    if not url.startswith("https://"):
+        return "must begin with https://"
+    if URL.fullmatch(url) is None:
+        return (
+            "must be a URL in ASCII, without blanks and backslashes: others are written %20, and hosts xn--"
+        )
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port != 0
+    except ValueError as error:
+        return f"is no URL: {error}"[:200]
+    if "@" in parts.netloc:
+        return "must not have a user or a password in it"
+    return None if parts.hostname and has_port else "has no host that can be called"
 
 
 def lowered_stocks(

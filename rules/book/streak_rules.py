@@ -63,7 +63,8 @@ class Need:
 class StreakRule:
     """A streak. event_types: whose events count.
 
-    freezes, pauses: whether those of the user cover a missed period.
+    freezes, pauses: whether those of the user cover a missed period. is_opening: of the one period that had
+    begun when the streak was declared; it counts if it is reached, and is no miss if it is not.
     """
 
     per: StreakPeriod
@@ -71,3 +72,4 @@ class StreakRule:
     event_types: frozenset[str]
     freezes: bool = False
     pauses: bool = False
+    is_opening: bool = False

@@ -95,6 +95,15 @@ class Books:
         place = bisect_right(self._since, instant)
         return self._in_order[place] if place < len(self._in_order) else None
 
+    def beginning(self, first: datetime, end: datetime) -> Iterator[Version]:
+        """Yield the versions that come into force after an instant and before another one, in that order.
+
+        Of those with one instant only the last is ever in force.
+        """
+        while (following := self.after(first)) is not None and following.effective_at < end:
+            first = following.effective_at
+            yield self.at(first)
+
     def numbered(self, number: int) -> Version:
         """Return a version; raises KeyError if it is not known."""
         if number not in self._numbered:

@@ -105,6 +105,7 @@ def redeemed(told: ToldState, redemption: Redemption) -> tuple[list[Notice], Tol
     about = {
         "redemption": entry_id(redemption.created_at),
         "reward_id": redemption.reward_id,
+        **({"title": redemption.title} if redemption.title else {}),
         "brand": redemption.brand,
         "price_points": redemption.price_points,
         "profile": told.shown,

@@ -23,6 +23,7 @@ def a_book() -> dict[str, Any]:
         sticker={"price_points": 10},
         space_flight={"price_points": 1_000_000},
         old_cap={"price_points": 10, "stock": 0},
+        gift={"price_points": 5, "title": SCRIPT_TITLE, "description": "<b>Worth</b> 10.\nOr more."},
     )
     return made | {
         "expiry": {"after_days": 90},

@@ -38,6 +38,51 @@ def press(page: Any, name: str) -> None:
     page.keyboard.press("Enter")
 
 
+def test_a_card_shows_title_description_and_picture_and_all_of_them_as_they_were_written(visit: Any) -> None:
+    loads, fails = "https://pictures.example.com/card.svg", "https://pictures.example.com/gone.png"
+    user = a_person(1)
+    person = visit(viewport=PHONE)
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"/>'
+    headers: dict[str, str] = {}
+
+    def answer(route: Any) -> None:
+        headers.update(route.request.headers)
+        if route.request.url == loads:
+            route.fulfill(content_type="image/svg+xml", body=svg)
+        else:
+            route.abort()
+
+    def with_pictures(route: Any) -> None:
+        told = (answered := route.fetch()).json()
+        pictures = {"gift": loads, "sticker": fails}
+        rewards = [
+            each | ({"image_url": pictures[each["reward"]]} if each["reward"] in pictures else {})
+            for each in told["rewards"]
+        ]
+        route.fulfill(response=answered, json=told | {"rewards": rewards})
+
+    person.context.route("https://pictures.example.com/**", answer)
+    person.context.route("**/v1/users/*/rewards?**", with_pictures)
+    page = person.sign_in(user)
+    person.go("rewards")
+    gift = reward(page, SCRIPT_TITLE)
+    assert gift.locator(".description").text_content() == "<b>Worth</b> 10.\nOr more."
+    gift.scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelector('article.reward img')?.naturalWidth === 30")
+    assert gift.locator("img").get_attribute("src") == loads
+    assert "referer" not in headers, "the picture's host does not learn where it is shown"
+    reward(page, "Sticker").scroll_into_view_if_needed()
+    reward(page, "Sticker").locator("img").wait_for(state="detached")
+    assert not reward(page, "Mug").locator("img, .description").count()
+    person.shoot("rewards-titled-375")
+    press(page, SCRIPT_TITLE)
+    gift.locator(".gained", has_text=f"Redeemed: {SCRIPT_TITLE} for 5 points.").wait_for()
+    assert SCRIPT_TITLE in page.get_by_role("table", name="Rewards that you have redeemed").text_content()
+    failed = "error: Failed to load resource: net::ERR_FAILED"
+    assert sorted(person.problems) == sorted([f"asked {loads}", f"asked {fails}", failed])
+    person.problems.clear()
+
+
 def test_a_reward_is_redeemed_by_keyboard_and_what_is_missing_is_told(visit: Any) -> None:
     user = a_person(5)
     person = visit(viewport=PHONE)

@@ -13,6 +13,7 @@ from local.what_if.summary import summary
 from rules.book.reading import read_book
 from tests.browser.given import SCRIPT_TITLE
 from tests.browser.test_page import axe
+from tests.support.what_if_goals import GoalWhatIfStory
 from tests.support.what_if_story import WhatIfStory
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -127,3 +128,26 @@ def test_a_file_that_is_no_report_is_told_and_the_next_one_is_shown(
     choose(page, json.dumps(report(tmp_path)))
     page.locator("figure.plot").first.wait_for()
     assert page.get_by_role("alert").count() == 0
+
+
+def test_streaks_and_achievements_that_differ_are_tables_of_the_report(visit: Any, tmp_path: Path) -> None:
+    story, objects = GoalWhatIfStory(2), FolderObjects(tmp_path)
+    story.into(objects)
+    told = summary(what_if(objects, Asked(read_book(story.some_book()), story.now)), "book.yaml")
+    told["goals"]["achievements"][0]["title"] = SCRIPT_TITLE
+    person = visit(viewport=PHONE)
+    page = opened(person)
+    choose(page, json.dumps(told))
+    streaks = page.get_by_role("table", name="Streaks of the book that differ")
+    streaks.wait_for()
+    assert [each[1:] for each in numbers(streaks)] == [
+        [each["change"], each["per"]]
+        + [f"{each['before'][name]} → {each['after'][name]}" for name in ("reached", "current", "longest")]
+        for each in told["goals"]["streaks"]
+    ]
+    achievements = page.get_by_role("table", name="Achievements that differ")
+    assert numbers(achievements)[0][0] == SCRIPT_TITLE
+    assert page.locator("main img").count() == 0, "what a report says is only text"
+    choose(page, json.dumps({name: each for name, each in told.items() if name != "goals"}))
+    streaks.wait_for(state="detached")
+    assert page.locator("figure.plot svg").count() == PLOTS, "a report of an earlier release is drawn, too"

@@ -90,6 +90,38 @@ def test_why_a_week_counts(api: Site, at: Move) -> None:
     assert told("nothing", "2026-04-01")[0] == 404
 
 
+def test_the_open_week_and_month_count_when_a_streak_is_declared(
+    api: Site, at: Move, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, wednesday = f"goals{next(KEYS)}-{id(at)}", MONDAY + timedelta(days=9)
+    at(wednesday)
+    send(api, user, event("WORKOUT_COMPLETED", MONDAY + timedelta(days=7)))
+    document = copy.deepcopy(shipped_document())
+    new = {"per": "week", "needs": {"events": 2}, "event_types": ["WORKOUT_COMPLETED"], "freezes": True}
+    document["streaks"] = {"new_weekly": new, "new_monthly": new | {"per": "month"}}
+    del document["achievements"]
+
+    def told(name: str, day: str) -> Any:
+        return api.call(user, "GET", f"/v1/users/{user}/streaks/{name}/explain?date={day}")[1]
+
+    with published(api, document, wednesday, monkeypatch) as move:
+        move(wednesday + timedelta(hours=1))
+        weekly = streaks(api, user)["new_weekly"]
+        assert (weekly["status"], weekly["period"]["have"], weekly["period"]["missing"]) == ("none", 1, 1)
+        assert told("new_weekly", "2026-03-11")["reason"] == "not_over_yet"
+        send(api, user, event("WORKOUT_COMPLETED", wednesday + timedelta(minutes=5)))
+        found = streaks(api, user)
+        for name in document["streaks"]:
+            assert (found[name]["current_streak"], found[name]["status"]) == (1, "active")
+            why = told(name, "2026-03-11")
+            assert (why["reason"], why["rules_version"]) == ("reached", 3)
+        other = f"{user}-idle"
+        move(wednesday + timedelta(days=9))
+        send(api, other, event("WORKOUT_COMPLETED", wednesday + timedelta(days=6)))
+        idle = api.call(other, "GET", f"/v1/users/{other}/streaks/new_weekly/explain?date=2026-03-11")[1]
+        assert (idle["reason"], idle["counts"]) == ("not_asked", False)
+
+
 def test_what_is_settled_is_read_once_and_a_backfill_of_long_ago_counts(api: Site, at: Move) -> None:
     user = f"goals{next(KEYS)}-{id(at)}"
     weeks = 20

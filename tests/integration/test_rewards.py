@@ -207,6 +207,26 @@ def test_the_catalogue_tells_what_is_left_and_what_a_user_can_have(api: Site, us
     assert code(api.call(user, "GET", "/v1/rewards?cursor=%ff")) == (400, "invalid_parameter")
 
 
+def test_title_description_and_picture_are_told_and_the_title_of_what_was_redeemed_stays(
+    api: Site, user: str
+) -> None:
+    mug, bare = a_name(), a_name()
+    about = {"title": "<b>Blue</b> mug", "description": "Tea.\nOr more.", "image_url": "https://e.com/m.png"}
+    publish(api, with_rewards(**{mug: about, bare: {}}))
+    earn(api, [user], 3)
+    for path in ("/v1/rewards", f"/v1/users/{user}/rewards"):
+        told = {each["reward"]: each for each in api.call(user, "GET", path)[1]["rewards"]}
+        assert {name: told[mug].get(name) for name in about} == about
+        assert not about.keys() & told[bare].keys()
+    entry, other = redeem(api, user, mug)[1], redeem(api, user, bare, "b")[1]
+    publish(api, with_rewards(**{mug: about | {"title": "Red mug"}, bare: {"title": "Late"}}))
+    path = f"/v1/users/{user}/redemptions"
+    listed = {each["reward"]: each.get("title") for each in api.call(user, "GET", path)[1]["redemptions"]}
+    assert listed == {mug: "<b>Blue</b> mug", bare: None}
+    assert api.call(user, "GET", f"{path}/{entry['entry_id']}")[1]["title"] == "<b>Blue</b> mug"
+    assert "title" not in tell(api, user, other, "fulfilled")[1]
+
+
 def test_64_users_at_once_take_exactly_20(api: Site) -> None:
     mug, buyers = a_name(), users(api, 64)
     publish(api, with_rewards(**{mug: {"stock": 20}}))

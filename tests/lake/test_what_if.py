@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from adapters.book.shipped import shipped_document
 from adapters.platform.objects import FolderObjects
-from analytics.what_if import capped, corrections, entry_columns, events_read, expired, judged_part
+from analytics.recompute import goal_columns
+from analytics.what_if import capped, corrections, entry_columns, events_read, expired, goals, judged_part
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
 from local.replay.event_sources import from_csv
@@ -23,6 +25,7 @@ from rules.days import parse_moment
 from rules.engagement.events import event_id
 from tests.support.effort import effort
 from tests.support.real_input import COMMITS
+from tests.support.what_if_goals import FIVE, GoalWhatIfStory, plain_figures
 from tests.support.what_if_story import Act, WhatIfStory, books_of
 
 STORIES = (0, 9)
@@ -175,6 +178,115 @@ def test_pauses_that_a_candidate_refuses_cover_nothing(tmp_path: Path) -> None:
     assert sum(refused.values()) < sum(len(each.world.profile.cover.pauses) for each in story.told.values())
     assert any(refused.values())
     assert by_user(found, "after") == {user: each.shown(story.now) for user, each in told.items()}
+
+
+# ---- streaks and achievements
+
+
+def compare_goals(folder: Path, seed: int) -> WhatIfAnswer:
+    """Hold what users have, and would have, of what differs against the plain readings of rules 14 and 15."""
+    story = GoalWhatIfStory(
+        seed,
+        users=3,
+        acts=50,
+        travels=seed % 4 == 3,
+        calm=seed % 4 in (0, 1),
+        taken_back=0.1 * (seed % 3 == 0),
+    )
+    objects, chance = FolderObjects(folder), random.Random(seed)
+    story.into(objects)
+    document, span = story.some_book(), some_span(story, chance)
+    found = ask(story, objects, document, *span)
+    names = {each.name: each.per for each in (*found.figures.streaks, *found.figures.achievements)}
+    told = story.retold(story.books_with(read_book(document), *span))
+    wanted = {
+        "before": plain_figures(story.told, story.numbered(), story.now, names),
+        "after": plain_figures(told, story.numbered_with(document, *span), story.now, names),
+    }
+    for world, of_users in wanted.items():
+        kept = {(name, user): each for (at, name, user), each in found.goals.items() if at == world}
+        assert kept == of_users, (world, seed)
+        for each in (*found.figures.streaks, *found.figures.achievements):
+            figures = [some for (name, _), some in of_users.items() if name == each.name]
+            sums = getattr(each, world)
+            assert sums.reached == len(figures)
+            if each.per:
+                assert sums.current == sum(current > 0 for current, _, _ in figures)
+                assert sums.longest == max((longest for _, longest, _ in figures), default=0)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(effort(4, soak=2000)))
+def test_streaks_and_achievements_that_differ_are_those_of_the_plain_reading(
+    tmp_path: Path, seed: int
+) -> None:
+    compare_goals(tmp_path, seed)
+
+
+def test_the_stories_of_goals_ask_for_all_of_it(tmp_path: Path) -> None:
+    """Streaks and achievements are new, changed and removed; of users who are replayed and of others."""
+    changes, ways, has_figures = set(), set(), set()
+    for seed in range(4):
+        found = compare_goals(tmp_path / str(seed), seed)
+        changes |= {(each.change, each.per is None) for each in found.figures.streaks}
+        changes |= {(each.change, each.per is None) for each in found.figures.achievements}
+        ways |= set(found.users["is_replayed"].to_pylist())
+        has_figures |= {(at, name in FIVE) for at, name, _ in found.goals}
+    assert len(changes) == 6
+    assert ways == {True, False}
+    assert len(has_figures) == 4
+
+
+def sums_as_they_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(goals.Goals, "_measures", lambda self, ruling, kind, was, sent: was)
+
+
+def covers_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(goals, "_by_name", lambda *some: {})
+
+
+def open_periods_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = goal_columns._walked
+    monkeypatch.setattr(goal_columns, "_walked", lambda *some: real(*some[:4]))
+
+
+def reversed_events_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, name = goals.history_of, "is_counted"
+
+    def kept(events: pa.Table, some: pa.Table) -> pa.Table:
+        place = events.column_names.index(name)
+        return real(events.set_column(place, name, pa.repeat(True, events.num_rows)), some)
+
+    monkeypatch.setattr(goals, "history_of", kept)
+
+
+@pytest.mark.parametrize(
+    "plant", [sums_as_they_were_measured, covers_of_nobody, open_periods_are_missed, reversed_events_count]
+)
+def test_a_planted_fault_of_goals_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Any
+) -> None:
+    plant(monkeypatch)
+    for seed in range(12):
+        try:
+            compare_goals(tmp_path / str(seed), seed)
+        except AssertionError:
+            return
+    pytest.fail("nobody has seen it")
+
+
+def test_a_book_without_other_streaks_and_achievements_asks_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story, objects = GoalWhatIfStory(1), FolderObjects(tmp_path)
+    story.into(objects)
+    document = copy.deepcopy(story.documents[story.books.at(story.now).number - 1])
+    for each in document["event_types"].values():
+        each["points"], each["cap"] = 9, {"points": 99, "per": "day"}
+    monkeypatch.setattr("analytics.what_if.goals.history_of", None)
+    found = ask(story, objects, document)
+    assert (found.figures.streaks, found.figures.achievements, found.goals) == ([], [], {})
+    assert summary(found, "book")["goals"] == {"streaks": [], "achievements": []}
 
 
 # ---- the book in force

@@ -1,5 +1,6 @@
 """Users with twenty achievements, which change with twelve versions and more of the book."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -14,6 +15,22 @@ from tests.support.plain_goals import Done
 from tests.support.point_story import Json
 
 TWENTY = tuple(f"a{number:02}" for number in range(20))
+
+
+def corrections_of(entries: Iterable[Entry], counted: list[Entry]) -> dict[str, int]:
+    """What was corrected of the points of a date, by the id of its first event."""
+    of_events = {each.created_at for each in counted}
+    firsts: dict[str, str] = {}
+    for each in counted:
+        day, event_id = each.draft.activity_date or "", each.draft.event_id or ""
+        firsts[day] = min(event_id, firsts.get(day, event_id))
+    found: dict[str, int] = {}
+    for each in entries:
+        day = each.draft.activity_date or ""
+        is_points = each.draft.kind in ("EARN", "CLAWBACK", "RERATE")
+        if is_points and each.created_at not in of_events and day in firsts:
+            found[firsts[day]] = found.get(firsts[day], 0) + each.draft.points
+    return found
 
 
 @dataclass
@@ -65,25 +82,10 @@ class AchievementStory(GoalStory):
             found[name] = type(past)(past.per, past.first, past.letters[:end])
         return StreakHistory(found, world.profile.cover, self.books)
 
-    def corrected(self, user: str, counted: list[Entry]) -> dict[str, int]:
-        """What was corrected of the points of a date, by the id of its first event."""
-        of_events = {each.created_at for each in counted}
-        firsts: dict[str, str] = {}
-        for each in counted:
-            day, event_id = each.draft.activity_date or "", each.draft.event_id or ""
-            firsts[day] = min(event_id, firsts.get(day, event_id))
-        found: dict[str, int] = {}
-        for each in self.worlds[user].entries:
-            day = each.draft.activity_date or ""
-            is_points = each.draft.kind in ("EARN", "CLAWBACK", "RERATE")
-            if is_points and each.created_at not in of_events and day in firsts:
-                found[firsts[day]] = found.get(firsts[day], 0) + each.draft.points
-        return found
-
     def dated(self, user: str) -> dict[str, str]:
         """By the plain reading: the id of the event that each achievement is dated at."""
         counted = self.counted(user)
-        corrected = self.corrected(user, counted)
+        corrected = corrections_of(self.worlds[user].entries, counted)
         history = [
             Earned(
                 each.draft.event_id or "",

@@ -70,7 +70,7 @@ class PlainAchievements:
         dates = self.firsts[name, length]
         if dates is None or seen[-1].done.day < dates[0]:
             return False
-        book = self.goals.in_force(dates[0])
+        book, _ = self.goals.asking(name, dates)
         streak = book["streaks"][name]
         keeping = [kind for kind, said in book["event_types"].items() if said.get("keeps_streak", True)]
         by_now = replace(self.goals, done=[each.done for each in seen])

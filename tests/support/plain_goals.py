@@ -50,11 +50,26 @@ class PlainGoals:
 
     def in_force(self, day: date) -> Document:
         """The document at midnight UTC."""
-        midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
-        begun = [each for each in self.versions if each[1] <= midnight]
+        return self.newest(datetime(day.year, day.month, day.day, tzinfo=UTC))
+
+    def newest(self, instant: datetime) -> Document:
+        """The document in force at an instant."""
+        begun = [each for each in self.versions if each[1] <= instant]
         if begun:
             return max(begun, key=lambda each: (each[1], each[0]))[2]
         return min(self.versions, key=lambda each: (each[1], each[0]))[2]
+
+    def asking(self, name: str, dates: Sequence[date]) -> tuple[Document, bool]:
+        """The document that judges a period; and whether the streak was declared within it."""
+        begun = self.in_force(dates[0])
+        if name in begun.get("streaks", {}):
+            return begun, False
+        instants = sorted({each[1] for each in self.versions if dates[0] <= each[1].date() <= dates[-1]})
+        for instant in instants:
+            newest = max((each for each in self.versions if each[1] == instant), key=lambda each: each[0])
+            if name in newest[2].get("streaks", {}):
+                return newest[2], True
+        return begun, False
 
     def document(self, number: int) -> Document:
         return next(each for each in self.versions if each[0] == number)[2]
@@ -101,7 +116,7 @@ class PlainGoals:
         run = Run()
         first_day = min((each.day for each in self.done), default=until)
         for dates in periods(per, first_day, until):
-            book = self.in_force(dates[0])
+            book, is_late = self.asking(name, dates)
             streak = book.get("streaks", {}).get(name)
             if streak is None or streak["per"] != per:
                 continue
@@ -110,7 +125,7 @@ class PlainGoals:
             if have >= least(streak["needs"]):
                 run.length, run.reached, run.last = run.length + 1, run.reached + 1, dates[0]
                 run.longest = max(run.longest, run.length)
-            elif run.length and not self.is_no_miss(streak, dates):
+            elif run.length and not is_late and not self.is_no_miss(streak, dates):
                 granted = sum(change for day, change in self.protection.freezes if day <= dates[-1])
                 if streak.get("freezes") and granted > len(run.covered):
                     run.covered.append(dates[0])

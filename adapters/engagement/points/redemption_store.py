@@ -129,6 +129,7 @@ def redemption_item(redemption: Redemption) -> Item:
             "is_limited": redemption.is_limited or None,
             "fulfilment": redemption.fulfilment.value,
             "changed_at": redemption.changed_at,
+            "title": redemption.title or None,
         }
     )
 
@@ -147,4 +148,5 @@ def redemption_from(stored: Item) -> Redemption:
         bool(found.get("is_limited")),
         Fulfilment(found["fulfilment"]),
         found.get("changed_at"),
+        found.get("title", ""),
     )

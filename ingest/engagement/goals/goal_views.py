@@ -16,11 +16,11 @@ from rules.engagement.goals.goal_reasons import PeriodReason, explain_period
 from rules.engagement.goals.goal_streaks import (
     contributed,
     dates_of,
+    judging,
     outcome,
     progress,
     rule_of,
     shown,
-    version_at,
 )
 from rules.engagement.goals.settled_goals import KnownPeriods
 
@@ -31,7 +31,7 @@ RULES = {
     PeriodReason.SKIPPED: "the zone skipped most dates of the period, so it is no miss; it adds 0",
     PeriodReason.MISSED: "a missed period that nothing covers ends the run",
     PeriodReason.OPEN: "the period is not over yet",
-    PeriodReason.UNASKED: "the book in force when the period began did not have this streak",
+    PeriodReason.UNASKED: "the book had no such streak when the period began: it is no miss, and adds 0",
     PeriodReason.BEFORE: "there is no run before the first period that was reached",
 }
 
@@ -64,11 +64,11 @@ class GoalViews:
             raise ApiError(404, "not_found", "the book in force has no such streak")
         first = per.first(asked)
         profile, known = self.reader.periods(self.profiles.get(user_id), first, per.last(first), now)
-        rule = rule_of(books, name)(first)
+        version, rule = judging(books, name, first)
         is_over = self.profiles.today(profile, now) > per.last(first)
         letter = outcome(rule, per, first, known.days)
         reason, length = explain_period(
-            known.before(name, per, first), letter, profile.cover, is_over=is_over
+            known.before(name, per, first), letter, profile.cover, is_over=is_over, is_asked=rule is not None
         )
         return {
             "user_id": user_id,
@@ -77,7 +77,7 @@ class GoalViews:
             "counts": reason is PeriodReason.REACHED,
             "reason": reason.value,
             "rule": RULES[reason],
-            "rules_version": version_at(books, first).number,
+            "rules_version": version.number,
             "streak_length": length,
             "period": _period_view(rule, per, first, known),
             "contributions": _contributions(rule, first, known),

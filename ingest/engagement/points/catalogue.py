@@ -74,6 +74,9 @@ class Catalogue:
 def _view(reward_id: str, reward: Reward, left: int | None) -> dict[str, Any]:
     shown = {
         "reward": reward_id,
+        "title": reward.title or None,
+        "description": reward.description or None,
+        "image_url": reward.image_url or None,
         "price_points": reward.price_points,
         "brand": reward.brand,
         "limit_per_user": reward.limit_per_user,
@@ -97,6 +100,7 @@ def redemption_view(redemption: Redemption, entry_id: str) -> dict[str, Any]:
         "entry_id": entry_id,
         "user_id": redemption.user_id,
         "reward": redemption.reward_id,
+        "title": redemption.title or None,
         "brand": redemption.brand,
         "price_points": redemption.price_points,
         "rules_version": redemption.rules_version,

@@ -6,8 +6,12 @@ from ingest.web.routes import TEXT, Route, in_query
 
 _INSTANT: Schema = {"type": "string", "format": "date-time"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
+_TITLE: Schema = {"type": "string", "description": "what people see in place of the id; plain text"}
 _REWARD: dict[str, Schema] = {
-    "reward": {"type": "string"},
+    "reward": {"type": "string", "description": "its id"},
+    "title": _TITLE,
+    "description": {"type": "string", "description": "plain text, which may have lines"},
+    "image_url": {"type": "string", "format": "uri", "description": "a picture of it (https)"},
     "price_points": {"type": "integer", "minimum": 1},
     "brand": {"type": "string"},
     "limit_per_user": {"type": "integer", "minimum": 1},
@@ -53,7 +57,8 @@ REDEMPTION_VIEW = closed_object(
     {
         "entry_id": {"type": "string", "description": "of the ledger entry"},
         "user_id": {"type": "string"},
-        "reward": {"type": "string"},
+        "reward": {"type": "string", "description": "its id"},
+        "title": _TITLE | {"description": "what the reward was called when it was redeemed; plain text"},
         "brand": {"type": "string"},
         "price_points": {"type": "integer", "minimum": 1},
         "rules_version": {"type": "integer", "description": "of the book that named the price"},

@@ -92,5 +92,6 @@ class Sale:
                 entry.draft.rules_version or 0,
                 from_stock=reward.stock is not None,
                 is_limited=reward.limit_per_user is not None,
+                title=reward.title,
             )
         )

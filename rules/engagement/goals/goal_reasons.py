@@ -26,16 +26,19 @@ class PeriodReason(StrEnum):
 
 
 def explain_period(
-    past: PastPeriods, letter: Outcome, cover: Cover, *, is_over: bool
+    past: PastPeriods, letter: Outcome, cover: Cover, *, is_over: bool, is_asked: bool = True
 ) -> tuple[PeriodReason, int]:
     """Say why the period after some others counts or does not; and return the streak that it leaves.
 
-    past: all before it. letter: what it comes to, or has come to so far.
+    past: all before it. letter: what it comes to, or has come to so far. is_asked: whether the book asks
+    anything of it.
     """
     before, after = fold_periods(past, cover), fold_periods(past.then(letter), cover)
     per, first = past.per, past.end
-    if letter in (Outcome.REACHED, Outcome.UNASKED):
-        reason = PeriodReason.REACHED if letter is Outcome.REACHED else PeriodReason.UNASKED
+    if letter is Outcome.REACHED:
+        reason = PeriodReason.REACHED
+    elif letter is Outcome.UNASKED and (is_over or not is_asked):
+        reason = PeriodReason.UNASKED
     elif is_neutral(per, first, cover, by_pauses=letter in BY_PAUSES):
         is_skipped = is_neutral(per, first, cover, by_pauses=False)
         reason = PeriodReason.SKIPPED if is_skipped else PeriodReason.PAUSE

@@ -1,14 +1,16 @@
 """Streaks that the book declares (docs/rules.md, rule 14): a pure function of days, cover and a date.
 
 Each period (a date, a week, a month) is judged by the version of the book that is in force when it begins, at
-midnight UTC of its first date. So whatever is published later changes no period that has begun. A period is
-told by one letter (Outcome). The fold goes over these letters, from the first period that was reached.
+midnight UTC of its first date. If that one lacks the streak, the first version within the period that has it
+judges it: such a period counts if it is reached, and is no miss if it is not. So whatever is published later
+takes nothing away from a period that has begun. A period is told by one letter (Outcome). The fold goes over
+these letters, from the first period that was reached.
 """
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from itertools import accumulate
 
@@ -40,6 +42,7 @@ MISSED = {
     (True, True): Outcome.COVERABLE,
 }
 BY_FREEZES = frozenset({Outcome.FREEZABLE, Outcome.COVERABLE})
+PERIOD_MAX = timedelta(days=31)  # no period is longer
 BY_PAUSES = frozenset({Outcome.PAUSABLE, Outcome.COVERABLE})
 
 
@@ -57,14 +60,32 @@ class GoalStreak:
     spent: tuple[date, ...] = ()
 
 
+def midnight(day: date) -> datetime:
+    """Return the instant at which a date begins in UTC: a book comes into force everywhere at once."""
+    return datetime.combine(day, time(), UTC)
+
+
 def version_at(books: Books, first: date) -> Version:
-    """Return the version that judges a period."""
-    return books.at(datetime.combine(first, time(), UTC))
+    """Return the version that is in force when a period begins."""
+    return books.at(midnight(first))
+
+
+def judging(books: Books, name: str, first: date) -> tuple[Version, StreakRule | None]:
+    """Return the version that judges a streak's period, and its rule; None: nothing is asked."""
+    begun = version_at(books, first)
+    if (rule := begun.book.streaks.get(name)) is not None:
+        return begun, rule
+    for version in books.beginning(midnight(first), midnight(first) + PERIOD_MAX):
+        if (rule := version.book.streaks.get(name)) is not None:
+            if version.effective_at < midnight(rule.per.after(first)):
+                return version, replace(rule, is_opening=True)
+            break
+    return begun, None
 
 
 def rule_of(books: Books, name: str) -> RuleOf:
     """Return which rule each period of a streak has."""
-    return lambda first: version_at(books, first).book.streaks.get(name)
+    return lambda first: judging(books, name, first)[1]
 
 
 def contributed(need: Need, event_types: Iterable[str], days: Iterable[Mapping[str, int]]) -> int:
@@ -88,12 +109,15 @@ def progress(rule: StreakRule, first: date, days: MeasuredDays) -> int:
 
 
 def outcome(rule: StreakRule | None, per: StreakPeriod, first: date, days: MeasuredDays) -> Outcome:
-    """Return what a period that is over comes to. A rule of another period asks nothing."""
+    """Return what a period that is over comes to.
+
+    A rule of another period asks nothing, and neither does the opening one if the period is not reached.
+    """
     if rule is None or rule.per is not per:
         return Outcome.UNASKED
     if progress(rule, first, days) >= rule.need.at_least:
         return Outcome.REACHED
-    return MISSED[rule.freezes, rule.pauses]
+    return Outcome.UNASKED if rule.is_opening else MISSED[rule.freezes, rule.pauses]
 
 
 def periods(per: StreakPeriod, since: date, until: date) -> Iterator[date]:
@@ -190,7 +214,7 @@ def shown(
         status = StreakStatus.ACTIVE
     elif not state.length:
         status = StreakStatus.BROKEN if state.reached else StreakStatus.NONE
-    elif rule is None or is_neutral(past.per, past.end, cover, by_pauses=rule.pauses):
+    elif rule is None or rule.is_opening or is_neutral(past.per, past.end, cover, by_pauses=rule.pauses):
         status = StreakStatus.ACTIVE
     else:
         status = StreakStatus.AT_RISK

@@ -21,7 +21,7 @@ from rules.engagement.goals.achievements import (
     first_since,
     instant,
 )
-from rules.engagement.goals.settled_goals import is_rewritten, settled_until
+from rules.engagement.goals.settled_goals import EDITION, is_rewritten, settled_until
 from rules.engagement.goals.told_history import Position, ToldHistory, ordered
 from rules.engagement.ledger import EARNING, Entry
 from rules.engagement.streak.settled_streak import cover_until
@@ -99,7 +99,7 @@ def digest(thing: object) -> str:
     """Return what tells definitions and covers apart."""
     if isinstance(thing, Cover):
         thing = thing.freezes, thing.pauses, sorted(thing.skipped)
-    return hashlib.sha256(repr(thing).encode()).hexdigest()[:DIGEST_LENGTH]
+    return hashlib.sha256(f"{EDITION} {thing!r}".encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def positions(

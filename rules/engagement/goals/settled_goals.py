@@ -26,6 +26,8 @@ from rules.engagement.goals.goal_streaks import (
 
 # A day later than rules.engagement.absorbing.SETTLED_AFTER: two writers' clocks may lie on two dates.
 SETTLED_AFTER = timedelta(days=8)
+# Of the rules by which periods and achievements are told. What was kept by others is counted anew.
+EDITION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,15 @@ class SettledGoals:
             f"{name} {each.per} {each.first.isoformat()} {each.letters}"
             for name, each in sorted(self.past.items())
         )
-        return "\n".join((f"{self.until.isoformat()} {self.head} {self.version}", *named))
+        return "\n".join((f"{self.until.isoformat()} {self.head} {self.version} {EDITION}", *named))
 
     @classmethod
     def of(cls, text: str) -> "SettledGoals":
-        """Read a text; raises ValueError for one that is none of these."""
+        """Read a text; raises ValueError for one that is none of these, or is of other rules."""
         until, *lines = text.split("\n")
-        day, head, version = until.split(" ")
+        day, head, version, edition = until.split(" ")
+        if int(edition) != EDITION:
+            raise ValueError(f"edition {edition} was kept by other rules")
         past = {}
         for line in lines:
             name, per, first, letters = line.split(" ")

@@ -22,6 +22,7 @@ class Redemption:
 
     rules_version: of the book that named the price. from_stock, is_limited: whether it was taken from a stock
     and counted for its user, so that a reversal gives back as much. changed_at: when its fulfilment changed.
+    title: what the reward was called then, "" for none.
     """
 
     user_id: str
@@ -34,3 +35,4 @@ class Redemption:
     is_limited: bool = False
     fulfilment: Fulfilment = Fulfilment.REQUESTED
     changed_at: str | None = None
+    title: str = ""

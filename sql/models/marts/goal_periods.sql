@@ -1,7 +1,8 @@
 -- Twin of the rule of streaks that a book declares (rules/engagement/goals/goal_streaks.py), over all of every user's
 -- history: each period that was reached, and the streak after it.
 --
--- The version in force at midnight UTC of a period's first date judges it. A missed period costs a freeze, in order, or
+-- The version in force at midnight UTC of a period's first date judges it, or the first within it that has the streak: such
+-- a period is no miss. A missed period costs a freeze, in order, or
 -- ends the run. As in marts.streaks_recomputed, the recursion goes from one covered period to the next, so it is at most
 -- as deep as the user has freezes.
 WITH RECURSIVE
@@ -53,6 +54,65 @@ measured AS (
         AND ledger.activity_date IS NOT NULL
         AND reversed.event_id IS NULL
 ),
+digits AS (
+    SELECT 0 AS digit UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+    UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+),
+numbers AS (
+    SELECT 1 + ones.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS n
+    FROM digits AS ones
+    CROSS JOIN digits AS tens
+    CROSS JOIN digits AS hundreds
+    CROSS JOIN digits AS thousands
+),
+calendar AS (
+    SELECT CAST(DATEADD(day, numbers.n - 1, span.first_date) AS DATE) AS date_day
+    FROM (SELECT MIN(activity_date) AS first_date, MAX(activity_date) AS last_date FROM measured) AS span
+    INNER JOIN numbers ON numbers.n <= DATEDIFF(day, span.first_date, span.last_date) + 1
+),
+starts AS (
+    SELECT date_day AS period_start, 'day' AS per, CAST(DATEADD(day, 1, date_day) AS DATE) AS next_start
+    FROM calendar
+    UNION
+    SELECT
+        CAST(DATE_TRUNC('week', date_day) AS DATE),
+        'week',
+        CAST(DATEADD(day, 7, CAST(DATE_TRUNC('week', date_day) AS DATE)) AS DATE)
+    FROM calendar
+    UNION
+    SELECT
+        CAST(DATE_TRUNC('month', date_day) AS DATE),
+        'month',
+        CAST(DATEADD(month, 1, CAST(DATE_TRUNC('month', date_day) AS DATE)) AS DATE)
+    FROM calendar
+),
+-- Which version judges a period of a streak: the one in force when it begins; else the first within it that has the
+-- streak (is_opening). Of versions with one instant only the last was ever in force.
+judging AS (
+    SELECT name, period_start, need, at_least, property, event_types, by_freezes, by_pauses, is_opening
+    FROM (
+        SELECT
+            rules.name,
+            starts.period_start,
+            rules.need,
+            rules.at_least,
+            rules.property,
+            rules.event_types,
+            rules.by_freezes,
+            rules.by_pauses,
+            CASE WHEN rules.effective_from > CAST(starts.period_start AS TIMESTAMP) THEN 1 ELSE 0 END AS is_opening,
+            ROW_NUMBER() OVER (
+                PARTITION BY rules.name, starts.period_start ORDER BY rules.effective_from
+            ) AS place
+        FROM starts
+        INNER JOIN streak_rules AS rules
+            ON rules.per = starts.per
+                AND rules.effective_to > CAST(starts.period_start AS TIMESTAMP)
+                AND rules.effective_from < CAST(starts.next_start AS TIMESTAMP)
+                AND rules.effective_to > rules.effective_from
+    ) AS known
+    WHERE place = 1
+),
 placed AS (
     SELECT
         measured.user_id,
@@ -89,10 +149,9 @@ added AS (
             0
         ) AS amount
     FROM placed
-    INNER JOIN streak_rules AS rules
+    INNER JOIN judging AS rules
         ON rules.name = placed.name
-            AND CAST(placed.period_start AS TIMESTAMP) >= rules.effective_from
-            AND CAST(placed.period_start AS TIMESTAMP) < rules.effective_to
+            AND rules.period_start = placed.period_start
             AND STRPOS(rules.event_types, ',' || placed.event_type || ',') > 0
 ),
 summed AS (
@@ -134,38 +193,6 @@ spans AS (
     INNER JOIN names ON names.name = reached.name
     GROUP BY reached.user_id, reached.name, names.per
 ),
-digits AS (
-    SELECT 0 AS digit UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
-    UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
-),
-numbers AS (
-    SELECT 1 + ones.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS n
-    FROM digits AS ones
-    CROSS JOIN digits AS tens
-    CROSS JOIN digits AS hundreds
-    CROSS JOIN digits AS thousands
-),
-calendar AS (
-    SELECT CAST(DATEADD(day, numbers.n - 1, span.first_date) AS DATE) AS date_day
-    FROM (SELECT MIN(activity_date) AS first_date, MAX(activity_date) AS last_date FROM measured) AS span
-    INNER JOIN numbers ON numbers.n <= DATEDIFF(day, span.first_date, span.last_date) + 1
-),
-starts AS (
-    SELECT date_day AS period_start, 'day' AS per, CAST(DATEADD(day, 1, date_day) AS DATE) AS next_start
-    FROM calendar
-    UNION
-    SELECT
-        CAST(DATE_TRUNC('week', date_day) AS DATE),
-        'week',
-        CAST(DATEADD(day, 7, CAST(DATE_TRUNC('week', date_day) AS DATE)) AS DATE)
-    FROM calendar
-    UNION
-    SELECT
-        CAST(DATE_TRUNC('month', date_day) AS DATE),
-        'month',
-        CAST(DATEADD(month, 1, CAST(DATE_TRUNC('month', date_day) AS DATE)) AS DATE)
-    FROM calendar
-),
 periods AS (
     SELECT
         spans.user_id,
@@ -177,7 +204,7 @@ periods AS (
         CASE WHEN reached.user_id IS NULL THEN 0 ELSE 1 END AS is_reached,
         reached.activity_date,
         reached.event_id,
-        CASE WHEN rules.name IS NULL THEN 0 ELSE 1 END AS is_asked,
+        CASE WHEN rules.name IS NULL OR rules.is_opening = 1 THEN 0 ELSE 1 END AS is_asked,
         COALESCE(rules.by_freezes, 0) AS by_freezes,
         COALESCE(rules.by_pauses, 0) AS by_pauses
     FROM spans
@@ -189,10 +216,9 @@ periods AS (
         ON reached.user_id = spans.user_id
             AND reached.name = spans.name
             AND reached.period_start = starts.period_start
-    LEFT JOIN streak_rules AS rules
+    LEFT JOIN judging AS rules
         ON rules.name = spans.name
-            AND CAST(starts.period_start AS TIMESTAMP) >= rules.effective_from
-            AND CAST(starts.period_start AS TIMESTAMP) < rules.effective_to
+            AND rules.period_start = starts.period_start
 ),
 listed AS (
     SELECT profiles.user_id, SPLIT_PART(profiles.pauses, ',', numbers.n) AS pause

@@ -90,6 +90,30 @@ def test_a_reward_is_read_and_is_valid_between_two_instants() -> None:
         (book(**{f"r{number}": MUG for number in range(501)}), "rewards must contain less than or equal"),
         ({**shipped_document(), "rewards": []}, "rewards must be object"),
         (mug(description="x" * 501), "rewards.mug.description must be shorter"),
+        (mug(title=""), "rewards.mug.title must be longer"),
+        (mug(title="x" * 101), "rewards.mug.title must be shorter"),
+        (mug(title=None), "rewards.mug.title must be string"),
+        (mug(title=" \t "), "rewards.mug.title is blank: leave it out"),
+        (mug(title="Mug\nof tea"), "rewards.mug.title has the character U+000A"),
+        (mug(title="Mug\x00"), "rewards.mug.title has the character U+0000"),
+        (mug(title="\u202egum"), "rewards.mug.title has the character U+202E"),
+        (mug(description="a\rb"), "rewards.mug.description has the character U+000D"),
+        (mug(image_url="http://example.com/a.png"), "rewards.mug.image_url must begin with https://"),
+        (mug(image_url="//example.com/a.png"), "rewards.mug.image_url must begin with https://"),
+        (mug(image_url="javascript:alert(1)"), "rewards.mug.image_url must begin with https://"),
+        (mug(image_url="data:image/png;base64,AA=="), "rewards.mug.image_url must begin with https://"),
+        (mug(image_url=" https://example.com/"), "rewards.mug.image_url must begin with https://"),
+        (mug(image_url="https://example.com/a b.png"), "rewards.mug.image_url must be a URL in ASCII"),
+        (mug(image_url="https://example.com/ä.png"), "rewards.mug.image_url must be a URL in ASCII"),
+        (mug(image_url="https://example.com\\a"), "rewards.mug.image_url must be a URL in ASCII"),
+        (mug(image_url="https://"), "rewards.mug.image_url has no host"),
+        (mug(image_url="https:///a.png"), "rewards.mug.image_url has no host"),
+        (mug(image_url="https://example.com:0/"), "rewards.mug.image_url has no host"),
+        (mug(image_url="https://example.com:port/"), "rewards.mug.image_url is no URL"),
+        (mug(image_url="https://[::1/"), "rewards.mug.image_url is no URL"),
+        (mug(image_url="https://ann:secret@example.com/"), "rewards.mug.image_url must not have a user"),
+        (mug(image_url="https://e.com/" + "x" * 1000), "rewards.mug.image_url must be shorter"),
+        (mug(image_url=["https://e.com/"]), "rewards.mug.image_url must be string"),
         (mug(description="x" * 10_000_000), "the book has 100"),
     ],
     ids=lambda each: each[:60] if isinstance(each, str) else "",
@@ -102,17 +126,32 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_published(document: Any, 
     assert table.items == []
 
 
+def test_what_people_read_of_a_reward_is_kept_as_it_was_written() -> None:
+    said = {
+        "title": "<b>Mug</b> & 杯 👩\u200d🚀",
+        "description": "Holds tea.\nOr <script>alert(1)</script>.",
+        "image_url": "https://pictures.example.com:8443/mug%20blue.png?width=300",
+    }
+    reward = checked(mug(**said)).rewards["mug"]
+    assert {name: getattr(reward, name) for name in said} == said
+    assert list(differences(mug(), mug(title="Cup"))) == ["rewards.mug.title: new: Cup"]
+    bare = checked(mug()).rewards["mug"]
+    assert (bare.title, bare.description, bare.image_url) == ("", "", "")
+
+
 def test_a_file_names_the_line_of_each_fault(tmp_path: Path) -> None:
     path = tmp_path / "book.yaml"
     path.write_text(
         "event_types:\n  READ: {points: 5}\nrewards:\n  mug:\n    price_points: 5\n    brand: acme\n"
-        "    valid_from: 2027-03-01T00:00:00\n  streak_freeze:\n    price_points: 5\n    brand: acme\n"
+        "    valid_from: 2027-03-01T00:00:00\n    image_url: http://e.com/\n  streak_freeze:\n    price_points: 5\n"
+        "    brand: acme\n"
     )
     with pytest.raises(RuntimeError) as refused:
         check(path)
-    first, second = str(refused.value).splitlines()
+    first, picture, second = str(refused.value).splitlines()
     assert first.startswith("book.yaml:7: rewards.mug.valid_from must be an RFC 3339")
-    assert second.startswith("book.yaml:8: rewards.streak_freeze is the name of")
+    assert picture == "book.yaml:8: rewards.mug.image_url must begin with https://"
+    assert second.startswith("book.yaml:9: rewards.streak_freeze is the name of")
 
 
 def test_an_id_that_is_there_twice_is_refused_in_a_file_and_in_a_request(tmp_path: Path) -> None:

@@ -4,16 +4,25 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
 from adapters.book.shipped import shipped_version
+from rules.book.book import Book
 from rules.book.streak_rules import Need, NeedKind, StreakPeriod, StreakRule
-from rules.book.versions import Books
+from rules.book.versions import Books, Version
 from rules.engagement.account_state import Profile
 from rules.engagement.goals.goal_reasons import PeriodReason, explain_period
-from rules.engagement.goals.goal_streaks import Outcome, PastPeriods, fold_periods, shown
+from rules.engagement.goals.goal_streaks import (
+    Outcome,
+    PastPeriods,
+    fold_periods,
+    judging,
+    outcomes,
+    rule_of,
+    shown,
+)
 from rules.engagement.goals.settled_goals import (
     KnownPeriods,
     SettledGoals,
@@ -215,6 +224,113 @@ def test_why_a_week_counts(letters: str, letter: Outcome, is_over: bool, reason:
     )
     past = PastPeriods(WEEK, MONDAY, letters)
     assert explain_period(past, letter, cover, is_over=is_over)[0] is reason
+
+
+def same(book: Book) -> Book:
+    return book
+
+
+def declared(*versions: tuple[datetime, StreakRule | None]) -> Books:
+    """Versions from 2 on, each with the streak `walks` or without, from an instant on."""
+    shipped = shipped_version()
+    found = [shipped]
+    for number, (at, rule) in enumerate(versions, start=2):
+        book = replace(shipped.book, streaks={} if rule is None else {"walks": rule})
+        found.append(Version(number, at, partial(same, book), at))
+    return Books(found)
+
+
+def instant(day: date, hour: int = 0) -> datetime:
+    return datetime(day.year, day.month, day.day, hour, tzinfo=UTC)
+
+
+def walked(*days: date) -> dict[date, dict[str, int]]:
+    return {each: {"WALK": 1} for each in days}
+
+
+WEDNESDAY = MONDAY + timedelta(days=2)
+ONE_WALK = replace(WALKS, need=Need(NeedKind.ACTIVE_DAYS, 1))
+
+
+@pytest.mark.parametrize(
+    ("books", "days", "letters"),
+    [
+        (declared((instant(WEDNESDAY, 9), ONE_WALK)), walked(MONDAY), "Rbb"),
+        (declared((instant(WEDNESDAY, 9), ONE_WALK)), walked(WEDNESDAY + timedelta(days=3)), "Rbb"),
+        (declared((instant(WEDNESDAY, 9), WALKS)), walked(WEDNESDAY), "-bb"),
+        (declared((instant(WEDNESDAY, 9), WALKS)), walked(), "-bb"),
+        (declared((instant(MONDAY), WALKS)), walked(), "bbb"),  # it is there when the week begins
+        (declared((instant(MONDAY + timedelta(days=7)), WALKS)), walked(MONDAY), "-bb"),
+        (declared((instant(WEDNESDAY, 9), ONE_WALK), (instant(WEDNESDAY, 10), WALKS)), walked(MONDAY), "Rbb"),
+        (declared((instant(WEDNESDAY, 9), None), (instant(WEDNESDAY, 9), ONE_WALK)), walked(MONDAY), "Rbb"),
+        (declared((instant(WEDNESDAY, 9), ONE_WALK), (instant(WEDNESDAY, 9), None)), walked(MONDAY), "---"),
+        (declared((instant(WEDNESDAY, 9), ONE_WALK), (instant(WEDNESDAY, 10), None)), walked(MONDAY), "R--"),
+    ],
+)
+def test_a_streak_takes_the_period_in_which_it_is_declared(
+    books: Books, days: Mapping[date, Mapping[str, int]], letters: str
+) -> None:
+    last = MONDAY + timedelta(days=20)
+    assert outcomes(rule_of(books, "walks"), WEEK, days, MONDAY, last) == letters
+
+
+@pytest.mark.parametrize("per", StreakPeriod)
+def test_days_weeks_and_months_alike_take_the_open_period(per: StreakPeriod) -> None:
+    rule = replace(ONE_WALK, per=per)
+    books = declared((instant(WEDNESDAY, 9), rule))
+    first = per.first(WEDNESDAY)
+    for days, letter in ((walked(WEDNESDAY), "R"), (walked(), "-")):
+        assert outcomes(rule_of(books, "walks"), per, days, WEDNESDAY, WEDNESDAY) == letter
+    version, found = judging(books, "walks", first)
+    assert (version.number, found) == (2, replace(rule, is_opening=True))
+    assert judging(books, "walks", per.after(first))[1] == rule
+    assert judging(books, "walks", per.first(first - timedelta(days=1)))[1] is None
+
+
+def test_a_streak_that_comes_again_goes_on_and_cannot_be_lost_in_the_week_in_which_it_does() -> None:
+    books = declared(
+        (instant(MONDAY - timedelta(days=30)), WALKS),
+        (instant(MONDAY - timedelta(days=3)), None),
+        (instant(WEDNESDAY, 9), WALKS),
+    )
+    week = [
+        walked(*(MONDAY + timedelta(days=7 * number + each) for each in range(3))) for number in (-1, 0, 1)
+    ]
+    for days, told in ((week[0] | week[2], "R-R"), (week[0] | week[1] | week[2], "RRR")):
+        letters = outcomes(
+            rule_of(books, "walks"), WEEK, days, MONDAY - timedelta(days=7), MONDAY + timedelta(days=7)
+        )
+        assert letters == told
+    rule = rule_of(books, "walks")(MONDAY)
+    past = PastPeriods(WEEK, MONDAY - timedelta(days=7), "R")
+    state, status = shown(rule, past, 0, Cover())
+    assert (state.length, status) == (1, StreakStatus.ACTIVE), "no risk: it is no miss"
+    assert shown(rule, past, 3, Cover())[0].length == 2
+
+
+@pytest.mark.parametrize(
+    ("is_over", "is_asked", "reason"),
+    [
+        (False, True, PeriodReason.OPEN),  # the week in which it was declared, which may yet be reached
+        (True, True, PeriodReason.UNASKED),
+        (False, False, PeriodReason.UNASKED),
+    ],
+)
+def test_why_the_week_in_which_a_streak_is_declared_counts_or_not(
+    is_over: bool, is_asked: bool, reason: PeriodReason
+) -> None:
+    past = PastPeriods(WEEK, MONDAY, "RR")
+    found = explain_period(past, Outcome.UNASKED, Cover(), is_over=is_over, is_asked=is_asked)
+    assert found == (reason, 2)
+
+
+def test_what_was_kept_by_other_rules_is_counted_anew() -> None:
+    text = SettledGoals(MONDAY, "head", {"walks": PastPeriods(WEEK, MONDAY, "RR")}, 3).text
+    assert SettledGoals.of(text).version == 3
+    first, rest = text.split("\n", 1)
+    for line in (first.rpartition(" ")[0], f"{first.rpartition(' ')[0]} 1", f"{first} 1"):
+        with pytest.raises(ValueError, match=r"unpack|edition"):
+            SettledGoals.of(f"{line}\n{rest}")
 
 
 def test_periods() -> None:

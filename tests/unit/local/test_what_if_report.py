@@ -22,6 +22,7 @@ from local.what_if.plots import Plot
 from local.what_if.summary import summary
 from local.what_if.text import lines
 from rules.book.reading import read_book
+from tests.support.what_if_goals import GoalWhatIfStory
 from tests.support.what_if_story import WhatIfStory
 
 VOID = {"meta"}
@@ -77,6 +78,37 @@ def test_the_page_needs_nothing_else_and_tells_what_its_plots_show() -> None:
     assert "width=device-width" in told
     assert "<b>book</b> & co.yaml" in " ".join(read.texts)
     assert "max-width" in told.partition("<style>")[2]
+
+
+@cache
+def found_with_goals() -> WhatIfAnswer:
+    story, objects = GoalWhatIfStory(2), FolderObjects(Path(mkdtemp()))
+    story.into(objects)
+    return what_if(objects, Asked(read_book(story.some_book()), story.now))
+
+
+def test_streaks_and_achievements_that_differ_are_told_in_text_json_and_page() -> None:
+    told = json.loads(json.dumps(summary(found_with_goals(), "book.yaml")))
+    streaks, achievements = told["goals"]["streaks"], told["goals"]["achievements"]
+    assert {each["change"] for each in streaks} >= {"new"}
+    assert achievements
+    text, read = "\n".join(lines(told)), Elements()
+    read.feed(page(told))
+    cells = " ".join(read.texts)
+    for each in streaks:
+        one = f"reached {each['before']['reached']:,} -> {each['after']['reached']:,}, now {each['before']['current']:,}"
+        (line,) = [line for line in text.splitlines() if line.strip().startswith(f"{each['name']} ")]
+        assert each["change"] in line
+        assert one in line
+        assert f"{each['before']['longest']:,} → {each['after']['longest']:,}" in cells
+    assert any(each["after"]["current"] for each in streaks)
+    for each in achievements:
+        (line,) = [line for line in text.splitlines() if line.strip().startswith(f"{each['name']} ")]
+        assert f"{each['before']:,} -> " in line
+        assert each["title"] in cells
+    assert read.open == []
+    plain = "\n".join(lines(summary(found(), "book.yaml")))
+    assert "differ" not in plain, "what is the same is not told"
 
 
 def test_text_and_json_say_the_same() -> None:

@@ -39,9 +39,15 @@ def redeemed(number: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("state", Fulfilment)
 def test_an_item_is_read_as_it_was_written(state: Fulfilment) -> None:
-    whole = Redemption("ann", AT, "mug", "acme", 50, 2, True, True, state, AT)
+    whole = Redemption("ann", AT, "mug", "acme", 50, 2, True, True, state, AT, "Blue mug")
     assert redemption_from(redemption_item(whole)) == whole
     assert redemption_from(redemption_item(MUG)) == MUG
+
+
+def test_a_message_has_the_title_that_the_reward_had() -> None:
+    queue, titled = Queue(), Redemption("ann", AT, "mug", "acme", 50, 2, title="Blue mug")
+    shipped(lambda: queue, "url", [record(1, redemption_item(titled))])
+    assert queue.calls[0][0]["title"] == "Blue mug"
 
 
 def test_a_message_names_all_that_a_worker_needs() -> None:

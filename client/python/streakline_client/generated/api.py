@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest fafc9215cfee1d5ef6bc23abe8e74dcda40915b223f27cc7134ae152be940432."""
+"""Made by `make clients` from the API with the digest ac3e3eebfcf5f09dd08dce1bf20ee872555fc4d244b37951bd30287ef406c825."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ class BookRewards(TypedDict):
     limit_per_user: NotRequired[int]
     valid_from: NotRequired[str]
     valid_until: NotRequired[str]
+    title: NotRequired[str]
     description: NotRequired[str]
+    image_url: NotRequired[str]
 
 
 class BookAnswersTiming(TypedDict):
@@ -408,6 +410,7 @@ class GetUsersUserIdRedemptionsResponseRedemption(TypedDict):
     entry_id: str
     user_id: str
     reward: str
+    title: NotRequired[str]
     brand: str
     price_points: int
     rules_version: int
@@ -624,6 +627,9 @@ PostAmnestiesNumberRevokeResponse = TypedDict(
 
 class GetRewardsResponseReward(TypedDict):
     reward: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    image_url: NotRequired[str]
     price_points: int
     brand: str
     limit_per_user: NotRequired[int]
@@ -640,6 +646,9 @@ class GetRewardsResponse(TypedDict):
 
 class GetUsersUserIdRewardsResponseReward(TypedDict):
     reward: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    image_url: NotRequired[str]
     price_points: int
     brand: str
     limit_per_user: NotRequired[int]
@@ -662,6 +671,7 @@ class GetUsersUserIdRedemptionsEntryIdResponse(TypedDict):
     entry_id: str
     user_id: str
     reward: str
+    title: NotRequired[str]
     brand: str
     price_points: int
     rules_version: int
@@ -675,6 +685,7 @@ class PostUsersUserIdRedemptionsEntryIdFulfilledResponse(TypedDict):
     entry_id: str
     user_id: str
     reward: str
+    title: NotRequired[str]
     brand: str
     price_points: int
     rules_version: int
@@ -688,6 +699,7 @@ class PostUsersUserIdRedemptionsEntryIdFailedResponse(TypedDict):
     entry_id: str
     user_id: str
     reward: str
+    title: NotRequired[str]
     brand: str
     price_points: int
     rules_version: int

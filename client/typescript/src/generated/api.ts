@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest fafc9215cfee1d5ef6bc23abe8e74dcda40915b223f27cc7134ae152be940432.
+// Made by `make clients` from the API with the digest ac3e3eebfcf5f09dd08dce1bf20ee872555fc4d244b37951bd30287ef406c825.
 
 export interface paths {
     "/": {
@@ -1426,13 +1426,18 @@ export interface components {
                 [key: string]: {
                     /** @description on each ledger entry, and by which invoices are written */
                     brand: string;
+                    /** @description what it is; plain text, which may have lines */
                     description?: string;
+                    /** @description a picture of it, which begins with https:// */
+                    image_url?: string;
                     /** @description how many one user may have; left out: any number */
                     limit_per_user?: number;
                     /** @description of one; users never name it */
                     price_points: number;
                     /** @description how many there are in all; only ever raised. Left out: no end */
                     stock?: number;
+                    /** @description what people see in place of the id; plain text */
+                    title?: string;
                     /** @description an instant with its zone (RFC 3339), such as 2027-01-01T00:00:00Z */
                     valid_from?: string;
                     /** @description the first instant at which it is no longer offered */
@@ -2829,11 +2834,21 @@ export interface operations {
                         cursor: string | null;
                         rewards: {
                             brand: string;
+                            /** @description plain text, which may have lines */
+                            description?: string;
+                            /**
+                             * Format: uri
+                             * @description a picture of it (https)
+                             */
+                            image_url?: string;
                             /** @description about so many; left out: no end of them */
                             left?: number;
                             limit_per_user?: number;
                             price_points: number;
+                            /** @description its id */
                             reward: string;
+                            /** @description what people see in place of the id; plain text */
+                            title?: string;
                             /** Format: date-time */
                             valid_from?: string;
                             /** Format: date-time */
@@ -3835,9 +3850,12 @@ export interface operations {
                             /** @enum {string} */
                             fulfilment: "requested" | "fulfilled" | "failed" | "reversed";
                             price_points: number;
+                            /** @description its id */
                             reward: string;
                             /** @description of the book that named the price */
                             rules_version: number;
+                            /** @description what the reward was called when it was redeemed; plain text */
+                            title?: string;
                             user_id: string;
                         }[];
                     };
@@ -3929,9 +3947,12 @@ export interface operations {
                         /** @enum {string} */
                         fulfilment: "requested" | "fulfilled" | "failed" | "reversed";
                         price_points: number;
+                        /** @description its id */
                         reward: string;
                         /** @description of the book that named the price */
                         rules_version: number;
+                        /** @description what the reward was called when it was redeemed; plain text */
+                        title?: string;
                         user_id: string;
                     };
                 };
@@ -3972,9 +3993,12 @@ export interface operations {
                         /** @enum {string} */
                         fulfilment: "requested" | "fulfilled" | "failed" | "reversed";
                         price_points: number;
+                        /** @description its id */
                         reward: string;
                         /** @description of the book that named the price */
                         rules_version: number;
+                        /** @description what the reward was called when it was redeemed; plain text */
+                        title?: string;
                         user_id: string;
                     };
                 };
@@ -4015,9 +4039,12 @@ export interface operations {
                         /** @enum {string} */
                         fulfilment: "requested" | "fulfilled" | "failed" | "reversed";
                         price_points: number;
+                        /** @description its id */
                         reward: string;
                         /** @description of the book that named the price */
                         rules_version: number;
+                        /** @description what the reward was called when it was redeemed; plain text */
+                        title?: string;
                         user_id: string;
                     };
                 };
@@ -4089,13 +4116,23 @@ export interface operations {
                             /** @description whether `available` covers the price */
                             affordable: boolean;
                             brand: string;
+                            /** @description plain text, which may have lines */
+                            description?: string;
+                            /**
+                             * Format: uri
+                             * @description a picture of it (https)
+                             */
+                            image_url?: string;
                             /** @description about so many; left out: no end of them */
                             left?: number;
                             /** @description how many more the user may have */
                             left_for_user?: number;
                             limit_per_user?: number;
                             price_points: number;
+                            /** @description its id */
                             reward: string;
+                            /** @description what people see in place of the id; plain text */
+                            title?: string;
                             /** Format: date-time */
                             valid_from?: string;
                             /** Format: date-time */
