@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import select
 import signal
 import sys
 import time
@@ -464,13 +465,13 @@ def main() -> None:
 
 
 def _end_quietly() -> None:
-    """End as a program does whose reader has left (`| head`); otherwise say what was cut off."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python still writes at its end
-        sys.exit(128 + signal.SIGPIPE)
-    sys.exit("streakline: a connection was cut off: try again")
+    """End as a program does whose reader has left (`| head`); say so if another connection broke."""
+    output = select.poll()
+    output.register(sys.stdout.fileno(), 0)
+    if not output.poll(0):
+        sys.exit("streakline: a connection was cut off: try again")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end
+    sys.exit(128 + signal.SIGPIPE)
 
 
 if __name__ == "__main__":
