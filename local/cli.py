@@ -47,9 +47,22 @@ def _stack(arguments: argparse.Namespace) -> Stack:
 
 
 def _status(arguments: argparse.Namespace) -> None:
-    from local.operate import stack_status
+    from local.operate import laptop_status, stack_status, verdict
 
-    _print(stack_status.status(_stack(arguments)) if arguments.stack_name else cloud.status())
+    try:
+        seen = stack_status.look(_stack(arguments)) if arguments.stack_name else laptop_status.look()
+    except SystemExit as nothing:  # no laptop cloud is up
+        if arguments.json:
+            _print(
+                {"is_well": False, "verdict": str(nothing.code), "problems": [{"what": str(nothing.code)}]}
+            )
+        raise
+    if arguments.json:
+        _print(verdict.as_json(seen))
+    else:
+        print(verdict.as_text(seen))
+    if verdict.problems(seen):
+        raise SystemExit(1)
 
 
 def _token(arguments: argparse.Namespace) -> None:
@@ -371,7 +384,8 @@ def _parser() -> argparse.ArgumentParser:
 
     command("up", lambda _: cloud.up(), "start the laptop cloud and deploy template.yaml to it", on_aws=False)
     command("down", lambda _: cloud.down(), "stop it", on_aws=False)
-    command("status", _status, "what runs, what waits, how far behind")
+    status = command("status", _status, "whether all is well: what runs, what waits and for how long")
+    status.add_argument("--json", action="store_true", help="the same for machines")
     command("demo", _demo, "up, replay, check, show", on_aws=False)
     smoke = command("smoke", _smoke, "prove a deployment: each part once, then remove what was made")
     smoke.add_argument("--json", action="store_true", help="the steps as JSON instead of a table")
