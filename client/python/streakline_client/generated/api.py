@@ -1,5 +1,6 @@
-"""Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49."""
+"""Made by `make clients` from the API with the digest 6f16305fcb21946e0ae245b783ac30e0a05ee8555a79d920fa45f48f22703ac5."""
 
+# Long: a type a shape, generated.
 
 from __future__ import annotations
 
@@ -523,6 +524,7 @@ class GetLeaderboardsBoardResponse(TypedDict):
     board: str
     region: str
     as_of: str
+    is_old: bool
     entries: list[GetLeaderboardsBoardResponseEntry]
 
 
@@ -534,6 +536,7 @@ class GetLeaderboardsBoardUsersUserIdResponse(TypedDict):
     score: int
     rank: int | None
     as_of: str
+    is_old: bool
 
 
 GetAmnestiesResponseAmnesty = TypedDict(

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49.
+// Made by `make clients` from the API with the digest 6f16305fcb21946e0ae245b783ac30e0a05ee8555a79d920fa45f48f22703ac5.
 
 export interface paths {
     "/": {
@@ -1990,6 +1990,8 @@ export interface operations {
                             rank: number;
                             score: number;
                         }[];
+                        /** @description the board is older than it is in ordinary running: its cache is away */
+                        is_old: boolean;
                         region: string;
                     };
                 };
@@ -2025,6 +2027,8 @@ export interface operations {
                          */
                         as_of: string;
                         board: string;
+                        /** @description the board is older than it is in ordinary running: its cache is away */
+                        is_old: boolean;
                         /** @description null: not on this board */
                         rank: number | null;
                         region: string;
