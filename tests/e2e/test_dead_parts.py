@@ -71,7 +71,7 @@ def test_a_dead_part_is_named_and_mended_and_nothing_is_lost(
     assert code == 1
     assert f"{NAMES[process]} does not run" in told["verdict"]
     assert told["parts"][NAMES[process]] == {"runs": False, "state": "does not run"}
-    with pytest.raises(RuntimeError, match="Something is wrong with the laptop cloud: .*does not run"):
+    with pytest.raises(RuntimeError, match=r"Something is wrong with the laptop cloud: .*does not run"):
         printed("status")
     if process == "poller":
         waiting = told["consumers"]["Engagement"]
