@@ -59,8 +59,8 @@ class RankBuilder:
     def refresh(self, now: datetime) -> dict[str, Any]:
         """Make the lists of the first 100 anew, without streaks that show 0 by now; returns how many lists.
 
-        Without whole sets there are none to make: readers make theirs from a snapshot, made here while Redis is
-        away.
+        Without whole sets there are none to make: readers make theirs from a snapshot. It is made here
+        while Redis is away.
         """
         ranks, made = self.cache.ranks, 0
         if not ranks.ready():

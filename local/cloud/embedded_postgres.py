@@ -60,7 +60,7 @@ def start(port: int) -> str:
 def end_left_over() -> None:
     """Stop a server whose background process somebody has killed: it still holds the folder and the port."""
     if (FOLDER / "postmaster.pid").exists():
-        command = [_programs() / "pg_ctl", "stop", "-D", FOLDER, "-m", "fast"]
+        command: list[str | Path] = [_programs() / "pg_ctl", "stop", "-D", FOLDER, "-m", "fast"]
         subprocess.run(command, **_user(), capture_output=True, check=False)
 
 

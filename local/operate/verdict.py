@@ -247,4 +247,4 @@ def _table(rows: list[tuple[str, str]]) -> list[str]:
 
 
 def _instant(at: datetime | None) -> str | None:
-    return at and at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else None

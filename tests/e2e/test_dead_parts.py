@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from local import cli
-from local.cloud import cloud, processes
+from local.cloud import cloud, embedded_postgres, processes
 from local.replay.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
@@ -100,7 +100,7 @@ def test_a_dead_part_is_named_and_mended_and_nothing_is_lost(
 def test_a_part_that_is_there_and_does_not_answer_is_mended_too(process: str, stack: Stack) -> None:
     pid = processes.pid_of(process)
     if process == "postgres":
-        pid = int((cloud.embedded_postgres.FOLDER / "postmaster.pid").read_text().split()[0])
+        pid = int((embedded_postgres.FOLDER / "postmaster.pid").read_text().split()[0])
     assert pid
     os.kill(pid, signal.SIGSTOP)
     try:

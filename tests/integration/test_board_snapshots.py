@@ -327,12 +327,10 @@ def test_an_old_board_without_anybody_is_none(engine: Engine, board: str, region
     late = user("eve", 90)
     tables.put([replace(late, timezone="Asia/Tokyo")])
     later = NOW + timedelta(minutes=35)
-    for ask_for in (
-        lambda: away(tables).top(board, region, 5, later),
-        lambda: away(tables).rank(board, region, "eve", NOW + timedelta(minutes=35)),
-    ):
+    boards: Any = away(tables)
+    for method, asked in ((boards.top, 5), (boards.rank, "eve")):
         with pytest.raises(ApiError) as refused:
-            ask_for()
+            method(board, region, asked, later)
         assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "60"})
     assert tables.leaderboards().top(board, region, 5, later)["entries"] == [], (
         "without Redis it is the truth"

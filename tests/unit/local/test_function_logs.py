@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from local.operate import function_logs
 from local.operate.function_logs import instant_of, lines
 from local.stack import Stack
 from tests.support.template import ROOT
@@ -109,7 +108,7 @@ def test_who_follows_sees_each_line_once_also_what_comes_late(
             [event(15, "late"), event(40, "later"), event(40, "later"), event(200, "last")],
         ]
     )
-    monkeypatch.setattr(function_logs.time, "sleep", lambda _: setattr(logs, "pages", [next(rounds)]))
+    monkeypatch.setattr("time.sleep", lambda _: setattr(logs, "pages", [next(rounds)]))
     seen = []
     with pytest.raises(RuntimeError, match="StopIteration"):
         for each in lines(stack, "Engagement", "1m", follow=True, now=NOW):
