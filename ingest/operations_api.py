@@ -15,7 +15,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.operations.freshness import Freshness, FreshnessUnknown
-from adapters.operations.gauges import Gauges, GaugesSilent
+from adapters.operations.gauges import ConsumerLag, Gauges, GaugesSilent
 from adapters.operations.queue_depths import QueueDepths
 from adapters.platform.aws import client
 from adapters.platform.fencing.fence import Fenced
@@ -48,7 +48,7 @@ class OperationsView:
         return {
             "at": now.isoformat(),
             "throughput": _part(reasons, "throughput", lambda: self.throughput(now)),
-            "consumers": _part(reasons, "consumers", self.consumers),
+            "consumers": _part(reasons, "consumers", lambda: self.consumers(now)),
             "queues": _part(reasons, "queues", self.queues.read),
             "lake": _part(reasons, "lake", lambda: self.freshness.lake(now)),
             "nightly": _part(reasons, "nightly", lambda: self.freshness.nightly(now)),
@@ -61,16 +61,28 @@ class OperationsView:
         pace = sum(seconds[-PACE_SECONDS:]) / PACE_SECONDS
         return {"events_per_second": pace, "window_seconds": PACE_SECONDS, "per_second": seconds}
 
-    def consumers(self) -> list[dict[str, Any]]:
-        """Return when each consumer had its last batch, and how many seconds it was behind then."""
-        return [
-            {
-                "name": each.consumer,
-                "behind_seconds": each.behind_seconds,
-                "last_batch_at": each.last_batch_at.isoformat(),
-            }
-            for each in self.gauges.lags()
-        ]
+    def consumers(self, now: datetime) -> list[dict[str, Any]]:
+        """Return how many seconds each consumer is behind, and when it had its last batch.
+
+        What was stored since counts too: of a consumer that has stopped, the last batch says nothing.
+        """
+        lags = {each.consumer: each for each in self.gauges.lags()}
+        since = self.gauges.waiting_since(lags.get(EVENTS))
+        waiting = {EVENTS: since} if since else {}
+        return [_consumer(name, lags.get(name), waiting.get(name), now) for name in sorted({*lags, *waiting})]
+
+
+def _consumer(
+    name: str, lag: ConsumerLag | None, waiting_since: datetime | None, now: datetime
+) -> dict[str, Any]:
+    """Return a consumer's row. lag: None if it has had no batch for a day."""
+    waited = (now - waiting_since).total_seconds() if waiting_since else 0.0
+    return {
+        "name": name,
+        "behind_seconds": max(0.0, waited, lag.behind_seconds if lag else 0.0),
+        "waiting_since": waiting_since and waiting_since.isoformat(),
+        "last_batch_at": lag and lag.last_batch_at.isoformat(),
+    }
 
 
 def _part(reasons: dict[str, str], name: str, read: Callable[[], Part]) -> Part | None:

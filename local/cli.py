@@ -2,10 +2,13 @@
 
 import argparse
 import json
+import os
+import select
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
-from datetime import date
+from datetime import UTC, date, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -44,9 +47,22 @@ def _stack(arguments: argparse.Namespace) -> Stack:
 
 
 def _status(arguments: argparse.Namespace) -> None:
-    from local.operate import stack_status
+    from local.operate import laptop_status, stack_status, verdict
 
-    _print(stack_status.status(_stack(arguments)) if arguments.stack_name else cloud.status())
+    try:
+        seen = stack_status.look(_stack(arguments)) if arguments.stack_name else laptop_status.look()
+    except SystemExit as nothing:  # no laptop cloud is up
+        if arguments.json:
+            _print(
+                {"is_well": False, "verdict": str(nothing.code), "problems": [{"what": str(nothing.code)}]}
+            )
+        raise
+    if arguments.json:
+        _print(verdict.as_json(seen))
+    else:
+        print(verdict.as_text(seen))
+    if verdict.problems(seen):
+        raise SystemExit(1)
 
 
 def _token(arguments: argparse.Namespace) -> None:
@@ -130,9 +146,35 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _redrive(arguments: argparse.Namespace) -> None:
-    from local.operate.redrive import redrive
+    from local.operate import redrive
 
-    _print(redrive(_stack(arguments), only_list=arguments.list))
+    if (arguments.reason is None) != (arguments.discard is None):
+        raise RuntimeError("--discard ID and --reason TEXT go together")
+    only = redrive.consumer_of(arguments.queue) if arguments.queue else ""
+    stack = _stack(arguments)
+    if arguments.discard is not None:
+        _print({"discarded": redrive.discard(stack, arguments.discard, arguments.reason, only=only)})
+    elif arguments.take_back is not None:
+        _print({"taken_back": redrive.take_back(stack, arguments.take_back)})
+    elif arguments.discarded:
+        _print({"discarded": redrive.discarded(stack, only=only)})
+    else:
+        found = redrive.redrive(stack, only_list=arguments.list, only=only)
+        _print(found)
+        if found["left"] and not arguments.list:
+            raise RuntimeError(
+                f"{len(found['left'])} left, each with why under `again`: mend that and redrive, "
+                "or give one up: --discard ID --reason TEXT"
+            )
+
+
+def _logs(arguments: argparse.Namespace) -> None:
+    from local.operate import function_logs
+
+    stack, now = _stack(arguments), datetime.now(UTC)
+    wanted = arguments.function, arguments.since
+    for line in function_logs.lines(stack, *wanted, follow=arguments.follow, now=now):
+        print(line, flush=arguments.follow)
 
 
 def _rebuild(arguments: argparse.Namespace) -> None:
@@ -342,7 +384,8 @@ def _parser() -> argparse.ArgumentParser:
 
     command("up", lambda _: cloud.up(), "start the laptop cloud and deploy template.yaml to it", on_aws=False)
     command("down", lambda _: cloud.down(), "stop it", on_aws=False)
-    command("status", _status, "what runs, what waits, how far behind")
+    status = command("status", _status, "whether all is well: what runs, what waits and for how long")
+    status.add_argument("--json", action="store_true", help="the same for machines")
     command("demo", _demo, "up, replay, check, show", on_aws=False)
     smoke = command("smoke", _smoke, "prove a deployment: each part once, then remove what was made")
     smoke.add_argument("--json", action="store_true", help="the steps as JSON instead of a table")
@@ -389,8 +432,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _repair_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
     """Add what repairs, recomputes, asks and plans."""
-    redrive = command("redrive", _redrive, "send what waits in the failure queues again")
-    redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
+    options.redrive_options(command("redrive", _redrive, "send what waits in the failure queues again"))
+    options.logs_options(command("logs", _logs, "what a function of the stack has logged"))
     options.rebuild_options(
         command("rebuild", _rebuild, "features of leads from their events; days of the lake from raw")
     )
@@ -424,12 +467,25 @@ def main() -> None:
         if arguments.stack_name and not arguments.on_aws:
             raise RuntimeError(f"`{arguments.command}` is of the laptop cloud: it knows no --stack-name")
         arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _end_quietly()
     except AwsError as error:
         sys.exit(f"streakline: {sentence(error)}")
     except (RuntimeError, BadRow, OSError, ValueError) as error:
         sys.exit(f"streakline: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _end_quietly() -> None:
+    """End as a program does whose reader has left (`| head`); say so if another connection broke."""
+    output = select.poll()
+    output.register(sys.stdout.fileno(), 0)
+    if not output.poll(0):
+        sys.exit("streakline: a connection was cut off: try again")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end
+    sys.exit(128 + signal.SIGPIPE)
 
 
 if __name__ == "__main__":

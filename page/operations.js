@@ -5,7 +5,7 @@ import { byId, clock, count, h, number, relative, say, svg, table, trouble } fro
 
 const REFRESH_MILLISECONDS = 3000;
 const CHART = { width: 600, height: 80 };
-const BEHIND_SECONDS_MAX = 60;
+const BEHIND_SECONDS_MAX = 15;
 const QUIET_SECONDS = 60;
 
 const age = (instant, now) => Math.max(0, (Date.parse(now) - Date.parse(instant)) / 1000);
@@ -29,9 +29,10 @@ const tile = (name, value, note) => h("div", { class: "tile" }, h("dt", {}, name
 
 // Says whether the consumers keep up. A consumer that has stopped looks like one without work, so after a minute
 // without a batch this says "no batch for ...", and never "keeping up".
-const pace = (consumers, furthest, now) => {
-  if (furthest > BEHIND_SECONDS_MAX) return state(false, "late");
-  const quiet = consumers.filter((each) => age(each.last_batch_at, now) > QUIET_SECONDS);
+const pace = (consumers, now) => {
+  const late = consumers.filter((each) => each.behind_seconds > BEHIND_SECONDS_MAX);
+  if (late.length) return state(false, late.some((each) => each.waiting_since) ? "events wait" : "late");
+  const quiet = consumers.filter((each) => each.last_batch_at && age(each.last_batch_at, now) > QUIET_SECONDS);
   if (!quiet.length) return state(true, "keeping up");
   return `no batch for ${seconds(Math.min(...quiet.map((each) => age(each.last_batch_at, now))))}: ${quiet.map((each) => each.name).join(", ")}`;
 };
@@ -45,7 +46,7 @@ const tiles = (told) => {
     tile("Events a second", throughput ? throughput.events_per_second.toFixed(1) : "unknown",
       throughput ? `mean of the last ${throughput.window_seconds} seconds` : unknown.throughput),
     tile("Furthest behind", consumers?.length ? seconds(furthest) : "unknown",
-      consumers?.length ? pace(consumers, furthest, told.at) : unknown.consumers ?? "no consumer has reported"),
+      consumers?.length ? pace(consumers, told.at) : unknown.consumers ?? "no consumer has reported"),
     tile("In failure queues", queues ? number(failed) : "unknown",
       queues ? state(failed === 0, failed ? "waits for you" : "nothing waits") : unknown.queues),
     tile("Last nightly run", nightly ? relative(nightly.made_at) : "unknown",
@@ -57,7 +58,7 @@ const words = (name) => name.replace(/([a-z])([A-Z])/g, (_, before, after) => `$
 const ago = (instant, now) => `${seconds(age(instant, now))} ago`;
 const figures = (queue) => queue.waiting === null
   ? [words(queue.name), queue.reason, "unknown", "unknown"]
-  : [words(queue.name), queue.kind === "failure" ? state(queue.waiting === 0, queue.waiting ? "needs a look" : "empty") : "work",
+  : [words(queue.name), queue.kind === "failure" ? state(queue.waiting === 0, queue.waiting ? "needs a look" : "empty") : queue.waiting + queue.in_flight ? "in progress" : "empty",
     number(queue.waiting), number(queue.in_flight)];
 
 const freshness = ({ lake, nightly, unknown }) => h("section", { class: "card" }, h("h2", {}, "Freshness"),
@@ -75,11 +76,12 @@ const draw = (board, told) => {
   const { throughput, consumers, queues, unknown } = told;
   board.replaceChildren(
     tiles(told),
-    throughput && h("section", { class: "card chart" }, h("h2", {}, "Events a second, last minute"),
-      h("p", { class: "note" }, `at most ${number(Math.max(...throughput.per_second))}`), spark(throughput.per_second)),
+    h("section", { class: "card chart" }, h("h2", {}, "Events a second, last minute"), ...(throughput
+      ? [h("p", { class: "note" }, `at most ${number(Math.max(...throughput.per_second))}`), spark(throughput.per_second)]
+      : [h("p", { class: "note" }, unknown.throughput)])),
     h("div", { class: "two" },
       h("section", { class: "card" }, h("h2", {}, "Consumers"), consumers
-        ? table("Consumers", ["Consumer", "Behind", "Last batch"], consumers.map((each) => [each.name, seconds(each.behind_seconds), ago(each.last_batch_at, told.at)]), "No consumer has reported in the last day.")
+        ? table("Consumers", ["Consumer", "Behind", "Last batch"], consumers.map((each) => [each.name, seconds(each.behind_seconds), each.last_batch_at ? ago(each.last_batch_at, told.at) : "not within a day"]), "No consumer has reported in the last day.")
         : h("p", { class: "note" }, unknown.consumers)),
       freshness(told)),
     h("section", { class: "card" }, h("h2", {}, "Queues"), queues

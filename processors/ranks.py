@@ -1,7 +1,7 @@
 """Every 5 minutes: makes what the leaderboards are read from.
 
 With Redis: its sorted sets, if they are not whole or will not count for much longer; several runs may be
-needed. Without it, and before the sets are rebuilt: a snapshot of all boards.
+needed. Without it, and before the sets are rebuilt: a snapshot of all boards; each minute while it is away.
 """
 
 import time
@@ -59,10 +59,13 @@ class RankBuilder:
     def refresh(self, now: datetime) -> dict[str, Any]:
         """Make the lists of the first 100 anew, without streaks that show 0 by now; returns how many lists.
 
-        Without whole sets there are none to make: readers make theirs from the snapshot.
+        Without whole sets there are none to make: readers make theirs from a snapshot. It is made here
+        while Redis is away.
         """
         ranks, made = self.cache.ranks, 0
         if not ranks.ready():
+            if not ranks.can_tell():
+                self._snapshot(now)
             return {"refreshed": 0}
         ranks.lapse(now, time.monotonic() + REFRESH_SECONDS)
         for board, region in product(BOARDS, ALL_REGIONS):

@@ -1,9 +1,11 @@
-"""What an operator watches, in Redis: how fast each consumer works, and how far behind it is.
+"""What an operator watches, in Redis: how fast each consumer works, how far behind it is, and what waits.
 
 | key | holds | lives |
 |---|---|---|
 | gauge:{gauges}:behind | hash, consumer -> "ms behind, epoch ms of its last batch" | a day after it |
 | gauge:{gauges}:{consumer}:{minute} | hash, second -> events applied in it | 3 min |
+| gauge:{gauges}:newest | epoch ms of the newest event that a door has stored | a day |
+| gauge:{gauges}:stored | sorted set, minute by the epoch ms of the first event stored in it | a day |
 
 `{gauges}` is literal: the hash tag that keeps the keys in one slot of a cluster. The work comes first: if
 Redis is away, slow or broken, its gauges are dropped at once.
@@ -19,6 +21,9 @@ from adapters.platform.redis import Command, Redis, RedisError
 from rules.days import unstamp
 
 BEHIND = "gauge:{gauges}:behind"
+NEWEST, STORED = "gauge:{gauges}:newest", "gauge:{gauges}:stored"
+# Both instants that are compared are rounded to a millisecond.
+ROUNDED_MS = 2
 BEHIND_SECONDS = 24 * 3600
 MINUTE_SECONDS = 180
 RETRY_AFTER_SECONDS = 5
@@ -36,6 +41,11 @@ class ConsumerLag:
     consumer: str
     behind_seconds: float
     last_batch_at: datetime
+
+    @property
+    def newest_ms(self) -> int:
+        """When the newest event came that the consumer has had (epoch milliseconds)."""
+        return round(self.last_batch_at.timestamp() * 1000 - self.behind_seconds * 1000)
 
 
 class Gauges:
@@ -56,6 +66,35 @@ class Gauges:
         if newest:
             age_seconds = max(0.0, (now - unstamp(newest)).total_seconds())
             self._send(_note(consumer, applied, age_seconds, now))
+
+    def store(self, now: datetime) -> None:
+        """Note that a door has stored events that came now: their consumer must get them.
+
+        That is one round trip. A failure of Redis is not raised.
+        """
+        at = int(now.timestamp() * 1000)
+        self._send(
+            [
+                ["SET", NEWEST, at, "EX", BEHIND_SECONDS],
+                ["ZADD", STORED, "NX", at, at // 60_000],
+                ["ZREMRANGEBYSCORE", STORED, "-inf", at - BEHIND_SECONDS * 1000],
+                ["EXPIRE", STORED, BEHIND_SECONDS],
+            ]
+        )
+
+    def waiting_since(self, lag: ConsumerLag | None) -> datetime | None:
+        """Return since when an event waits that was stored after a consumer's newest one; None: none does.
+
+        It is right to a minute, and never too early. lag: the consumer's; None if it has had no batch for a
+        day. Raises GaugesSilent.
+        """
+        seen = lag.newest_ms + ROUNDED_MS if lag else 0
+        newest, first = self._ask(
+            [["GET", NEWEST], ["ZRANGEBYSCORE", STORED, f"({seen}", "+inf", "WITHSCORES", "LIMIT", 0, 1]]
+        )
+        if newest is None or int(newest) <= seen:
+            return None
+        return datetime.fromtimestamp(float(first[1] if first else newest) / 1000, UTC)
 
     def _send(self, commands: list[Command]) -> None:
         if self._redis is None or time.monotonic() < self._down_until:
@@ -90,8 +129,8 @@ class Gauges:
             raise GaugesSilent("there is no Redis: gauges are off")
         try:
             return self._redis.pipeline(commands)
-        except RedisError as error:
-            raise GaugesSilent(f"Redis does not answer: {error}") from None
+        except RedisError:
+            raise GaugesSilent("Redis does not answer, and nobody else knows this") from None
 
 
 def _key(consumer: str, minute: int) -> str:

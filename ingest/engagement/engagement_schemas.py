@@ -269,17 +269,22 @@ BOARD_ROW = closed_object(
         "is_me": {"type": "boolean"},
     },
 )
+IS_OLD = {
+    "type": "boolean",
+    "description": "the board is older than it is in ordinary running: its cache is away",
+}
 TOP_LIST = closed_object(
-    ["board", "region", "as_of", "entries"],
+    ["board", "region", "as_of", "is_old", "entries"],
     {
         "board": {"type": "string"},
         "region": {"type": "string"},
         "as_of": AS_OF,
+        "is_old": IS_OLD,
         "entries": {"type": "array", "items": BOARD_ROW},
     },
 )
 RANK = closed_object(
-    ["board", "region", "user_id", "alias", "score", "rank", "as_of"],
+    ["board", "region", "user_id", "alias", "score", "rank", "as_of", "is_old"],
     {
         "alias": {"type": "string", "description": "under which others see the user"},
         "board": {"type": "string"},
@@ -288,5 +293,6 @@ RANK = closed_object(
         "score": {"type": "integer", "minimum": 0, "description": "as it is now"},
         "rank": {"type": ["integer", "null"], "description": "null: not on this board"},
         "as_of": AS_OF,
+        "is_old": IS_OLD,
     },
 )

@@ -10,6 +10,7 @@ from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.offline.stretch_store import StretchStore
 from adapters.logs import Logger
+from adapters.operations.gauges import Gauges
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.shared_counters import SharedCounters
@@ -31,6 +32,11 @@ EVENTS_BLOCK = 20
 
 logger = Logger(service="events-api")
 app: APIGatewayHttpResolver = resolver(logger)
+
+
+@cache
+def _gauges() -> Gauges:
+    return Gauges(settings.read(EventsApiSettings).redis_url)
 
 
 @cache
@@ -60,6 +66,8 @@ def post_events() -> Response[str]:
     count = {status: sum(result.status is status for result in results) for status in AcceptStatus}
     logger.info("events", extra={status.value: number for status, number in count.items()})
     _refuse_whole(results, caller)
+    if count[AcceptStatus.ACCEPTED]:
+        _gauges().store(now)
     return answer(
         202,
         {

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes
@@ -12,10 +12,13 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
-from rules.days import region_of, stamp
+from rules.days import region_of, stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL
 from rules.engagement.standings import LISTED_MAX, with_ranks
+
+# With Redis, lists are made anew each minute; without it, a snapshot each five (of up to 300,000 users).
+OLD_LIST, OLD_SNAPSHOT = timedelta(minutes=2), timedelta(minutes=10)
 
 
 def check_board(board: str, region: str) -> None:
@@ -52,7 +55,8 @@ def as_shown(
 class Leaderboards:
     """Reads boards from Redis; from the newest snapshot when Redis cannot answer.
 
-    `as_of` in an answer is the instant whose scores it compares.
+    `as_of` in an answer is the instant whose scores it compares. `is_old`: longer ago than ordinarily.
+    While Redis is away, an old board without anybody is none: nobody knows who has come since.
     """
 
     profiles: Profiles
@@ -72,7 +76,14 @@ class Leaderboards:
             rows = [row | aliases.get(row["user_id"], {}) for row in with_ranks(scores)]
             made = {"as_of": stamp(as_of), "entries": rows}
             self.cache.keep_top_list(region, board, made)
-        return {"board": board, "region": region, **made, "entries": made["entries"][:limit]}
+        is_old = self._is_old(unstamp(made["as_of"]), now)
+        if is_old and self.cache.is_configured and not made["entries"]:
+            raise _not_yet()
+        shown = {"as_of": made["as_of"], "is_old": is_old, "entries": made["entries"][:limit]}
+        return {"board": board, "region": region, **shown}
+
+    def _is_old(self, as_of: datetime, now: datetime) -> bool:
+        return now - as_of > (OLD_LIST if self.cache.is_configured else OLD_SNAPSHOT)
 
     def _top(
         self, board: str, region: str, limit: int, now: datetime
@@ -109,6 +120,7 @@ class Leaderboards:
             "score": score,
             "rank": rank,
             "as_of": stamp(as_of),
+            "is_old": self._is_old(as_of, now),
         }
         return {"board": board, "region": region, **told}
 
@@ -119,6 +131,10 @@ class Leaderboards:
         snapshot = self.snapshots.count_above(board, region, score, now)
         if snapshot is None:
             raise _not_yet()
+        if self.cache.is_configured and self._is_old(snapshot[0], now):
+            known = self.snapshots.newest(now)
+            if known is None or f"{board}#{region}" not in known.index:
+                raise _not_yet()
         return snapshot
 
     def _score(self, board: str, profile: Profile, now: datetime) -> int:

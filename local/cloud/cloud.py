@@ -8,11 +8,9 @@ import json
 import shutil
 import sys
 import time
-import urllib.request
 from pathlib import Path
-from typing import Any
 
-from local.cloud import embedded_postgres, processes, queue_counts
+from local.cloud import embedded_postgres, health, processes
 from local.cloud.deployment import DEPLOYED, deploy, describe
 from local.cloud.emulator_template import allowed_to_pages
 from local.cloud.tools import emulator
@@ -41,6 +39,7 @@ def up() -> Stack:
 
 
 def _up() -> Stack:
+    _stop_what_is_stuck()
     ports = _ports()
     endpoint = f"http://127.0.0.1:{ports['ministack']}"
     redis_url = f"redis://127.0.0.1:{ports['redis']}/0"
@@ -68,15 +67,26 @@ def down() -> None:
     print(f"down: {', '.join(stopped) or 'nothing was running'}", flush=True)
 
 
+def _stop_what_is_stuck() -> None:
+    """Stop what is there and does not do its work, so that it is started anew. The emulator has the data."""
+    if not STACK.exists():
+        return
+    for name, trouble in health.troubles(load()).items():
+        if trouble not in ("", health.STOPPED) and name != "ministack":
+            print(f"{name} {trouble}: stopping it ...", flush=True)
+            processes.stop(name)
+    if processes.pid_of("postgres") is None:
+        embedded_postgres.end_left_over()
+
+
 def _ports() -> dict[str, int]:
     """Return the ports. What does not run gets the port that it had, if that is still free, or a new one."""
-    path = LOCAL / "ports.json"
-    known: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
+    known = health.known_ports()
     ports = {
         name: known[name] if _is_ours(name, known) else processes.free_port()
         for name in ("ministack", "redis", "postgres")
     }
-    path.write_text(json.dumps(ports))
+    health.PORTS.write_text(json.dumps(ports))
     return ports
 
 
@@ -113,20 +123,12 @@ def _start_ministack(port: int) -> None:
         "TMPDIR": str(_made(LOCAL / "tmp")),
         "STATE_DIR": str(LOCAL / "ministack-state"),
     }
-    processes.start("ministack", command, env, lambda: _is_healthy(port))
+    processes.start("ministack", command, env, lambda: health.is_healthy(port))
 
 
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _is_healthy(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=2) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 def _start_redis(port: int) -> None:
@@ -181,20 +183,3 @@ def list_boards(stack: Stack) -> None:
     """List the first of each board as they are now. Otherwise the lists are up to a minute old."""
     lists = json.dumps({"streakline_refresh": "lists"}).encode()
     stack.client("lambda").invoke(FunctionName=stack.outputs["RanksFunctionName"], Payload=lists)
-
-
-def status() -> dict[str, Any]:
-    """Return what runs, what waits, and how far the consumers are behind."""
-    running = {name: processes.pid_of(name) for name in PROCESSES}
-    if not STACK.exists():
-        return {"processes": running}
-    stack = load()
-    poller = LOCAL / "poller.json"
-    consumers = json.loads(poller.read_text()) if poller.exists() else {}
-    return {
-        "api_url": stack.api_url,
-        "processes": running,
-        "failures": queue_counts.failures(stack),
-        "queues": queue_counts.waiting(stack),
-        "consumers": consumers,
-    }

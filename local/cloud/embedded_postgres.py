@@ -57,6 +57,13 @@ def start(port: int) -> str:
     return url(OWNER, passwords["owner"], port, "postgres")
 
 
+def end_left_over() -> None:
+    """Stop a server whose background process somebody has killed: it still holds the folder and the port."""
+    if (FOLDER / "postmaster.pid").exists():
+        command: list[str | Path] = [_programs() / "pg_ctl", "stop", "-D", FOLDER, "-m", "fast"]
+        subprocess.run(command, **_user(), capture_output=True, check=False)
+
+
 def accepts(admin_url: str) -> bool:
     """Whether the server accepts a connection. For a while after its port opens it is still starting."""
     import psycopg
@@ -66,6 +73,13 @@ def accepts(admin_url: str) -> bool:
     except psycopg.OperationalError:
         return False
     return True
+
+
+def is_up(port: int) -> bool:
+    """Whether the server answers whoever owns it, on this port."""
+    if not (FOLDER / "PG_VERSION").exists():
+        return False
+    return accepts(url(OWNER, initialise(FOLDER)["owner"], port, "postgres"))
 
 
 def migrate(admin_url: str) -> str:

@@ -43,7 +43,15 @@ def pid_of(name: str) -> int | None:
     with contextlib.suppress(ChildProcessError):
         if os.waitpid(pid, os.WNOHANG)[0] == pid:  # It was our own child, and it has ended.
             return None
-    return pid
+    return None if _is_dead(pid) else pid
+
+
+def _is_dead(pid: int) -> bool:
+    """Whether a process has ended, and only whoever started it has not taken notice."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return False  # there is no /proc here
 
 
 def start(

@@ -55,6 +55,26 @@ def verify_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--as-of", type=date.fromisoformat, default=datetime.now(UTC).date())
 
 
+def redrive_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `streakline redrive`."""
+    does = parser.add_mutually_exclusive_group()
+    does.add_argument("--list", action="store_true", help="only show what waits, with ids and reasons")
+    does.add_argument("--discard", metavar="ID", help="give one message up; it is kept for 30 days")
+    does.add_argument("--discarded", action="store_true", help="show what was given up, by whom and why")
+    does.add_argument("--take-back", metavar="ID", help="put what was given up into its queue again")
+    parser.add_argument("--reason", metavar="TEXT", help="with --discard: why")
+    parser.add_argument("--queue", metavar="NAME", help="only this failure queue, such as EngagementFailures")
+
+
+def logs_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `streakline logs`."""
+    parser.add_argument("function", metavar="FUNCTION", help="such as Engagement or UsersApi")
+    parser.add_argument(
+        "--since", default="1h", metavar="WHEN", help="30s, 15m, 2h, 3d, or an instant (default: 1h)"
+    )
+    parser.add_argument("--follow", action="store_true", help="go on with what is logged from now on")
+
+
 def rebuild_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `streakline rebuild`."""
     parser.add_argument("what", choices=("features", "lake"))

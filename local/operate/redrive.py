@@ -1,19 +1,22 @@
 """Sends what waits in the failure queues to its consumer again. What succeeds leaves its queue.
 
 Repair the cause first, the code or the item in its table: the item is sent in its present state. What fails
-again, for whatever reason, stays in its queue and stops nothing.
+again, for whatever reason, stays in its queue and stops nothing. What can never succeed an operator gives up,
+message by message: it leaves its queue for the payload bucket, with the operator's reason.
 """
 
 import base64
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from local.aws.sentences import AwsError, sentence
 from local.operate.discarded_batches import records_of
 from local.operate.invocations import invoke
+from local.operate.meant import meant
 from local.stack import Stack
 
 RECEIVE_MAX = 10
@@ -40,17 +43,25 @@ CONSUMERS = {
 }
 GIVEN_UP = "given up after all attempts: the function's log says why"
 GONE = "the records are no longer in the stream: docs/runbook.md says what to do"
+# The bucket's lifecycle keeps them as long as all under failures/: 30 days.
+DISCARDED = "failures/discarded/"
+SHIPMENTS = "ShipmentFailures"  # messages of a partner, whom no function of ours serves
 OF_QUEUES = frozenset({"leads", "memory", "features", "fan-out", "deliveries", "taking-over"})
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A message of a failure queue: what it holds, and why it is there."""
+    """A message of a failure queue: what it holds, and why it is there.
+
+    message_id: as SQS names it, as long as it waits. text: the message as it is in its queue.
+    """
 
     consumer: str
     handle: str
     reason: str
     body: dict[str, Any]
+    message_id: str = ""
+    text: str = ""
 
 
 def waiting_messages(stack: Stack, consumer: str) -> Iterator[Waiting]:
@@ -66,10 +77,10 @@ def waiting_messages(stack: Stack, consumer: str) -> Iterator[Waiting]:
         if not answer.get("Messages"):
             return
         for message in answer["Messages"]:
-            yield waiting_message(consumer, message["ReceiptHandle"], message["Body"])
+            yield waiting_message(consumer, message["ReceiptHandle"], message["Body"], message["MessageId"])
 
 
-def waiting_message(consumer: str, handle: str, text: str) -> Waiting:
+def waiting_message(consumer: str, handle: str, text: str, message_id: str = "") -> Waiting:
     """Read a message of a failure queue.
 
     If SQS itself gave the message up, it is there as it was sent, without a reason; the reason then is
@@ -78,14 +89,30 @@ def waiting_message(consumer: str, handle: str, text: str) -> Waiting:
     with contextlib.suppress(ValueError):
         body = json.loads(text)
         if isinstance(body, dict) and {"reason", "record"} <= body.keys():
-            return Waiting(consumer, handle, body["reason"], body)
+            return Waiting(consumer, handle, body["reason"], body, message_id, text)
         if isinstance(body, dict) and "requestContext" in body:
-            return Waiting(consumer, handle, body["requestContext"].get("condition", "unknown"), body)
-    return Waiting(consumer, handle, GIVEN_UP, {"record": text})
+            reason = body["requestContext"].get("condition", "unknown")
+            return Waiting(consumer, handle, reason, body, message_id, text)
+    return Waiting(consumer, handle, GIVEN_UP, {"record": text}, message_id, text)
 
 
 def _queue(consumer: str) -> str:
     return f"{CONSUMERS[consumer][1]}FailuresUrl"
+
+
+def consumer_of(name: str) -> str:
+    """Return the consumer that a queue's name, or the consumer's own, means.
+
+    Raises RuntimeError, with the names there are, for any other name.
+    """
+    queues = {f"{queue}Failures": consumer for consumer, (_, queue) in CONSUMERS.items()}
+    spellings = {each: each for each in (*queues, SHIPMENTS)}
+    for queue, consumer in queues.items():
+        spellings |= {consumer: queue, queue.removesuffix("Failures"): queue}
+    queue = meant(name, spellings, "failure queue")
+    if queue == SHIPMENTS:
+        raise RuntimeError(f"{SHIPMENTS} holds a partner's messages: docs/runbook.md says what to do")
+    return queues[queue]
 
 
 def redrive(stack: Stack, *, only_list: bool = False, only: str = "") -> dict[str, Any]:
@@ -95,21 +122,128 @@ def redrive(stack: Stack, *, only_list: bool = False, only: str = "") -> dict[st
     why this attempt failed. Consumers that the stack was deployed without are left out.
     """
     sqs, done, left = stack.client("sqs"), 0, []
-    for consumer in [only] if only else CONSUMERS:
-        url = stack.outputs.get(_queue(consumer))
-        for message in list(waiting_messages(stack, consumer)) if url else ():
-            again = "" if only_list else _send(stack, message)
-            if again is None:
-                sqs.delete_message(QueueUrl=url, ReceiptHandle=message.handle)
-                done += 1
-                continue
-            sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=message.handle, VisibilityTimeout=0)
-            left.append(_told(message, again))
+    for message in (
+        each for consumer in _deployed(stack, only) for each in list(waiting_messages(stack, consumer))
+    ):
+        again = "" if only_list else _send(stack, message)
+        if again is None:
+            url = stack.outputs[_queue(message.consumer)]
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=message.handle)
+            done += 1
+            continue
+        _show_again(stack, [message])
+        left.append(_told(message, again))
     return {"redriven": done, "left": left}
 
 
+def _deployed(stack: Stack, only: str) -> list[str]:
+    """Return the consumers whose failure queues the stack has. only: of these, one."""
+    found = [each for each in CONSUMERS if _queue(each) in stack.outputs and only in ("", each)]
+    if only and not found:
+        raise RuntimeError(f"the stack {stack.name} was deployed without {_queue(only).removesuffix('Url')}")
+    return found
+
+
+def _show_again(stack: Stack, messages: Sequence[Waiting]) -> None:
+    """Let others see messages that were read and stay."""
+    for each in messages:
+        stack.client("sqs").change_message_visibility(
+            QueueUrl=stack.outputs[_queue(each.consumer)], ReceiptHandle=each.handle, VisibilityTimeout=0
+        )
+
+
+def discard(stack: Stack, message_id: str, reason: str, *, only: str = "") -> dict[str, Any]:
+    """Give a message up: it leaves its queue for the payload bucket, with the operator's reason.
+
+    Returns what is kept there for 30 days, with who gave it up and when. only: one consumer's queue. Raises
+    RuntimeError without a reason, or if no such message is seen.
+    """
+    if not reason.strip():
+        raise RuntimeError("--discard wants --reason: why is it given up?")
+    found = _found(stack, message_id, only)
+    kept = _told(found, "") | {
+        "discarded_at": datetime.now(UTC).isoformat(),
+        "discarded_by": _operator(stack),
+        "discard_reason": reason.strip(),
+        "message": found.text,
+    }
+    try:
+        stack.client("s3").put_object(
+            Bucket=stack.outputs["PayloadBucketName"],
+            Key=_discarded_key(message_id),
+            Body=json.dumps(kept).encode(),
+            ContentType="application/json",
+        )
+    except AwsError:
+        _show_again(stack, [found])
+        raise
+    url = stack.outputs[_queue(found.consumer)]
+    stack.client("sqs").delete_message(QueueUrl=url, ReceiptHandle=found.handle)
+    return kept
+
+
+def _found(stack: Stack, message_id: str, only: str) -> Waiting:
+    for consumer in _deployed(stack, only):
+        waiting = list(waiting_messages(stack, consumer))
+        found = next((each for each in waiting if each.message_id == message_id), None)
+        _show_again(stack, [each for each in waiting if each is not found])
+        if found:
+            return found
+    raise RuntimeError(
+        f"no message {message_id} is seen in {'this queue' if only else 'a failure queue'}: "
+        "`streakline redrive --list` shows the ids; what somebody has just read is hidden for two minutes"
+    )
+
+
+def discarded(stack: Stack, *, only: str = "") -> list[dict[str, Any]]:
+    """Return what was given up in the last 30 days, the oldest first. only: one consumer's."""
+    s3, bucket = stack.client("s3"), stack.outputs["PayloadBucketName"]
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=DISCARDED)
+    keys = [each["Key"] for page in pages for each in page.get("Contents", ())]
+    found = [json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in keys]
+    return sorted(
+        (each for each in found if not only or each["consumer"] == only),
+        key=lambda each: str(each["discarded_at"]),
+    )
+
+
+def take_back(stack: Stack, message_id: str) -> dict[str, Any]:
+    """Put a message that was given up into its queue again, where it gets another id; returns what was kept.
+
+    Raises RuntimeError if none with this id was given up in the last 30 days.
+    """
+    found = next((each for each in discarded(stack) if each["id"] == message_id), None)
+    if found is None:
+        raise RuntimeError(
+            f"no message {message_id} was given up in the last 30 days: `streakline redrive --discarded`"
+        )
+    url = stack.outputs[_queue(found["consumer"])]
+    stack.client("sqs").send_message(QueueUrl=url, MessageBody=found["message"])
+    bucket = stack.outputs["PayloadBucketName"]
+    stack.client("s3").delete_object(Bucket=bucket, Key=_discarded_key(message_id))
+    return found
+
+
+def _discarded_key(message_id: str) -> str:
+    return f"{DISCARDED}{message_id}.json"
+
+
+def _operator(stack: Stack) -> str:
+    """Return who runs this, as AWS knows them; "" if AWS does not say."""
+    try:
+        return str(stack.client("sts").get_caller_identity()["Arn"])
+    except AwsError:
+        return ""
+
+
 def _told(message: Waiting, again: str) -> dict[str, Any]:
-    told = {"consumer": message.consumer, "reason": message.reason, "record": message.body.get("record")}
+    told = {
+        "id": message.message_id,
+        "consumer": message.consumer,
+        "queue": _queue(message.consumer).removesuffix("Url"),
+        "reason": message.reason,
+        "record": message.body.get("record"),
+    }
     return told | ({"again": again} if again else {})
 
 

@@ -1,79 +1,262 @@
 """What runs on AWS, what waits, and what alarms say: `streakline status` of a deployed stack."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from botocore.exceptions import ClientError
+
+from local.aws.sentences import AwsError, sentence
 from local.cloud import queue_counts
-from local.cloud.streams.delivery import function_name
+from local.cloud.emulator_template import ACCOUNT
+from local.cloud.streams.delivery import EventSourceMapping, function_name, mapping_of
+from local.cloud.streams.stream_records import iterator_since, shards_of
+from local.operate.function_logs import functions
+from local.operate.unread import Unread, summed, trouble, unread
+from local.operate.verdict import Consumer, Deployment, Part, Queue
 from local.stack import Stack
 
-FUNCTION = "FunctionName"
 ALARM, NESTED = "AWS::CloudWatch::Alarm", "AWS::CloudFormation::Stack"
 ALARMS_MAX = 100  # in one request
 LOOKED_BACK = timedelta(minutes=15)
+# A consumer that worked within the last minutes tells how late it is. What another one has left is read.
+QUIET, QUIET_LOOKED_BACK = timedelta(minutes=5), timedelta(hours=3)
+# CloudWatch's figures come some minutes late, so less would be told of what is long done.
+LATE = timedelta(minutes=5)
+EMPTY_MAX = 10  # a part of a table's shard may be empty although more follows
 PERIOD_SECONDS = 60
 AT_ONCE = 8
+STANDBY = "standby"
+Described = dict[str, Any]
 
 
-def status(stack: Stack) -> dict[str, Any]:
-    """Return a stack's state, its queues, its consumers, and the alarms that are not OK.
+def look(stack: Stack) -> Deployment:
+    """Look at a stack's state, functions, streams, queues, consumers and alarms.
 
-    Raises what botocore raises.
+    What cannot be looked at is told with the reason. Raises what botocore raises if the stack itself cannot.
     """
     described = stack.client("cloudformation").describe_stacks(StackName=stack.name)["Stacks"][0]
-    states = alarm_states(stack)
-    return {
-        "stack": stack.name,
-        "region": stack.region,
-        "state": described["StackStatus"],
-        "api_url": stack.api_url,
-        "failures": queue_counts.failures(stack),
-        "queues": queue_counts.waiting(stack),
-        "consumers": consumers(stack),
-        "alarms": {
-            "known": len(states),
-            "not_ok": {name: state for name, state in states.items() if state != "OK"},
-        },
-    }
+    state, now = str(described["StackStatus"]), datetime.now(UTC)
+    found: dict[str, Any] = {}
+    unseen: dict[str, str] = {}
+    for name, read in (
+        ("functions", lambda: _functions(stack)),
+        ("mappings", lambda: _mappings(stack)),
+        ("queues", lambda: _queues(stack)),
+        ("failures", lambda: queue_counts.failures(stack)),
+        ("alarms", lambda: alarm_states(stack)),
+    ):
+        try:
+            found[name] = read()
+        except AwsError as error:
+            unseen[name] = sentence(error)
+    mappings = found.get("mappings", [])
+    return Deployment(
+        f"the stack {stack.name} in {stack.region}",
+        now,
+        (
+            Part(
+                "the stack", not state.endswith("FAILED"), f"is {state}", "look at its events in the console"
+            ),
+            *found.get("functions", ()),
+            *_streams(stack, mappings, unseen),
+        ),
+        tuple(_consumers(stack, mappings, now, unseen)),
+        found.get("queues", {}),
+        found.get("failures", {}),
+        found.get("alarms"),
+        {"stack": stack.name, "region": stack.region, "state": state, "api_url": stack.api_url},
+        unseen,
+        LATE,
+    )
 
 
-def consumers(stack: Stack) -> dict[str, Any]:
-    """Return each consumer's mappings, and how many seconds it was behind at worst in the last 15 minutes.
+def _functions(stack: Stack) -> list[Part]:
+    """Return the functions that cannot run, each by itself, and how many can."""
+    known = functions(stack)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        states = dict(
+            zip(known, pool.map(lambda each: _function_state(stack, each), known.values()), strict=True)
+        )
+    bad = [
+        Part(f"{name}Function", runs=False, state=state, mend="deploy the stack again")
+        for name, state in states.items()
+        if state
+    ]
+    return [*bad, Part("functions", runs=True, state=f"{len(known) - len(bad)} of {len(known)} can run")]
 
-    behind_seconds: null where CloudWatch has no figure: nothing came, or a queue feeds the consumer.
-    """
-    names = {stack.outputs[name]: name for name in sorted(stack.outputs) if name.endswith(FUNCTION)}
+
+def _function_state(stack: Stack, physical: str) -> str:
+    """Return why a function cannot run; "" if it can."""
+    client = stack.client("lambda")
+    try:
+        told = client.get_function_configuration(FunctionName=physical)
+        reserved = client.get_function_concurrency(FunctionName=physical).get("ReservedConcurrentExecutions")
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ResourceNotFoundException":
+            return "is gone"
+        raise
+    if told.get("State") == "Failed":
+        return f"has failed: {told.get('StateReason', 'no reason is given')}"
+    if told.get("LastUpdateStatus") == "Failed":
+        return f"could not be updated: {told.get('LastUpdateStatusReason', 'no reason is given')}"
+    return "is stopped: its reserved concurrency is 0" if reserved == 0 else ""
+
+
+def _mappings(stack: Stack) -> list[Described]:
+    """Return the event source mappings of the stack's functions."""
+    ours = set(functions(stack).values())
     # All mappings of the region are listed: asked for a function, Lambda leaves out those of its alias.
     pages = stack.client("lambda").get_paginator("list_event_source_mappings").paginate()
-    states: dict[str, list[str]] = {}
-    for each in (mapping for page in pages for mapping in page["EventSourceMappings"]):
-        states.setdefault(function_name(each["FunctionArn"]), []).append(each["State"])
-    fed = [function for function in names if function in states]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        behind = pool.map(lambda function: _behind(stack, function), fed)
-        return {
-            names[function].removesuffix(FUNCTION): {
-                "mappings": sorted(states[function]),
-                "behind_seconds": seconds,
-            }
-            for function, seconds in zip(fed, behind, strict=True)
-        }
+    return [
+        each
+        for page in pages
+        for each in page["EventSourceMappings"]
+        if function_name(each["FunctionArn"]) in ours
+    ]
 
 
-def _behind(stack: Stack, function: str) -> float | None:
+def _is_stream(mapping: Described) -> bool:
+    return ":sqs:" not in mapping["EventSourceArn"]
+
+
+def _streams(stack: Stack, mappings: Iterable[Described], unseen: dict[str, str]) -> list[Part]:
+    """Return the streams that give nothing, each by itself, and how many do."""
+    sources = sorted({each["EventSourceArn"] for each in mappings if _is_stream(each)})
+    bad = []
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            states = dict(
+                zip(sources, pool.map(lambda each: _stream_state(stack, each), sources), strict=True)
+            )
+    except AwsError as error:
+        unseen["streams"] = sentence(error)
+        return []
+    names = {physical: logical for logical, physical in stack.tables.items()}
+    for source, state in states.items():
+        if state not in ("ENABLED", "ENABLING", "ACTIVE", "UPDATING"):
+            physical = source.split("/")[1]
+            name = f"the stream of {names.get(physical, physical)}"
+            bad.append(Part(name, runs=False, state=f"is {state}", mend="deploy the stack again"))
+    return [
+        *bad,
+        Part("streams", runs=True, state=f"{len(sources) - len(bad)} of {len(sources)} can be read"),
+    ]
+
+
+def _stream_state(stack: Stack, source: str) -> str:
+    try:
+        if ":kinesis:" in source:
+            told = stack.client("kinesis").describe_stream_summary(StreamARN=source)
+            return str(told["StreamDescriptionSummary"]["StreamStatus"])
+        told = stack.client("dynamodbstreams").describe_stream(StreamArn=source, Limit=1)
+        return str(told["StreamDescription"]["StreamStatus"])
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ResourceNotFoundException":
+            return "gone"
+        raise
+
+
+def _queues(stack: Stack) -> dict[str, Queue]:
+    """Return the queues of work: how much waits, and for how long the oldest has, as CloudWatch last said."""
     now = datetime.now(UTC)
+    waiting = queue_counts.waiting(stack)
+
+    def age(name: str) -> timedelta | None:
+        queue = stack.outputs[f"{name}Url"].rpartition("/")[2]
+        metric = ("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", queue)
+        found = _figures(stack, *metric, "Maximum", now, LOOKED_BACK)
+        return timedelta(seconds=found[max(found)]) if found else None
+
+    return {name: Queue(messages, age(name) if messages else None) for name, messages in waiting.items()}
+
+
+def _consumers(
+    stack: Stack, mappings: Sequence[Described], now: datetime, unseen: dict[str, str]
+) -> Iterator[Consumer]:
+    """Yield each consumer with the states of its mappings, and how late it is."""
+    of = {
+        name: [each for each in mappings if function_name(each["FunctionArn"]) == physical]
+        for name, physical in functions(stack).items()
+    }
+
+    def read(name: str) -> Consumer | str:
+        try:
+            return _consumer(stack, name, of[name], now)
+        except AwsError as error:
+            return sentence(error)
+
+    fed = [name for name, each in of.items() if each]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for name, found in zip(fed, pool.map(read, fed), strict=True):
+            if isinstance(found, Consumer):
+                yield found
+            else:
+                unseen[f"consumer {name}"] = found
+
+
+def _consumer(stack: Stack, name: str, mappings: Sequence[Described], now: datetime) -> Consumer:
+    states = sorted(each["State"] for each in mappings)
+    # A standby's consumers rest, and the emulator's streams are read by the laptop's poller.
+    rests = stack.outputs.get("RegionRole") == STANDBY or all(
+        f":{ACCOUNT}:" in each["EventSourceArn"] and _is_stream(each) for each in mappings
+    )
+    why = "" if rests else trouble(states)
+    problem = next(
+        (told for each in mappings if (told := str(each.get("LastProcessingResult"))).startswith("PROBLEM")),
+        "",
+    )
+    physical = functions(stack)[name]
+    streams = [each for each in mappings if _is_stream(each) and each["State"] == "Enabled"]
+    if not streams:
+        return Consumer(name, tuple(states), trouble=why or problem)
+    metric = ("AWS/Lambda", "IteratorAge", "FunctionName", physical)
+    ages = _figures(stack, *metric, "Maximum", now, LOOKED_BACK)
+    behind = timedelta(milliseconds=max(ages.values())) if ages else None
+    worked = ("AWS/Lambda", "Invocations", "FunctionName", physical)
+    worked_at = max(_figures(stack, *worked, "Sum", now, QUIET_LOOKED_BACK), default=now - QUIET_LOOKED_BACK)
+    if now - worked_at < QUIET:
+        return Consumer(name, tuple(states), behind=behind, trouble=why or problem)
+    # Its last word is old: it has had nothing to do, or does nothing. The streams themselves tell which.
+    found = [
+        (mapping, each)
+        for mapping in map(mapping_of, streams)
+        for each in _unread_since(stack, mapping, worked_at)
+    ]
+    return replace(summed(name, stack, found, states), behind=behind, trouble=why or problem)
+
+
+def _unread_since(stack: Stack, mapping: EventSourceMapping, worked_at: datetime) -> Iterator[Unread]:
+    """Yield what each shard got after the minute in which its consumer last worked."""
+    since = worked_at + timedelta(seconds=PERIOD_SECONDS)
+    for shard in shards_of(stack, mapping):
+        begin = iterator_since(stack, mapping, shard, since)
+        yield unread(stack, mapping, begin, since=since.timestamp(), empty_max=EMPTY_MAX)
+
+
+def _figures(  # noqa: PLR0917 (what names a metric)
+    stack: Stack,
+    space: str,
+    metric: str,
+    kind: str,
+    name: str,
+    statistic: str,
+    now: datetime,
+    back: timedelta,
+) -> dict[datetime, float]:
+    """Return a metric's figures by minute; none where nothing came."""
     answer = stack.client("cloudwatch").get_metric_statistics(
-        Namespace="AWS/Lambda",
-        MetricName="IteratorAge",
-        Dimensions=[{"Name": "FunctionName", "Value": function}],
-        StartTime=now - LOOKED_BACK,
+        Namespace=space,
+        MetricName=metric,
+        Dimensions=[{"Name": kind, "Value": name}],
+        StartTime=now - back,
         EndTime=now,
         Period=PERIOD_SECONDS,
-        Statistics=["Maximum"],
+        Statistics=[statistic],
     )
-    return max((each["Maximum"] / 1000 for each in answer["Datapoints"]), default=None)
+    return {each["Timestamp"]: each[statistic] for each in answer["Datapoints"]}
 
 
 def alarm_states(stack: Stack) -> dict[str, str]:

@@ -21,6 +21,7 @@ from local.cloud.tokens import ADMIN, token
 from local.operate import stack_status
 from local.operate.rebuild_features import rebuild
 from local.operate.redrive import redrive
+from local.operate.verdict import as_json, problems
 from local.replay import draining, order_webhooks, verify
 from local.replay.api import Api
 from local.replay.event_sources import Purchase, synthetic_crowd
@@ -62,12 +63,32 @@ def test_it_is_found_with_all_that_the_laptop_knows(stack: Stack, live: Stack) -
 
 
 def test_status_tells_what_runs_and_waits(live: Stack) -> None:
-    told = stack_status.status(live)
+    seen = stack_status.look(live)
+    assert seen.unseen == {}
+    assert all(each.runs for each in seen.parts), seen.parts
+    told = as_json(seen)
     assert told["state"].endswith("_COMPLETE")
     assert told["queues"].keys() == set(queue_counts.WORK)
     assert {"EngagementFailures", "PublisherFailures"} <= told["failures"].keys()
     assert told["consumers"]["Leads"]["mappings"] == ["Enabled"]
     assert told["alarms"] == {"known": 0, "not_ok": {}}
+    assert not [each for each in problems(seen) if "message" not in each.what], (
+        "but for failures of other tests"
+    )
+
+
+def test_a_function_that_is_stopped_and_a_queue_that_nobody_reads_are_named(live: Stack) -> None:
+    function, client = live.outputs["MemoryFunctionName"], live.client("lambda")
+    (mapping,) = client.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]
+    client.put_function_concurrency(FunctionName=function, ReservedConcurrentExecutions=0)
+    client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+    try:
+        found = [each.what for each in problems(stack_status.look(live))]
+    finally:
+        client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
+        client.delete_function_concurrency(FunctionName=function)
+    assert "MemoryFunction is stopped: its reserved concurrency is 0" in found
+    assert "Memory is not fed: an event source mapping is Disabled" in found
 
 
 def test_a_replay_waits_for_its_effects_and_verify_finds_them_right(live: Stack, user: str) -> None:

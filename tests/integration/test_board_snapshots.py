@@ -110,6 +110,7 @@ def test_answers_say_as_of_when_and_a_rank_is_of_the_score_of_now(tables: BoardT
         "score": 40,
         "rank": 2,
         "as_of": stamp(NOW),
+        "is_old": False,
     }
     assert boards.rank("points", "global", "new", LATER)["rank"] == 2
     assert boards.rank("points", "asia", "dan", LATER)["rank"] is None
@@ -295,3 +296,60 @@ def test_the_functions_answer_as_the_openapi_document_says(
         assert first_problem(schema, json.loads(told.body)) is None
     for each in kept:
         each.cache_clear()
+
+
+# ---- while Redis is away
+
+
+def away(tables: BoardTables) -> Any:
+    return tables.leaderboards(EngagementCache(NOWHERE))
+
+
+@pytest.mark.parametrize(("minutes", "is_old"), [(0, False), (2, False), (3, True), (600, True)])
+def test_the_last_board_is_marked_old_when_redis_should_have_a_newer_one(
+    tables: BoardTables, minutes: int, is_old: bool
+) -> None:
+    tables.builder().build(NOW)
+    later = NOW + timedelta(minutes=minutes)
+    board = away(tables).top("points", "global", 2, later)
+    assert names(board) == [(1, "ann"), (2, "bob")]
+    assert (board["as_of"], board["is_old"]) == (stamp(NOW), is_old)
+    assert away(tables).rank("points", "global", "dan", later)["is_old"] is is_old
+    assert first_problem(TOP_LIST, {**board, "entries": []}) is None
+
+
+@pytest.mark.parametrize(
+    ("board", "region"), [("points", "global"), ("streaks", "global"), ("points", "asia")]
+)
+def test_an_old_board_without_anybody_is_none(engine: Engine, board: str, region: str) -> None:
+    tables = BoardTables(engine.client("dynamodb"))
+    tables.builder().build(NOW)
+    late = user("eve", 90)
+    tables.put([replace(late, timezone="Asia/Tokyo")])
+    later = NOW + timedelta(minutes=35)
+    boards: Any = away(tables)
+    for method, asked in ((boards.top, 5), (boards.rank, "eve")):
+        with pytest.raises(ApiError) as refused:
+            method(board, region, asked, later)
+        assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "60"})
+    assert tables.leaderboards().top(board, region, 5, later)["entries"] == [], (
+        "without Redis it is the truth"
+    )
+
+
+def test_the_minute_s_run_makes_a_snapshot_while_redis_is_away(tables: BoardTables) -> None:
+    tables.builder().build(NOW)
+    tables.put([user("eve", 90)])
+    later = NOW + timedelta(minutes=35)
+    assert tables.builder(EngagementCache(NOWHERE)).refresh(later) == {"refreshed": 0}
+    board = away(tables).top("points", "global", 1, later)
+    assert (names(board), board["is_old"]) == ([(1, "eve")], False)
+
+
+def test_without_redis_a_snapshot_is_old_after_ten_minutes(tables: BoardTables) -> None:
+    tables.builder().build(NOW)
+    boards = tables.leaderboards()
+    told = [
+        boards.top("points", "global", 1, NOW + timedelta(minutes=each))["is_old"] for each in (0, 10, 11)
+    ]
+    assert told == [False, False, True]

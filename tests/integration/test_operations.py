@@ -140,7 +140,12 @@ def test_the_view_has_every_part(door: Any, gauges: Gauges) -> None:
     assert told["throughput"]["events_per_second"] == 2.0
     assert told["throughput"]["per_second"][-3:] == [20, 0, 0]
     assert told["consumers"] == [
-        {"name": "engagement", "behind_seconds": 1.0, "last_batch_at": before.isoformat()}
+        {
+            "name": "engagement",
+            "behind_seconds": 1.0,
+            "waiting_since": None,
+            "last_batch_at": before.isoformat(),
+        }
     ]
     assert [each["name"] for each in told["queues"]] == ["WorkFailures", "WorkQueue"]
     assert told["lake"] is None
@@ -155,3 +160,49 @@ def test_what_cannot_be_told_is_null_with_a_reason_and_hides_nothing(door: Any) 
     assert len(told["queues"]) == 2
     assert "Redis does not answer" in told["unknown"]["throughput"]
     assert "bucket" in told["unknown"]["lake"].lower()
+
+
+# ---- what the consumer has not had
+
+
+def consumer(door: Any) -> Any:
+    (told,) = door(token("u", "streakline/admin"))[1]["consumers"]
+    return told
+
+
+def test_what_is_stored_and_not_applied_makes_a_stopped_consumer_late(door: Any, gauges: Gauges) -> None:
+    applied = NOW - timedelta(minutes=30)
+    gauges.store(applied)
+    gauges.count("engagement", 1, [record(applied)], applied + timedelta(seconds=0.7))
+    assert (consumer(door)["behind_seconds"], consumer(door)["waiting_since"]) == (0.7, None)
+    for minutes in (20, 20, 5, 0):
+        gauges.store(NOW - timedelta(minutes=minutes))
+    told = consumer(door)
+    assert told["behind_seconds"] == 1200
+    assert datetime.fromisoformat(told["waiting_since"]) == NOW - timedelta(minutes=20)
+    gauges.count("engagement", 4, [record(NOW)], NOW)
+    assert (consumer(door)["behind_seconds"], consumer(door)["waiting_since"]) == (0.0, None)
+
+
+def test_a_consumer_that_never_worked_is_late_too(door: Any, gauges: Gauges) -> None:
+    gauges.store(NOW - timedelta(minutes=3))
+    told = consumer(door)
+    assert (told["name"], told["behind_seconds"], told["last_batch_at"]) == ("engagement", 180, None)
+
+
+def test_events_of_the_minute_in_which_the_consumer_stopped_are_seen(door: Any, gauges: Gauges) -> None:
+    stopped = NOW - timedelta(seconds=50)
+    gauges.store(stopped)
+    gauges.count("engagement", 1, [record(stopped)], stopped)
+    gauges.store(stopped + timedelta(seconds=1))
+    assert consumer(door)["behind_seconds"] == 49
+
+
+def test_who_sends_an_event_is_not_hindered_by_gauges_that_are_away() -> None:
+    for url in ("", NOWHERE):
+        Gauges(url).store(NOW)
+
+
+def test_reasons_have_no_numbers_of_the_operating_system(door: Any) -> None:
+    _, told = door(token("u", "streakline/admin"), REDIS_URL=NOWHERE)
+    assert not [each for each in told["unknown"].values() if "Errno" in each]

@@ -90,6 +90,9 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         dynamodb.put_item(TableName="BP_EVENTS_TABLE", Item=STORED)
         outputs = {f"{function}FunctionName": function for function, _ in CONSUMERS.values()}
         outputs["ApiUrl"] = "https://api"
+        outputs["PayloadBucketName"] = "payloads"
+        s3: Any = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket="payloads")
         for _, queue in CONSUMERS.values():
             outputs[f"{queue}FailuresUrl"] = sqs.create_queue(QueueName=queue)["QueueUrl"]
         functions, streams, real = Functions(), Streams(), stack_module.fresh_client
@@ -104,17 +107,35 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         monkeypatch.setattr("local.operate.redrive.AWS_WAIT_SECONDS", 0)
         found = described(outputs)
         with known(monkeypatch, "live", found):
-            yield SimpleNamespace(outputs=outputs, found=found, functions=functions, streams=streams, sqs=sqs)
+            yield SimpleNamespace(
+                outputs=outputs, found=found, functions=functions, streams=streams, sqs=sqs, s3=s3
+            )
 
 
 @pytest.fixture
 def redrive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run the command. What it prints must tell of leftovers exactly if it ends with an error."""
+
     def run(*arguments: str) -> Any:
         monkeypatch.setattr("sys.argv", ["streakline", "--stack-name", "live", "redrive", *arguments])
-        cli.main()
-        return json.loads(capsys.readouterr().out)
+        ended = None
+        try:
+            cli.main()
+        except SystemExit as error:
+            ended = error
+        told = json.loads(capsys.readouterr().out)
+        assert bool(ended) is (bool(told.get("left")) and "--list" not in arguments)
+        assert ended is None or "left" in str(ended.code)
+        return told
 
     return run
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    monkeypatch.setattr("sys.argv", ["streakline", "--stack-name", "live", "redrive", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return str(ended.value.code)
 
 
 def keep(aws: Any, queue: str, body: Any) -> None:
@@ -204,3 +225,92 @@ def test_a_stack_without_the_kinesis_door_has_no_queue_of_it(aws: Any, redrive: 
     aws.found["Outputs"] = [each for each in aws.found["Outputs"] if each["OutputKey"] not in door]
     keep(aws, "Feature", '{"lead": 1}')
     assert redrive() == {"redriven": 1, "left": []}
+
+
+# ---- one queue, and one message
+
+
+@pytest.mark.parametrize("name", ["FeatureFailures", "features", "feature", "FEATURE-failures"])
+def test_one_queue_alone_by_its_name_or_its_consumer_s(aws: Any, redrive: Any, name: str) -> None:
+    keep(aws, "Feature", '{"lead": 1}')
+    keep(aws, "Memory", '{"lead": 2}')
+    assert [each["queue"] for each in redrive("--list", "--queue", name)["left"]] == ["FeatureFailures"]
+    assert redrive("--queue", name) == {"redriven": 1, "left": []}
+    assert [function for function, _ in aws.functions.asked] == ["Features"]
+    assert [each["queue"] for each in redrive("--list")["left"]] == ["MemoryFailures"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Engagemnt", "did you mean EngagementFailures?"),
+        ("q", "there are AnnouncementFailures, "),
+        ("ShipmentFailures", "a partner's messages"),
+    ],
+)
+def test_a_queue_that_is_none_of_ours_says_which_there_are(
+    aws: Any, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    assert text in refused(monkeypatch, "--queue", name)
+
+
+def test_what_is_given_up_leaves_its_queue_and_is_kept_with_who_when_and_why(aws: Any, redrive: Any) -> None:
+    for number in range(12):
+        keep(aws, "Feature", json.dumps({"lead": number}))
+    given_up("Engagement", aws)
+    odd = "no JSON: \U0001f600 {"
+    keep(aws, "LeadIngestion", odd)
+    for each in redrive("--list")["left"]:
+        if each["consumer"] != "features":
+            told = redrive("--discard", each["id"], "--reason", f"why {each['queue']}")["discarded"]
+            assert told["record"] == each["record"]
+    kept = {each["queue"]: each for each in redrive("--discarded")["discarded"]}
+    assert set(kept) == {"EngagementFailures", "LeadIngestionFailures"}
+    assert kept["EngagementFailures"]["discard_reason"] == "why EngagementFailures"
+    assert kept["EngagementFailures"]["reason"] == "RetryAttemptsExhausted"
+    assert json.loads(kept["EngagementFailures"]["message"])["DDBStreamBatchInfo"] == PLACE
+    assert kept["LeadIngestionFailures"]["message"] == odd
+    assert kept["EngagementFailures"]["discarded_by"].startswith("arn:aws:")
+    assert len(redrive("--list")["left"]) == 12, "nobody else's message is touched, or hidden"
+    assert [each["queue"] for each in redrive("--discarded", "--queue", "leads")["discarded"]] == [
+        "LeadIngestionFailures"
+    ]
+
+
+def test_what_was_given_up_can_be_taken_back(aws: Any, redrive: Any) -> None:
+    keep(aws, "Feature", '{"lead": 1}')
+    (left,) = redrive("--list")["left"]
+    redrive("--discard", left["id"], "--reason", "a test")
+    assert redrive() == {"redriven": 0, "left": []}
+    redrive("--take-back", left["id"])
+    assert redrive("--discarded") == {"discarded": []}
+    assert redrive() == {"redriven": 1, "left": []}
+    assert aws.functions.asked[0][1]["Records"][0]["body"] == '{"lead": 1}'
+
+
+def test_nothing_is_given_up_without_a_reason_or_by_another_id(
+    aws: Any, redrive: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(aws, "Feature", '{"lead": 1}')
+    (left,) = redrive("--list")["left"]
+    assert "--reason" in refused(monkeypatch, "--discard", left["id"])
+    assert "--reason" in refused(monkeypatch, "--discard", left["id"], "--reason", " ")
+    assert "go together" in refused(monkeypatch, "--reason", "no id")
+    assert "no message nope" in refused(monkeypatch, "--discard", "nope", "--reason", "a test")
+    elsewhere = ("--discard", left["id"], "--reason", "a test", "--queue", "memory")
+    assert "in this queue" in refused(monkeypatch, *elsewhere)
+    assert "was given up" in refused(monkeypatch, "--take-back", left["id"])
+    assert redrive("--list")["left"] == [left]
+
+
+def test_a_message_stays_where_it_is_if_it_cannot_be_kept(
+    aws: Any, redrive: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(aws, "Feature", '{"lead": 1}')
+    (left,) = redrive("--list")["left"]
+    aws.found["Outputs"] = [
+        {**each, "OutputValue": "gone"} if each["OutputKey"] == "PayloadBucketName" else each
+        for each in aws.found["Outputs"]
+    ]
+    assert "NoSuchBucket" in refused(monkeypatch, "--discard", left["id"], "--reason", "a test")
+    assert redrive("--list")["left"] == [left]

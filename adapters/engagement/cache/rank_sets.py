@@ -45,6 +45,10 @@ class RankSets:
         answers = self._run([["TTL", READY]])
         return bool(answers and answers[0] > seconds)
 
+    def can_tell(self) -> bool:
+        """Whether Redis says at all if there are sets: it is there, and knows of no lost writes."""
+        return self._run([["EXISTS", READY]]) is not None
+
     def is_under_way(self) -> bool:
         """Whether a round has begun and is not finished."""
         answers = self._run([["EXISTS", ROUND]])

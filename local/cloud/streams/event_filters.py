@@ -1,6 +1,12 @@
 """Lambda's event filter patterns, as far as the template uses them: exact values, exists and prefix."""
 
+from collections.abc import Sequence
 from typing import Any
+
+
+def is_wanted(record: dict[str, Any], patterns: Sequence[dict[str, Any]]) -> bool:
+    """Whether a consumer with these patterns gets a record: without patterns it gets all."""
+    return not patterns or any(matches(each, record) for each in patterns)
 
 
 def matches(pattern: dict[str, Any], record: Any) -> bool:

@@ -22,8 +22,8 @@ from local.cloud.streams.delivery import (
     reply_of,
     sequence_of,
 )
-from local.cloud.streams.event_filters import matches
-from local.cloud.streams.poller_state import PollerState
+from local.cloud.streams.event_filters import is_wanted
+from local.cloud.streams.poller_state import PollerState, place_name
 from local.cloud.streams.resting import Resting
 from local.cloud.streams.shard_reader import ShardReader
 from local.cloud.streams.stream_records import iterator_of, read_records, shards_of
@@ -67,7 +67,7 @@ class Poller:
                 continue
             mapping = mapping_of(described)
             for shard in self._shards_of(mapping):
-                key = f"{mapping.function} {mapping.source} {shard}"
+                key = place_name(mapping, shard)
                 if key not in self.served:
                     self.served.add(key)
                     self.state.caught_up.setdefault(self._name(mapping), {})[key] = 0.0
@@ -114,7 +114,7 @@ class Poller:
             page = reader.read(place, polled_at)
             polled_at = page.polled_at
             place = sequence_of(page.records[-1]) if page.records else place
-            wanted = [each for each in page.records if _is_wanted(each, patterns)]
+            wanted = [each for each in page.records if is_wanted(each, patterns)]
             if wanted and not waiting:
                 started = time.monotonic()
             waiting += wanted
@@ -164,10 +164,6 @@ class Poller:
         sqs = self.stack.client("sqs")
         url = sqs.get_queue_url(QueueName=mapping.destination.rsplit(":", 1)[-1])["QueueUrl"]
         sqs.send_message(QueueUrl=url, MessageBody=json.dumps(message))
-
-
-def _is_wanted(record: Record, patterns: Sequence[Record]) -> bool:
-    return not patterns or any(matches(each, record) for each in patterns)
 
 
 if __name__ == "__main__":

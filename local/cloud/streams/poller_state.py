@@ -5,10 +5,21 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from local.cloud.streams.delivery import EventSourceMapping
 from local.paths import LOCAL
 
 CHECKPOINTS = LOCAL / "checkpoints.json"
 HEARTBEAT = LOCAL / "poller.json"
+
+
+def place_name(mapping: EventSourceMapping, shard: str) -> str:
+    """Return the key of a consumer of a shard in the file CHECKPOINTS."""
+    return f"{mapping.function} {mapping.source} {shard}"
+
+
+def read_checkpoints() -> dict[str, str]:
+    """Return the last record done, by consumer and shard; empty before a poller has written any."""
+    return dict(json.loads(CHECKPOINTS.read_text())) if CHECKPOINTS.exists() else {}
 
 
 @dataclass(slots=True)
@@ -27,8 +38,7 @@ class PollerState:
 
     def load(self) -> None:
         """Go on where a former poller stopped."""
-        if CHECKPOINTS.exists():
-            self.checkpoints = json.loads(CHECKPOINTS.read_text())
+        self.checkpoints = read_checkpoints()
 
     def checkpoint(self, key: str, number: str) -> None:
         """Note the last record that a consumer of a shard has done."""

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from datetime import datetime
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -77,6 +78,20 @@ def iterator_of(stack: Stack, mapping: EventSourceMapping, shard: str, after: st
     if after:
         number = "StartingSequenceNumber" if mapping.is_kinesis else "SequenceNumber"
         position = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", number: after}
+    return _iterator(stack, mapping, shard, position)
+
+
+def iterator_since(stack: Stack, mapping: EventSourceMapping, shard: str, since: datetime) -> str:
+    """Return a shard iterator of Kinesis from an instant on; of a table's stream from the shard's beginning.
+
+    A table's stream knows no instants.
+    """
+    if not mapping.is_kinesis:
+        return iterator_of(stack, mapping, shard, "")
+    return _iterator(stack, mapping, shard, {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": since})
+
+
+def _iterator(stack: Stack, mapping: EventSourceMapping, shard: str, position: Record) -> str:
     if mapping.is_kinesis:
         client, stream = stack.client("kinesis"), {"StreamARN": mapping.source}
     else:

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest ac3e3eebfcf5f09dd08dce1bf20ee872555fc4d244b37951bd30287ef406c825."""
+"""Made by `make clients` from the API with the digest 314920e09da9193ccc229b1f95f5485d7adcf8a89f64dd44f3b7d12cbee61abc."""
 
 from __future__ import annotations
 
@@ -525,6 +525,7 @@ class GetLeaderboardsBoardResponse(TypedDict):
     board: str
     region: str
     as_of: str
+    is_old: bool
     entries: list[GetLeaderboardsBoardResponseEntry]
 
 
@@ -536,6 +537,7 @@ class GetLeaderboardsBoardUsersUserIdResponse(TypedDict):
     score: int
     rank: int | None
     as_of: str
+    is_old: bool
 
 
 GetAmnestiesResponseAmnesty = TypedDict(

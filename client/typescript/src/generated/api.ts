@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest ac3e3eebfcf5f09dd08dce1bf20ee872555fc4d244b37951bd30287ef406c825.
+// Made by `make clients` from the API with the digest 314920e09da9193ccc229b1f95f5485d7adcf8a89f64dd44f3b7d12cbee61abc.
 
 export interface paths {
     "/": {
@@ -1995,6 +1995,8 @@ export interface operations {
                             rank: number;
                             score: number;
                         }[];
+                        /** @description the board is older than it is in ordinary running: its cache is away */
+                        is_old: boolean;
                         region: string;
                     };
                 };
@@ -2030,6 +2032,8 @@ export interface operations {
                          */
                         as_of: string;
                         board: string;
+                        /** @description the board is older than it is in ordinary running: its cache is away */
+                        is_old: boolean;
                         /** @description null: not on this board */
                         rank: number | null;
                         region: string;
