@@ -24,7 +24,16 @@ from local.paths import ROOT
 from local.replay.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import printed
-from tests.support.document_run import RUN, Given, checkout, is_shown, ndjson, not_printed, run, script
+from tests.support.document_run import (
+    RUN,
+    Premises,
+    checkout,
+    is_carried_out,
+    missing_lines,
+    ndjson,
+    run,
+    script,
+)
 from tests.support.documents import blocks, blocks_of, documents
 from tests.support.node_tools import CLIENT, must, packages
 
@@ -69,7 +78,7 @@ def book_with_a_mug(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> I
     printed("rules", "publish", str(kept), "--effective", "now")
 
 
-def given_readme(stack: Stack, user: str, folder: Path) -> Given:
+def readme_premises(stack: Stack, user: str, folder: Path) -> Premises:
     ann, bob = f"{user}-ann", f"{user}-bob"
     rows = [
         f"{who},2026-04-{day:02}T21:30:00Z,{who}-{day},LESSON_COMPLETED,Europe/Berlin"
@@ -84,7 +93,7 @@ def given_readme(stack: Stack, user: str, folder: Path) -> Given:
     _write_history(folder, user)
     labels = {"lead_organization_id": ["acme"], "as_of": [datetime(2026, 4, 8, tzinfo=UTC)]}
     pq.write_table(pa.table(labels), folder / "labels.parquet")
-    return Given({"ann": ann, "bob": bob, "acme": f"acme{time.time_ns()}"}, HISTORY)
+    return Premises({"ann": ann, "bob": bob, "acme": f"acme{time.time_ns()}"}, HISTORY)
 
 
 def _write_history(folder: Path, user: str) -> None:
@@ -92,7 +101,7 @@ def _write_history(folder: Path, user: str) -> None:
     (folder / "old.ndjson").write_text(ndjson(row), encoding="utf-8")
 
 
-def given_client(stack: Stack, user: str, folder: Path) -> Given:
+def client_premises(stack: Stack, user: str, folder: Path) -> Premises:
     today = datetime.now(UTC).date().isoformat()
     (folder / "points.ndjson").write_text(ndjson({"user_id": user, "as_of": today, "balance": 340}))
     people = " ".join(bearer(stack, f"{user}-{number}") for number in range(5))
@@ -105,22 +114,22 @@ done"""
     path = f"import os, sys; sys.path.insert(0, {str(ROOT / 'client' / 'python')!r})"
     before = f"{path}\nfrom streakline_client import Streakline\ntoken = os.environ['TOKEN']{ANSWERING}"
     after = "if 'me' in globals():\n    me.flush()\n    me.close()"
-    return Given(
+    return Premises(
         {"https://api.example.com": stack.api_url, "ann": user, "/var/lib/app": "."}, shell, (before, after)
     )
 
 
-def given_analyst(stack: Stack, user: str, folder: Path) -> Given:
-    return Given(shell=ACTIVATE)
+def analyst_premises(stack: Stack, user: str, folder: Path) -> Premises:
+    return Premises(shell=ACTIVATE)
 
 
-def given_warehouse(stack: Stack, user: str, folder: Path) -> Given:
+def warehouse_premises(stack: Stack, user: str, folder: Path) -> Premises:
     labels = {"lead_organization_id": ["acme"], "as_of": [datetime(2026, 4, 8, tzinfo=UTC)]}
     pq.write_table(pa.table(labels), folder / "labels.parquet")
-    return Given({"the-lake-bucket": stack.outputs["LakeBucketName"]}, ACTIVATE)
+    return Premises({"the-lake-bucket": stack.outputs["LakeBucketName"]}, ACTIVATE)
 
 
-def given_move_in(stack: Stack, user: str, folder: Path) -> Given:
+def move_in_premises(stack: Stack, user: str, folder: Path) -> Premises:
     _write_history(folder, user)
     page = (ROOT / "docs" / "guides" / "move-in.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"`trophy.ndjson` has lines such as `(.+?)`", page)
@@ -135,30 +144,30 @@ def given_move_in(stack: Stack, user: str, folder: Path) -> Given:
         "event_bundle_sequence_id": [3],
     }
     pq.write_table(pa.table(analytics), folder / "analytics-1.parquet")
-    return Given(shell=ACTIVATE)
+    return Premises(shell=ACTIVATE)
 
 
-def given_backend(stack: Stack, user: str, folder: Path) -> Given:
+def backend_premises(stack: Stack, user: str, folder: Path) -> Premises:
     token = bearer(stack, user, PRODUCERS)
     path = f"import sys; sys.path.insert(0, {str(ROOT / 'client' / 'python')!r})"
     before = f"{path}\nURL, fresh_token = {stack.api_url!r}, {token!r}"
     after = "orders.flush()\nassert orders.profile()['user_id'] == {user!r}\nassert not orders.waiting()\norders.close()"
-    return Given({"ada": user, "/var/lib/shop": "."}, ACTIVATE, (before, after.format(user=user)))
+    return Premises({"ada": user, "/var/lib/shop": "."}, ACTIVATE, (before, after.format(user=user)))
 
 
-def given_tutorial(stack: Stack, user: str, folder: Path) -> Given:
-    return Given(shell=f"export APP_USER={user}")
+def tutorial_premises(stack: Stack, user: str, folder: Path) -> Premises:
+    return Premises(shell=f"export APP_USER={user}")
 
 
-GIVEN: dict[str, Callable[[Stack, str, Path], Given]] = {
-    "README.md": given_readme,
-    "client/python/README.md": given_client,
-    "docs/guides/analyst.md": given_analyst,
-    "docs/guides/move-in.md": given_move_in,
-    "docs/guides/python-backend.md": given_backend,
-    "docs/runbook.md": given_analyst,
-    "docs/tutorial.md": given_tutorial,
-    "sql/README.md": given_warehouse,
+PREMISES: dict[str, Callable[[Stack, str, Path], Premises]] = {
+    "README.md": readme_premises,
+    "client/python/README.md": client_premises,
+    "docs/guides/analyst.md": analyst_premises,
+    "docs/guides/move-in.md": move_in_premises,
+    "docs/guides/python-backend.md": backend_premises,
+    "docs/runbook.md": analyst_premises,
+    "docs/tutorial.md": tutorial_premises,
+    "sql/README.md": warehouse_premises,
 }
 
 
@@ -167,14 +176,14 @@ GIVEN: dict[str, Callable[[Stack, str, Path], Given]] = {
 def test_what_a_document_shows_works(stack: Stack, user: str, document: str, tmp_path: Path) -> None:
     """One shell for all commands, in a folder that looks like the checkout; `make up` finds the cloud running."""
     checkout(tmp_path)
-    shown = [each for each in blocks(document) if is_shown(each)]
-    assert shown
+    steps = [each for each in blocks(document) if is_carried_out(each)]
+    assert steps
     command = ROOT / ".venv" / "bin" / "streakline"
     installed = command.read_bytes()
-    given = GIVEN[document](stack, user, tmp_path)
-    done = run(script(shown, given, tmp_path), tmp_path, stack, {"STREAKLINE_URL": stack.api_url})
+    premises = PREMISES[document](stack, user, tmp_path)
+    done = run(script(steps, premises, tmp_path), tmp_path, stack, {"STREAKLINE_URL": stack.api_url})
     assert done.failed == ""
-    assert list(not_printed(shown, done.printed)) == []
+    assert list(missing_lines(steps, done.printed)) == []
     assert command.read_bytes() == installed
 
 
@@ -183,7 +192,7 @@ AROUND = """
 const [url, user] = [process.env['STREAKLINE_URL']!, process.env['APP_USER']!];
 const freshToken = () => process.env['STREAKLINE_TOKEN']!;
 const session = { userId: user, freshToken };
-const show = (...shown: unknown[]) => console.log(JSON.stringify(shown));
+const show = (...steps: unknown[]) => console.log(JSON.stringify(steps));
 const report = (...refused: unknown[]) => { throw new Error(JSON.stringify(refused)); };
 export { url, user, freshToken, session, show, report };
 """
@@ -200,7 +209,7 @@ def typescript(folder: Path, words: Mapping[str, str]) -> list[Path]:
     files = []
     for block in (each for document in documents() for each in blocks(document) if each.language == "ts"):
         file = folder / f"{block.document.replace('/', '-')}-{block.line}.ts"
-        text = Given(words).text(block)
+        text = Premises(words).text(block)
         if block.document == IN_A_BROWSER:
             file.write_text(f"import {{ Streakline }} from 'streakline';\n{PAGE}{text}", encoding="utf-8")
             continue
@@ -254,7 +263,7 @@ def test_typescript_that_documents_show_compiles_and_works(stack: Stack, user: s
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ("```bash\necho a\n```\n```bash\nstreakline redrive --lst\necho b\n```", "a.md:4: status 2 of\nstreakline"),
+        ("```bash\necho a\n```\n```bash\nstreakline redrive --lst\necho b\n```", "streakline redrive --lst: status 2"),
         ("```sql\nSELECT activity_date FROM marts.daily_actives\n```", "a.md:1: status 1"),
         ("```python\nfrom local.analyst import frames\n```", "cannot import name 'frames'"),
         ("```bash\nfalse | true\n```", "a.md:1: status 1"),
@@ -267,6 +276,6 @@ def test_what_does_not_work_is_found_with_its_place(
     stack: Stack, wrong: str, why: str, tmp_path: Path
 ) -> None:
     checkout(tmp_path)
-    shown = blocks_of("a.md", wrong)
-    done = run(script(shown, Given(shell=ACTIVATE), tmp_path), tmp_path, stack, {})
-    assert why in "\n".join([done.failed, *not_printed(shown, done.printed)])
+    steps = blocks_of("a.md", wrong)
+    done = run(script(steps, Premises(shell=ACTIVATE), tmp_path), tmp_path, stack, {})
+    assert why in "\n".join([done.failed, *missing_lines(steps, done.printed)])

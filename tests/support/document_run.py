@@ -28,16 +28,19 @@ LANGUAGES = ("bash", "sql", "python")
 PRINTS = "prints"  # the title of a block that the block before it prints
 DUCKDB = "import duckdb, sys; duckdb.sql(open(sys.argv[1]).read())"
 BESIDE = {".git", ".hypothesis"}
-SECONDS_MAX = 300
-KEPT_FROM = ("AWS_", "STREAKLINE_", "PYTHON", "VIRTUAL_ENV")
+SECONDS_MAX = 600
+OF_CALLER = ("AWS_", "STREAKLINE_", "PYTHON", "VIRTUAL_ENV")
 # A cloud that other tests use has things that wait or have failed: `status` may say so (1), and not more than that.
-STATUS = (
-    'streakline() { command streakline "$@" || { local s=$?; [[ $s = 1 && " $* " == *" status "* ]]; }; }'
-)
+STATUS = r"""streakline() {
+  command streakline "$@" && return
+  local ended=$?
+  printf '%s: status %s\n' "streakline $*" $ended >&2
+  [[ $ended = 1 && " $* " == *" status "* ]] || return $ended
+}"""
 
 
 @dataclass(frozen=True)
-class Given:
+class Premises:
     """What a document takes as given.
 
     words: what stands for words of the document, such as names that no earlier run on this cloud has used.
@@ -64,7 +67,7 @@ class Outcome:
     printed: Mapping[str, str]
 
 
-def is_shown(block: Block) -> bool:
+def is_carried_out(block: Block) -> bool:
     """Whether a block is carried out, or says what the one before it prints."""
     return not block.mark and (block.language in LANGUAGES or block.title == PRINTS)
 
@@ -76,27 +79,27 @@ def checkout(folder: Path) -> None:
             (folder / each.name).symlink_to(each)
 
 
-def script(blocks: Sequence[Block], given: Given, folder: Path) -> str:
+def script(blocks: Sequence[Block], premises: Premises, folder: Path) -> str:
     """The shell's text that carries blocks out. Texts of other languages are put into `folder`."""
     lines = [
-        "set -eEuo pipefail",
+        "set -euo pipefail",
         'trap \'printf "\\n\\x1efailed\\x1f%s" "$BASH_COMMAND"\' ERR',
         STATUS,
-        given.shell,
+        premises.shell,
     ]
     for block in blocks:
         if block.title != PRINTS:
-            lines += [f"printf '\\n\\x1e%s\\x1f' {block.place}", _carried_out(block, given, folder)]
+            lines += [f"printf '\\n\\x1e%s\\x1f' {block.place}", _carried_out(block, premises, folder)]
     return "\n".join(lines)
 
 
-def _carried_out(block: Block, given: Given, folder: Path) -> str:
-    text = given.text(block)
+def _carried_out(block: Block, premises: Premises, folder: Path) -> str:
+    text = premises.text(block)
     if block.language == "bash":
         return text
     file = folder / (block.title if block.title.endswith(".py") else f"block-{block.line}.{block.language}")
     if block.language == "python":
-        before, after = ("", "") if file.name == block.title else given.python
+        before, after = ("", "") if file.name == block.title else premises.python
         file.write_text(f"{before}\n{text}\n{after}", encoding="utf-8")
         return "" if file.name == block.title else f"python {file.name}"
     file.write_text(text, encoding="utf-8")
@@ -107,7 +110,7 @@ def _carried_out(block: Block, given: Given, folder: Path) -> str:
 def run(text: str, folder: Path, stack: Stack, more: Mapping[str, str]) -> Outcome:
     """Run a shell's text. It has AWS's variables for the laptop cloud, and no command of ours on its PATH."""
     own = str(ROOT / ".venv" / "bin")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(KEPT_FROM)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_CALLER)}
     environment = {
         **kept,
         "PATH": os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if each != own),
@@ -139,7 +142,7 @@ def run(text: str, folder: Path, stack: Stack, more: Mapping[str, str]) -> Outco
     return Outcome(f"{place}: status {done.returncode} of\n{command}\n{tail}", printed)
 
 
-def not_printed(blocks: Sequence[Block], printed: Mapping[str, str]) -> Iterator[str]:
+def missing_lines(blocks: Sequence[Block], printed: Mapping[str, str]) -> Iterator[str]:
     """Yield each line that a document says a block prints, and that the block did not print."""
     last = ""
     for block in blocks:

@@ -12,7 +12,7 @@ from textwrap import dedent
 
 from tests.support.template import ROOT
 
-BUILT = {"node_modules", "dist", "build"}
+BUILD_FOLDERS = {"node_modules", "dist", "build"}
 FENCE = re.compile(
     r"^(?:(?P<margin> *)<!-- (?P<mark>[^>]+?) -->\n+)?"
     r"^(?P<indent> *)```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^(?P=indent)```$",
@@ -56,7 +56,7 @@ def documents() -> tuple[str, ...]:
 
 
 def _is_built(parts: tuple[str, ...]) -> bool:
-    return any(each.startswith(".") or each in BUILT for each in parts)
+    return any(each.startswith(".") or each in BUILD_FOLDERS for each in parts)
 
 
 def blocks_of(document: str, text: str) -> list[Block]:

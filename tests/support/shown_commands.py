@@ -33,8 +33,8 @@ Words = Sequence[str]
 END, BETWEEN = "\x1e", "\x1f"
 PLACEHOLDER = re.compile(r"[A-Z][A-Z_]*…?")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
-DATED = {"DAY": "2026-03-01", "INSTANT": "2026-03-01T00:00:00Z", "PAST": "2026-03-01T00:00:00Z"}
-NUMBERED = {"N": "1", "NUMBER": "1"}
+INSTANT = "2026-03-01T00:00:00Z"
+VALUES = {"DAY": "2026-03-01", "INSTANT": INSTANT, "PAST": INSTANT, "N": "1", "NUMBER": "1"}
 SECONDS_MAX = 20
 
 
@@ -372,7 +372,7 @@ def _alternatives(span: str) -> Iterator[list[str]]:
         words = shlex.split(text.partition(" > ")[0])
     except ValueError as error:
         raise WrongCommand(str(error)) from None
-    words = [NUMBERED.get(each, DATED.get(each, each)) for each in words]
+    words = [VALUES.get(each, each) for each in words]
     heads: list[str] = []
     others: list[str] = []
     for place, word in enumerate(words):

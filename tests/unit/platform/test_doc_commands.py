@@ -16,7 +16,7 @@ import yaml
 
 from adapters.book.shipped import shipped_document
 from local.book.command import check
-from tests.support.document_run import RUN, is_shown
+from tests.support.document_run import RUN, is_carried_out
 from tests.support.documents import Block, blocks, blocks_of, documents, fences, other_code, spans_of, text_of
 from tests.support.message_schema import problems as message_problems
 from tests.support.shown_commands import comment_problems, problems, python_problems, span_problem
@@ -24,7 +24,7 @@ from tests.support.template import ROOT
 
 AWS, NOT_RUN = "on AWS", "not run"
 # Each block that is marked, or is no code: by document and first line, with the reason why nothing runs it.
-LEFT_OUT: Mapping[str, Mapping[str, str]] = {
+EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     "ARCHITECTURE.md": {
         "rules/            every decision, as a pure function: no I/O, no clock, no settings": "a list of folders",
         "ingest/engagement/events_api.py          reads the request": "a list of modules",
@@ -72,14 +72,14 @@ ELSEWHERE = {
     ("*", "yaml"): "below",
 }
 SECTIONS = {*shipped_document(), "rewards", "boosts", "expiry", "offline"}
-MEASURED = {"type": "object", "properties": {"minutes": {"type": "integer", "minimum": 0, "maximum": 1440}}}
+MINUTES = {"type": "object", "properties": {"minutes": {"type": "integer", "minimum": 0, "maximum": 1440}}}
 ALL = [each for document in documents() for each in blocks(document)]
-MARKED = [each for each in ALL if each.mark]
+MARKED_BLOCKS = [each for each in ALL if each.mark]
 
 
 def is_run(block: Block) -> bool:
     """Whether a test carries a block out."""
-    here = block.document in RUN and is_shown(block)
+    here = block.document in RUN and is_carried_out(block)
     return here or any(
         fnmatchcase(block.document, document) and block.language == language and not block.mark
         for document, language in ELSEWHERE
@@ -88,15 +88,15 @@ def is_run(block: Block) -> bool:
 
 def test_every_block_is_run_or_listed_with_a_reason() -> None:
     left_out = {(each.document, each.head): each.place for each in ALL if not is_run(each)}
-    listed = {(document, head) for document, heads in LEFT_OUT.items() for head in heads}
+    listed = {(document, head) for document, heads in EXCEPTIONS.items() for head in heads}
     assert {place for each, place in left_out.items() if each not in listed} == set(), "run by no test"
     assert listed - left_out.keys() == set(), "no such block, or it is run"
 
 
 def test_every_mark_says_one_of_two_things() -> None:
-    assert {each.place for each in MARKED if each.mark not in (AWS, NOT_RUN)} == set()
-    of_aws = {(each.document, each.head) for each in MARKED if each.mark == AWS}
-    listed = {(name, head) for name, heads in LEFT_OUT.items() for head in heads if heads[head] == AWS}
+    assert {each.place for each in MARKED_BLOCKS if each.mark not in (AWS, NOT_RUN)} == set()
+    of_aws = {(each.document, each.head) for each in MARKED_BLOCKS if each.mark == AWS}
+    listed = {(name, head) for name, heads in EXCEPTIONS.items() for head in heads if heads[head] == AWS}
     assert of_aws == listed
 
 
@@ -114,14 +114,14 @@ def test_no_block_escapes(document: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "block", [each for each in MARKED if each.language == "bash"], ids=lambda each: each.place
+    "block", [each for each in MARKED_BLOCKS if each.language == "bash"], ids=lambda each: each.place
 )
 def test_commands_that_are_not_run_would_be_taken(block: Block, tmp_path: Path) -> None:
     assert problems(block.text, tmp_path) == []
 
 
 @pytest.mark.parametrize(
-    "block", [each for each in MARKED if each.language == "python"], ids=lambda each: each.place
+    "block", [each for each in MARKED_BLOCKS if each.language == "python"], ids=lambda each: each.place
 )
 def test_python_that_is_not_run_fits_what_it_calls(block: Block) -> None:
     assert python_problems(block.text) == []
@@ -151,7 +151,7 @@ def test_a_document_s_parts_of_a_book_are_taken(document: str, tmp_path: Path) -
         for name, said in (part if part.keys() <= SECTIONS else {"event_types": part}).items():
             book.setdefault(name, {}).update(said)
     for name in re.findall(r"\b[A-Z][A-Z_]+\b", "".join(texts)):
-        book["event_types"].setdefault(name, {"points": 1, "properties": MEASURED})
+        book["event_types"].setdefault(name, {"points": 1, "properties": MINUTES})
     (file := tmp_path / "book.yaml").write_text(json.dumps(book), encoding="utf-8")
     check(file)
 
