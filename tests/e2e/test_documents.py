@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adapters.book.shipped import shipped_document
 from ingest.web.caller import PRODUCERS
 from local.bearer import bearer
 from local.operate import nightly_run
@@ -66,11 +67,10 @@ def night(stack: Stack) -> None:
 
 @pytest.fixture(scope="module")
 def book_with_a_mug(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The book in force sells a mug. Other tests go by the book that was."""
+    """The shipped book with a mug to sell is in force; other tests go by the book that was before."""
     kept = tmp_path_factory.mktemp("book") / "kept.json"
     kept.write_text(printed("rules", "show", "--json"), encoding="utf-8")
-    book = json.loads(kept.read_text(encoding="utf-8"))
-    book.setdefault("rewards", {})["mug"] = {"price_points": 120, "brand": "acme"}
+    book = {**shipped_document(), "rewards": {"mug": {"price_points": 120, "brand": "acme"}}}
     sold = kept.with_name("sold.json")
     sold.write_text(json.dumps(book), encoding="utf-8")
     printed("rules", "publish", str(sold), "--effective", "now")
