@@ -369,7 +369,8 @@ HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it se
 YOURS = "yours"  # what infra/app/network.yaml says of a cache or database that the stack has not created
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
     _add_stack(parser, None)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -460,7 +461,7 @@ def _add_stack(parser: argparse.ArgumentParser, default: str | None) -> None:
 
 def main() -> None:
     """Run a command. If an operator can act on an error, it ends with the error's message and status 1."""
-    arguments = _parser().parse_args()
+    arguments = parser().parse_args()
     try:
         if arguments.region and not arguments.stack_name and arguments.command != "plan":
             raise RuntimeError("--region is of a stack on AWS: name that too, with --stack-name")

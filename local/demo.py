@@ -38,9 +38,10 @@ def demo() -> None:
     html_report.write(stack, REPORT)
     print(f"\nreport: {REPORT.relative_to(ROOT)}")
     print(f"The cloud stays up ({time.monotonic() - began:.0f} s so far): `make down` stops it.")
-    print('Ask it: curl -H "Authorization: Bearer $(.venv/bin/streakline token --user crowd-0000)" \\')
+    print("Ask it, in a shell after `source .venv/bin/activate`:")
+    print('curl -H "Authorization: Bearer $(streakline token --user crowd-0000)" \\')
     print(f"  '{stack.api_url}/v1/users/crowd-0000'")
-    print("The web page, signed in: .venv/bin/streakline page --user crowd-0000")
+    print("The web page, signed in: streakline page --user crowd-0000")
 
 
 def _started() -> datetime:

@@ -1,6 +1,6 @@
 """The laptop cloud's data as one HTML file with plots. The file needs no other file and no network.
 
-The live tables come first, then the warehouse's marts if a nightly run has built them.
+The live tables come first, then the warehouse's marts and what the last nightly run found, if there was one.
 """
 
 import html
@@ -14,7 +14,10 @@ from typing import Any
 import matplotlib as mpl
 
 from adapters.engagement.account_items import UNDATED
+from adapters.operations.freshness import Freshness, FreshnessUnknown
 from adapters.platform.items import plain
+from adapters.platform.objects import NoObject, Objects, S3Objects
+from analytics.lake.layout import report_key
 from local.paths import WAREHOUSE
 from local.stack import Stack
 from rules.engagement.earning import points_by_type
@@ -63,7 +66,19 @@ def write(stack: Stack, path: Path) -> None:
     ]
     sections = [("The live tables", plots), ("The warehouse", _marts())]
     drawn = [(name, [(title, _svg(draw)) for title, draw in some]) for name, some in sections if some]
-    path.write_text(_page(facts, drawn), encoding="utf-8")
+    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
+    path.write_text(_page(facts, drawn, last_night(lake)), encoding="utf-8")
+
+
+def last_night(lake: Objects) -> str:
+    """Return the newest report of a nightly run, as written for people (Markdown), or that there is none."""
+    try:
+        run = Freshness(lake).nightly(datetime.now(UTC))
+        return lake.get(report_key(run["run_id"], "md")).decode()
+    except FreshnessUnknown:
+        return "There was no nightly run yet: `streakline recompute` does one."
+    except NoObject:
+        return f"The run {run['run_id']} left no report for people."
 
 
 def _marts() -> list[tuple[str, Callable[[Axes], None]]]:
@@ -170,11 +185,14 @@ main {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 
 figure {{ margin: 0; padding: 1rem; background: #fff; border-radius: 12px; box-shadow: 0 1px 4px #0001; }}
 figcaption {{ font-weight: 600; margin-bottom: .5rem; }}
 svg {{ width: 100%; height: auto; }}
+pre {{ padding: 1rem; background: #fff; border-radius: 12px; overflow-x: auto; }}
 footer {{ color: #8395a7; font-size: .85rem; margin-top: 1.5rem; }}
 """
 
 
-def _page(facts: list[tuple[str, str]], sections: list[tuple[str, list[tuple[str, str]]]]) -> str:
+def _page(
+    facts: list[tuple[str, str]], sections: list[tuple[str, list[tuple[str, str]]]], last_night: str
+) -> str:
     numbers = "".join(f"<li><b>{html.escape(n)}</b> {html.escape(what)}</li>" for n, what in facts)
     body = "".join(
         f"<h2>{html.escape(name)}</h2><main>"
@@ -191,6 +209,7 @@ def _page(facts: list[tuple[str, str]], sections: list[tuple[str, list[tuple[str
 <style>
 {STYLE}</style></head><body>
 <h1>Streakline</h1><ul>{numbers}</ul>{body}
+<h2>The last nightly run</h2><pre>{html.escape(last_night)}</pre>
 <footer>Made {made} from the live tables and the warehouse.</footer>
 </body></html>
 """

@@ -20,7 +20,8 @@ from rules.book.versions import Books
 from rules.engagement.moving.reading import position_of
 
 GUIDE = (ROOT / "docs" / "guides" / "move-in.md").read_text()
-RECIPES = {each[0]: each[1] for each in re.findall(r"```sql\n-- (.+?) -> .+?\n(.+?)```", GUIDE, re.DOTALL)}
+SHOWN = re.compile(r'```sql title="DuckDB"\n-- (.+?) -> .+?\n(.+?)```', re.DOTALL)
+RECIPES: dict[str, str] = dict(SHOWN.findall(GUIDE))
 NOW = datetime(2026, 3, 11, tzinfo=UTC)
 
 
