@@ -180,7 +180,7 @@ def test_commands_are_called_in_one_way(document: str) -> None:
     ("wrong", "why"),
     [
         ("streakline --stack-name streakline recompute --dryrun", "unrecognized arguments: --dryrun"),
-        ("streakline rules publish book.yaml --rerate", "required: --effective"),
+        ("streakline rerate --dry-run", "required: --from"),
         ("streakline rebuild lakes", "invalid choice: 'lakes'"),
         ("streakline rerate --from yesterday", "invalid fromisoformat value"),
         ("streakline rerate --fro 2026-03-01", "--fro"),
