@@ -77,11 +77,12 @@ def post_hook(organization: str, source: str) -> Response[str]:
     request, now = hook_request(app.current_event.raw_event), clock.now()
     if source in sources.names() and sources.source_named(source).signature is None:
         return _form(organization, source, request, now)
-    hook, read = _parts().door.signed(organization, source, request, now)
-    scheme = read.signature
-    told = {"topic": request.headers.get(read.topic_header, "")[:128], "is_signed": True}
-    if scheme and (delivery := request.headers.get(scheme.id_header)):
-        told["delivery_id"] = delivery[:256]
+    hook, read, claim = _parts().door.signed(organization, source, request, now)
+    told = {
+        "topic": request.headers.get(read.topic_header, "")[:128],
+        "delivery_id": claim.delivery_id[:256],
+        "is_signed": True,
+    }
     accepted = 0
     for payload in _messages(json_of(request.body)):
         accepted += len(_queued(hook, payload, told, now, keep_bad=True).events)

@@ -25,6 +25,8 @@ from rules.leads.hooks.signatures import Part, Signature
 from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
 
 # https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+# Svix, where the standard comes from, and who sends through it name the same headers `svix-id` and so on:
+# https://docs.svix.com/receiving/verifying-payloads/how-manual
 SIGNATURE = Signature(
     "webhook-signature",
     "v1,",
@@ -32,6 +34,7 @@ SIGNATURE = Signature(
     timestamp_header="webhook-timestamp",
     id_header="webhook-id",
     base64_secret=True,
+    twin=("webhook-", "svix-"),
 )
 
 Data = dict[str, Any]
