@@ -86,6 +86,10 @@ class LeadConsumer:
                 raise TimeIsUp(f"{place} of {len(opened.events)} events are stored")
             if self._is_erased(event, sent):
                 continue
+            if event.omissions:
+                # The first name of each path is the decoder's own; others may be what somebody has sent.
+                fields = sorted({each.field.partition(".")[0] for each in event.omissions})
+                logger.info("side fields left out", extra={"source": sent.context.source, "fields": fields})
             if self._store(event, part, sent, now) is StoreOutcome.CONFLICT:
                 reasons.append(f"conflict: {event.external_event_id} is stored with another body")
         if reasons:

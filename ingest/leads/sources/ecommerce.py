@@ -6,9 +6,10 @@ Order: id, processed_at or created_at, total_price, currency, customer {id, emai
 Refund: id, order_id, processed_at or created_at, transactions [{id?, kind, amount, currency, status}] or
 total_price and currency, and customer?. Without a customer it belongs to its order's lead.
 A shop tells of one order many times; what that comes to is in rules.leads.orders. Test orders count nothing.
-An order of nobody (a till's, or the shop has taken the customer away) is told without identities where it is
-signed: it counts for the lead that another webhook of it names. `topic` in the body is orders/create and so
-on; without it, a payload with an order_id is a refund.
+An order must have its id, time, currency and total, a refund the same of its transactions; nothing else
+refuses them. An order of nobody (a till's, or the shop has taken the customer away) has no identities: it
+counts for the lead that another webhook of it names. `topic` in the body is orders/create and so on; without
+it, a payload with an order_id is a refund.
 The customer is verified: the shop confirms the order of an account. Contacts of an order without a customer
 are what somebody typed at the till: claimed.
 """
@@ -16,10 +17,10 @@ are what somebody typed at the till: claimed.
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, OrderPart, checked
-from ingest.leads.lead_schemas import ORDER
+from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, OrderPart
 from ingest.leads.payload_fields import (
     AMOUNT_MINOR_MAX,
+    SideFields,
     amount_in,
     currency_of,
     minor_units,
@@ -27,7 +28,7 @@ from ingest.leads.payload_fields import (
     products,
     text_id,
 )
-from ingest.leads.person_fields import identities
+from ingest.leads.person_fields import usable_identities
 from rules.leads.hooks.signatures import Signature
 from rules.leads.identity.identities import Identity
 from rules.leads.lead_events import ORDER_PLACED, ORDER_REFUNDED
@@ -56,22 +57,24 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the order or the refund. A refund may have an order's id, so external ids say which: `order:7`."""
     if context.topic and (context.topic not in TOPICS or context.topic == EDITS):
         return []
-    body = checked(ORDER, payload)
-    is_refund = _kind(body) == ORDER_REFUNDED
+    if not isinstance(payload, dict):
+        raise DecodeError("", "must be object")
+    body, side = payload, SideFields()
+    is_refund = _kind(body, side) == ORDER_REFUNDED
     if body.get("test") is True:
         return []
-    own_id = text_id(body["id"], "id")
+    own_id = text_id(body.get("id"), "id")
     order_id = text_id(body.get("order_id"), "order_id") if is_refund else own_id
-    paid_back = _refund(body, "", context) if is_refund else _refunds(body, context)
-    placed = None if is_refund else _placed(body)
-    listed = products([] if is_refund else body.get("line_items", []), "line_items")
-    when = "processed_at" if body.get("processed_at") else "created_at"
+    at = _when(body, "", side)
+    paid_back = _refund(body, "", at, context, side) if is_refund else _refunds(body, context, side)
+    placed = None if is_refund else _placed(body, at, side)
+    listed = [] if is_refund else products(body.get("line_items"), "line_items", side)
     return [
         DecodedEvent(
             external_event_id=text_id(f"{'refund' if is_refund else 'order'}:{own_id}", "id"),
             event_type=ORDER_REFUNDED if is_refund else ORDER_PLACED,
-            occurred_at=moment(body.get(when), when),
-            identities=_customer(body, context, is_refund=is_refund),
+            occurred_at=at,
+            identities=_customer(body, context, side, is_refund=is_refund),
             object_id=order_id,
             object_id_ref="order",
             payload={
@@ -80,6 +83,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
                 **({"products": listed} if listed else {}),
             },
             order=OrderPart(order_id, OrderSeen(placed, paid_back), tuple(listed)),
+            omissions=side.omissions,
         )
     ]
 
@@ -94,44 +98,54 @@ def _shown(
     return amount_in(currency, amount, context)
 
 
-def _kind(body: Body) -> str:
+def _kind(body: Body, side: SideFields) -> str:
     """Return what a body is. A topic in a header is not signed, so it does not say: the body's shape does."""
-    topic = body.get("topic") or ("refunds/create" if "order_id" in body else "orders/create")
-    if topic not in TOPICS:
+    topic, shape = body.get("topic"), "refunds/create" if "order_id" in body else "orders/create"
+    if topic is not None and not isinstance(topic, str):
+        side.omit("topic", "must be text")
+        topic = None
+    if (topic or shape) not in TOPICS:
         raise DecodeError("topic", f"must be one of {', '.join(sorted(TOPICS))}")
-    return TOPICS[topic]
+    return TOPICS[topic or shape]
 
 
-def _placed(body: Body) -> Placed:
+def _when(body: Body, path: str, side: SideFields) -> str:
+    """Return when it was processed, or else created: an event must have one of the two."""
+    if processed := side.read(moment, body.get("processed_at"), f"{path}processed_at"):
+        return processed
+    given = "created_at" if body.get("created_at") or not body.get("processed_at") else "processed_at"
+    return moment(body.get(given), f"{path}{given}")
+
+
+def _placed(body: Body, at: str, side: SideFields) -> Placed:
     currency = currency_of(body.get("currency"))
-    when = "processed_at" if body.get("processed_at") else "created_at"
+    status = body.get("financial_status")
     return Placed(
-        moment(body["updated_at"], "updated_at") if body.get("updated_at") else "",
-        bool(body.get("cancelled_at")) or body.get("financial_status") in VOID,
+        side.read(moment, body.get("updated_at"), "updated_at") or "",
+        bool(body.get("cancelled_at")) or (isinstance(status, str) and status in VOID),
         minor_units(body.get("total_price"), currency, "total_price"),
         currency,
-        moment(body.get(when), when),
+        at,
     )
 
 
-def _refunds(body: Body, context: DecodeContext) -> dict[str, PaidBack]:
-    """Read the refunds that an order tells of itself."""
-    listed = body.get("refunds") or []
-    if not isinstance(listed, list) or len(listed) > REFUNDS_MAX:
-        raise DecodeError("refunds", f"must be a list of at most {REFUNDS_MAX}")
+def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, PaidBack]:
+    """Read the refunds that an order tells of itself. One that cannot be read comes by itself, too."""
+
+    def read(refund: Body, path: str) -> dict[str, PaidBack]:
+        return _refund(refund, f"{path}.", _when(refund, f"{path}.", side), context, side)
+
     found: dict[str, PaidBack] = {}
-    for place, each in enumerate(listed):
-        if not isinstance(each, dict):
-            raise DecodeError(f"refunds.{place}", "must be an object")
-        found |= _refund(each, f"refunds.{place}.", context)
+    for path, each in side.objects(body.get("refunds"), "refunds", REFUNDS_MAX):
+        found |= side.read(read, each, path) or {}
     return found
 
 
-def _refund(refund: Body, path: str, context: DecodeContext) -> dict[str, PaidBack]:
+def _refund(
+    refund: Body, path: str, at: str, context: DecodeContext, side: SideFields
+) -> dict[str, PaidBack]:
     """Read a refund's transactions, each by its id; without any, the refund as a whole. path: where it is."""
     own_id = text_id(refund.get("id"), f"{path}id")
-    when = "processed_at" if refund.get("processed_at") else "created_at"
-    at = moment(refund.get(when), f"{path}{when}")
     listed = refund.get("transactions")
     if listed is None and not context.topic:
         currency = currency_of(refund.get("currency"), f"{path}currency")
@@ -144,7 +158,7 @@ def _refund(refund: Body, path: str, context: DecodeContext) -> dict[str, PaidBa
         if not isinstance(each, dict):
             raise DecodeError(f"{path}transactions.{place}", "must be an object")
         if each.get("kind", "refund") == "refund" and each.get("test") is not True:
-            number = text_id(each.get("id", place), f"{path}transactions.{place}.id")
+            number = side.read(text_id, each.get("id"), f"{path}transactions.{place}.id") or str(place)
             status, amount, currency = _transaction(each, f"{path}transactions.{place}")
             found[f"{own_id}/{number}"] = PaidBack(status, at, amount, currency, own_id)
     if sum(each.amount_minor for each in found.values()) > AMOUNT_MINOR_MAX:
@@ -160,25 +174,26 @@ def _transaction(transaction: Body, path: str) -> tuple[int, int, str]:
     return STATUSES.get(status, PENDING) if isinstance(status, str) else PENDING, amount, currency
 
 
-def _names_anybody(body: Body) -> bool:
-    customer = body.get("customer") or {}
-    return any(customer.get(name) for _, name in CHANNELS) or any(body.get(name) for _, name in CHANNELS[1:])
-
-
-def _customer(body: Body, context: DecodeContext, *, is_refund: bool) -> tuple[Identity, ...]:
-    """Return who bought; () for a refund, or for an order that is signed, which names nobody.
+def _customer(
+    body: Body, context: DecodeContext, side: SideFields, *, is_refund: bool
+) -> tuple[Identity, ...]:
+    """Return who bought; () if the body names nobody: then it counts for the lead that another one names.
 
     The order's own email and phone count only if the customer has no identity: those of a gift may be the
     recipient's.
     """
-    if (is_refund or context.is_signed) and not _names_anybody(body):
-        return ()
-    customer = body.get("customer") or {}
-    found = [(channel, customer.get(name)) for channel, name in CHANNELS]
-    is_customer = any(value for _, value in found)
-    if not is_customer:
-        found = [(channel, body.get(name)) for channel, name in CHANNELS[1:]]
-    return identities(found, context, "customer", are_verified=is_customer)
+    customer = body.get("customer")
+    if customer is not None and not isinstance(customer, dict):
+        side.omit("customer", "must be an object")
+    named = customer if isinstance(customer, dict) else {}
+    found = [(channel, named.get(name)) for channel, name in CHANNELS]
+    who = usable_identities(found, context, "customer", are_verified=True, side=side)
+    if not who:
+        typed = [(channel, body.get(name)) for channel, name in CHANNELS[1:]]
+        who = usable_identities(typed, context, "customer", are_verified=False, side=side)
+    if not who and not is_refund:
+        side.omit("customer", "has no usable identity: the order counts once it is told of with one")
+    return who
 
 
 CHANNELS = (("customer", "id"), ("email", "email"), ("phone", "phone"))
