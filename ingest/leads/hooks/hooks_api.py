@@ -21,10 +21,9 @@ from adapters.leads.lead_queue import LeadQueue
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.leads import HooksApiSettings
-from ingest.leads import sources
+from ingest.leads import forms, sources
 from ingest.leads.hooks.hook_door import HookDoor
 from ingest.leads.hooks.hook_requests import (
-    JSON,
     HookRequest,
     delivery_id,
     form_fields,
@@ -155,7 +154,7 @@ def _filled_in(hook: Hook, read: Source, request: HookRequest, now: datetime) ->
         assert read.from_browser is not None  # noqa: S101 (the door has seen to it)
         _queued(hook, read.from_browser(fields), told, now, keep_bad=False)
     # A robot that filled in the honeypot is told the same, and nothing is kept.
-    if hook.thanks and request.media_type != JSON:
+    if hook.thanks and request.media_type != forms.JSON:
         return Response(303, headers={"Location": hook.thanks, **GUARD})
     return answer(200, {"accepted": 1}, _cors(request.headers))
 
