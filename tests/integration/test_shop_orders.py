@@ -168,6 +168,63 @@ def test_currencies_stay_apart_and_none_is_refused(site: Site) -> None:
     assert found["foreign"] == {"EUR": (1, 5_000), "JPY": (1, 5_000)}
 
 
+def in_two_currencies(shop: str, customer: str) -> dict[str, Any]:
+    return {
+        "shop_money": {"amount": shop, "currency_code": "USD"},
+        "presentment_money": {"amount": customer, "currency_code": "EUR"},
+    }
+
+
+ABROAD = shopify_order(
+    7, AT, "110.00", presentment_currency="EUR", total_price_set=in_two_currencies("110.00", "100.00")
+)
+WITH_SETS = shopify_refund(9, 7, AT, "100.00", currency="EUR")
+WITH_SETS["transactions"][0]["amount_set"] = in_two_currencies("110.00", "100.00")
+
+
+@pytest.mark.parametrize(
+    "refunds",
+    [
+        [shopify_refund(9, 7, AT, "100.00", currency="EUR")],
+        [
+            shopify_refund(n, 7, AT, amount, currency="EUR")
+            for n, amount in ((9, "33.33"), (10, "33.33"), (11, "33.34"))
+        ],
+        [WITH_SETS],
+        [
+            shopify_refund(9, 7, AT, "60.00", currency="EUR"),
+            shopify_refund(10, 7, AT, "44.00", currency="USD"),
+        ],
+    ],
+)
+@pytest.mark.parametrize("way", ["after", "before", "within", "void"])
+def test_what_is_paid_back_in_the_customer_s_currency_is_shop_money(
+    site: Site, refunds: list[dict[str, Any]], way: str
+) -> None:
+    told = [(ABROAD, "orders/create"), *((each, "refunds/create") for each in refunds)]
+    if way == "before":
+        told.reverse()
+    if way == "within":
+        told = [({**ABROAD, "updated_at": later(5), "refunds": refunds}, "orders/updated"), *told]
+    if way == "void":
+        told.append(({**ABROAD, "updated_at": later(9), "cancelled_at": later(9)}, "orders/cancelled"))
+    for body, topic in told:
+        signed(site, body, topic)
+    found = features(site)
+    assert (found["monetary_total"], found["foreign"]) == (0, {})
+    assert found["frequency_purchases_90d"] == (0 if way == "void" else 1)
+
+
+def test_a_part_of_it_is_converted_and_an_order_may_be_told_in_either_currency(site: Site) -> None:
+    in_euros = {**ABROAD, "currency": "EUR", "total_price": "100.00"}
+    signed(site, in_euros, "orders/create")
+    signed(site, shopify_refund(9, 7, AT, "50.00", currency="EUR"), "refunds/create")
+    found = features(site)
+    assert (found["monetary_total"], found["foreign"]) == (5_500, {})
+    signed(site, {**ABROAD, "updated_at": later(5), "total_price": "odd"}, "orders/updated")
+    assert features(site)["monetary_total"] == 5_500
+
+
 def test_two_at_once_lose_nothing_and_a_death_between_is_made_good(site: Site) -> None:
     told = story(7, 9)
     for place in range(6):

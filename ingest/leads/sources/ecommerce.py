@@ -5,6 +5,9 @@ Order: id, processed_at or created_at, total_price, currency, customer {id, emai
 [{product_id or sku, quantity}], updated_at?, cancelled_at?, financial_status?, test?, refunds? [refund].
 Refund: id, order_id, processed_at or created_at, transactions [{id?, kind, amount, currency, status}] or
 total_price and currency, and customer?. Without a customer it belongs to its order's lead.
+Money counts in the shop's currency. total_price_set and amount_set have it beside the customer's
+("presentment") currency, in which a refund's transactions are:
+https://shopify.dev/docs/api/admin-rest/latest/resources/transaction
 A shop tells of one order many times; what that comes to is in rules.leads.orders. Test orders count nothing.
 An order must have its id, time, currency and total, a refund the same of its transactions; nothing else
 refuses them. An order of nobody (a till's, or the shop has taken the customer away) has no identities: it
@@ -51,6 +54,7 @@ VOID = frozenset({"voided", "expired"})
 STATUSES = {"success": SUCCEEDED, "failure": FAILED, "error": FAILED, "cancelled": FAILED}
 REFUNDS_MAX = 50
 Body = dict[str, Any]
+Money = tuple[int, str]  # minor units, currency
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -95,6 +99,8 @@ def _shown(
     back = [each for each in paid_back.values() if each.status == SUCCEEDED]
     currency = placed.currency if placed else back[0].currency if back else context.currency
     amount = placed.amount_minor if placed else sum(each.amount_minor for each in back)
+    if not placed and back and all(each.shop_currency for each in back):
+        currency, amount = back[0].shop_currency, sum(each.shop_minor for each in back)
     return amount_in(currency, amount, context)
 
 
@@ -118,15 +124,51 @@ def _when(body: Body, path: str, side: SideFields) -> str:
 
 
 def _placed(body: Body, at: str, side: SideFields) -> Placed:
-    currency = currency_of(body.get("currency"))
     status = body.get("financial_status")
+    total, shop, presented = _money_of(body, "total_price", "", side)
+    amount, currency = shop or total
     return Placed(
         side.read(moment, body.get("updated_at"), "updated_at") or "",
         bool(body.get("cancelled_at")) or (isinstance(status, str) and status in VOID),
-        minor_units(body.get("total_price"), currency, "total_price"),
+        amount,
         currency,
         at,
+        *(presented if presented and presented[1] != currency else ()),
     )
+
+
+def _money_of(body: Body, name: str, path: str, side: SideFields) -> tuple[Money, Money | None, Money | None]:
+    """Return an amount as told, in the shop's currency if that is another one, and as the customer saw it.
+
+    name: `total_price` or `amount`; `total_price_set` has both currencies. path: of what is around them.
+    """
+    both = side.read(_money_set, body.get(f"{name}_set"), f"{path}{name}_set")
+    shop, presented = both or (None, None)
+    try:
+        currency = currency_of(body.get("currency"), f"{path}currency")
+        told = minor_units(body.get(name), currency, f"{path}{name}"), currency
+    except DecodeError as error:
+        if shop is None:
+            raise
+        side.omit(error.field, error.reason)
+        told = shop
+    return told, shop if shop and shop[1] != told[1] else None, presented
+
+
+def _money_set(value: Any, name: str) -> tuple[Money, Money]:
+    """Read an amount in the shop's currency and in the customer's."""
+    if not isinstance(value, dict):
+        raise DecodeError(name, "must be an object")
+    shop = _money(value.get("shop_money"), f"{name}.shop_money")
+    given = value.get("presentment_money")
+    return shop, shop if given is None else _money(given, f"{name}.presentment_money")
+
+
+def _money(value: Any, name: str) -> Money:
+    if not isinstance(value, dict):
+        raise DecodeError(name, "must be an object")
+    currency = currency_of(value.get("currency_code"), f"{name}.currency_code")
+    return minor_units(value.get("amount"), currency, f"{name}.amount"), currency
 
 
 def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, PaidBack]:
@@ -148,9 +190,8 @@ def _refund(
     own_id = text_id(refund.get("id"), f"{path}id")
     listed = refund.get("transactions")
     if listed is None and not context.topic:
-        currency = currency_of(refund.get("currency"), f"{path}currency")
-        amount = minor_units(refund.get("total_price"), currency, f"{path}total_price")
-        return {own_id: PaidBack(SUCCEEDED, at, amount, currency, own_id)}
+        told, shop, _ = _money_of(refund, "total_price", path, side)
+        return {own_id: PaidBack(SUCCEEDED, at, *told, own_id, *(shop or ()))}
     if not isinstance(listed, list) or len(listed) > REFUNDS_MAX:
         raise DecodeError(f"{path}transactions", f"must be a list of at most {REFUNDS_MAX}")
     found: dict[str, PaidBack] = {}
@@ -159,19 +200,17 @@ def _refund(
             raise DecodeError(f"{path}transactions.{place}", "must be an object")
         if each.get("kind", "refund") == "refund" and each.get("test") is not True:
             number = side.read(text_id, each.get("id"), f"{path}transactions.{place}.id") or str(place)
-            status, amount, currency = _transaction(each, f"{path}transactions.{place}")
-            found[f"{own_id}/{number}"] = PaidBack(status, at, amount, currency, own_id)
+            told, shop, _ = _money_of(each, "amount", f"{path}transactions.{place}.", side)
+            found[f"{own_id}/{number}"] = PaidBack(_status(each), at, *told, own_id, *(shop or ()))
     if sum(each.amount_minor for each in found.values()) > AMOUNT_MINOR_MAX:
         raise DecodeError(f"{path}transactions", f"must come to at most {AMOUNT_MINOR_MAX} minor units")
     return found
 
 
-def _transaction(transaction: Body, path: str) -> tuple[int, int, str]:
-    """Return what became of a refund's transaction, its amount and its currency."""
+def _status(transaction: Body) -> int:
+    """Return what became of a refund's transaction."""
     status = transaction.get("status", "success")
-    currency = currency_of(transaction.get("currency"), f"{path}.currency")
-    amount = minor_units(transaction.get("amount"), currency, f"{path}.amount")
-    return STATUSES.get(status, PENDING) if isinstance(status, str) else PENDING, amount, currency
+    return STATUSES.get(status, PENDING) if isinstance(status, str) else PENDING
 
 
 def _customer(
