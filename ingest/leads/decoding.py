@@ -64,6 +64,17 @@ class OrderPart:
     products: tuple[Mapping[str, Any], ...] = ()
 
 
+# The type of an event that asks for an erasure. It is carried out, and never stored.
+ERASURE_REQUESTED = "erasure_requested"
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePart:
+    """Whom a source wants erased: the lead of the event's identities, and of these orders of the source."""
+
+    order_ids: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class DecodedEvent:
     """One event of a payload.
@@ -71,7 +82,7 @@ class DecodedEvent:
     external_event_id: unique in its integration, and the same in every resend. occurred_at: a stamp.
     payload: its fields depend on the event type, see rules.leads.lead_events.LeadEvent. order: if it tells of
     an order, which has a state. Then what is stored is what that changes, and the payload is only shown.
-    omissions: side fields that could not be read.
+    erasure: if it asks for one. omissions: side fields that could not be read.
     """
 
     external_event_id: str
@@ -82,6 +93,7 @@ class DecodedEvent:
     object_id_ref: str | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
     order: OrderPart | None = None
+    erasure: ErasurePart | None = None
     omissions: tuple[Omission, ...] = ()
 
 

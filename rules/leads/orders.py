@@ -62,10 +62,14 @@ class PaidBack:
 
 @dataclass(frozen=True, slots=True)
 class OrderSeen:
-    """What is known of an order. placed: None while only refunds are known. paid_back: by transaction."""
+    """What is known of an order. placed: None while only refunds are known. paid_back: by transaction.
+
+    is_deleted: the shop has deleted it, for good: it counts nothing, whatever comes later.
+    """
 
     placed: Placed | None = None
     paid_back: Mapping[str, PaidBack] = field(default_factory=dict)
+    is_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def join(one: OrderSeen, other: OrderSeen) -> OrderSeen:
     paid_back = dict(one.paid_back)
     for name, each in other.paid_back.items():
         paid_back[name] = max(paid_back.get(name, each), each)
-    return OrderSeen(placed, paid_back)
+    return OrderSeen(placed, paid_back, one.is_deleted or other.is_deleted)
 
 
 def contradicts(known: OrderSeen, seen: OrderSeen) -> bool:
@@ -113,11 +117,12 @@ def contradicts(known: OrderSeen, seen: OrderSeen) -> bool:
 def shares(seen: OrderSeen) -> dict[str, Share]:
     """Return what an order comes to, by key. A refund counts once its money has gone back.
 
-    Refunds of an order that is void, or not known yet, count nothing: what they give back was never counted.
+    Refunds of an order that is void, deleted, or not known yet, count nothing: what they give back was never
+    counted.
     A refund in the customer's currency counts in the shop's: as the shop says, or at the order's own rate.
     """
     placed = seen.placed
-    if placed is None or placed.is_void:
+    if placed is None or placed.is_void or seen.is_deleted:
         return {}
     found = {ORDER: Share(placed.at, 1, placed.amount_minor, placed.currency)}
     for each, amount, currency in _in_shop_money(placed, seen.paid_back.values()):
@@ -176,7 +181,8 @@ def to_text(seen: OrderSeen) -> str:
     """Return what is known of an order as its claim holds it: JSON."""
     placed = _listed(seen.placed) if seen.placed else None
     paid_back = {name: _listed(each) for name, each in seen.paid_back.items()}
-    return json.dumps([placed, paid_back], sort_keys=True, separators=(",", ":"))
+    more = [True] if seen.is_deleted else []
+    return json.dumps([placed, paid_back, *more], sort_keys=True, separators=(",", ":"))
 
 
 def _listed(held: Placed | PaidBack) -> list[Any]:
@@ -187,9 +193,9 @@ def _listed(held: Placed | PaidBack) -> list[Any]:
 
 def from_text(text: str) -> OrderSeen:
     """Read what to_text wrote."""
-    placed, paid_back = json.loads(text)
+    placed, paid_back, *more = json.loads(text)
     told: dict[str, Any] = {name: PaidBack(*each) for name, each in paid_back.items()}
-    return OrderSeen(Placed(*placed) if placed else None, told)
+    return OrderSeen(Placed(*placed) if placed else None, told, bool(more))
 
 
 def rates_in(own: str, base: str, rates: Mapping[str, Decimal]) -> dict[str, Decimal]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from adapters.platform.queues import Poison
 from ingest.leads.lead_accept import read_envelope
 from ingest.leads.sources import source_named
 from rules.days import stamp
@@ -139,7 +140,7 @@ def test_an_order_whose_customer_the_shop_takes_away_is_still_its_lead_s(
 @pytest.mark.parametrize(
     ("topic", "body"),
     [
-        ("customers/redact", {"shop_id": 1, "customer": {"id": 2}, "orders_to_redact": [3]}),
+        ("fulfillment_events/create", {"id": 1, "shop_id": 1, "order_id": 7, "status": "in_transit"}),
         ("inventory_levels/update", {"inventory_item_id": 1, "available": 2}),
         ("orders/edited", {"order_edit": {"id": 1, "order_id": 7, "line_items": {"additions": []}}}),
     ],
@@ -147,6 +148,56 @@ def test_an_order_whose_customer_the_shop_takes_away_is_still_its_lead_s(
 def test_what_a_shop_tells_of_other_things_is_left_out(site: Site, topic: str, body: dict[str, Any]) -> None:
     signed(site, body, topic)
     assert site.stored() == []
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::3])
+def test_an_order_that_the_shop_deletes_counts_nothing_whatever_comes_later(
+    site: Site, order: tuple[int, ...]
+) -> None:
+    webhooks = [
+        (shopify_order(7, AT, "50.00"), "orders/create"),
+        (shopify_refund(9, 7, AT, "20.00"), "refunds/create"),
+        ({"id": 7}, "orders/delete"),
+        (shopify_order(7, AT, "60.00", updated_at=later(9)), "orders/updated"),
+    ]
+    for place in order:
+        signed(site, *webhooks[place])
+        signed(site, *webhooks[place])
+    found = features(site)
+    assert (found["monetary_total"], found["frequency_purchases_90d"]) == (0, 0)
+    signed(site, shopify_order(8, AT, "5.00"), "orders/create")
+    assert features(site)["monetary_total"] == 500, "and no other order"
+
+
+@pytest.mark.parametrize(
+    ("topic", "body", "reason"),
+    [
+        ("orders/delete", shopify_order(7, AT, "50.00"), "the body tells of an order"),
+        ("orders/delete", {"id": None}, "id is missing"),
+        ("customers/redact", shopify_order(7, AT, "50.00"), "nobody is erased"),
+        ("customers/redact", {"id": 1, "email": "jon7@example.com"}, "nobody is erased"),
+        ("customers/redact", {"shop_id": 1, "shop_domain": "a", "customer": {}}, "names nobody"),
+        (
+            "customers/redact",
+            {"shop_id": 1, "customer": {"id": 2}, "data_request": {"id": 3}},
+            "export the lead",
+        ),
+        (
+            "customers/data_request",
+            {"shop_id": 1, "customer": {"id": 2}, "data_request": {"id": 3}},
+            "export the lead",
+        ),
+        ("shop/redact", {"shop_id": 1, "shop_domain": "a.example"}, "erase its leads"),
+        ("customers/delete", {"id": 115310627314723954}, "deleted a customer"),
+    ],
+)
+def test_what_is_not_carried_out_is_kept_for_an_operator_and_changes_nothing(
+    site: Site, topic: str, body: dict[str, Any], reason: str
+) -> None:
+    signed(site, shopify_order(7, AT, "50.00"), "orders/create")
+    with pytest.raises(Poison, match=reason):
+        signed(site, body, topic)
+    assert features(site)["monetary_total"] == 5_000
 
 
 def context_of(site: Site) -> Any:

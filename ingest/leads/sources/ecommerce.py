@@ -13,6 +13,9 @@ An order must have its id, time, currency and total, a refund the same of its tr
 refuses them. An order of nobody (a till's, or the shop has taken the customer away) has no identities: it
 counts for the lead that another webhook of it names. `topic` in the body is orders/create and so on; without
 it, a payload with an order_id is a refund.
+orders/delete takes an order back. customers/redact erases the lead of the customer and of the orders that it
+names; customers/data_request, shop/redact and customers/delete are refused, so that an operator finds them:
+https://shopify.dev/docs/apps/build/compliance/privacy-law-compliance
 The customer is verified: the shop confirms the order of an account. Contacts of an order without a customer
 are what somebody typed at the till: claimed.
 """
@@ -20,7 +23,14 @@ are what somebody typed at the till: claimed.
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, OrderPart
+from ingest.leads.decoding import (
+    ERASURE_REQUESTED,
+    DecodeContext,
+    DecodedEvent,
+    DecodeError,
+    ErasurePart,
+    OrderPart,
+)
 from ingest.leads.payload_fields import (
     AMOUNT_MINOR_MAX,
     SideFields,
@@ -34,36 +44,52 @@ from ingest.leads.payload_fields import (
 from ingest.leads.person_fields import usable_identities
 from rules.leads.hooks.signatures import Signature
 from rules.leads.identity.identities import Identity
-from rules.leads.lead_events import ORDER_PLACED, ORDER_REFUNDED
+from rules.leads.lead_events import ORDER_CANCELLED, ORDER_PLACED, ORDER_REFUNDED, body_hash
 from rules.leads.orders import FAILED, PENDING, SUCCEEDED, OrderSeen, PaidBack, Placed
 
 # https://shopify.dev/docs/apps/build/webhooks/subscribe/https: over the body, with the app's client secret.
 SIGNATURE = Signature("x-shopify-hmac-sha256", id_header="x-shopify-webhook-id")
 TOPIC_HEADER = "x-shopify-topic"
 
+# It has the order's id, and nothing else.
+DELETION = "orders/delete"
 ORDERS = ("create", "updated", "paid", "edited", "cancelled", "fulfilled", "partially_fulfilled")
 TOPICS = {
     **{f"orders/{each}": ORDER_PLACED for each in ORDERS},
     "order_placed": ORDER_PLACED,
     "refunds/create": ORDER_REFUNDED,
     "order_refunded": ORDER_REFUNDED,
+    DELETION: ORDER_CANCELLED,
+}
+# What a shop tells of a person's rights, and what an operator is to do where we do not do it ourselves.
+REDACT, DATA_REQUEST, SHOP_REDACT = "customers/redact", "customers/data_request", "shop/redact"
+PRIVACY = {
+    REDACT: "",
+    DATA_REQUEST: "a customer asks for what is known of them: export the lead, and send it on",
+    SHOP_REDACT: "the shop wants all of its data erased: erase its leads one by one, and take away its hook",
+    "customers/delete": "the shop has deleted a customer: erase the lead, if the customer is to be forgotten",
 }
 # It tells only what was changed. orders/updated comes too, and tells the order.
 EDITS = "orders/edited"
 VOID = frozenset({"voided", "expired"})
 STATUSES = {"success": SUCCEEDED, "failure": FAILED, "error": FAILED, "cancelled": FAILED}
 REFUNDS_MAX = 50
+ORDERS_MAX = 1_000  # that one request for an erasure names
 Body = dict[str, Any]
 Money = tuple[int, str]  # minor units, currency
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the order or the refund. A refund may have an order's id, so external ids say which: `order:7`."""
-    if context.topic and (context.topic not in TOPICS or context.topic == EDITS):
+    if context.topic and (context.topic not in {*TOPICS, *PRIVACY} or context.topic == EDITS):
         return []
     if not isinstance(payload, dict):
         raise DecodeError("", "must be object")
     body, side = payload, SideFields()
+    if topic := _privacy_topic(body, context):
+        return [_erasure(body, topic, context)]
+    if DELETION in (context.topic, body.get("topic")):
+        return [_deletion(body, context)]
     is_refund = _kind(body, side) == ORDER_REFUNDED
     if body.get("test") is True:
         return []
@@ -90,6 +116,69 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
             omissions=side.omissions,
         )
     ]
+
+
+def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
+    """Read that the shop has deleted an order.
+
+    The topic's header is not signed. So a body that tells of an order deletes none, as if an order's webhook
+    were sent once more under this topic; unless the body itself says so.
+    """
+    if "topic" not in body and not ORDER_FIELDS.isdisjoint(body):
+        raise DecodeError("topic", f"is {DELETION}, but the body tells of an order: it has more than its id")
+    order_id = text_id(body.get("id"), "id")
+    return DecodedEvent(
+        external_event_id=text_id(f"order:{order_id}", "id"),
+        event_type=ORDER_CANCELLED,
+        occurred_at=context.received_at,
+        identities=(),
+        object_id=order_id,
+        object_id_ref="order",
+        payload={"order_id": order_id},
+        order=OrderPart(order_id, OrderSeen(is_deleted=True)),
+    )
+
+
+def _privacy_topic(body: Body, context: DecodeContext) -> str | None:
+    """Return which of PRIVACY a body is, by the topic or, if nobody says it, by the body's shape."""
+    said = context.topic or body.get("topic")
+    if isinstance(said, str) and said:
+        return said if said in PRIVACY else None
+    if "orders_to_redact" in body:
+        return REDACT
+    if not REQUEST_FIELDS.isdisjoint(body):
+        return DATA_REQUEST
+    return SHOP_REDACT if body.keys() == SHOP_FIELDS else None
+
+
+def _erasure(body: Body, topic: str, context: DecodeContext) -> DecodedEvent:
+    """Read whom the shop wants erased; raises DecodeError for what an operator is to do.
+
+    A topic in a header is not signed. So nobody is erased by a body that is not shaped like a request for it,
+    such as an order's, sent once more under this topic.
+    """
+    if topic == REDACT and not REQUEST_FIELDS.isdisjoint(body):
+        topic = DATA_REQUEST
+    if reason := PRIVACY[topic]:
+        raise DecodeError("topic", f"is {topic}: {reason}")
+    if {*SHOP_FIELDS, "orders_to_redact"}.isdisjoint(body) or not ORDER_FIELDS.isdisjoint(body):
+        raise DecodeError("topic", f"is {REDACT}, but the body is not: nobody is erased")
+    customer, side = body.get("customer"), SideFields()
+    named = customer if isinstance(customer, dict) else {}
+    found = [(channel, named.get(name)) for channel, name in CHANNELS]
+    who = usable_identities(found, context, "customer", are_verified=True, side=side)
+    orders = side.items(body.get("orders_to_redact"), "orders_to_redact", ORDERS_MAX)
+    order_ids = tuple(filter(None, (side.read(text_id, each, path) for path, each in orders)))
+    if not who and not order_ids:
+        raise DecodeError("customer", "names nobody to erase, and there are no orders_to_redact")
+    return DecodedEvent(
+        external_event_id=f"erasure:{body_hash(body)}",
+        event_type=ERASURE_REQUESTED,
+        occurred_at=context.received_at,
+        identities=who,
+        erasure=ErasurePart(order_ids),
+        omissions=side.omissions,
+    )
 
 
 def _shown(
@@ -235,4 +324,9 @@ def _customer(
     return who
 
 
+SHOP_FIELDS = frozenset({"shop_id", "shop_domain"})
+REQUEST_FIELDS = frozenset({"data_request", "orders_requested"})
+ORDER_FIELDS = frozenset(
+    {"total_price", "total_price_set", "currency", "line_items", "order_id", "created_at"}
+)
 CHANNELS = (("customer", "id"), ("email", "email"), ("phone", "phone"))

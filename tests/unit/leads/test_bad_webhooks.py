@@ -33,7 +33,7 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("ecommerce", changed(ORDER, "total_price", ...), "payload.total_price", "is missing"),
     ("ecommerce", changed(ORDER, "currency", "euro"), "payload.currency", "three capital letters"),
     ("ecommerce", changed(ORDER, "currency", ...), "payload.currency", "is missing"),
-    ("ecommerce", {**ORDER, "topic": "orders/delete"}, "payload.topic", "must be one of"),
+    ("ecommerce", {**ORDER, "topic": "orders/destroy"}, "payload.topic", "must be one of"),
     ("ecommerce", changed(REFUND, "order_id", ...), "payload.order_id", "is missing"),
     (
         "ecommerce",
