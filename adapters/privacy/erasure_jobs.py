@@ -171,6 +171,8 @@ def begin_erasure(
 
     subject: the id that was named; "" for somebody of whom only identities are known. Raises ErasureMoved.
     """
+    leads = person.leads[:SUBJECTS_MAX]
+    person = replace(person, leads=leads, identities=person.identities[: SUBJECTS_MAX - len(leads)])
     digests = [tombstones.digest(each) for each in person.subjects()]
     earlier = tombstones.look().get(digests[0])
     if earlier and earlier.stands:
@@ -178,10 +180,7 @@ def begin_erasure(
     kind = PersonKind.USER if person.user_id else PersonKind.LEAD
     erasure = Erasure(uuid.uuid4().hex, kind, subject, digests[0], stamp(now))
     if kind is PersonKind.LEAD:
-        names = SUBJECTS_MAX - len(person.leads[:SUBJECTS_MAX])
-        person = replace(person, leads=person.leads[:SUBJECTS_MAX], identities=person.identities[:names])
         erasure = with_lead(erasure, person)
-    digests = [tombstones.digest(each) for each in person.subjects()]
     entries = [JournalEntry(stamp(now), each, Act.ERASED, erasure.erasure_id) for each in digests]
     jobs.begin(erasure, entries)
     return erasure.erasure_id

@@ -247,7 +247,7 @@ def kind_of(name: str) -> str | None:
 
 def _kind_and_rest(name: str) -> tuple[str | None, str]:
     """Return what a field holds, and what tells it from others of that kind: `email_2` from `email`."""
-    spelled = unicodedata.normalize("NFKD", name.casefold())
+    spelled = unicodedata.normalize("NFKD", name[:NAME_CHARACTERS_MAX].casefold())
     plain = unicodedata.normalize(
         "NFKC", re.sub("[\u0300-\u036f]", "", spelled)
     )  # accents, and no kana's marks

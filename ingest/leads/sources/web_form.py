@@ -27,6 +27,7 @@ SIGNATURE = None  # a browser cannot keep a secret
 # Hidden fields of a page, beside those that people fill in. A customer's id is not among them: anybody could
 # write any.
 HIDDEN = ("form_id", "device_id", "cookie_id")
+SAME_NAME_MAX = 10
 NOBODY = (
     "has no usable identity. An e-mail address is read from fields such as email, your-email, E-mail Address,"
     " email[] or fields[email], a telephone number from phone, tel, mobile, phone_number or your-phone;"
@@ -79,7 +80,8 @@ def _who(
         if len(read) > 1:
             raise DecodeError("fields.email", "holds two different addresses")
         found += read
-    for value in (each for some in forms.of_kind(fields, forms.PHONE).values() for each in some):
+    numbers = [each for some in forms.of_kind(fields, forms.PHONE).values() for each in some]
+    for value in numbers[:IDENTITIES_MAX]:
         whole = _read([("phone", value)], context, SideFields())  # "650 555 1234, ext. 5" is one number
         found += whole or _read([("phone", each) for each in _several([value])], context, side)
     found += _read([("device", body.get("device_id")), ("cookie", body.get("cookie_id"))], context, side)
@@ -94,5 +96,5 @@ def _read(pairs: list[tuple[str, Any]], context: DecodeContext, side: SideFields
 
 
 def _several(values: list[str]) -> list[str]:
-    """Return the values of a name that came several times: forms.flat_fields joins them by a comma."""
-    return [each for value in values for each in value.split(", ")]
+    """Return the values of a name that came several times, at most 10 of each: they are joined by a comma."""
+    return [each for value in values for each in value.split(", ", SAME_NAME_MAX)[:SAME_NAME_MAX]]

@@ -1,6 +1,7 @@
 """Forms as page builders send them: one person, whatever the builder calls things, and however it writes them."""
 
 import json
+import time
 from typing import Any
 from urllib.parse import urlencode
 
@@ -263,6 +264,19 @@ def test_any_bytes_are_a_form_or_are_refused_in_plain_words(content_type: str, b
 )
 def test_bytes_always_have_a_text(charset: str, raw: bytes) -> None:
     forms.text_of(raw, charset).encode()
+
+
+def test_a_form_that_was_written_to_cost_much_costs_little() -> None:
+    started = time.process_time()
+    label = {"label": "your" * 20_000 + "email", "value": "a"}
+    for content_type, body in (
+        (forms.URLENCODED, b"email=a@b.c&phone=" + b"1, " * 30_000),
+        (forms.URLENCODED, b"email=a@b.c&" + b"&".join(b"phone%d=1, 2, 3" % n for n in range(190))),
+        (forms.URLENCODED, b"email=a@b.c&" + b"[" * 90_000),
+        as_json([label, {"label": "email", "value": "a@b.c"}]),
+    ):
+        assert who(content_type, body) >= {("email", "a@b.c")}
+    assert time.process_time() - started < 5
 
 
 def test_a_form_of_many_fields_is_refused_and_so_is_a_deep_one() -> None:
