@@ -120,8 +120,9 @@ def _order(data: Data, context: DecodeContext, side: SideFields) -> Data:
 
 
 def _words(data: Data, _: DecodeContext, side: SideFields) -> Data:
-    words = (data.get(name) for name in ("text", "sentiment", "objections", "preferences"))
-    return derived_from_text(*words, side)
+    return derived_from_text(
+        data.get("text"), data.get("sentiment"), data.get("objections"), data.get("preferences"), side
+    )
 
 
 def _page(data: Data, _: DecodeContext, side: SideFields) -> Data:

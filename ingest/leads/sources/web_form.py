@@ -55,7 +55,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
         raise DecodeError("fields", str(error)) from None
     form = side.read(text_id, body.get("form_id"), "form_id")
     words = [each for texts in forms.of_kind(fields, forms.MESSAGE).values() for each in texts]
-    said = (body.get(name) for name in ("sentiment", "objections", "preferences"))
+    said = (body.get("sentiment"), body.get("objections"), body.get("preferences"))
     return [
         DecodedEvent(
             external_event_id=text_id(body.get("submission_id", context.delivery_id), "submission_id"),

@@ -143,10 +143,9 @@ def _by_currency(told: list[Any]) -> dict[tuple[str, str], tuple[int, int]]:
 def test_the_shop_s_word_goes_before_the_order_s_rate_and_other_currencies_stay_apart() -> None:
     order = OrderSeen(Placed("1", False, 11_000, "USD", AT, 10_000, "EUR"))
 
-    def back(*money: Any) -> dict[str, tuple[int, str]]:
-        found = shares(
-            join(order, OrderSeen(None, {"9/1": PaidBack(SUCCEEDED, LATER, *money[:2], "9", *money[2:])}))
-        )
+    def back(amount: int, currency: str, *shop: Any) -> dict[str, tuple[int, str]]:
+        refund = OrderSeen(None, {"9/1": PaidBack(SUCCEEDED, LATER, amount, currency, "9", *shop)})
+        found = shares(join(order, refund))
         return {key: (each.amount_minor, each.currency) for key, each in found.items() if key != ORDER}
 
     assert back(5_000, "EUR") == {"refund:9": (-5_500, "USD")}
