@@ -1,5 +1,6 @@
-"""Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49."""
+"""Made by `make clients` from the API with the digest a9ee4d0b5e0cc9ae5d87781a45d89dba36461d8f20ddad6788b64cf4e7e9f15b."""
 
+# Long: a type a shape, generated.
 
 from __future__ import annotations
 
@@ -749,9 +750,15 @@ class PostLeadsEventsRequest(TypedDict):
     payload: dict[str, Any] | list[Any]
 
 
+class PostLeadsEventsResponseEventOmission(TypedDict):
+    field: str
+    reason: str
+
+
 class PostLeadsEventsResponseEvent(TypedDict):
     external_event_id: str
     event_type: str
+    omissions: NotRequired[list[PostLeadsEventsResponseEventOmission]]
 
 
 class PostLeadsEventsResponseRejectedItem(TypedDict):

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49.
+// Made by `make clients` from the API with the digest a9ee4d0b5e0cc9ae5d87781a45d89dba36461d8f20ddad6788b64cf4e7e9f15b.
 
 export interface paths {
     "/": {
@@ -2317,6 +2317,11 @@ export interface operations {
                         events: {
                             event_type: string;
                             external_event_id: string;
+                            /** @description side fields that could not be read, so the event goes without them */
+                            omissions?: {
+                                field: string;
+                                reason: string;
+                            }[];
                         }[];
                         /** @description parts of a batch that are no events, at most 100 of them; all are kept for an operator, with the reason */
                         rejected?: {
