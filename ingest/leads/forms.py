@@ -242,11 +242,11 @@ PREFIXES = ("your", "contact", "customer", "user", "field", "input", "my", *sort
 
 def kind_of(name: str) -> str | None:
     """Return what a field of this name holds, EMAIL, PHONE or MESSAGE; None if nobody can tell."""
-    return _kind_and_rest(name)[0]
+    return _kind_and_field(name)[0]
 
 
-def _kind_and_rest(name: str) -> tuple[str | None, str]:
-    """Return what a field holds, and what tells it from others of that kind: `email_2` from `email`."""
+def _kind_and_field(name: str) -> tuple[str | None, str]:
+    """Return what a field holds, and its name without the words that say that it repeats another one."""
     spelled = unicodedata.normalize("NFKD", name[:NAME_CHARACTERS_MAX].casefold())
     plain = unicodedata.normalize(
         "NFKC", re.sub("[\u0300-\u036f]", "", spelled)
@@ -256,9 +256,10 @@ def _kind_and_rest(name: str) -> tuple[str | None, str]:
     kinds = {KINDS[each] for each in words if each in KINDS}
     if "contact" in words and NUMBER_WORDS & {*words}:
         kinds.add(PHONE)
-    rest = [each for each in words if each.isdigit() or each in OTHERS]
-    others = {*words} - KINDS.keys() - FILLERS - AGAIN - {*rest}
-    return (kinds.pop(), " ".join(rest)) if len(kinds) == 1 and not others else (None, "")
+    known = KINDS.keys() | FILLERS | AGAIN | OTHERS
+    is_known = all(each in known or each.isdigit() for each in words)
+    field = " ".join(each for each in words if each not in AGAIN)
+    return (kinds.pop(), field) if len(kinds) == 1 and is_known else (None, field)
 
 
 def _unglued(word: str) -> Iterator[str]:
@@ -273,23 +274,17 @@ def _unglued(word: str) -> Iterator[str]:
 
 
 def of_kind(fields: Mapping[str, str], kind: str) -> dict[str, list[str]]:
-    """Return the texts of all fields of a kind, by what tells those fields apart, "" for the plain one.
-
-    A field that repeats another, such as `confirm_email`, is the same one.
-    """
+    """Return the texts of all fields of a kind, by field: `confirm_email` is the same one as `email`."""
     found: dict[str, list[str]] = {}
     for name, value in fields.items():
-        held, rest = _kind_and_rest(name)
+        held, field = _kind_and_field(name)
         if held == kind and value.strip():
-            found.setdefault(rest, []).append(value.strip())
+            found.setdefault(field, []).append(value.strip())
     return found
 
 
 def with_plain_names(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields with `email`, `phone` and `message` under these names, if there is one of each."""
-    renamed: dict[str, str] = {}
-    for name, value in fields.items():
-        kind, rest = _kind_and_rest(name)
-        is_plain = kind is not None and not rest and kind not in fields and kind not in renamed
-        renamed[str(kind) if is_plain else name] = value
-    return renamed
+    """Return the fields, with the only one of a kind under the name `email`, `phone` or `message`."""
+    kinds = [each for each in map(kind_of, fields) if each]
+    plain = {each for each in kinds if kinds.count(each) == 1}
+    return {kind if (kind := kind_of(name)) in plain else name: value for name, value in fields.items()}

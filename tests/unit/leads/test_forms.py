@@ -189,12 +189,16 @@ def test_two_addresses_in_one_field_are_refused_and_in_two_fields_are_two() -> N
     for fields in (
         "email=ada%40example.com&email=eve%40example.com",
         "email=ada%40example.com&confirm_email=eve%40example.com",
-        "email[]=ada%40example.com&your-email=eve%40example.com",
+        "email[]=ada%40example.com&fields[email]=eve%40example.com",
     ):
         with pytest.raises(DecodeError, match="two different addresses") as refused:
             who(forms.URLENCODED, fields.encode())
         assert refused.value.field == "fields.email"
     assert who(*typed(email="ada@example.com", work_email="eve@example.com")) == {
+        ADA,
+        ("email", "eve@example.com"),
+    }
+    assert who(*typed(**{"email": "ada@example.com", "address[email]": "eve@example.com"})) == {
         ADA,
         ("email", "eve@example.com"),
     }
