@@ -7,19 +7,23 @@
 """
 
 import json
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from adapters.platform.batches import chunks, query_all
 from adapters.platform.items import Item, item, plain
 from adapters.privacy.person import Person
-from adapters.privacy.tombstones import journal_puts
+from adapters.privacy.tombstones import Tombstones, journal_puts
+from rules.days import stamp
 from rules.privacy.erasures import LEADS, Erasure, PersonKind
-from rules.privacy.tombstones import JournalEntry
+from rules.privacy.tombstones import Act, JournalEntry
 
 OPEN, DONE = "open", "done"
 ENTRIES_MAX = 90  # a transaction takes 100 actions
+SUBJECTS_MAX = 90  # of a transaction's 100 actions; the erasure itself writes further tombstones
 
 
 class ErasureMoved(Exception):
@@ -160,6 +164,28 @@ def _erasure(stored: dict[str, Any]) -> Erasure:
     )
 
 
+def begin_erasure(
+    jobs: ErasureJobs, tombstones: Tombstones, subject: str, person: Person, now: datetime
+) -> str:
+    """Write an erasure with its tombstones; returns its id, or that of one that is under way or done.
+
+    subject: the id that was named; "" for somebody of whom only identities are known. Raises ErasureMoved.
+    """
+    leads = person.leads[:SUBJECTS_MAX]
+    person = replace(person, leads=leads, identities=person.identities[: SUBJECTS_MAX - len(leads)])
+    digests = [tombstones.digest(each) for each in person.subjects()]
+    earlier = tombstones.look().get(digests[0])
+    if earlier and earlier.stands:
+        return earlier.erasure_id
+    kind = PersonKind.USER if person.user_id else PersonKind.LEAD
+    erasure = Erasure(uuid.uuid4().hex, kind, subject, digests[0], stamp(now))
+    if kind is PersonKind.LEAD:
+        erasure = with_lead(erasure, person)
+    entries = [JournalEntry(stamp(now), each, Act.ERASED, erasure.erasure_id) for each in digests]
+    jobs.begin(erasure, entries)
+    return erasure.erasure_id
+
+
 def lead_of(erasure: Erasure) -> Person:
     """Return the lead of an erasure, as far as it is known."""
     known = erasure.known
@@ -167,7 +193,7 @@ def lead_of(erasure: Erasure) -> Person:
     return Person(
         erasure.digest,
         organization=erasure.organization,
-        leads=tuple(dict.fromkeys([erasure.subject, *known.get("leads", ())])),
+        leads=tuple(dict.fromkeys([*filter(None, [erasure.subject]), *known.get("leads", ())])),
         identities=tuple(pairs),
     )
 

@@ -1,4 +1,8 @@
-"""What the decoder of a lead source takes and returns, and the error that it raises."""
+"""What the decoder of a lead source takes and returns, and the error that it raises.
+
+One rule holds for all decoders (docs/rules.md, "What an event must have"): only what an event must have can
+refuse it. A side field that cannot be read is left out, and an `Omission` says so.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +20,14 @@ class DecodeError(ValueError):
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field} {reason}")
         self.field, self.reason = field, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A side field that an event goes without. field: its path in the payload; reason: what is wrong."""
+
+    field: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,17 @@ class OrderPart:
     products: tuple[Mapping[str, Any], ...] = ()
 
 
+# The type of an event that asks for an erasure. It is carried out, and never stored.
+ERASURE_REQUESTED = "erasure_requested"
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePart:
+    """Whom a source wants erased: the lead of the event's identities, and of these orders of the source."""
+
+    order_ids: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class DecodedEvent:
     """One event of a payload.
@@ -59,6 +82,7 @@ class DecodedEvent:
     external_event_id: unique in its integration, and the same in every resend. occurred_at: a stamp.
     payload: its fields depend on the event type, see rules.leads.lead_events.LeadEvent. order: if it tells of
     an order, which has a state. Then what is stored is what that changes, and the payload is only shown.
+    erasure: if it asks for one. omissions: side fields that could not be read.
     """
 
     external_event_id: str
@@ -69,6 +93,8 @@ class DecodedEvent:
     object_id_ref: str | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
     order: OrderPart | None = None
+    erasure: ErasurePart | None = None
+    omissions: tuple[Omission, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

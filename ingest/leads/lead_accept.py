@@ -146,9 +146,13 @@ def _check_time(event: DecodedEvent, now: datetime) -> None:
 
 
 def _within(part: PayloadPart, error: DecodeError) -> DecodeError:
-    """Return the error with the field's path from the message on, such as `payload.3.timestamp`."""
-    inside = error.field.removeprefix(part.inner).strip(".")
-    return DecodeError(".".join(each for each in ("payload", part.path, inside) if each), error.reason)
+    return DecodeError(path_of(part, error.field), error.reason)
+
+
+def path_of(part: PayloadPart, field: str) -> str:
+    """Return a field's path from the message on, such as `payload.3.timestamp`. field: as decoders say."""
+    inside = field.removeprefix(part.inner).strip(".")
+    return ".".join(each for each in ("payload", part.path, inside) if each)
 
 
 def stored_event(event: DecodedEvent, sent: Envelope, leaf: str, root: str) -> LeadEvent:

@@ -25,9 +25,12 @@ from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Deadline, Line, Poison, TimeIsUp
 from adapters.postgresql.databases import database
 from adapters.postgresql.sql import PostgresUnavailable
+from adapters.privacy.erasure_jobs import ErasureJobs
+from adapters.privacy.lead_erasing import LeadErasing
+from adapters.privacy.people_erasers import IdentityEraser
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.leads import LeadsSettings
-from ingest.leads.decoding import DecodedEvent, PayloadPart
+from ingest.leads.decoding import DecodedEvent, ErasurePart, PayloadPart
 from ingest.leads.lead_accept import (
     RESERVED,
     BadEnvelope,
@@ -56,7 +59,11 @@ MOVES_MAX = 500
 
 @dataclass(frozen=True, slots=True)
 class LeadConsumer:
-    """Stores the events of messages. currency, phone_regions: the settings."""
+    """Stores the events of messages.
+
+    currency, phone_regions: the settings. erasing: carries out what sources ask to be erased; without it such
+    a message is poison.
+    """
 
     identities: IdentityStore
     cache: IdentityCache
@@ -65,6 +72,7 @@ class LeadConsumer:
     currency: str
     phone_regions: str = ""
     erased: Erased = NOBODY
+    erasing: LeadErasing | None = None
 
     def handle(self, message: Any, now: datetime, is_over: Callable[[], bool] = lambda: False) -> None:
         """Handle one message; raises Poison if no attempt will get past it.
@@ -85,8 +93,15 @@ class LeadConsumer:
         for place, (event, part) in enumerate(opened.events):
             if place and is_over():
                 raise TimeIsUp(f"{place} of {len(opened.events)} events are stored")
+            if event.erasure is not None:
+                self._erase(event, event.erasure, sent, now)
+                continue
             if self._is_erased(event, sent):
                 continue
+            if event.omissions:
+                # The first name of each path is the decoder's own; others may be what somebody has sent.
+                fields = sorted({each.field.partition(".")[0] for each in event.omissions})
+                logger.info("side fields left out", extra={"source": sent.context.source, "fields": fields})
             if self._store(event, part, sent, now) is StoreOutcome.CONFLICT:
                 reasons.append(f"conflict: {event.external_event_id} is stored with another body")
         if reasons:
@@ -100,6 +115,19 @@ class LeadConsumer:
             self.erased.forbids(identity_subject(organization, each.channel, each.external_id), happened_at)
             for each in event.identities
         )
+
+    def _erase(self, event: DecodedEvent, asked: ErasurePart, sent: Envelope, now: datetime) -> None:
+        """Begin the erasure of a lead of the organization that asks for it; again it changes nothing.
+
+        What leads to the lead is the organization's: its identities, and the orders of this source of it.
+        """
+        if self.erasing is None:
+            raise Poison("an erasure is asked for, and this process begins none")
+        orders = self.events.orders()
+        known = (orders.read(sent.context.source, each) for each in asked.order_ids)
+        leaves = dict.fromkeys(each.leaf for each in known if each and each.leaf)
+        erasure_id = self.erasing.begin(sent.context.organization_id, event.identities, leaves, now)
+        logger.info("erasure", extra={"source": sent.context.source, "erasure_id": erasure_id})
 
     def _payload(self, sent: Envelope) -> Any:
         if sent.payload_ref is None:
@@ -225,14 +253,17 @@ def _is_away(error: Exception) -> bool:
 @cache
 def _parts() -> tuple[LeadConsumer, Consumer]:
     config, dynamodb = settings.read(LeadsSettings), client("dynamodb")
+    identities, tombstones = database(config.identity_url), tombstones_of(config)
+    jobs = ErasureJobs(dynamodb, config.erasures_table)
     consumer = LeadConsumer(
-        IdentityStore(database(config.identity_url)),
+        IdentityStore(identities),
         IdentityCache(config.redis_url),
         LeadEventStore(dynamodb, config.event_table, config.idempotency_keys_table),
         LeadPayloads(lambda: client("s3"), config.payload_bucket),
         config.currency,
         config.phone_regions,
-        tombstones_of(config),
+        tombstones,
+        LeadErasing(IdentityEraser(identities), jobs, tombstones),
     )
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
     line = Line(lambda: client("sqs"), config.lead_queue_url, _is_away)

@@ -1,13 +1,12 @@
 """The bodies of the lead routes and of lead sources, as JSON Schema."""
 
-from ingest.web.json_schema import SHORT, Schema, closed_object
+from ingest.web.json_schema import Schema, closed_object
 from rules.leads.features import FEATURES, Unit
 from rules.leads.lead_events import (
     CAMPAIGN_TYPES,
     EVENT_TYPES,
     IDENTITY_TYPES,
     PURCHASE_TYPES,
-    SENTIMENT_TYPES,
 )
 
 # These patterns leave out `/` and `#`, because composed keys use both as separators: `acme/shop#order:7`.
@@ -101,58 +100,55 @@ UNMERGE = closed_object(
     },
 )
 
-TEXT_OR_NUMBER: Schema = {"type": ["string", "integer"]}
-GENERIC = closed_object(
-    ["event_type", "occurred_at", "identities"],
-    {
+TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
+# What an event must have. All other fields refuse nothing: payload_fields.SideFields reads them.
+# `claimed` is among these, because it says what the identities are worth.
+GENERIC: Schema = {
+    "type": "object",
+    "required": ["event_type", "occurred_at", "identities"],
+    "properties": {
         "external_event_id": TEXT_OR_NUMBER,
         "event_type": {"type": "string", "enum": sorted(EVENT_TYPES - IDENTITY_TYPES)},
         "occurred_at": {"type": "string"},
         "identities": {"type": "object", "minProperties": 1},
-        "claimed": {"type": "array", "items": {"type": "string"}},
-        "object": closed_object(["id"], {"id": TEXT_OR_NUMBER, "type": {"type": "string", "pattern": SHORT}}),
-        "data": {"type": "object"},
+        "claimed": {"type": ["array", "null"], "items": {"type": "string"}},
     },
-)
-_WORDS: dict[str, Schema] = {
-    "text": {"type": "string"},
-    "sentiment": {"type": "number", "minimum": -1, "maximum": 1},
-    "objections": {"type": "array"},
-    "preferences": {"type": "object"},
 }
-_ORDER = closed_object(
-    ["order_id", "amount", "currency"],
-    {
+_ORDER: Schema = {
+    "type": "object",
+    "required": ["order_id", "amount", "currency"],
+    "properties": {
         "order_id": TEXT_OR_NUMBER,
         "amount": {"type": ["string", "number"]},
         "currency": {"type": "string"},
-        "products": {"type": "array"},
     },
-)
-GENERIC_DATA: dict[str, Schema] = {
-    **dict.fromkeys(PURCHASE_TYPES, _ORDER),
-    **dict.fromkeys(SENTIMENT_TYPES, closed_object([], _WORDS)),
-    **dict.fromkeys(CAMPAIGN_TYPES, closed_object(["campaign_id"], {"campaign_id": TEXT_OR_NUMBER})),
-    "page_viewed": closed_object([], {"category": TEXT_OR_NUMBER, "product_id": TEXT_OR_NUMBER}),
-    "preference_stated": closed_object(
-        ["preferences"], {"preferences": {"type": "object", "minProperties": 1}}
-    ),
-    "objection_raised": closed_object(["objections"], {"objections": {"type": "array", "minItems": 1}}),
-    "identity_replaced": closed_object([], {}),
 }
-
-_ANYTHING: Schema = {"type": ["object", "null"]}
 WEB_FORM: Schema = {
     "type": "object",
     "required": ["fields"],
-    "properties": {"fields": {"type": "object"}},
+    "properties": {"fields": {"type": ["object", "array"]}},
 }
-ORDER: Schema = {
+_CAMPAIGN: Schema = {
     "type": "object",
-    "required": ["id"],
-    "properties": {"topic": {"type": "string"}, "customer": _ANYTHING, "line_items": {"type": "array"}},
+    "required": ["campaign_id"],
+    "properties": {"campaign_id": TEXT_OR_NUMBER},
+}
+GENERIC_DATA: dict[str, Schema] = {
+    **dict.fromkeys(PURCHASE_TYPES, _ORDER),
+    **dict.fromkeys(CAMPAIGN_TYPES, _CAMPAIGN),
+    "preference_stated": {
+        "type": "object",
+        "required": ["preferences"],
+        "properties": {"preferences": {"type": "object", "minProperties": 1}},
+    },
+    "objection_raised": {
+        "type": "object",
+        "required": ["objections"],
+        "properties": {"objections": {"type": "array", "minItems": 1}},
+    },
 }
 
+PROBLEM = closed_object(["field", "reason"], {"field": {"type": "string"}, "reason": {"type": "string"}})
 RECEIPT: Schema = {
     "type": "object",
     "required": ["accepted", "events"],
@@ -162,7 +158,16 @@ RECEIPT: Schema = {
             "type": "array",
             "items": closed_object(
                 ["external_event_id", "event_type"],
-                {"external_event_id": {"type": "string"}, "event_type": {"type": "string"}},
+                {
+                    "external_event_id": {"type": "string"},
+                    "event_type": {"type": "string"},
+                    "omissions": {
+                        "type": "array",
+                        "maxItems": 20,
+                        "description": "side fields that could not be read, so the event goes without them",
+                        "items": PROBLEM,
+                    },
+                },
             ),
         },
         "rejected": {
@@ -170,9 +175,7 @@ RECEIPT: Schema = {
             "maxItems": 100,
             "description": "parts of a batch that are no events, at most 100 of them; all are kept for an"
             " operator, with the reason",
-            "items": closed_object(
-                ["field", "reason"], {"field": {"type": "string"}, "reason": {"type": "string"}}
-            ),
+            "items": PROBLEM,
         },
     },
 }

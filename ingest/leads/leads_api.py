@@ -17,7 +17,15 @@ from adapters.platform.aws import client
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.leads import LeadsApiSettings
-from ingest.leads.lead_accept import REFUSALS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
+from ingest.leads.decoding import DecodedEvent, PayloadPart
+from ingest.leads.lead_accept import (
+    REFUSALS_MAX,
+    BadEnvelope,
+    OpenedPayload,
+    open_payload,
+    path_of,
+    read_envelope,
+)
 from ingest.leads.lead_schemas import (
     INTEGRATION,
     LEAD_EVENTS,
@@ -89,13 +97,16 @@ def post_events() -> Response[str]:
 
 def _receipt(opened: OpenedPayload) -> dict[str, Any]:
     """Return what became of the webhook. undecoded: parts that broke a decoder; the queue holds them too."""
-    events = [
-        {"external_event_id": each.external_event_id, "event_type": each.event_type}
-        for each, _ in opened.events
-    ]
+    events = [_event_receipt(each, part) for each, part in opened.events]
     rejected = [{"field": each.field, "reason": each.reason} for each in opened.refused[:REFUSALS_MAX]]
     more = {"rejected": rejected, "undecoded": len(opened.broken)}
     return {"accepted": len(events), "events": events} | {name: each for name, each in more.items() if each}
+
+
+def _event_receipt(event: DecodedEvent, part: PayloadPart) -> dict[str, Any]:
+    omissions = [{"field": path_of(part, each.field), "reason": each.reason} for each in event.omissions]
+    named = {"external_event_id": event.external_event_id, "event_type": event.event_type}
+    return named | ({"omissions": omissions} if omissions else {})
 
 
 def _invalid(errors: list[Any]) -> ApiError:

@@ -1,14 +1,17 @@
 """Readers of a payload's fields: ids, times, amounts, products.
 
-They raise DecodeError that names the field.
+There are two kinds. Functions read what an event must have: they raise DecodeError that names the field, and
+so refuse the event. `SideFields` reads everything else: what it cannot read is left out and noted, and the
+event stays.
 """
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
-from ingest.leads.decoding import DecodeContext, DecodeError
+from ingest.leads.decoding import DecodeContext, DecodeError, Omission
 from rules.days import parse_moment, stamp
 from rules.leads.orders import EXPONENTS
 
@@ -16,21 +19,32 @@ ID_BYTES_MAX = 256
 DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,12})?", re.ASCII)
 NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
 EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
+WHOLE_FLOAT_MAX = 2**53  # beyond it a double is no longer one whole number
 PRODUCTS_MAX = 100
+LINES_MAX = 1_000
+QUANTITY_MAX = 10**9
+OMISSIONS_MAX = 20  # that are noted of one event
+T = TypeVar("T")
 CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 
 
 def text_id(value: Any, name: str) -> str:
-    """Read an id, a text or a whole number, of at most 256 bytes; returns text."""
+    """Read an id, a text or a whole number (7 or 7.0), of at most 256 bytes; returns text."""
     if value is None or value == "":
         raise DecodeError(name, "is missing")
-    if type(value) is int:
-        value = str(value)
+    value = number_as_text(value)
     if not isinstance(value, str) or not value.isprintable() or value != value.strip():
         raise DecodeError(name, "must be text without blanks around it, or a whole number")
     if len(value.encode()) > ID_BYTES_MAX:
         raise DecodeError(name, f"is over {ID_BYTES_MAX} bytes")
     return value
+
+
+def number_as_text(value: Any) -> Any:
+    """Return a whole number as its digits, and anything else as it is: a sender may write 7, 7.0 or "7"."""
+    if type(value) is float and value.is_integer() and abs(value) < WHOLE_FLOAT_MAX:
+        value = int(value)
+    return str(value) if type(value) is int else value
 
 
 def moment(value: Any, name: str) -> str:
@@ -103,23 +117,82 @@ def thousandths(value: Any, name: str) -> int:
     return -milli if score < 0 else milli
 
 
-def products(lines: Any, name: str) -> list[dict[str, Any]]:
+class SideFields:
+    """Reads what an event can do without, and never raises. It notes what it leaves out."""
+
+    def __init__(self) -> None:
+        self._omissions: list[Omission] = []
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """What could not be read, at most 20."""
+        return tuple(self._omissions[:OMISSIONS_MAX])
+
+    def omit(self, name: str, reason: str) -> None:
+        """Note that a field is left out."""
+        if len(self._omissions) < OMISSIONS_MAX:
+            self._omissions.append(Omission(name, reason))
+
+    def read(self, reader: Callable[[Any, str], T], value: Any, name: str) -> T | None:
+        """Return what a reader of this module makes of a value; None if it is absent or cannot be read."""
+        if value is None or value == "":
+            return None
+        try:
+            return reader(value, name)
+        except DecodeError as error:
+            self.omit(error.field, error.reason)
+            return None
+
+    def items(self, value: Any, name: str, most: int) -> list[tuple[str, Any]]:
+        """Return the items of a list with their paths, such as `refunds.0`; at most so many."""
+        if value is None or value == "":
+            return []
+        if not isinstance(value, list):
+            self.omit(name, "must be a list")
+            return []
+        if len(value) > most:
+            self.omit(name, f"has more than {most} items; the first ones are read")
+        return [(f"{name}.{place}", each) for place, each in enumerate(value[:most])]
+
+    def objects(self, value: Any, name: str, most: int) -> list[tuple[str, dict[str, Any]]]:
+        """Return those items of a list that are objects, with their paths."""
+        found = self.items(value, name, most)
+        for path, each in found:
+            if not isinstance(each, dict):
+                self.omit(path, "must be an object")
+        return [(path, each) for path, each in found if isinstance(each, dict)]
+
+
+def products(lines: Any, name: str, side: SideFields | None = None) -> list[dict[str, Any]]:
     """Read [{product_id or sku, quantity?}]; returns one entry for each product, at most the first 100.
 
-    Lines of the same product are added up. Lines without an id, or with quantity 0, are left out.
+    Lines of the same product are added up. Lines without an id, or with quantity 0, are left out. A quantity
+    that cannot be read counts as one: the product was bought. Nothing is raised: side notes what is odd.
     """
-    if not isinstance(lines, list):
-        raise DecodeError(name, "must be a list")
-    quantities: dict[str, int] = {}
-    for place, line in enumerate(lines):
-        if not isinstance(line, dict):
-            raise DecodeError(f"{name}.{place}", "must be an object")
-        product = line.get("product_id") or line.get("sku")
-        quantity = line.get("quantity", 1)
-        if type(quantity) is not int or not 0 <= quantity <= 10**9:
-            raise DecodeError(f"{name}.{place}.quantity", "must be a whole number from 0")
-        if product and quantity:
-            key = text_id(product, f"{name}.{place}.product_id")
-            quantities[key] = quantities.get(key, 0) + quantity
+    side, quantities = side or SideFields(), dict[str, int]()
+    for path, line in side.objects(lines, name, LINES_MAX):
+        product = _product(line, path, side)
+        quantity = side.read(_quantity, line.get("quantity"), f"{path}.quantity")
+        quantity = 1 if quantity is None else quantity
+        if product and quantity > 0:
+            quantities[product] = min(quantities.get(product, 0) + quantity, QUANTITY_MAX)
+        elif product and quantity < 0:
+            side.omit(f"{path}.quantity", "is below 0")
     listed = [{"product_id": each, "quantity": quantity} for each, quantity in quantities.items()]
     return listed[:PRODUCTS_MAX]
+
+
+def _product(line: dict[str, Any], path: str, side: SideFields) -> str | None:
+    """Return a line's product_id, or its sku; blanks around a sku that somebody typed are no part of it."""
+    for name in ("product_id", "sku"):
+        given = line.get(name) or None
+        if found := side.read(text_id, given.strip() if isinstance(given, str) else given, f"{path}.{name}"):
+            return found
+    return None
+
+
+def _quantity(value: Any, name: str) -> int:
+    number = decimal(value, name)
+    if number != number.to_integral_value() or abs(number) > QUANTITY_MAX:
+        raise DecodeError(name, f"must be a whole number of at most {QUANTITY_MAX}")
+    return int(number)

@@ -1,19 +1,15 @@
 """Begins erasures, tells how far they are, and lifts tombstones (rule 10)."""
 
-import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.privacy.erasure_jobs import ErasureJobs, with_lead
+from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.person import Person
 from adapters.privacy.tombstones import Tombstones
 from ingest.web.caller import ApiError
 from rules.days import stamp
-from rules.privacy.erasures import Erasure, PersonKind
-from rules.privacy.tombstones import Act, JournalEntry, lifts
-
-SUBJECTS_MAX = 90  # of a transaction's 100 actions; the erasure itself writes further tombstones
+from rules.privacy.tombstones import lifts
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,22 +19,12 @@ class Erasing:
     jobs: ErasureJobs
     tombstones: Tombstones
 
-    def begin(self, kind: PersonKind, subject: str, person: Person, now: datetime) -> dict[str, Any]:
+    def begin(self, subject: str, person: Person, now: datetime) -> dict[str, Any]:
         """Write tombstones and erasure; returns what `view` does. One that is under way or done is answered.
 
         subject: the id that was named.
         """
-        if earlier := self.of(next(person.subjects())):
-            return earlier
-        erasure = Erasure(uuid.uuid4().hex, kind, subject, person.digest, stamp(now))
-        if kind is PersonKind.LEAD:
-            names = SUBJECTS_MAX - len(person.leads[:SUBJECTS_MAX])
-            person = replace(person, leads=person.leads[:SUBJECTS_MAX], identities=person.identities[:names])
-            erasure = with_lead(erasure, person)
-        digests = map(self.tombstones.digest, person.subjects())
-        at = stamp(now)
-        self.jobs.begin(erasure, [JournalEntry(at, each, Act.ERASED, erasure.erasure_id) for each in digests])
-        return self.view(erasure.erasure_id)
+        return self.view(begin_erasure(self.jobs, self.tombstones, subject, person, now))
 
     def of(self, subject: str) -> dict[str, Any] | None:
         """Return the erasure whose tombstone stands over a subject now, or None."""

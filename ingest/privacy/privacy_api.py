@@ -97,7 +97,7 @@ refuse_erased(app, lambda: _parts().erasing, "delete_user", "post_user_lift", "g
 def delete_user(user_id: str) -> Response[str]:
     """Erase a user."""
     _caller("user_id", USER_ID, user_id).check(user_id)
-    told = _parts().erasing.begin(PersonKind.USER, user_id, _parts().user(user_id), clock.now())
+    told = _parts().erasing.begin(user_id, _parts().user(user_id), clock.now())
     logger.info("erasure", extra={"erasure_id": told["erasure_id"]})
     return answer(202, told)
 
@@ -126,7 +126,7 @@ def delete_lead(lead_id: str) -> Response[str]:
     told = _parts().erasing.of(lead_subject(lead_id)) if caller.is_admin else None
     if told is None:
         person = _parts().lead(lead_id, caller)
-        told = _parts().erasing.begin(PersonKind.LEAD, lead_id, person, clock.now())
+        told = _parts().erasing.begin(lead_id, person, clock.now())
     logger.info("erasure", extra={"erasure_id": told["erasure_id"]})
     return answer(202, told)
 

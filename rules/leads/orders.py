@@ -10,7 +10,7 @@ placed. Features add these up, and come to what the newest state says.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
@@ -30,7 +30,8 @@ class Placed:
     """An order as one webhook told it; of two the greater one counts.
 
     version: a stamp, when the shop changed it; "" if the shop does not say. is_void: cancelled, voided: it
-    counts nothing. amount_minor: in `currency`. at: a stamp.
+    counts nothing. amount_minor: in `currency`, the shop's. at: a stamp. presented_minor, presented_currency:
+    the same total as the customer saw it; "" if the shop does not say.
     """
 
     version: str
@@ -38,25 +39,37 @@ class Placed:
     amount_minor: int
     currency: str
     at: str
+    presented_minor: int = 0
+    presented_currency: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class PaidBack:
-    """One transaction of a refund; of two the greater one counts."""
+    """One transaction of a refund; of two the greater one counts.
+
+    amount_minor: in `currency`, which may be the customer's. shop_minor, shop_currency: the same in the
+    shop's currency; "" if the shop does not say.
+    """
 
     status: int
     at: str
     amount_minor: int
     currency: str
     refund_id: str
+    shop_minor: int = 0
+    shop_currency: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderSeen:
-    """What is known of an order. placed: None while only refunds are known. paid_back: by transaction."""
+    """What is known of an order. placed: None while only refunds are known. paid_back: by transaction.
+
+    is_deleted: the shop has deleted it, for good: it counts nothing, whatever comes later.
+    """
 
     placed: Placed | None = None
     paid_back: Mapping[str, PaidBack] = field(default_factory=dict)
+    is_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +102,7 @@ def join(one: OrderSeen, other: OrderSeen) -> OrderSeen:
     paid_back = dict(one.paid_back)
     for name, each in other.paid_back.items():
         paid_back[name] = max(paid_back.get(name, each), each)
-    return OrderSeen(placed, paid_back)
+    return OrderSeen(placed, paid_back, one.is_deleted or other.is_deleted)
 
 
 def contradicts(known: OrderSeen, seen: OrderSeen) -> bool:
@@ -104,20 +117,42 @@ def contradicts(known: OrderSeen, seen: OrderSeen) -> bool:
 def shares(seen: OrderSeen) -> dict[str, Share]:
     """Return what an order comes to, by key. A refund counts once its money has gone back.
 
-    Refunds of an order that is void, or not known yet, count nothing: what they give back was never counted.
+    Refunds of an order that is void, deleted, or not known yet, count nothing: what they give back was never
+    counted.
+    A refund in the customer's currency counts in the shop's: as the shop says, or at the order's own rate.
     """
     placed = seen.placed
-    if placed is None or placed.is_void:
+    if placed is None or placed.is_void or seen.is_deleted:
         return {}
     found = {ORDER: Share(placed.at, 1, placed.amount_minor, placed.currency)}
-    for each in sorted(seen.paid_back.values()):
-        if each.status == SUCCEEDED and each.amount_minor:
-            # Amounts of two currencies are never added up, not even those of one refund.
-            other = "" if each.currency == placed.currency else f":{each.currency}"
-            key = f"refund:{each.refund_id}{other}"
-            before = found.get(key, Share(each.at, 0, 0, each.currency))
-            found[key] = Share(before.at, 0, before.amount_minor - each.amount_minor, before.currency)
+    for each, amount, currency in _in_shop_money(placed, seen.paid_back.values()):
+        # Amounts of two currencies are never added up, not even those of one refund.
+        other = "" if currency == placed.currency else f":{currency}"
+        key = f"refund:{each.refund_id}{other}"
+        before = found.get(key, Share(each.at, 0, 0, currency))
+        found[key] = Share(before.at, 0, before.amount_minor - amount, currency)
     return found
+
+
+def _in_shop_money(placed: Placed, refunds: Iterable[PaidBack]) -> Iterator[tuple[PaidBack, int, str]]:
+    """Yield each transaction whose money went back, with its amount in the shop's currency if that is known.
+
+    At the order's rate it is the sum so far that is rounded, so what is paid back in full comes to the total.
+    """
+    presented = converted = 0
+    for each in sorted(refunds):
+        if each.status != SUCCEEDED or not each.amount_minor:
+            continue
+        if each.shop_currency:
+            yield each, each.shop_minor, each.shop_currency
+        elif placed.presented_minor and each.currency == placed.presented_currency != placed.currency:
+            presented += each.amount_minor
+            twice = 2 * presented * placed.amount_minor
+            so_far = (twice + placed.presented_minor) // (2 * placed.presented_minor)  # halves are rounded up
+            yield each, so_far - converted, placed.currency
+            converted = so_far
+        else:
+            yield each, each.amount_minor, each.currency
 
 
 def changes(before: OrderSeen, after: OrderSeen) -> list[OrderChange]:
@@ -144,18 +179,23 @@ def _of_key(key: str, old: Share | None, new: Share | None) -> Iterator[OrderCha
 
 def to_text(seen: OrderSeen) -> str:
     """Return what is known of an order as its claim holds it: JSON."""
-    placed = [getattr(seen.placed, name) for name in Placed.__slots__] if seen.placed else None
-    paid_back = {
-        name: [getattr(each, slot) for slot in PaidBack.__slots__] for name, each in seen.paid_back.items()
-    }
-    return json.dumps([placed, paid_back], sort_keys=True, separators=(",", ":"))
+    placed = _listed(seen.placed) if seen.placed else None
+    paid_back = {name: _listed(each) for name, each in seen.paid_back.items()}
+    more = [True] if seen.is_deleted else []
+    return json.dumps([placed, paid_back, *more], sort_keys=True, separators=(",", ":"))
+
+
+def _listed(held: Placed | PaidBack) -> list[Any]:
+    """Return the values, without the last two where the shop does not say them."""
+    values = [getattr(held, name) for name in held.__slots__]
+    return values if values[-1] else values[:-2]
 
 
 def from_text(text: str) -> OrderSeen:
     """Read what to_text wrote."""
-    placed, paid_back = json.loads(text)
+    placed, paid_back, *more = json.loads(text)
     told: dict[str, Any] = {name: PaidBack(*each) for name, each in paid_back.items()}
-    return OrderSeen(Placed(*placed) if placed else None, told)
+    return OrderSeen(Placed(*placed) if placed else None, told, bool(more))
 
 
 def rates_in(own: str, base: str, rates: Mapping[str, Decimal]) -> dict[str, Decimal]:

@@ -136,3 +136,42 @@ def test_a_shop_s_order_from_beginning_to_end(stack: Stack, organization: str, l
     assert told["money"] == {"EUR": {"orders": 1, "spent": 70}, "USD": {"orders": 1, "spent": 70}}
     found = {name: told["features"][name] for name in ("monetary_total", "frequency_purchases_90d")}
     assert found == {"monetary_total": 70, "frequency_purchases_90d": 2}
+
+
+def test_a_shop_takes_an_order_back_and_has_its_customer_erased(
+    stack: Stack, organization: str, lead_of: Lead
+) -> None:
+    now = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=2)
+    made = hook("add", "--organization", organization, "--source", "ecommerce")
+
+    def told(body: dict[str, Any], topic: str) -> None:
+        sent = as_sent("ecommerce", body)
+        answer = post(made["url"], sent, headers_of("ecommerce", sent, made["secret"], now, topic=topic))
+        assert answer == (200, {"accepted": 0 if topic == "shop/redact" else 1})
+        drain_leads(stack)
+
+    order = shopify_order(7, now, "100.00")
+    order["customer"]["id"] = organization
+    told(order, "orders/create")
+    told({**order, "id": 8, "total_price": "50.00", "total_price_set": None}, "orders/create")
+    lead = lead_of(organization, "order:7")
+    told({"id": 8}, "orders/delete")
+    assert Api(stack).get(f"/v1/leads/{lead}/features")["features"]["monetary_total"] == 100
+    shop = {"shop_id": 954889, "shop_domain": f"{organization}.myshopify.com"}
+    told(
+        {**shop, "customer": {"id": organization, "email": None}, "orders_to_redact": [7]}, "customers/redact"
+    )
+    lift = {"organization_id": organization, "email": "jon7@example.com"}
+    status, answer = Api(stack).call("POST", "/v1/leads/lift", lift)
+    assert (status, answer["error"]["code"]) == (409, "erasure_open"), "it is under way"
+    told(shop, "shop/redact")
+    waiting = stack.client("sqs").receive_message(
+        QueueUrl=stack.outputs["LeadIngestionFailuresUrl"], VisibilityTimeout=0, MaxNumberOfMessages=10
+    )
+    kept = [each["Body"] for each in waiting.get("Messages", []) if organization in each["Body"]]
+    assert any("erase its leads" in each for each in kept)
+    for each in waiting.get("Messages", []):
+        if organization in each["Body"]:
+            stack.client("sqs").delete_message(
+                QueueUrl=stack.outputs["LeadIngestionFailuresUrl"], ReceiptHandle=each["ReceiptHandle"]
+            )

@@ -13,6 +13,10 @@ import pytest
 
 from adapters.platform.items import plain
 from adapters.platform.redis import Redis
+from adapters.postgresql.databases import database
+from adapters.privacy.erasure_jobs import ErasureJobs
+from adapters.privacy.lead_erasing import LeadErasing
+from adapters.privacy.people_erasers import IdentityEraser
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings import read
 from adapters.settings.privacy import ErasureSettings
@@ -251,3 +255,107 @@ def test_a_lead_that_was_made_meanwhile_is_found_by_the_next_sweep(
     assert stores_with(engine, word) == set()
     two_nights(made.jobs, datetime.now(UTC) + timedelta(seconds=61))
     assert made.run(datetime.now(UTC) + timedelta(seconds=62), FOREVER)["finished"] == 1
+
+
+def consumer_of(shop: Site, engine: Engine) -> None:
+    """Let the consumer of webhooks know what is erased now, and begin erasures."""
+    registry: Registry = shop.registry
+    jobs = ErasureJobs(engine.client("dynamodb"), read(ErasureSettings).erasures_table)
+    erasing = LeadErasing(IdentityEraser(database(registry.url)), jobs, fresh())
+    object.__setattr__(shop.consumer, "erased", fresh())
+    object.__setattr__(shop.consumer, "erasing", erasing)
+
+
+def redact(customer: Any, *orders: Any) -> dict[str, Any]:
+    """https://shopify.dev/docs/apps/build/compliance/privacy-law-compliance"""
+    return {
+        "shop_id": 954889,
+        "shop_domain": "acme.myshopify.com",
+        "customer": customer,
+        "orders_to_redact": list(orders),
+    }
+
+
+@pytest.mark.parametrize("way", ["customer", "address", "order", "text"])
+def test_a_shop_s_request_erases_the_lead_of_its_organization_alone(
+    shop: Site, engine: Engine, way: str
+) -> None:
+    word, other = (f"canary{uuid.uuid4().hex[:10]}" for _ in range(2))
+    address = f"{word}@example.com"
+    lead, bought = live(shop, engine, word)
+    shop.send(order(2, f"{other}@example.com"))
+    own = shop.organization
+    shop.organization = f"{own}-neighbour"
+    shop.send(bought)
+    (neighbour,) = leads_of(shop)
+    shop.organization = own
+    consumer_of(shop, engine)
+    asked = {
+        "customer": redact({"id": bought["customer"]["id"], "email": None, "phone": "555-625-1199"}, 299938),
+        "address": redact({"email": address.upper()}),
+        "order": redact(None, bought["id"], {"odd": 1}),
+        "text": {
+            **redact({"id": bought["customer"]["id"]}),
+            "topic": "customers/redact",
+            "orders_to_redact": "1",
+        },
+    }[way]
+    for _ in range(2):  # a vendor repeats itself
+        shop.consumer.handle(shop.message(asked, topic="customers/redact", is_signed=True), datetime.now(UTC))
+        consumer_of(shop, engine)
+    assert run()["open"] == 1
+    assert lead not in leads_of(shop)
+    assert len(leads_of(shop)) == 1, "the other customer"
+    assert stores_with(engine, lead) <= {"Erasures"}
+    assert stores_with(engine, neighbour) >= {"Event"}
+    assert finish()["finished"] == 1
+    assert stores_with(engine, lead) == set()
+    assert stores_with(engine, other) >= {"Event"}
+    shop.send(bought)
+    assert len(leads_of(shop)) == 1, "a redelivery of the order makes no lead"
+    status, told, _ = admin("POST", "/v1/leads/lift", {"organization_id": own, "email": address})
+    assert (status, told["lifted"] >= 1) == (200, True)
+
+
+def test_a_customer_whom_nobody_knows_is_not_made_by_a_late_order(shop: Site, engine: Engine) -> None:
+    word = f"canary{uuid.uuid4().hex[:10]}"
+    bought = order(1, f"{word}@example.com")
+    consumer_of(shop, engine)
+    asked = redact({"id": bought["customer"]["id"], "email": f"{word}@example.com"}, 1)
+    shop.consumer.handle(shop.message(asked, topic="customers/redact"), datetime.now(UTC))
+    consumer_of(shop, engine)
+    shop.send(bought)
+    assert leads_of(shop) == []
+    assert run()["open"] == 1
+    assert finish()["finished"] == 1
+    shop.consumer.handle(shop.message(redact({"email": f"{word}@example.com"})), datetime.now(UTC))
+    assert run() == {"finished": 0, "open": 0, "late": 0}, "nobody is known, and there is nothing to do"
+
+
+@pytest.mark.parametrize("named", ["customer", "unknown customer", "email", "unknown email", "no email"])
+def test_nobody_else_of_a_household_is_erased_by_its_number(shop: Site, engine: Engine, named: str) -> None:
+    word, phone = f"canary{uuid.uuid4().hex[:10]}", "+1 650 555 1234"
+    for number in range(4):
+        bought = order(number + 1, f"{word}{number}@example.com")
+        shop.send({**bought, "customer": {**bought["customer"], "phone": phone}})
+    before = leads_of(shop)
+    assert len(before) == 4, "the first one has the number; customers of other ids are others"
+    consumer_of(shop, engine)
+    customers: dict[str, dict[str, Any]] = {
+        "customer": {"id": f"c-{word}2@example.com", "email": None},
+        "unknown customer": {"id": 5, "email": f"{word}2@example.com"},
+        "email": {"email": f"{word}2@example.com"},
+        "unknown email": {"email": f"{word}9@example.com"},
+        "no email": {"id": 5},
+    }
+    asked = redact({**customers[named], "phone": phone})
+    shop.consumer.handle(shop.message(asked, topic="customers/redact"), datetime.now(UTC))
+    consumer_of(shop, engine)
+    run()
+    gone = [] if named in ("unknown email", "no email") else [before[2]]
+    assert leads_of(shop) == [each for each in before if each not in gone]
+    late = order(20, f"{word}1@example.com", at=datetime.now(UTC))
+    late["customer"]["phone"] = phone
+    shop.consumer.handle(shop.message(late), datetime.now(UTC))
+    assert any(each.object_id == "20" for each in shop.of_source("ecommerce")), "they go on buying"
+    finish()

@@ -106,3 +106,21 @@ def test_a_generic_event_may_take_its_name_from_the_delivery(site: HookSite) -> 
     sent = as_sent("generic", body)
     site.send("generic", sent, headers_of("generic", sent, theirs, site.now, delivery="msg_1"))
     assert opened(site.queued()[0]) == [("msg_1", "preference_stated")]
+
+
+def test_svix_names_the_headers_otherwise_and_its_delivery_names_the_event(site: HookSite) -> None:
+    theirs = site.add("generic")
+    body = sample_of("generic", "t", NOW)
+    del body["external_event_id"]
+    sent = as_sent("generic", body)
+    headers = headers_of("generic", sent, theirs, site.now, delivery="msg_2")
+    svix = {name.replace("webhook-", "svix-"): each for name, each in headers.items()}
+    assert site.send("generic", sent, svix | {"webhook-id": "msg_unsigned"})[0] == 200
+    assert opened(site.queued()[0]) == [("msg_2", "preference_stated")]
+    late = headers_of("generic", sent, theirs, site.now - timedelta(minutes=6), delivery="msg_2")
+    assert (
+        site.send("generic", sent, {name.replace("webhook-", "svix-"): each for name, each in late.items()})[
+            0
+        ]
+        == 401
+    )

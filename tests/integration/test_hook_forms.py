@@ -98,20 +98,41 @@ def test_a_form_that_holds_nobody_or_is_none_is_refused_and_a_robot_is_told_noth
     site.add("web_form", origins=(ORIGIN,), per_minute=1000)
     for body, content_type, status in (
         (b"message=hello", FORMS[0][0], 422),
-        (b"email=%ff", FORMS[0][0], 400),
-        (b"\xff", FORMS[0][0], 400),
+        (b"email=%ff", FORMS[0][0], 422),
+        (b"\xff", FORMS[0][0], 422),
+        (b"email=a%40b.c&email=d%40b.c", FORMS[0][0], 422),
         (b"email=a@b.c" + b"&x=1" * 200, FORMS[0][0], 400),
         (MULTIPART[:40], FORMS[1][0], 422),
         (b"no parts", "multipart/form-data", 400),
         (b"[1]", "application/json", 422),
-        (b'{"email": {"a": 1}}', "application/json", 400),
+        (b'{"email": {"a": 1}}', "application/json", 422),
         (b"x" * 200_000, FORMS[0][0], 413),
         (b"email=a@b.c", "text/plain", 415),
-        (gzip.compress(URLENCODED), FORMS[0][0], 400),
+        (gzip.compress(URLENCODED), FORMS[0][0], 422),
     ):
         assert form(site, body, content_type)[0] == status, body[:30]
     assert form(site, URLENCODED + b"&_gotcha=buy") == (200, {"accepted": 1})
     assert site.queued() == []
+
+
+def test_a_page_builder_s_form_comes_in_and_a_refused_one_lists_the_names_that_are_read(
+    site: HookSite,
+) -> None:
+    site.add("web_form", origins=(ORIGIN,), per_minute=1000)
+    for body, content_type in (
+        (b"your-email=ada%40example.com&name=J%FCrgen", FORMS[0][0]),
+        (b"email[]=ada%40example.com&email[]=ADA%40example.com", FORMS[0][0]),
+        (b'{"data": {"E-mail Address": "ada@example.com", "topics": ["a", "b"]}}', "application/json"),
+    ):
+        assert form(site, body, content_type) == (200, {"accepted": 1}), body
+    assert len(site.queued()) == 3
+    status, told = form(site, b"mail-address-of-yours=x&name=%FC")
+    (problem,) = told["error"]["details"]
+    assert (status, problem["field"]) == (422, "payload.fields")
+    assert "your-email" in problem["reason"]
+    assert "phone_number" in problem["reason"]
+    assert form(site, b"fields[_gotcha]=buy&email=ada%40example.com") == (200, {"accepted": 1})
+    assert site.queued() == [], "a robot's"
 
 
 def test_an_address_sends_ten_forms_a_minute_whatever_process_counts(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from adapters.platform.queues import Poison
 from ingest.leads.lead_accept import read_envelope
 from ingest.leads.sources import source_named
 from rules.days import stamp
@@ -139,7 +140,7 @@ def test_an_order_whose_customer_the_shop_takes_away_is_still_its_lead_s(
 @pytest.mark.parametrize(
     ("topic", "body"),
     [
-        ("customers/redact", {"shop_id": 1, "customer": {"id": 2}, "orders_to_redact": [3]}),
+        ("fulfillment_events/create", {"id": 1, "shop_id": 1, "order_id": 7, "status": "in_transit"}),
         ("inventory_levels/update", {"inventory_item_id": 1, "available": 2}),
         ("orders/edited", {"order_edit": {"id": 1, "order_id": 7, "line_items": {"additions": []}}}),
     ],
@@ -147,6 +148,56 @@ def test_an_order_whose_customer_the_shop_takes_away_is_still_its_lead_s(
 def test_what_a_shop_tells_of_other_things_is_left_out(site: Site, topic: str, body: dict[str, Any]) -> None:
     signed(site, body, topic)
     assert site.stored() == []
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::3])
+def test_an_order_that_the_shop_deletes_counts_nothing_whatever_comes_later(
+    site: Site, order: tuple[int, ...]
+) -> None:
+    webhooks = [
+        (shopify_order(7, AT, "50.00"), "orders/create"),
+        (shopify_refund(9, 7, AT, "20.00"), "refunds/create"),
+        ({"id": 7}, "orders/delete"),
+        (shopify_order(7, AT, "60.00", updated_at=later(9)), "orders/updated"),
+    ]
+    for place in order:
+        signed(site, *webhooks[place])
+        signed(site, *webhooks[place])
+    found = features(site)
+    assert (found["monetary_total"], found["frequency_purchases_90d"]) == (0, 0)
+    signed(site, shopify_order(8, AT, "5.00"), "orders/create")
+    assert features(site)["monetary_total"] == 500, "and no other order"
+
+
+@pytest.mark.parametrize(
+    ("topic", "body", "reason"),
+    [
+        ("orders/delete", shopify_order(7, AT, "50.00"), "the body tells of an order"),
+        ("orders/delete", {"id": None}, "id is missing"),
+        ("customers/redact", shopify_order(7, AT, "50.00"), "nobody is erased"),
+        ("customers/redact", {"id": 1, "email": "jon7@example.com"}, "nobody is erased"),
+        ("customers/redact", {"shop_id": 1, "shop_domain": "a", "customer": {}}, "names nobody"),
+        (
+            "customers/redact",
+            {"shop_id": 1, "customer": {"id": 2}, "data_request": {"id": 3}},
+            "export the lead",
+        ),
+        (
+            "customers/data_request",
+            {"shop_id": 1, "customer": {"id": 2}, "data_request": {"id": 3}},
+            "export the lead",
+        ),
+        ("shop/redact", {"shop_id": 1, "shop_domain": "a.example"}, "erase its leads"),
+        ("customers/delete", {"id": 115310627314723954}, "deleted a customer"),
+    ],
+)
+def test_what_is_not_carried_out_is_kept_for_an_operator_and_changes_nothing(
+    site: Site, topic: str, body: dict[str, Any], reason: str
+) -> None:
+    signed(site, shopify_order(7, AT, "50.00"), "orders/create")
+    with pytest.raises(Poison, match=reason):
+        signed(site, body, topic)
+    assert features(site)["monetary_total"] == 5_000
 
 
 def context_of(site: Site) -> Any:
@@ -166,6 +217,63 @@ def test_currencies_stay_apart_and_none_is_refused(site: Site) -> None:
     assert (found["monetary_total"], found["average_order_value"]) == (10_000, 10_000)
     assert found["frequency_purchases_90d"] == 3
     assert found["foreign"] == {"EUR": (1, 5_000), "JPY": (1, 5_000)}
+
+
+def in_two_currencies(shop: str, customer: str) -> dict[str, Any]:
+    return {
+        "shop_money": {"amount": shop, "currency_code": "USD"},
+        "presentment_money": {"amount": customer, "currency_code": "EUR"},
+    }
+
+
+ABROAD = shopify_order(
+    7, AT, "110.00", presentment_currency="EUR", total_price_set=in_two_currencies("110.00", "100.00")
+)
+WITH_SETS = shopify_refund(9, 7, AT, "100.00", currency="EUR")
+WITH_SETS["transactions"][0]["amount_set"] = in_two_currencies("110.00", "100.00")
+
+
+@pytest.mark.parametrize(
+    "refunds",
+    [
+        [shopify_refund(9, 7, AT, "100.00", currency="EUR")],
+        [
+            shopify_refund(n, 7, AT, amount, currency="EUR")
+            for n, amount in ((9, "33.33"), (10, "33.33"), (11, "33.34"))
+        ],
+        [WITH_SETS],
+        [
+            shopify_refund(9, 7, AT, "60.00", currency="EUR"),
+            shopify_refund(10, 7, AT, "44.00", currency="USD"),
+        ],
+    ],
+)
+@pytest.mark.parametrize("way", ["after", "before", "within", "void"])
+def test_what_is_paid_back_in_the_customer_s_currency_is_shop_money(
+    site: Site, refunds: list[dict[str, Any]], way: str
+) -> None:
+    told = [(ABROAD, "orders/create"), *((each, "refunds/create") for each in refunds)]
+    if way == "before":
+        told.reverse()
+    if way == "within":
+        told = [({**ABROAD, "updated_at": later(5), "refunds": refunds}, "orders/updated"), *told]
+    if way == "void":
+        told.append(({**ABROAD, "updated_at": later(9), "cancelled_at": later(9)}, "orders/cancelled"))
+    for body, topic in told:
+        signed(site, body, topic)
+    found = features(site)
+    assert (found["monetary_total"], found["foreign"]) == (0, {})
+    assert found["frequency_purchases_90d"] == (0 if way == "void" else 1)
+
+
+def test_a_part_of_it_is_converted_and_an_order_may_be_told_in_either_currency(site: Site) -> None:
+    in_euros = {**ABROAD, "currency": "EUR", "total_price": "100.00"}
+    signed(site, in_euros, "orders/create")
+    signed(site, shopify_refund(9, 7, AT, "50.00", currency="EUR"), "refunds/create")
+    found = features(site)
+    assert (found["monetary_total"], found["foreign"]) == (5_500, {})
+    signed(site, {**ABROAD, "updated_at": later(5), "total_price": "odd"}, "orders/updated")
+    assert features(site)["monetary_total"] == 5_500
 
 
 def test_two_at_once_lose_nothing_and_a_death_between_is_made_good(site: Site) -> None:

@@ -19,7 +19,15 @@ from ingest.leads.sources import Source
 from ingest.web.caller import ApiError
 from ingest.web.validate import first_problem
 from rules.leads.hooks.hook import Hook, HookSecret, challenge_token
-from rules.leads.hooks.signatures import Algorithm, Signature, claim_of, hmac_check, is_fresh, is_signed
+from rules.leads.hooks.signatures import (
+    Algorithm,
+    Claim,
+    Signature,
+    claim_of,
+    hmac_check,
+    is_fresh,
+    is_signed,
+)
 
 Fits = Callable[[Hook], bool]
 
@@ -37,8 +45,8 @@ class HookDoor:
 
     def signed(
         self, organization: str, source: str, request: HookRequest, now: datetime
-    ) -> tuple[Hook, Source]:
-        """Return the hook whose secret signed a request; raises 401, and 503 to try again."""
+    ) -> tuple[Hook, Source, Claim]:
+        """Return the hook whose secret signed a request, and what was signed; raises 401 and 503."""
         read = _source(source)
         scheme = read.signature
         claim = claim_of(scheme, request.headers, request.body) if scheme else None
@@ -46,9 +54,10 @@ class HookDoor:
             raise refused()
         check = ecdsa_check if scheme.algorithm is Algorithm.ECDSA_SHA256 else hmac_check(scheme)
         nobody = _nobody(scheme)
-        return self._fitting(
+        hook = self._fitting(
             organization, source, nobody, lambda hook: is_signed(claim, hook.valid(now), check)
-        ), read
+        )
+        return hook, read, claim
 
     def of_page(self, organization: str, source: str, headers: Mapping[str, str]) -> tuple[Hook, Source]:
         """Return the hook that takes forms of the page that sent a request; raises 401 and 503."""

@@ -21,10 +21,9 @@ from adapters.leads.lead_queue import LeadQueue
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.leads import HooksApiSettings
-from ingest.leads import sources
+from ingest.leads import forms, sources
 from ingest.leads.hooks.hook_door import HookDoor
 from ingest.leads.hooks.hook_requests import (
-    JSON,
     HookRequest,
     delivery_id,
     form_fields,
@@ -76,11 +75,12 @@ def post_hook(organization: str, source: str) -> Response[str]:
     request, now = hook_request(app.current_event.raw_event), clock.now()
     if source in sources.names() and sources.source_named(source).signature is None:
         return _form(organization, source, request, now)
-    hook, read = _parts().door.signed(organization, source, request, now)
-    scheme = read.signature
-    told = {"topic": request.headers.get(read.topic_header, "")[:128], "is_signed": True}
-    if scheme and (delivery := request.headers.get(scheme.id_header)):
-        told["delivery_id"] = delivery[:256]
+    hook, read, claim = _parts().door.signed(organization, source, request, now)
+    told = {
+        "topic": request.headers.get(read.topic_header, "")[:128],
+        "delivery_id": claim.delivery_id[:256],
+        "is_signed": True,
+    }
     accepted = 0
     for payload in _messages(json_of(request.body)):
         accepted += len(_queued(hook, payload, told, now, keep_bad=True).events)
@@ -153,7 +153,7 @@ def _filled_in(hook: Hook, read: Source, request: HookRequest, now: datetime) ->
         assert read.from_browser is not None  # noqa: S101 (the door has seen to it)
         _queued(hook, read.from_browser(fields), told, now, keep_bad=False)
     # A robot that filled in the honeypot is told the same, and nothing is kept.
-    if hook.thanks and request.media_type != JSON:
+    if hook.thanks and request.media_type != forms.JSON:
         return Response(303, headers={"Location": hook.thanks, **GUARD})
     return answer(200, {"accepted": 1}, _cors(request.headers))
 

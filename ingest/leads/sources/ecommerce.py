@@ -5,10 +5,17 @@ Order: id, processed_at or created_at, total_price, currency, customer {id, emai
 [{product_id or sku, quantity}], updated_at?, cancelled_at?, financial_status?, test?, refunds? [refund].
 Refund: id, order_id, processed_at or created_at, transactions [{id?, kind, amount, currency, status}] or
 total_price and currency, and customer?. Without a customer it belongs to its order's lead.
+Money counts in the shop's currency. total_price_set and amount_set have it beside the customer's
+("presentment") currency, in which a refund's transactions are:
+https://shopify.dev/docs/api/admin-rest/latest/resources/transaction
 A shop tells of one order many times; what that comes to is in rules.leads.orders. Test orders count nothing.
-An order of nobody (a till's, or the shop has taken the customer away) is told without identities where it is
-signed: it counts for the lead that another webhook of it names. `topic` in the body is orders/create and so
-on; without it, a payload with an order_id is a refund.
+An order must have its id, time, currency and total, a refund the same of its transactions; nothing else
+refuses them. An order of nobody (a till's, or the shop has taken the customer away) has no identities: it
+counts for the lead that another webhook of it names. `topic` in the body is orders/create and so on; without
+it, a payload with an order_id is a refund.
+orders/delete takes an order back. customers/redact erases the lead of the customer and of the orders that it
+names; customers/data_request, shop/redact and customers/delete are refused, so that an operator finds them:
+https://shopify.dev/docs/apps/build/compliance/privacy-law-compliance
 The customer is verified: the shop confirms the order of an account. Contacts of an order without a customer
 are what somebody typed at the till: claimed.
 """
@@ -16,10 +23,17 @@ are what somebody typed at the till: claimed.
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, OrderPart, checked
-from ingest.leads.lead_schemas import ORDER
+from ingest.leads.decoding import (
+    ERASURE_REQUESTED,
+    DecodeContext,
+    DecodedEvent,
+    DecodeError,
+    ErasurePart,
+    OrderPart,
+)
 from ingest.leads.payload_fields import (
     AMOUNT_MINOR_MAX,
+    SideFields,
     amount_in,
     currency_of,
     minor_units,
@@ -27,51 +41,70 @@ from ingest.leads.payload_fields import (
     products,
     text_id,
 )
-from ingest.leads.person_fields import identities
+from ingest.leads.person_fields import usable_identities
 from rules.leads.hooks.signatures import Signature
 from rules.leads.identity.identities import Identity
-from rules.leads.lead_events import ORDER_PLACED, ORDER_REFUNDED
+from rules.leads.lead_events import ORDER_CANCELLED, ORDER_PLACED, ORDER_REFUNDED, body_hash
 from rules.leads.orders import FAILED, PENDING, SUCCEEDED, OrderSeen, PaidBack, Placed
 
 # https://shopify.dev/docs/apps/build/webhooks/subscribe/https: over the body, with the app's client secret.
 SIGNATURE = Signature("x-shopify-hmac-sha256", id_header="x-shopify-webhook-id")
 TOPIC_HEADER = "x-shopify-topic"
 
+# It has the order's id, and nothing else.
+DELETION = "orders/delete"
 ORDERS = ("create", "updated", "paid", "edited", "cancelled", "fulfilled", "partially_fulfilled")
 TOPICS = {
     **{f"orders/{each}": ORDER_PLACED for each in ORDERS},
     "order_placed": ORDER_PLACED,
     "refunds/create": ORDER_REFUNDED,
     "order_refunded": ORDER_REFUNDED,
+    DELETION: ORDER_CANCELLED,
+}
+# What a shop tells of a person's rights, and what an operator is to do where we do not do it ourselves.
+REDACT, DATA_REQUEST, SHOP_REDACT = "customers/redact", "customers/data_request", "shop/redact"
+PRIVACY = {
+    REDACT: "",
+    DATA_REQUEST: "a customer asks for what is known of them: export the lead, and send it on",
+    SHOP_REDACT: "the shop wants all of its data erased: erase its leads one by one, and take away its hook",
+    "customers/delete": "the shop has deleted a customer: erase the lead, if the customer is to be forgotten",
 }
 # It tells only what was changed. orders/updated comes too, and tells the order.
 EDITS = "orders/edited"
 VOID = frozenset({"voided", "expired"})
 STATUSES = {"success": SUCCEEDED, "failure": FAILED, "error": FAILED, "cancelled": FAILED}
 REFUNDS_MAX = 50
+ORDERS_MAX = 1_000  # that one request for an erasure names
 Body = dict[str, Any]
+Money = tuple[int, str]  # minor units, currency
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the order or the refund. A refund may have an order's id, so external ids say which: `order:7`."""
-    if context.topic and (context.topic not in TOPICS or context.topic == EDITS):
+    if context.topic and (context.topic not in {*TOPICS, *PRIVACY} or context.topic == EDITS):
         return []
-    body = checked(ORDER, payload)
-    is_refund = _kind(body) == ORDER_REFUNDED
+    if not isinstance(payload, dict):
+        raise DecodeError("", "must be object")
+    body, side = payload, SideFields()
+    if topic := _privacy_topic(body, context):
+        return [_erasure(body, topic, context)]
+    if DELETION in (context.topic, body.get("topic")):
+        return [_deletion(body, context)]
+    is_refund = _kind(body, side) == ORDER_REFUNDED
     if body.get("test") is True:
         return []
-    own_id = text_id(body["id"], "id")
+    own_id = text_id(body.get("id"), "id")
     order_id = text_id(body.get("order_id"), "order_id") if is_refund else own_id
-    paid_back = _refund(body, "", context) if is_refund else _refunds(body, context)
-    placed = None if is_refund else _placed(body)
-    listed = products([] if is_refund else body.get("line_items", []), "line_items")
-    when = "processed_at" if body.get("processed_at") else "created_at"
+    at = _when(body, "", side)
+    paid_back = _refund(body, "", at, context, side) if is_refund else _refunds(body, context, side)
+    placed = None if is_refund else _placed(body, at, side)
+    listed = [] if is_refund else products(body.get("line_items"), "line_items", side)
     return [
         DecodedEvent(
             external_event_id=text_id(f"{'refund' if is_refund else 'order'}:{own_id}", "id"),
             event_type=ORDER_REFUNDED if is_refund else ORDER_PLACED,
-            occurred_at=moment(body.get(when), when),
-            identities=_customer(body, context, is_refund=is_refund),
+            occurred_at=at,
+            identities=_customer(body, context, side, is_refund=is_refund),
             object_id=order_id,
             object_id_ref="order",
             payload={
@@ -80,8 +113,72 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
                 **({"products": listed} if listed else {}),
             },
             order=OrderPart(order_id, OrderSeen(placed, paid_back), tuple(listed)),
+            omissions=side.omissions,
         )
     ]
+
+
+def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
+    """Read that the shop has deleted an order.
+
+    The topic's header is not signed. So a body that tells of an order deletes none, as if an order's webhook
+    were sent once more under this topic; unless the body itself says so.
+    """
+    if "topic" not in body and not ORDER_FIELDS.isdisjoint(body):
+        raise DecodeError("topic", f"is {DELETION}, but the body tells of an order: it has more than its id")
+    order_id = text_id(body.get("id"), "id")
+    return DecodedEvent(
+        external_event_id=text_id(f"order:{order_id}", "id"),
+        event_type=ORDER_CANCELLED,
+        occurred_at=context.received_at,
+        identities=(),
+        object_id=order_id,
+        object_id_ref="order",
+        payload={"order_id": order_id},
+        order=OrderPart(order_id, OrderSeen(is_deleted=True)),
+    )
+
+
+def _privacy_topic(body: Body, context: DecodeContext) -> str | None:
+    """Return which of PRIVACY a body is, by the topic or, if nobody says it, by the body's shape."""
+    said = context.topic or body.get("topic")
+    if isinstance(said, str) and said:
+        return said if said in PRIVACY else None
+    if "orders_to_redact" in body:
+        return REDACT
+    if not REQUEST_FIELDS.isdisjoint(body):
+        return DATA_REQUEST
+    return SHOP_REDACT if body.keys() == SHOP_FIELDS else None
+
+
+def _erasure(body: Body, topic: str, context: DecodeContext) -> DecodedEvent:
+    """Read whom the shop wants erased; raises DecodeError for what an operator is to do.
+
+    A topic in a header is not signed. So nobody is erased by a body that is not shaped like a request for it,
+    such as an order's, sent once more under this topic.
+    """
+    if topic == REDACT and not REQUEST_FIELDS.isdisjoint(body):
+        topic = DATA_REQUEST
+    if reason := PRIVACY[topic]:
+        raise DecodeError("topic", f"is {topic}: {reason}")
+    if {*SHOP_FIELDS, "orders_to_redact"}.isdisjoint(body) or not ORDER_FIELDS.isdisjoint(body):
+        raise DecodeError("topic", f"is {REDACT}, but the body is not: nobody is erased")
+    customer, side = body.get("customer"), SideFields()
+    named = customer if isinstance(customer, dict) else {}
+    found = [(channel, named.get(name)) for channel, name in CHANNELS]
+    who = usable_identities(found, context, "customer", are_verified=True, side=side)
+    orders = side.items(body.get("orders_to_redact"), "orders_to_redact", ORDERS_MAX)
+    order_ids = tuple(filter(None, (side.read(text_id, each, path) for path, each in orders)))
+    if not who and not order_ids:
+        raise DecodeError("customer", "names nobody to erase, and there are no orders_to_redact")
+    return DecodedEvent(
+        external_event_id=f"erasure:{body_hash(body)}",
+        event_type=ERASURE_REQUESTED,
+        occurred_at=context.received_at,
+        identities=who,
+        erasure=ErasurePart(order_ids),
+        omissions=side.omissions,
+    )
 
 
 def _shown(
@@ -91,52 +188,99 @@ def _shown(
     back = [each for each in paid_back.values() if each.status == SUCCEEDED]
     currency = placed.currency if placed else back[0].currency if back else context.currency
     amount = placed.amount_minor if placed else sum(each.amount_minor for each in back)
+    if not placed and back and all(each.shop_currency for each in back):
+        currency, amount = back[0].shop_currency, sum(each.shop_minor for each in back)
     return amount_in(currency, amount, context)
 
 
-def _kind(body: Body) -> str:
+def _kind(body: Body, side: SideFields) -> str:
     """Return what a body is. A topic in a header is not signed, so it does not say: the body's shape does."""
-    topic = body.get("topic") or ("refunds/create" if "order_id" in body else "orders/create")
-    if topic not in TOPICS:
+    topic, shape = body.get("topic"), "refunds/create" if "order_id" in body else "orders/create"
+    if topic is not None and not isinstance(topic, str):
+        side.omit("topic", "must be text")
+        topic = None
+    if (topic or shape) not in TOPICS:
         raise DecodeError("topic", f"must be one of {', '.join(sorted(TOPICS))}")
-    return TOPICS[topic]
+    return TOPICS[topic or shape]
 
 
-def _placed(body: Body) -> Placed:
-    currency = currency_of(body.get("currency"))
-    when = "processed_at" if body.get("processed_at") else "created_at"
+def _when(body: Body, path: str, side: SideFields) -> str:
+    """Return when it was processed, or else created: an event must have one of the two."""
+    if processed := side.read(moment, body.get("processed_at"), f"{path}processed_at"):
+        return processed
+    given = "created_at" if body.get("created_at") or not body.get("processed_at") else "processed_at"
+    return moment(body.get(given), f"{path}{given}")
+
+
+def _placed(body: Body, at: str, side: SideFields) -> Placed:
+    status = body.get("financial_status")
+    total, shop, presented = _money_of(body, "total_price", "", side)
+    amount, currency = shop or total
     return Placed(
-        moment(body["updated_at"], "updated_at") if body.get("updated_at") else "",
-        bool(body.get("cancelled_at")) or body.get("financial_status") in VOID,
-        minor_units(body.get("total_price"), currency, "total_price"),
+        side.read(moment, body.get("updated_at"), "updated_at") or "",
+        bool(body.get("cancelled_at")) or (isinstance(status, str) and status in VOID),
+        amount,
         currency,
-        moment(body.get(when), when),
+        at,
+        *(presented if presented and presented[1] != currency else ()),
     )
 
 
-def _refunds(body: Body, context: DecodeContext) -> dict[str, PaidBack]:
-    """Read the refunds that an order tells of itself."""
-    listed = body.get("refunds") or []
-    if not isinstance(listed, list) or len(listed) > REFUNDS_MAX:
-        raise DecodeError("refunds", f"must be a list of at most {REFUNDS_MAX}")
+def _money_of(body: Body, name: str, path: str, side: SideFields) -> tuple[Money, Money | None, Money | None]:
+    """Return an amount as told, in the shop's currency if that is another one, and as the customer saw it.
+
+    name: `total_price` or `amount`; `total_price_set` has both currencies. path: of what is around them.
+    """
+    both = side.read(_money_set, body.get(f"{name}_set"), f"{path}{name}_set")
+    shop, presented = both or (None, None)
+    try:
+        currency = currency_of(body.get("currency"), f"{path}currency")
+        told = minor_units(body.get(name), currency, f"{path}{name}"), currency
+    except DecodeError as error:
+        if shop is None:
+            raise
+        side.omit(error.field, error.reason)
+        told = shop
+    return told, shop if shop and shop[1] != told[1] else None, presented
+
+
+def _money_set(value: Any, name: str) -> tuple[Money, Money]:
+    """Read an amount in the shop's currency and in the customer's."""
+    if not isinstance(value, dict):
+        raise DecodeError(name, "must be an object")
+    shop = _money(value.get("shop_money"), f"{name}.shop_money")
+    given = value.get("presentment_money")
+    return shop, shop if given is None else _money(given, f"{name}.presentment_money")
+
+
+def _money(value: Any, name: str) -> Money:
+    if not isinstance(value, dict):
+        raise DecodeError(name, "must be an object")
+    currency = currency_of(value.get("currency_code"), f"{name}.currency_code")
+    return minor_units(value.get("amount"), currency, f"{name}.amount"), currency
+
+
+def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, PaidBack]:
+    """Read the refunds that an order tells of itself. One that cannot be read comes by itself, too."""
+
+    def read(refund: Body, path: str) -> dict[str, PaidBack]:
+        return _refund(refund, f"{path}.", _when(refund, f"{path}.", side), context, side)
+
     found: dict[str, PaidBack] = {}
-    for place, each in enumerate(listed):
-        if not isinstance(each, dict):
-            raise DecodeError(f"refunds.{place}", "must be an object")
-        found |= _refund(each, f"refunds.{place}.", context)
+    for path, each in side.objects(body.get("refunds"), "refunds", REFUNDS_MAX):
+        found |= side.read(read, each, path) or {}
     return found
 
 
-def _refund(refund: Body, path: str, context: DecodeContext) -> dict[str, PaidBack]:
+def _refund(
+    refund: Body, path: str, at: str, context: DecodeContext, side: SideFields
+) -> dict[str, PaidBack]:
     """Read a refund's transactions, each by its id; without any, the refund as a whole. path: where it is."""
     own_id = text_id(refund.get("id"), f"{path}id")
-    when = "processed_at" if refund.get("processed_at") else "created_at"
-    at = moment(refund.get(when), f"{path}{when}")
     listed = refund.get("transactions")
     if listed is None and not context.topic:
-        currency = currency_of(refund.get("currency"), f"{path}currency")
-        amount = minor_units(refund.get("total_price"), currency, f"{path}total_price")
-        return {own_id: PaidBack(SUCCEEDED, at, amount, currency, own_id)}
+        told, shop, _ = _money_of(refund, "total_price", path, side)
+        return {own_id: PaidBack(SUCCEEDED, at, *told, own_id, *(shop or ()))}
     if not isinstance(listed, list) or len(listed) > REFUNDS_MAX:
         raise DecodeError(f"{path}transactions", f"must be a list of at most {REFUNDS_MAX}")
     found: dict[str, PaidBack] = {}
@@ -144,41 +288,45 @@ def _refund(refund: Body, path: str, context: DecodeContext) -> dict[str, PaidBa
         if not isinstance(each, dict):
             raise DecodeError(f"{path}transactions.{place}", "must be an object")
         if each.get("kind", "refund") == "refund" and each.get("test") is not True:
-            number = text_id(each.get("id", place), f"{path}transactions.{place}.id")
-            status, amount, currency = _transaction(each, f"{path}transactions.{place}")
-            found[f"{own_id}/{number}"] = PaidBack(status, at, amount, currency, own_id)
+            number = side.read(text_id, each.get("id"), f"{path}transactions.{place}.id") or str(place)
+            told, shop, _ = _money_of(each, "amount", f"{path}transactions.{place}.", side)
+            found[f"{own_id}/{number}"] = PaidBack(_status(each), at, *told, own_id, *(shop or ()))
     if sum(each.amount_minor for each in found.values()) > AMOUNT_MINOR_MAX:
         raise DecodeError(f"{path}transactions", f"must come to at most {AMOUNT_MINOR_MAX} minor units")
     return found
 
 
-def _transaction(transaction: Body, path: str) -> tuple[int, int, str]:
-    """Return what became of a refund's transaction, its amount and its currency."""
+def _status(transaction: Body) -> int:
+    """Return what became of a refund's transaction."""
     status = transaction.get("status", "success")
-    currency = currency_of(transaction.get("currency"), f"{path}.currency")
-    amount = minor_units(transaction.get("amount"), currency, f"{path}.amount")
-    return STATUSES.get(status, PENDING) if isinstance(status, str) else PENDING, amount, currency
+    return STATUSES.get(status, PENDING) if isinstance(status, str) else PENDING
 
 
-def _names_anybody(body: Body) -> bool:
-    customer = body.get("customer") or {}
-    return any(customer.get(name) for _, name in CHANNELS) or any(body.get(name) for _, name in CHANNELS[1:])
-
-
-def _customer(body: Body, context: DecodeContext, *, is_refund: bool) -> tuple[Identity, ...]:
-    """Return who bought; () for a refund, or for an order that is signed, which names nobody.
+def _customer(
+    body: Body, context: DecodeContext, side: SideFields, *, is_refund: bool
+) -> tuple[Identity, ...]:
+    """Return who bought; () if the body names nobody: then it counts for the lead that another one names.
 
     The order's own email and phone count only if the customer has no identity: those of a gift may be the
     recipient's.
     """
-    if (is_refund or context.is_signed) and not _names_anybody(body):
-        return ()
-    customer = body.get("customer") or {}
-    found = [(channel, customer.get(name)) for channel, name in CHANNELS]
-    is_customer = any(value for _, value in found)
-    if not is_customer:
-        found = [(channel, body.get(name)) for channel, name in CHANNELS[1:]]
-    return identities(found, context, "customer", are_verified=is_customer)
+    customer = body.get("customer")
+    if customer is not None and not isinstance(customer, dict):
+        side.omit("customer", "must be an object")
+    named = customer if isinstance(customer, dict) else {}
+    found = [(channel, named.get(name)) for channel, name in CHANNELS]
+    who = usable_identities(found, context, "customer", are_verified=True, side=side)
+    if not who:
+        typed = [(channel, body.get(name)) for channel, name in CHANNELS[1:]]
+        who = usable_identities(typed, context, "customer", are_verified=False, side=side)
+    if not who and not is_refund:
+        side.omit("customer", "has no usable identity: the order counts once it is told of with one")
+    return who
 
 
+SHOP_FIELDS = frozenset({"shop_id", "shop_domain"})
+REQUEST_FIELDS = frozenset({"data_request", "orders_requested"})
+ORDER_FIELDS = frozenset(
+    {"total_price", "total_price_set", "currency", "line_items", "order_id", "created_at"}
+)
 CHANNELS = (("customer", "id"), ("email", "email"), ("phone", "phone"))

@@ -13,19 +13,34 @@ message_received and form_submitted: text?, sentiment? (-1 to 1), objections?, p
 page_viewed: category?, product_id?; preference_stated: preferences; objection_raised: objections;
 campaign_*: campaign_id; identity_replaced: nothing, because its identities are the old and the new ones.
 We read objections from `text`, and keep it only in the raw payload.
+
+An event must have its id, type, time, one good identity, and the fields of `data` without a question mark.
+What else cannot be read is left out, as are unknown fields; the answer of POST /v1/leads/events lists both.
 """
 
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, checked
 from ingest.leads.lead_schemas import GENERIC, GENERIC_DATA
-from ingest.leads.payload_fields import amount_in, currency_of, minor_units, moment, products, text_id
+from ingest.leads.payload_fields import (
+    SideFields,
+    amount_in,
+    currency_of,
+    minor_units,
+    moment,
+    products,
+    text_id,
+)
 from ingest.leads.person_fields import derived_from_text, preferences_of, strict_identities, topics_of
+from ingest.web.json_schema import SHORT
 from rules.leads.hooks.signatures import Part, Signature
 from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
 
 # https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+# Svix, where the standard comes from, and who sends through it name the same headers `svix-id` and so on:
+# https://docs.svix.com/receiving/verifying-payloads/how-manual
 SIGNATURE = Signature(
     "webhook-signature",
     "v1,",
@@ -33,21 +48,31 @@ SIGNATURE = Signature(
     timestamp_header="webhook-timestamp",
     id_header="webhook-id",
     base64_secret=True,
+    twin=("webhook-", "svix-"),
 )
 
 Data = dict[str, Any]
+T = TypeVar("T")
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
-    """Read the event. Nothing bad is left out or guessed, because the sender can correct it."""
-    body = checked(GENERIC, payload)
-    kind = body["event_type"]
-    about = body.get("object", {})
+    """Read the event. omissions: unknown fields, too, because the sender may have meant another."""
+    body, side = checked(GENERIC, payload), SideFields()
+    _omit_unknown(body, FIELDS, "", side)
+    kind, given = body["event_type"], body.get("data", {})
+    if not isinstance(given, dict):
+        side.omit("data", "must be an object")
+        given = {}
+    within = SideFields()
     try:
-        data = checked(GENERIC_DATA[kind], body.get("data", {}))
-        derived = READERS[kind](data, context)
+        data = checked(GENERIC_DATA.get(kind, {"type": "object"}), given)
+        derived = READERS[kind](data, context, within)
     except DecodeError as error:
         raise DecodeError(f"data.{error.field}".rstrip("."), error.reason) from None
+    _omit_unknown(data, DATA_FIELDS[READERS[kind]], "", within)
+    for each in within.omissions:
+        side.omit(f"data.{each.field}".rstrip("."), each.reason)
+    about, about_type = _object(body.get("object"), side)
     return [
         DecodedEvent(
             external_event_id=text_id(
@@ -55,51 +80,82 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
             ),
             event_type=kind,
             occurred_at=moment(body["occurred_at"], "occurred_at"),
-            identities=strict_identities(body["identities"], context, "identities", body.get("claimed", ())),
-            object_id=text_id(about["id"], "object.id") if about else derived.get("order_id"),
-            object_id_ref=about.get("type") if about else "order" if "order_id" in derived else None,
+            identities=strict_identities(
+                body["identities"], context, "identities", body.get("claimed") or (), side
+            ),
+            object_id=about or derived.get("order_id"),
+            object_id_ref=about_type if about else "order" if "order_id" in derived else None,
             payload=derived,
+            omissions=side.omissions,
         )
     ]
 
 
-def _order(data: Data, context: DecodeContext) -> Data:
+def _omit_unknown(given: Data, known: frozenset[str], at: str, side: SideFields) -> None:
+    for name in sorted(given.keys() - known):
+        side.omit(at, f"has the unknown field {name}"[:100])
+
+
+def _object(given: Any, side: SideFields) -> tuple[str | None, str | None]:
+    """Return what an event is about, and what kind of thing that is."""
+    if given is None:
+        return None, None
+    if not isinstance(given, dict):
+        side.omit("object", "must be an object")
+        return None, None
+    kind = given.get("type")
+    if kind is not None and not (isinstance(kind, str) and re.search(SHORT, kind)):
+        side.omit("object.type", f"must match {SHORT}")
+        kind = None
+    return side.read(text_id, given.get("id"), "object.id"), kind
+
+
+def _order(data: Data, context: DecodeContext, side: SideFields) -> Data:
     currency = currency_of(data["currency"])
     derived = {
         "order_id": text_id(data["order_id"], "order_id"),
         **amount_in(currency, minor_units(data["amount"], currency, "amount"), context),
     }
-    listed = products(data.get("products", []), "products")
+    listed = products(data.get("products"), "products", side)
     return derived | ({"products": listed} if listed else {})
 
 
-def _words(data: Data, _: DecodeContext) -> Data:
+def _words(data: Data, _: DecodeContext, side: SideFields) -> Data:
     return derived_from_text(
-        data.get("text"), data.get("sentiment"), data.get("objections"), data.get("preferences")
+        data.get("text"), data.get("sentiment"), data.get("objections"), data.get("preferences"), side
     )
 
 
-def _page(data: Data, _: DecodeContext) -> Data:
-    return {name: text_id(value, name) for name, value in data.items()}
+def _page(data: Data, _: DecodeContext, side: SideFields) -> Data:
+    read = {name: side.read(text_id, data.get(name), name) for name in ("category", "product_id")}
+    return {name: each for name, each in read.items() if each is not None}
 
 
-def _preferences(data: Data, _: DecodeContext) -> Data:
-    return {"preferences": preferences_of(data["preferences"])}
+def _preferences(data: Data, _: DecodeContext, side: SideFields) -> Data:
+    return {"preferences": _some(preferences_of(data["preferences"], side), "preferences", side)}
 
 
-def _objections(data: Data, _: DecodeContext) -> Data:
-    return {"objections": topics_of(data["objections"])}
+def _objections(data: Data, _: DecodeContext, side: SideFields) -> Data:
+    return {"objections": _some(topics_of(data["objections"], side), "objections", side)}
 
 
-def _campaign(data: Data, _: DecodeContext) -> Data:
+def _some(read: T, name: str, side: SideFields) -> T:
+    """Return what an event is there to say; raises DecodeError if nothing of it could be read."""
+    if not read:
+        raise DecodeError(name, side.omissions[0].reason)
+    return read
+
+
+def _campaign(data: Data, _: DecodeContext, _side: SideFields) -> Data:
     return {"campaign_id": text_id(data["campaign_id"], "campaign_id")}
 
 
-def _nothing(_: Data, __: DecodeContext) -> Data:
+def _nothing(_: Data, __: DecodeContext, _side: SideFields) -> Data:
     return {}
 
 
-READERS: Mapping[str, Callable[[Data, DecodeContext], Data]] = {
+Reader = Callable[[Data, DecodeContext, SideFields], Data]
+READERS: Mapping[str, Reader] = {
     **dict.fromkeys(PURCHASE_TYPES, _order),
     **dict.fromkeys(SENTIMENT_TYPES, _words),
     **dict.fromkeys(CAMPAIGN_TYPES, _campaign),
@@ -107,4 +163,14 @@ READERS: Mapping[str, Callable[[Data, DecodeContext], Data]] = {
     "preference_stated": _preferences,
     "objection_raised": _objections,
     "identity_replaced": _nothing,
+}
+FIELDS = frozenset({*GENERIC["properties"], "object", "data"})
+DATA_FIELDS: Mapping[Reader, frozenset[str]] = {
+    _order: frozenset({"order_id", "amount", "currency", "products"}),
+    _words: frozenset({"text", "sentiment", "objections", "preferences"}),
+    _page: frozenset({"category", "product_id"}),
+    _preferences: frozenset({"preferences"}),
+    _objections: frozenset({"objections"}),
+    _campaign: frozenset({"campaign_id"}),
+    _nothing: frozenset(),
 }

@@ -1,8 +1,10 @@
 """A submitted web form.
 
     {"submission_id", "submitted_at", "form_id"?, "customer_id"?, "device_id"?, "cookie_id"?,
-     "fields": {"email"?, "phone"?, "message"? or "comments"?, ...},
-     "sentiment"?, "objections"?, "preferences"?}
+     "fields": {"email"?, "phone"?, "message"?, ...}, "sentiment"?, "objections"?, "preferences"?}
+
+What fields mean, under whatever names and however nested, is in ingest/leads/forms.py. A form must have
+somebody: one good address, number or thing. Two different addresses in one field are refused.
 
 Anybody can type anything into a form, so all its identities are claimed.
 A browser sends its fields alone, to /v1/hooks (`from_browser`): then the door names the submission, and its
@@ -13,24 +15,31 @@ The event holds what we derive from people's words, and not the words: see `deri
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.leads.decoding import DecodeContext, DecodedEvent, checked
+from ingest.leads import forms
+from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, checked
 from ingest.leads.lead_schemas import WEB_FORM
-from ingest.leads.payload_fields import moment, text_id
-from ingest.leads.person_fields import derived_from_text, identities
+from ingest.leads.payload_fields import SideFields, moment, text_id
+from ingest.leads.person_fields import IDENTITIES_MAX, derived_from_text, usable_identities
+from rules.leads.identity.identities import Identity
 from rules.leads.lead_events import FORM_SUBMITTED
 
 SIGNATURE = None  # a browser cannot keep a secret
 # Hidden fields of a page, beside those that people fill in. A customer's id is not among them: anybody could
 # write any.
 HIDDEN = ("form_id", "device_id", "cookie_id")
-ALIASES = {"e-mail": "email", "mail": "email", "tel": "phone", "telephone": "phone", "mobile": "phone"}
+SAME_NAME_MAX = 10
+NOBODY = (
+    "has no usable identity. An e-mail address is read from fields such as email, your-email, E-mail Address,"
+    " email[] or fields[email], a telephone number from phone, tel, mobile, phone_number or your-phone;"
+    " device_id and cookie_id are read, too"
+)
 
 
 def from_browser(fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return the payload of a form. fields: as a browser sends them, names in lower case."""
+    """Return the payload of a form. fields: as ingest.leads.forms.read_form returns them."""
     typed = {name: each for name, each in fields.items() if name not in (*HIDDEN, "submission_id")}
-    renamed = {ALIASES.get(name, name): each for name, each in typed.items()}
-    return {**{name: fields[name] for name in HIDDEN if fields.get(name)}, "fields": renamed}
+    hidden = {name: fields[name] for name in HIDDEN if fields.get(name)}
+    return {**hidden, "fields": forms.with_plain_names(typed)}
 
 
 def _arrived(context: DecodeContext) -> str | None:
@@ -39,25 +48,53 @@ def _arrived(context: DecodeContext) -> str | None:
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the submission."""
-    body = checked(WEB_FORM, payload)
-    fields = body["fields"]
-    found = [
-        *(("customer", body.get("customer_id")), ("email", fields.get("email"))),
-        *(("phone", fields.get("phone")), ("device", body.get("device_id"))),
-        ("cookie", body.get("cookie_id")),
-    ]
-    form = body.get("form_id")
+    body, side = checked(WEB_FORM, payload), SideFields()
+    try:
+        fields = forms.flat_fields(body["fields"])
+    except forms.NoForm as error:
+        raise DecodeError("fields", str(error)) from None
+    form = side.read(text_id, body.get("form_id"), "form_id")
+    words = [each for texts in forms.of_kind(fields, forms.MESSAGE).values() for each in texts]
+    said = (body.get("sentiment"), body.get("objections"), body.get("preferences"))
     return [
         DecodedEvent(
             external_event_id=text_id(body.get("submission_id", context.delivery_id), "submission_id"),
             event_type=FORM_SUBMITTED,
             occurred_at=moment(body.get("submitted_at", _arrived(context)), "submitted_at"),
-            identities=identities(found, context, "fields", are_verified=False),
-            object_id=None if form is None else text_id(form, "form_id"),
+            identities=_who(body, fields, context, side),
+            object_id=form,
             object_id_ref=None if form is None else "form",
-            payload=derived_from_text(
-                fields.get("message") or fields.get("comments"),
-                *(body.get("sentiment"), body.get("objections"), body.get("preferences")),
-            ),
+            payload=derived_from_text("\n".join(words), *said, side),
+            omissions=side.omissions,
         )
     ]
+
+
+def _who(
+    body: Mapping[str, Any], fields: Mapping[str, str], context: DecodeContext, side: SideFields
+) -> tuple[Identity, ...]:
+    """Return who filled in the form; raises DecodeError if nobody can tell."""
+    found = _read([("customer", body.get("customer_id"))], context, side)
+    for values in forms.of_kind(fields, forms.EMAIL).values():
+        read = _read([("email", each) for each in _several(values)], context, side)
+        if len(read) > 1:
+            raise DecodeError("fields.email", "holds two different addresses")
+        found += read
+    numbers = [each for some in forms.of_kind(fields, forms.PHONE).values() for each in some]
+    for value in numbers[:IDENTITIES_MAX]:
+        whole = _read([("phone", value)], context, SideFields())  # "650 555 1234, ext. 5" is one number
+        found += whole or _read([("phone", each) for each in _several([value])], context, side)
+    found += _read([("device", body.get("device_id")), ("cookie", body.get("cookie_id"))], context, side)
+    if not found:
+        bad = "".join(f" ({each.field}: {each.reason})" for each in side.omissions[:3])
+        raise DecodeError("fields", f"{NOBODY}{bad}")
+    return tuple(dict.fromkeys(found))[:IDENTITIES_MAX]
+
+
+def _read(pairs: list[tuple[str, Any]], context: DecodeContext, side: SideFields) -> tuple[Identity, ...]:
+    return usable_identities(pairs, context, "fields", are_verified=False, side=side)
+
+
+def _several(values: list[str]) -> list[str]:
+    """Return the values of a name that came several times, at most 10 of each: they are joined by a comma."""
+    return [each for value in values for each in value.split(", ", SAME_NAME_MAX)[:SAME_NAME_MAX]]

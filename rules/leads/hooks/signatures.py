@@ -45,7 +45,8 @@ class Signature:
     prefix: stands before each signature, such as `sha256=`. Several signatures are separated by blanks.
     message: what is signed. timestamp_header: whole seconds since 1970. id_header: names a delivery.
     is_hex: the signature is hexadecimal, and base64 otherwise. base64_secret: the key is the secret's base64,
-    after `whsec_`; otherwise the secret's characters are the key.
+    after `whsec_`; otherwise the secret's characters are the key. twin: how the names of all these headers
+    begin, and how they begin at other senders of the same scheme: ("webhook-", "svix-").
     """
 
     header: str
@@ -56,15 +57,21 @@ class Signature:
     is_hex: bool = False
     base64_secret: bool = False
     algorithm: Algorithm = Algorithm.HMAC_SHA256
+    twin: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a request says of itself. sent_at: seconds since 1970; None if its scheme has no timestamp."""
+    """What a request says of itself.
+
+    sent_at: seconds since 1970; None if its scheme has no timestamp. delivery_id: the vendor's name for this
+    delivery; "" if there is none. It is signed only if the scheme's message holds it.
+    """
 
     message: bytes
     signatures: tuple[bytes, ...]
     sent_at: int | None = None
+    delivery_id: str = ""
 
 
 Check = Callable[[bytes, bytes, str], bool]  # message, signature, secret
@@ -72,6 +79,7 @@ Check = Callable[[bytes, bytes, str], bool]  # message, signature, secret
 
 def claim_of(scheme: Signature, headers: Mapping[str, str], body: bytes) -> Claim | None:
     """Read what a request claims; None if a header is missing or malformed. headers: names in lower case."""
+    headers = _own_names(scheme, headers)
     signatures = tuple(_signatures(scheme, headers.get(scheme.header, "")))
     timestamp, delivery = headers.get(scheme.timestamp_header, ""), headers.get(scheme.id_header, "")
     needed = set(scheme.message)
@@ -83,7 +91,21 @@ def claim_of(scheme: Signature, headers: Mapping[str, str], body: bytes) -> Clai
         return None
     parts = {Part.ID: delivery.encode(), Part.TIMESTAMP: timestamp.encode(), Part.BODY: body}
     message = b"".join(each if isinstance(each, bytes) else parts[each] for each in scheme.message)
-    return Claim(message, signatures, int(timestamp) if Part.TIMESTAMP in needed else None)
+    sent_at = int(timestamp) if Part.TIMESTAMP in needed else None
+    return Claim(message, signatures, sent_at, delivery)
+
+
+def _own_names(scheme: Signature, headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the headers under the scheme's own names.
+
+    All of them come from the sender's twins, or none: an id beside a twin's signature is not what it signed.
+    """
+    if scheme.twin is None or headers.get(scheme.header):
+        return headers
+    own, other = scheme.twin
+    others = {name: each for name, each in headers.items() if not name.startswith(own)}
+    twins = {own + name.removeprefix(other): each for name, each in others.items() if name.startswith(other)}
+    return others | twins
 
 
 def _signatures(scheme: Signature, header: str) -> Iterable[bytes]:

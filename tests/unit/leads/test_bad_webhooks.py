@@ -38,17 +38,7 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("ecommerce", changed(ORDER, "total_price", ...), "payload.total_price", "is missing"),
     ("ecommerce", changed(ORDER, "currency", "euro"), "payload.currency", "three capital letters"),
     ("ecommerce", changed(ORDER, "currency", ...), "payload.currency", "is missing"),
-    ("ecommerce", changed(ORDER, "customer", None), "payload.customer", "no usable identity"),
-    ("ecommerce", changed(ORDER, "customer", {"email": "n/a"}), "payload.customer", "no usable identity"),
-    ("ecommerce", changed(ORDER, "line_items", {}), "payload.line_items", "must be array"),
-    (
-        "ecommerce",
-        changed(ORDER, "line_items.0.quantity", -1),
-        "payload.line_items.0.quantity",
-        "whole number",
-    ),
-    ("ecommerce", changed(ORDER, "line_items.0", 1), "payload.line_items.0", "must be an object"),
-    ("ecommerce", {**ORDER, "topic": "orders/delete"}, "payload.topic", "must be one of"),
+    ("ecommerce", {**ORDER, "topic": "orders/destroy"}, "payload.topic", "must be one of"),
     ("ecommerce", changed(REFUND, "order_id", ...), "payload.order_id", "is missing"),
     (
         "ecommerce",
@@ -67,10 +57,6 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("ecommerce", {**ORDER, "created_at": "1969-12-31T23:59:59Z"}, "payload.occurred_at", "before 1970"),
     ("web_form", changed(FORM, "fields", ...), "payload.fields", "is missing"),
     ("web_form", {**FORM, "fields": {}, "cookie_id": None}, "payload.fields", "no usable identity"),
-    ("web_form", {**FORM, "sentiment": 1.5}, "payload.sentiment", "from -1 to 1"),
-    ("web_form", {**FORM, "objections": ["Too dear!"]}, "payload.objections", "must hold names"),
-    ("web_form", {**FORM, "preferences": {"a": 1.5}}, "payload.preferences.a", "whole number"),
-    ("web_form", {**FORM, "preferences": {"a": "x" * 129}}, "payload.preferences.a", "at most 128"),
     ("whatsapp", {}, "payload.entry", "is missing"),
     ("whatsapp", {"entry": [{}]}, "payload.entry.0.changes", "is missing"),
     (
@@ -121,13 +107,18 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("generic", changed(GENERIC, "data.amount", ...), "payload.data.amount", "is missing"),
     ("generic", changed(GENERIC, "data.currency", 7), "payload.data.currency", "must be string"),
     ("generic", changed(GENERIC, "data", ...), "payload.data.amount", "is missing"),
-    ("generic", {**GENERIC, "more": 1}, "payload", "unknown"),
-    ("generic", generic("message_received", sentiment=-1.01), "payload.data.sentiment", "bigger than"),
-    ("generic", generic("message_received", sentiment_milli=5), "payload.data", "unknown"),
     ("generic", generic("preference_stated"), "payload.data.preferences", "is missing"),
+    ("generic", generic("preference_stated", preferences={"a": 1.5}), "payload.data.preferences", "a flag"),
     ("generic", generic("objection_raised", objections=[]), "payload.data.objections", "1"),
+    ("generic", generic("objection_raised", objections=["!"]), "payload.data.objections", "a name"),
+    ("generic", changed(GENERIC, "claimed", "email"), "payload.claimed", "must be array"),
+    (
+        "web_form",
+        {**FORM, "fields": {"email": ["ada@example.com", "eve@example.com"]}},
+        "payload.fields.email",
+        "two different",
+    ),
     ("generic", generic("campaign_sent", campaign_id=""), "payload.data.campaign_id", "is missing"),
-    ("generic", generic("page_viewed", category="a\nb"), "payload.data.category", "without blanks"),
 ]
 
 

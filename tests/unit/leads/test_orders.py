@@ -1,6 +1,8 @@
 """What a shop tells of an order comes to one state in any order, and the events add up to it."""
 
+import itertools
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -24,10 +26,21 @@ from rules.leads.orders import (
     to_text,
 )
 
+AT, LATER = "2026-03-01T00:00:00.000000Z", "2026-03-05T00:00:00.000000Z"
 stamps = st.sampled_from([f"2026-03-0{day}T00:00:00.000000Z" for day in (1, 2, 3)])
 amounts = st.sampled_from([0, 1, 500, 10_000])
 currencies = st.sampled_from(["USD", "EUR"])
 placed = st.builds(Placed, st.sampled_from(["", "1", "2", "3"]), st.booleans(), amounts, currencies, stamps)
+converted = st.builds(
+    Placed,
+    st.sampled_from(["1", "2"]),
+    st.booleans(),
+    amounts,
+    st.just("USD"),
+    stamps,
+    amounts,
+    st.just("EUR"),
+)
 paid_back = st.builds(
     PaidBack,
     st.sampled_from([PENDING, FAILED, SUCCEEDED]),
@@ -53,7 +66,15 @@ def sums(told: list[Any]) -> dict[tuple[str, str], tuple[int, int]]:
     return {key: (counts[key], amounts[key]) for key in {*counts, *amounts} if counts[key] or amounts[key]}
 
 
-@given(st.lists(seen, max_size=5), st.randoms(use_true_random=False))
+presented = st.builds(
+    OrderSeen,
+    st.none() | converted,
+    st.dictionaries(st.sampled_from(["a/1", "b/1"]), paid_back),
+    st.sampled_from([False, False, True]),
+)
+
+
+@given(st.lists(seen | presented, max_size=5), st.randoms(use_true_random=False))
 def test_any_order_twice_is_one_state_and_its_events_add_up_to_it(
     webhooks: list[OrderSeen], chance: Any
 ) -> None:
@@ -79,6 +100,60 @@ def test_any_order_twice_is_one_state_and_its_events_add_up_to_it(
     assert totals[0] == totals[1] == totals[2]
 
 
+euros = st.integers(1, 10**15)
+
+
+@given(
+    euros, st.integers(0, 10**15), st.lists(euros, min_size=1, max_size=5), st.randoms(use_true_random=False)
+)
+def test_what_the_customer_got_back_in_full_comes_to_the_total_in_the_shop_s_currency(
+    presented: int, total: int, parts: list[int], chance: Any
+) -> None:
+    """In any number of parts, whatever the rate is, and in whatever order they arrive."""
+    cuts = sorted({each % presented for each in parts} - {0})
+    amounts = [high - low for low, high in itertools.pairwise([0, *cuts, presented])]
+    order = OrderSeen(Placed("1", False, total, "USD", AT, presented, "EUR"))
+    refunds = [
+        OrderSeen(None, {f"9/{at}": PaidBack(SUCCEEDED, LATER, amount, "EUR", f"{at}")})
+        for at, amount in enumerate(amounts)
+    ]
+    arrived = [order, *refunds]
+    chance.shuffle(arrived)
+    state, told = OrderSeen(), list[Any]()
+    for each in arrived:
+        after = join(state, each)
+        told += changes(state, after)
+        state = after
+    assert {currency: amount for (_, currency), (_, amount) in _by_currency(told).items() if amount} == {}
+    assert {each.currency for each in told} == {"USD"}
+    partly = shares(join(order, refunds[0]))
+    (back,) = (each for key, each in partly.items() if key != ORDER)
+    assert abs(-back.amount_minor - Fraction(amounts[0] * total, presented)) <= Fraction(1, 2)
+    assert from_text(to_text(state)) == state
+
+
+def _by_currency(told: list[Any]) -> dict[tuple[str, str], tuple[int, int]]:
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for (_, currency), (count, amount) in sums(told).items():
+        before = found.get(("", currency), (0, 0))
+        found["", currency] = (before[0] + count, before[1] + amount)
+    return found
+
+
+def test_the_shop_s_word_goes_before_the_order_s_rate_and_other_currencies_stay_apart() -> None:
+    order = OrderSeen(Placed("1", False, 11_000, "USD", AT, 10_000, "EUR"))
+
+    def back(amount: int, currency: str, *shop: Any) -> dict[str, tuple[int, str]]:
+        refund = OrderSeen(None, {"9/1": PaidBack(SUCCEEDED, LATER, amount, currency, "9", *shop)})
+        found = shares(join(order, refund))
+        return {key: (each.amount_minor, each.currency) for key, each in found.items() if key != ORDER}
+
+    assert back(5_000, "EUR") == {"refund:9": (-5_500, "USD")}
+    assert back(5_000, "EUR", 5_600, "USD") == {"refund:9": (-5_600, "USD")}
+    assert back(5_000, "USD") == {"refund:9": (-5_000, "USD")}
+    assert back(5_000, "GBP") == {"refund:9:GBP": (-5_000, "GBP")}
+
+
 @given(st.lists(seen, max_size=4))
 def test_what_is_told_comes_in_each_currency_to_what_was_paid_and_paid_back_in_it(
     webhooks: list[OrderSeen],
@@ -101,7 +176,7 @@ def test_what_is_told_comes_in_each_currency_to_what_was_paid_and_paid_back_in_i
     }
 
 
-@given(seen, seen, seen)
+@given(*[seen | presented] * 3)
 def test_joining_is_commutative_associative_and_idempotent(a: OrderSeen, b: OrderSeen, c: OrderSeen) -> None:
     assert join(a, b) == join(b, a)
     assert join(join(a, b), c) == join(a, join(b, c))
@@ -110,12 +185,11 @@ def test_joining_is_commutative_associative_and_idempotent(a: OrderSeen, b: Orde
     assert contradicts(a, b) is contradicts(b, a)
 
 
-@given(seen)
+@given(seen | presented)
 def test_what_is_written_is_read(told: OrderSeen) -> None:
     assert from_text(to_text(told)) == told
 
 
-AT, LATER = "2026-03-01T00:00:00.000000Z", "2026-03-05T00:00:00.000000Z"
 NEW = OrderSeen(Placed("1", False, 10_000, "USD", AT))
 
 

@@ -166,6 +166,40 @@ def test_an_id_with_a_dot_is_refused_because_it_would_move_what_is_signed() -> N
     assert not passes("generic", moved, b"{}", secret)
 
 
+def twins(headers: dict[str, str]) -> dict[str, str]:
+    return {name.replace("webhook-", "svix-"): each for name, each in headers.items()}
+
+
+def test_headers_by_svix_s_names_are_twins_of_the_standard_s_all_of_them_or_none() -> None:
+    vector = VECTORS[2]
+    standard, svix = vector.headers, twins(vector.headers)
+    wrong = {"svix-signature": f"v1,{base64.b64encode(b'x' * 32).decode()}"}
+    passing = [
+        svix,
+        svix | standard,
+        svix | {"webhook-signature": ""},
+        standard | wrong,
+        svix | {"webhook-id": "msg_other", "webhook-timestamp": "5"},
+    ]
+    for headers in passing:
+        assert passes("generic", headers, vector.body, vector.secret), headers
+        claim = claim_of(scheme_of("generic"), headers, vector.body)
+        assert claim is not None
+        assert claim.delivery_id == vector.headers["webhook-id"], "the id that was signed"
+    refused = [
+        svix | wrong,
+        svix | {"svix-id": "msg_other"},
+        {name: each for name, each in svix.items() if name != "svix-id"}
+        | {"webhook-id": standard["webhook-id"]},
+        {name: each for name, each in standard.items() if name != "webhook-id"}
+        | {"svix-id": svix["svix-id"]},
+        {name.replace("svix-", "svix"): each for name, each in svix.items()},
+    ]
+    for headers in refused:
+        assert not passes("generic", headers, vector.body, vector.secret), headers
+    assert not passes("ecommerce", svix, vector.body, vector.secret)
+
+
 @pytest.mark.parametrize("text", ["", "???", "AAAA", base64.b64encode(b"0" * 91).decode()])
 def test_what_is_no_public_key_is_refused(text: str) -> None:
     with pytest.raises(BadPublicKey):

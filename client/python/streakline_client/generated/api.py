@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 314920e09da9193ccc229b1f95f5485d7adcf8a89f64dd44f3b7d12cbee61abc."""
+"""Made by `make clients` from the API with the digest ba98775ce4be956096252118cf751c5588eb7636ce20c4b5503a4c7cd87cdb68."""
 
 from __future__ import annotations
 
@@ -762,9 +762,15 @@ class PostLeadsEventsRequest(TypedDict):
     payload: dict[str, Any] | list[Any]
 
 
+class PostLeadsEventsResponseEventOmission(TypedDict):
+    field: str
+    reason: str
+
+
 class PostLeadsEventsResponseEvent(TypedDict):
     external_event_id: str
     event_type: str
+    omissions: NotRequired[list[PostLeadsEventsResponseEventOmission]]
 
 
 class PostLeadsEventsResponseRejectedItem(TypedDict):

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 314920e09da9193ccc229b1f95f5485d7adcf8a89f64dd44f3b7d12cbee61abc.
+// Made by `make clients` from the API with the digest ba98775ce4be956096252118cf751c5588eb7636ce20c4b5503a4c7cd87cdb68.
 
 export interface paths {
     "/": {
@@ -2326,6 +2326,11 @@ export interface operations {
                         events: {
                             event_type: string;
                             external_event_id: string;
+                            /** @description side fields that could not be read, so the event goes without them */
+                            omissions?: {
+                                field: string;
+                                reason: string;
+                            }[];
                         }[];
                         /** @description parts of a batch that are no events, at most 100 of them; all are kept for an operator, with the reason */
                         rejected?: {

@@ -1,0 +1,290 @@
+"""What a form means, from its bytes to the person: charset, repeated names, brackets, usual names of fields.
+
+Every page builder writes forms in its own way. They all come to one flat {name: text}:
+
+    your-email=a%40b.c                                        your-email: a@b.c
+    fields[email]=a@b.c, email[]=a@b.c, {"data": {"email": "a@b.c"}}          email: a@b.c
+    {"fields": [{"name": "email", "value": "a@b.c"}]}         email: a@b.c
+    fields[email][id]=email&fields[email][value]=a@b.c        email: a@b.c
+    topic=a&topic=b, {"topic": ["a", "b"]}                    topic: a, b
+
+Names are in lower case. A name that only groups others, such as `fields` or `data`, is left out; any other
+stays: `friend[email]` is `friend.email`, and nobody takes that for the address of who filled in the form.
+"""
+
+import codecs
+import email.policy
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from email.message import Message
+from email.parser import BytesParser
+from typing import Any
+from urllib.parse import parse_qsl
+
+from rules.json_values import parse_json
+
+URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"
+MEDIA_TYPES = (URLENCODED, MULTIPART, JSON)
+FIELDS_MAX = 200
+DEPTH_MAX = 12
+NAME_CHARACTERS_MAX = 64
+# A hidden field: https://html.spec.whatwg.org/multipage/form-control-infrastructure.html
+CHARSET_FIELD = "_charset_"
+# Charsets of pages. Others, such as punycode or idna, are no charsets of a form, and some take long to read.
+CHARSETS = re.compile(
+    r"utf-?(8|16|16-[bl]e)|iso8859-\d+|cp(125\d|437|850|866|874|932|949|950|936)|koi8-[ru]|shift_jis|euc_(jp|kr)"
+    r"|big5|gbk|gb2312|gb18030|mac-roman"
+)
+# Browsers write the bytes of a name as they are, and a quote in it as %22.
+PART_NAME = re.compile(rb';\s*name=(?:"([^"]*)"|([^;\s"]+))', re.IGNORECASE)
+_GROUPS = """
+fields form_fields field data form formdata form_data payload body values value answers answer form_response
+response submission submissions properties inputs contact wpforms wpcf7 full items
+"""
+GROUPS = frozenset(_GROUPS.split())
+# What names an entry of a list, {"label": "Email", "value": "a@b.c"}, the plainest first.
+ENTRY_NAMES = ("name", "label", "title", "key", "id", "type")
+
+
+class NoForm(ValueError):
+    """Bytes that are no form: the reason, in plain words."""
+
+
+def read_form(content_type: str, body: bytes) -> dict[str, str]:
+    """Read a form's fields, name -> text; files are left out. Raises NoForm."""
+    header = Message()
+    header["content-type"] = content_type
+    charset = header.get_param("charset")
+    readers: dict[str, Callable[[str, bytes, str], Any]] = {
+        URLENCODED: _urlencoded,
+        MULTIPART: _multipart,
+        JSON: _json,
+    }
+    try:
+        held = readers[header.get_content_type()](content_type, body, str(charset or ""))
+    except (RecursionError, LookupError):
+        raise NoForm("it cannot be parted into fields") from None
+    return flat_fields(held)
+
+
+def text_of(raw: bytes, charset: str = "") -> str:
+    """Return the text of bytes, which there always is.
+
+    charset: what was declared. If it is none, or does not fit: UTF-8, or else windows-1252, which browsers
+    also mean by latin-1.
+    """
+    for name in (charset, "utf-8-sig", "cp1252"):
+        try:
+            known = codecs.lookup(name.strip().lower()).name if name else ""
+            if known in ("ascii", "iso8859-1"):
+                known = "cp1252"
+            if known and (name == "utf-8-sig" or CHARSETS.fullmatch(known)):
+                return raw.decode("utf-8-sig" if known == "utf-8" else known)
+        except (LookupError, ValueError):
+            continue
+    return raw.decode("latin-1")
+
+
+def flat_fields(held: Any) -> dict[str, str]:
+    """Return the fields of a form, however they are nested; raises NoForm for more than 200.
+
+    Several values of one name are joined by a comma, the same one once.
+    """
+    found: dict[str, list[str]] = {}
+    for number, (name, value) in enumerate(_leaves(held, ())):
+        if number == FIELDS_MAX:
+            raise NoForm(f"it has more than {FIELDS_MAX} fields")
+        values = found.setdefault(name[:NAME_CHARACTERS_MAX], [])
+        if value not in values and (value or not values):
+            values.append(value)
+    return {name: ", ".join(filter(None, values)) for name, values in found.items()}
+
+
+def _urlencoded(_: str, body: bytes, charset: str) -> Any:
+    # Latin-1 has a character for each byte, so what was escaped and what was not are bytes again.
+    try:
+        read = parse_qsl(
+            body.decode("latin-1"),
+            keep_blank_values=True,
+            encoding="latin-1",
+            max_num_fields=FIELDS_MAX,
+        )
+    except ValueError:
+        raise NoForm(f"it has more than {FIELDS_MAX} fields") from None
+    return _tree(((name.encode("latin-1"), value.encode("latin-1"), "") for name, value in read), charset)
+
+
+def _multipart(content_type: str, body: bytes, charset: str) -> Any:
+    head = f"Content-Type: {content_type}\r\n\r\n".encode()
+    whole = BytesParser(policy=email.policy.compat32).parsebytes(head + body)
+    if not whole.is_multipart():
+        raise NoForm("it has no parts")
+    return _tree(_form_parts(whole), charset)
+
+
+def _form_parts(whole: Message) -> Iterator[tuple[bytes, bytes, str]]:
+    for part in whole.get_payload():
+        if not isinstance(part, Message) or part.is_multipart() or part.get_filename() is not None:
+            continue
+        about = next((each for name, each in part.raw_items() if name.lower() == "content-disposition"), "")
+        name, value = (
+            PART_NAME.search(str(about).encode("ascii", "surrogateescape")),
+            part.get_payload(decode=True),
+        )
+        if name and isinstance(value, bytes):
+            yield name[1] or name[2] or b"", value, str(part.get_param("charset") or "")
+
+
+def _json(_: str, body: bytes, charset: str) -> Any:
+    try:
+        return parse_json(text_of(body, charset))
+    except ValueError as error:
+        raise NoForm(f"it is no JSON: {error}"[:300]) from None
+
+
+def _tree(pairs: Iterable[tuple[bytes, bytes, str]], charset: str) -> dict[str, Any]:
+    """Return the fields as their brackets nest them: `a[b]` is in `a`.
+
+    pairs: name, value, and the value's own charset. charset: of the whole form, as its header says.
+    """
+    listed, tree = list(pairs), dict[str, Any]()
+    named = (value.decode("latin-1") for name, value, _ in listed if name == CHARSET_FIELD.encode())
+    charset = charset or next(named, "")
+    for name, value, own in listed:
+        path = [each for each in re.split(r"[\[\]]+", text_of(name, charset)) if each]
+        if not path or path == [CHARSET_FIELD]:
+            continue
+        holder = tree
+        for each in path[: DEPTH_MAX - 1]:
+            holder = holder.setdefault(each, {})
+        holder.setdefault("", []).append(text_of(value, own or charset))
+    return tree
+
+
+def _leaves(held: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield each text with its name. path: the names around it, without those that only group others."""
+    if isinstance(held, dict):
+        if own := _entry_name(held, ""):
+            yield from _leaves(held["value"], (*path, own))
+            return
+        for name, each in held.items():
+            key = name.strip().lower()
+            is_group = key.isdigit() or (key in GROUPS and isinstance(each, (dict, list)))
+            if isinstance(each, dict) and (own := _entry_name(each, key)):
+                yield from _leaves(each["value"], (*path, own))
+            elif is_group or key in ("", "value"):
+                yield from _leaves(each, path)
+            else:
+                yield from _leaves(each, (*path, key))
+    elif isinstance(held, list):
+        for each in held:
+            yield from _leaves(each, path)
+    elif held is not None and path:
+        yield ".".join(path), held if isinstance(held, str) else json.dumps(held)
+
+
+def _entry_name(held: Mapping[str, Any], key: str) -> str | None:
+    """Return the name of an entry {"name", "value"}, by what says most of it; None if it is no entry.
+
+    key: under which the entry is, "" in a list.
+    """
+    if "value" not in held:
+        return None
+    names = [*(_one_text(held.get(each)).strip().lower() for each in ENTRY_NAMES), key]
+    written = [each for each in names if each]
+    return next((each for each in written if kind_of(each)), written[0] if written else None)
+
+
+def _one_text(held: Any) -> str:
+    """Return a text, also if brackets have made it {"": [text]}."""
+    texts = held.get("") if isinstance(held, dict) else None
+    text = texts[0] if isinstance(texts, list) and texts else held
+    return text if isinstance(text, str) else ""
+
+
+EMAIL, PHONE, MESSAGE = "email", "phone", "message"
+# Words that mean the field, and words beside them that change nothing. In lower case, without accents.
+_EMAIL = """
+email mail emailaddress mailaddress emailid emailadresse mailadresse emailadres correo courriel mel
+electronico electronique elettronica eposta メールアドレス メール 邮箱 电子邮件 邮件 電子郵件 이메일
+"""
+_PHONE = """
+phone telephone tel mobile mobil mobilephone cell cellphone cellular phonenumber telephonenumber mobilenumber
+telnumber telno phoneno mobileno telefon telefono telefone telefoon telefonnummer telefoonnummer handy
+handynummer rufnummer celular movil cellulare portable whatsapp whatsappnumber tlf fon 電話番号 電話 电话 手机
+手机号 전화번호 전화
+"""
+_MESSAGE = """
+message messages comment comments msg nachricht kommentar mensaje comentario comentarios messaggio mensagem
+bericht question enquiry inquiry textarea
+"""
+_FILLERS = """
+your my the a an deine ihre meine votre tu su field input contact address adresse adres addr direccion posta
+indirizzo number nummer numero no nr num id primary main enter required customer client user lead visitor q
+text txt full intl international de di e of fur
+"""
+# A field that repeats another one.
+_AGAIN = "confirm confirmation confirmed repeat retype again verify check wiederholen bestatigen"
+# An address or number that is of the same person, beside another one.
+_OTHERS = "work business office home private personal company other secondary second alternate"
+KINDS = {
+    word: kind
+    for kind, words in ((EMAIL, _EMAIL), (PHONE, _PHONE), (MESSAGE, _MESSAGE))
+    for word in unicodedata.normalize("NFKC", words).split()
+}
+FILLERS, AGAIN, OTHERS = (frozenset(each.split()) for each in (_FILLERS, _AGAIN, _OTHERS))
+# "Contact number": no word in it means a telephone by itself.
+NUMBER_WORDS = frozenset({"number", "nummer", "numero", "no", "nr", "num"})
+PREFIXES = ("your", "contact", "customer", "user", "field", "input", "my", *sorted(OTHERS))
+
+
+def kind_of(name: str) -> str | None:
+    """Return what a field of this name holds, EMAIL, PHONE or MESSAGE; None if nobody can tell."""
+    return _kind_and_field(name)[0]
+
+
+def _kind_and_field(name: str) -> tuple[str | None, str]:
+    """Return what a field holds, and its name without the words that say that it repeats another one."""
+    spelled = unicodedata.normalize("NFKD", name[:NAME_CHARACTERS_MAX].casefold())
+    plain = unicodedata.normalize(
+        "NFKC", re.sub("[\u0300-\u036f]", "", spelled)
+    )  # accents, and no kana's marks
+    plain = re.sub(r"(?<![^\W_])e[\W_]{0,3}mail", "email", plain)
+    words = [part for word in re.findall(r"\d+|[^\W\d_]+", plain) for part in _unglued(word)]
+    kinds = {KINDS[each] for each in words if each in KINDS}
+    if "contact" in words and NUMBER_WORDS & {*words}:
+        kinds.add(PHONE)
+    known = KINDS.keys() | FILLERS | AGAIN | OTHERS
+    is_known = all(each in known or each.isdigit() for each in words)
+    field = " ".join(each for each in words if each not in AGAIN)
+    return (kinds.pop(), field) if len(kinds) == 1 and is_known else (None, field)
+
+
+def _unglued(word: str) -> Iterator[str]:
+    """Yield the words of what somebody wrote as one: `youremail` is `your` and `email`."""
+    while word not in KINDS:
+        prefix = next((each for each in PREFIXES if word.startswith(each) and word != each), None)
+        if prefix is None:
+            break
+        yield prefix
+        word = word.removeprefix(prefix)
+    yield word
+
+
+def of_kind(fields: Mapping[str, str], kind: str) -> dict[str, list[str]]:
+    """Return the texts of all fields of a kind, by field: `confirm_email` is the same one as `email`."""
+    found: dict[str, list[str]] = {}
+    for name, value in fields.items():
+        held, field = _kind_and_field(name)
+        if held == kind and value.strip():
+            found.setdefault(field, []).append(value.strip())
+    return found
+
+
+def with_plain_names(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields, with the only one of a kind under the name `email`, `phone` or `message`."""
+    kinds = [each for each in map(kind_of, fields) if each]
+    plain = {each for each in kinds if kinds.count(each) == 1}
+    return {kind if (kind := kind_of(name)) in plain else name: value for name, value in fields.items()}

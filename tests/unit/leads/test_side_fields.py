@@ -1,0 +1,167 @@
+"""What an event must have refuses it; a side field never does: it is left out, and the answer says so."""
+
+from typing import Any
+
+import pytest
+
+from ingest.leads.lead_accept import Envelope, open_payload
+from tests.support.vendor_bodies import shopify_order, shopify_refund
+from tests.support.webhooks import CONTEXT, FORM, GENERIC, NOW, ORDER, REFUND, changed, decode, generic
+
+LINE = {"product_id": 7, "quantity": 2}
+
+
+def read(source: str, payload: Any) -> Any:
+    opened = open_payload(payload, Envelope(source, CONTEXT), NOW)
+    assert (opened.refused, opened.broken) == ([], [])
+    ((event, _),) = opened.events
+    return event
+
+
+@pytest.mark.parametrize(
+    ("line", "products", "omitted"),
+    [
+        ({"product_id": None, "sku": "GIFT-WRAP ", "quantity": 1}, [("GIFT-WRAP", 1)], []),
+        ({"product_id": 7, "quantity": "1"}, [("7", 1)], []),
+        ({"product_id": "7", "quantity": 1.0}, [("7", 1)], []),
+        ({"product_id": 7.0, "quantity": None}, [("7", 1)], []),
+        ({"product_id": 7}, [("7", 1)], []),
+        ({"product_id": 7, "quantity": "two"}, [("7", 1)], ["line_items.0.quantity"]),
+        ({"product_id": 7, "quantity": [1]}, [("7", 1)], ["line_items.0.quantity"]),
+        ({"product_id": 7, "quantity": 0.5}, [("7", 1)], ["line_items.0.quantity"]),
+        ({"product_id": 7, "quantity": 10**30}, [("7", 1)], ["line_items.0.quantity"]),
+        ({"product_id": 7, "quantity": 0}, [], []),
+        ({"product_id": 7, "quantity": -1}, [], ["line_items.0.quantity"]),
+        ({"product_id": {"id": 7}, "sku": "B"}, [("B", 1)], ["line_items.0.product_id"]),
+        ({"product_id": True, "sku": "a\nb"}, [], ["line_items.0.product_id", "line_items.0.sku"]),
+        ({"sku": "x" * 300}, [], ["line_items.0.sku"]),
+        ({"title": "a tip", "price": "odd", "quantity": 1}, [], []),
+        (7, [], ["line_items.0"]),
+        (None, [], ["line_items.0"]),
+        ([LINE], [], ["line_items.0"]),
+    ],
+)
+def test_an_odd_line_leaves_the_order_and_its_other_lines(
+    line: Any, products: list[tuple[str, int]], omitted: list[str]
+) -> None:
+    event = read("ecommerce", {**ORDER, "line_items": [line, {"product_id": "other", "quantity": 3}]})
+    listed = [(each["product_id"], each["quantity"]) for each in event.payload["products"]]
+    assert listed == [*products, ("other", 3)]
+    assert [each.field for each in event.omissions] == omitted
+    assert event.payload["amount_minor"] == 1177
+
+
+@pytest.mark.parametrize(
+    ("fields", "omitted"),
+    [
+        ({"line_items": None}, []),
+        ({"line_items": {}}, ["line_items"]),
+        ({"line_items": "none"}, ["line_items"]),
+        ({"updated_at": "yesterday"}, ["updated_at"]),
+        ({"updated_at": 1772000000}, ["updated_at"]),
+        ({"processed_at": "soon"}, ["processed_at"]),
+        ({"processed_at": {}}, ["processed_at"]),
+        ({"financial_status": ["paid"]}, []),
+        ({"financial_status": {}, "cancelled_at": False}, []),
+        ({"refunds": {"id": 1}}, ["refunds"]),
+        ({"refunds": [7, {**REFUND, "id": None}]}, ["refunds.0", "refunds.1.id"]),
+        (
+            {"refunds": [{**REFUND, "transactions": [{"amount": "odd"}]}]},
+            ["refunds.0.transactions.0.currency"],
+        ),
+        ({"topic": 7}, ["topic"]),
+        ({"test": "no"}, []),
+    ],
+)
+def test_an_order_needs_id_time_currency_and_total(fields: dict[str, Any], omitted: list[str]) -> None:
+    event = read("ecommerce", {**ORDER, **fields})
+    assert (event.external_event_id, event.occurred_at) == (
+        "order:820982911946154508",
+        "2026-03-02T04:30:00.000000Z",
+    )
+    assert (event.payload["amount_minor"], event.payload["currency"]) == (1177, "USD")
+    assert [each.field for each in event.omissions] == omitted
+
+
+@pytest.mark.parametrize(
+    ("customer", "who", "omitted"),
+    [
+        (
+            {"id": 5, "email": "ada@example.com", "phone": "none"},
+            ["acme/shop/5", "ada@example.com"],
+            ["customer.phone"],
+        ),
+        ({"id": "5"}, ["acme/shop/5"], []),
+        ({"id": 5.0, "email": ["ada@example.com"]}, ["acme/shop/5"], ["customer.email"]),
+        ({"id": {"gid": 5}, "email": "ada@example.com"}, ["ada@example.com"], ["customer.customer"]),
+        ([{"id": 5}], [], ["customer", "customer"]),
+        ("ada", [], ["customer", "customer"]),
+        ({"email": "n/a"}, [], ["customer.email", "customer"]),
+        (None, [], ["customer"]),
+    ],
+)
+def test_an_order_needs_no_customer_to_be_kept(customer: Any, who: list[str], omitted: list[str]) -> None:
+    event = read("ecommerce", {**ORDER, "customer": customer})
+    assert [each.external_id for each in event.identities] == who
+    assert [each.field for each in event.omissions] == omitted
+
+
+def test_ids_are_the_same_as_numbers_and_as_texts() -> None:
+    for order_id in (7, "7", 7.0):
+        assert read("ecommerce", {**ORDER, "id": order_id}).external_event_id == "order:7"
+        refund = {**shopify_refund(9, 7, NOW, "1.00"), "order_id": order_id, "id": 9.0}
+        refund["transactions"][0]["id"] = "90"
+        event = read("ecommerce", refund)
+        assert (event.external_event_id, event.object_id) == ("refund:9", "7")
+        assert event.order.seen.paid_back.keys() == {"9/90"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "payload", "omitted"),
+    [
+        ({"sentiment": 1.5}, {}, ["sentiment"]),
+        ({"sentiment": "good"}, {}, ["sentiment"]),
+        ({"objections": ["Too dear!", "need"]}, {"objections": ["need"]}, ["objections.0"]),
+        ({"objections": "need"}, {}, ["objections"]),
+        ({"preferences": {"a": 1.5, "b": 2}}, {"preferences": {"b": 2}}, ["preferences.a"]),
+        ({"preferences": {"a": "x" * 129, "B": 1}}, {}, ["preferences.a", "preferences"]),
+        ({"preferences": ["a"]}, {}, ["preferences"]),
+        ({"form_id": {"id": 1}}, {}, ["form_id"]),
+    ],
+)
+def test_a_form_needs_somebody(fields: dict[str, Any], payload: dict[str, Any], omitted: list[str]) -> None:
+    bare = {name: FORM[name] for name in ("submission_id", "submitted_at")}
+    event = read("web_form", {**bare, "fields": {"email": "ada@example.com", "phone": "n/a"}, **fields})
+    assert event.payload == payload
+    assert [each.field for each in event.omissions] == [*(["form_id"] if "form_id" in fields else []), "fields.phone", *(
+        each for each in omitted if each != "form_id")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("payload", "omitted"),
+    [
+        ({**GENERIC, "more": 1}, [""]),
+        ({**GENERIC, "object": "o"}, ["object"]),
+        ({**GENERIC, "object": {"id": [], "type": "\n"}}, ["object.type", "object.id"]),
+        (changed(GENERIC, "identities", {"email": "ada@example.com", "phone": "x"}), ["identities.phone"]),
+        (changed(GENERIC, "identities", {"device": ["d", None]}), ["identities.device"]),
+        (changed(GENERIC, "data.products", "none"), ["data.products"]),
+        (generic("message_received", sentiment=-1.01), ["data.sentiment"]),
+        (generic("message_received", sentiment_milli=5, text=7), ["data"]),
+        (generic("page_viewed", category="a\nb", product_id=7.0), ["data.category"]),
+        ({**generic("page_viewed"), "data": None}, ["data"]),
+    ],
+)
+def test_our_own_shape_leaves_out_what_it_can_do_without(payload: dict[str, Any], omitted: list[str]) -> None:
+    event = read("generic", payload)
+    assert event.external_event_id == "g-1"
+    assert event.identities
+    assert [each.field for each in event.omissions] == omitted
+
+
+def test_many_odd_fields_are_noted_up_to_twenty() -> None:
+    event = read("ecommerce", {**ORDER, "line_items": [7] * 900})
+    assert len(event.omissions) == 20
+    assert decode("ecommerce", {**shopify_order(7, NOW), "line_items": [LINE] * 5000})[0].payload[
+        "products"
+    ] == [{"product_id": "7", "quantity": 2000}]
