@@ -57,7 +57,7 @@ def test_leads_that_an_event_proves_to_be_one_are_announced_as_one_and_apart_aga
         ({"change": 0, "reason": "r", "by": "b"}, "change"),
         ({"change": 1, "reason": "", "by": "b"}, "reason"),
         ({"change": 1, "reason": "a\x00b", "by": "b"}, "reason"),
-        ({"change": 1, "reason": "r", "by": "\ud800"}, "surrogates"),
+        ({"change": 1, "reason": "r", "by": "\ud800"}, "no Unicode"),
         ({"change": 1, "by": "b"}, "reason is missing"),
         ({"change": 1.5, "reason": "r", "by": "b"}, "change"),
     ],
