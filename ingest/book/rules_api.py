@@ -12,14 +12,14 @@ from adapters.book.book_store import BookStore, PublishedMeanwhile
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.engagement import RulesApiSettings
-from ingest.book.checking import single_keys
 from ingest.book.publishing import Proposal, publish
 from ingest.book.rules_schemas import NOW, PUBLICATION
-from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.caller import ApiError, Caller, caller_of, invalid_field
 from ingest.web.http import answer, json_body, resolver
 from rules.book.reading import BookRefused
 from rules.book.versions import Version
 from rules.days import parse_moment, stamp
+from rules.json_values import DoubledKey, single_keys
 
 logger = Logger(service="rules-api")
 app: APIGatewayHttpResolver = resolver(logger)
@@ -80,6 +80,8 @@ def post_rules() -> Response[str]:
             for each in refused.faults
         ]
         raise ApiError(422, "invalid_field", str(refused)[:500], details) from None
+    except DoubledKey as doubled:
+        raise invalid_field("book", str(doubled)) from None
     except PublishedMeanwhile:
         raise ApiError(
             409, "conflict", "somebody else has just published a version: look at it first"
