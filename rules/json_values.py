@@ -38,12 +38,14 @@ class BadValue(ValueError):
     """A value that JSON could not hold again. field: its path, such as `properties.note`; reason: why."""
 
     def __init__(self, path: list[str], reason: str) -> None:
-        field = ".".join(path) or "body"
-        self.field = (
-            field if len(field) <= FIELD_CHARACTERS_MAX else f"{field[: FIELD_CHARACTERS_MAX - 3]}..."
-        )
+        self.field = cut(".".join(path) or "body", FIELD_CHARACTERS_MAX)
         self.reason = reason
         super().__init__(f"{self.field} {reason}")
+
+
+def cut(text: str, characters: int) -> str:
+    """Return a text, or the beginning of one that has more characters than this, with three dots."""
+    return text if len(text) <= characters else f"{text[: characters - 3]}..."
 
 
 def parse_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
