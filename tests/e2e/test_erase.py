@@ -16,8 +16,9 @@ import pytest
 from analytics.curation.raw_lines import unzipped
 from local.operate import nightly_run, persons
 from local.replay.api import Api
-from local.replay.draining import drain
+from local.replay.draining import drain, drain_leads
 from local.stack import Stack
+from tests.support.lead_orders import Lead, bought, send
 
 pytestmark = pytest.mark.xdist_group("cloud")
 
@@ -70,6 +71,27 @@ def test_a_user_is_exported_and_forgotten(
     with pytest.raises(RuntimeError, match="somebody else"):
         persons.certificate(tmp_path / "certificate.json", "another", "", stack)
     assert admin.call("GET", f"/v1/users/{user}/export")[0] == 410
+
+
+def test_an_organization_erases_a_lead_and_its_command_run_again_has_the_certificate(
+    stack: Stack, organization: str, lead_of: Lead, tmp_path: Path
+) -> None:
+    send(stack, organization, bought(datetime.now(UTC).date() - timedelta(days=1), "5", customer="erased"))
+    drain_leads(stack)
+    lead = lead_of(organization, "order:erased-1")
+    about = {"user": "", "lead": lead, "lift": False, "out": tmp_path / "certificate.json"}
+    first = persons.erase(Namespace(**about, organization=organization), stack)
+    today = datetime.now(UTC).date()
+    for _ in range(4):
+        nightly_run.run(stack, today - timedelta(days=1), today, repair=False)
+        told = persons.erase(Namespace(**about, organization=organization), stack)
+        assert told["erasure_id"] == first["erasure_id"]
+        if told["status"] == "finished":
+            break
+    assert persons.certificate(tmp_path / "certificate.json", "", lead, stack)["genuine"]
+    assert persons.erase(Namespace(**about, organization=organization), stack) == told
+    with pytest.raises(RuntimeError, match="404"):
+        persons.erase(Namespace(**about, organization=f"{organization}x"), stack)
 
 
 def _lines_with(stack: Stack, user: str, prefix: str = "") -> list[str]:
