@@ -49,7 +49,7 @@ from rules.privacy.erasures import (
     with_store_done,
 )
 from rules.privacy.logged import TellsNobody
-from rules.privacy.tombstones import Act, JournalEntry
+from rules.privacy.tombstones import Act, JournalEntry, organization_subject
 
 # Of one run, which has 15 minutes. The next one goes on.
 RUN_SECONDS = 780
@@ -104,7 +104,8 @@ class ErasureRunner:
     def go_on(self, erasure: Erasure, now: datetime, until: float) -> bool:
         """Go through stores until the erasure is finished (True), waits, or the time is up."""
         if erasure.is_in_lake:
-            self.jobs.finish(erasure, signed(certificate_of(erasure, now), self.key()))
+            certificate = signed(certificate_of(erasure, now), self.key())
+            self.jobs.finish(erasure, certificate, self._organization_digest(erasure))
             return True
         known = self.stores(now)
         while time.monotonic() < until:
@@ -121,6 +122,11 @@ class ErasureRunner:
             if not erasure.is_due(now):
                 return False
         return False
+
+    def _organization_digest(self, erasure: Erasure) -> str:
+        if not erasure.organization:
+            return ""
+        return self.tombstones.digest(organization_subject(erasure.erasure_id, erasure.organization))
 
     def _through(self, erasure: Erasure, name: str, store: StoreEraser, person: Person) -> Erasure:
         found = store.find(person)

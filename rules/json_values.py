@@ -30,16 +30,22 @@ class NoJson(ValueError):
     """A text that is no JSON at all; it says where."""
 
 
+class DoubledKey(ValueError):
+    """An object that has a key twice; it says which."""
+
+
 class BadValue(ValueError):
     """A value that JSON could not hold again. field: its path, such as `properties.note`; reason: why."""
 
     def __init__(self, path: list[str], reason: str) -> None:
-        field = ".".join(path) or "body"
-        self.field = (
-            field if len(field) <= FIELD_CHARACTERS_MAX else f"{field[: FIELD_CHARACTERS_MAX - 3]}..."
-        )
+        self.field = cut(".".join(path) or "body", FIELD_CHARACTERS_MAX)
         self.reason = reason
         super().__init__(f"{self.field} {reason}")
+
+
+def cut(text: str, characters: int) -> str:
+    """Return a text, or the beginning of one that has more characters than this, with three dots."""
+    return text if len(text) <= characters else f"{text[: characters - 3]}..."
 
 
 def parse_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
@@ -52,8 +58,8 @@ def parse_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
 def read_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
     """Read JSON; raises NoJson, with the reason in words, for what is no JSON at all.
 
-    pairs: makes an object of its names and values, and may raise what it likes; left out, of two values of
-    one name the last one stays.
+    pairs: makes an object of its names and values, and may raise what it likes, as single_keys does; left
+    out, of two values of one name the last one stays.
 
     What JSON could not hold again is in the value, and check_strict finds it: halves of surrogate pairs,
     bytes that are not UTF-8 (as surrogates too), numbers beyond a double and NaN (as floats), and too many
@@ -67,6 +73,19 @@ def read_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
     except RecursionError:
         pass
     return _loads(_levelled(text), pairs)
+
+
+def single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its names and values, as `pairs` of read_json. Raises DoubledKey.
+
+    A parser would take the last value of a key and say nothing, and a person may read the first one.
+    """
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise DoubledKey(f"has the key {key[:64]!r} twice in one place")
+        found[key] = value
+    return found
 
 
 def text_of(data: str | bytes) -> str:

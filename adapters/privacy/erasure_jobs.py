@@ -3,7 +3,7 @@
 | part | place | holds |
 |---|---|---|
 | open | ERASURE_ID | who is being erased, and how far it is; gone when it is finished |
-| done | ERASURE_ID | the certificate, which names nobody |
+| done | ERASURE_ID | the certificate, which names nobody; of a lead, a keyed hash of the organization |
 """
 
 import json
@@ -68,6 +68,11 @@ class ErasureJobs:
         certificate: dict[str, Any] | None = json.loads(found["certificate"]["S"]) if found else None
         return certificate
 
+    def organization_digest(self, erasure_id: str) -> str:
+        """Return the keyed hash of the organization whose lead was erased; "" of a user, or if unfinished."""
+        found = self._item(DONE, erasure_id)
+        return str(plain(found).get("organization", "")) if found else ""
+
     def go_on(self, erasure: Erasure) -> Erasure:
         """Store how far it is; returns it as stored. Raises ErasureMoved."""
         after = replace(erasure, version=erasure.version + 1)
@@ -77,10 +82,14 @@ class ErasureJobs:
             raise ErasureMoved(erasure.erasure_id) from None
         return after
 
-    def finish(self, erasure: Erasure, certificate: dict[str, Any]) -> None:
-        """Put the certificate in the place of the erasure: from now on nothing tells who it was."""
+    def finish(self, erasure: Erasure, certificate: dict[str, Any], organization_digest: str) -> None:
+        """Put the certificate in the place of the erasure: from now on nothing tells who it was.
+
+        organization_digest: of a lead, by which its organization is known when it asks again; "" of a user.
+        """
         text = json.dumps(certificate, sort_keys=True)
-        made = item({"part": DONE, "place": erasure.erasure_id, "certificate": text})
+        about = {"certificate": text, "organization": organization_digest}
+        made = item({"part": DONE, "place": erasure.erasure_id, **about})
         key = item({"part": OPEN, "place": erasure.erasure_id})
         self._transact(
             [

@@ -20,7 +20,7 @@ from adapters.platform.aws import pauses
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
 from analytics.forgetting.curated_rows import Found, goes, may_hold, names_in, written_anew
 from analytics.forgetting.lines import Finder
-from analytics.forgetting.other_objects import OtherObjects
+from analytics.forgetting.other_objects import Named, OtherObjects
 from analytics.forgetting.progress import Progress
 from analytics.forgetting.raw_objects import RawObjects
 from analytics.forgetting.waiting import Everybody
@@ -60,7 +60,7 @@ class LakePass:
         if self.progress.due:
             names = {kind: each.keys() for kind, each in self.everybody.by_kind.items()}
             others = OtherObjects(self.objects, self.progress.run_id, now, names, self._note_other)
-            others.clean()
+            self.progress.left = dict(self._of_others(others.clean()))
         self.progress.is_done = True
         self.progress.save(self.objects)
         return True
@@ -167,11 +167,14 @@ class LakePass:
                 counts[each.erasure_id] += number
         return counts
 
-    def _note_other(self, what: str, gone: Mapping[tuple[str, str], int]) -> None:
+    def _note_other(self, what: str, gone: Named) -> None:
+        self.progress.note(self.objects, what, OTHERS, self._of_others(gone))
+
+    def _of_others(self, named: Named) -> Counter[str]:
         counts: Counter[str] = Counter()
-        for (kind, name), number in gone.items():
+        for (kind, name), number in named.items():
             counts[self.everybody.by_kind[kind][name].erasure_id] += number
-        self.progress.note(self.objects, what, OTHERS, counts)
+        return counts
 
 
 def _finder(entity: str, refused: Mapping[str, Tombstone]) -> Finder:

@@ -10,15 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import ForgettingObjects, NoObject, StoredObject
-from rules.privacy.erasures import PERSONS, USERS
+from analytics.forgetting.waiting import KINDS
+from analytics.lake.layout import RUNS, report_key, run_of
 
 HEADS = "state/heads"  # digests alone, which name nobody; without them nothing is proven (rule 19)
-FOLDERS = ("state/", "runs/", "reports/", "athena/")
-# A run may take six hours, and its files are read by nobody else.
+FOLDERS = ("state/", RUNS, "reports/", "athena/")
+# A run may take six hours, and its files are read by nobody else. Its report is the last that it writes.
 OVER = timedelta(hours=7)
-COLUMNS = {"user_id": USERS, "account_id": USERS, "person": PERSONS}
 PARQUET = b"PAR1"
-Note = Callable[[str, Mapping[tuple[str, str], int]], None]
+Named = Mapping[tuple[str, str], int]
+Note = Callable[[str, Named], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +35,34 @@ class OtherObjects:
     names: Mapping[str, Collection[str]]
     note: Note
 
-    def clean(self) -> None:
-        """Delete what names them, and what it was before. Runs that may go on are left to a later night."""
+    def clean(self) -> Named:
+        """Delete what names them, and what it was before; returns who is named by what is left.
+
+        That is in files of runs that may go on, and a later night deletes it.
+        """
+        left: Counter[tuple[str, str]] = Counter()
         for folder in FOLDERS:
             for stored in list(self.objects.list(folder)):
-                if stored.key.startswith(HEADS) or (folder == "runs/" and self._may_go_on(stored)):
+                if stored.key.startswith(HEADS):
                     continue
                 try:
-                    gone = self._named(self.objects.get(stored.key))
+                    named = self._named(self.objects.get(stored.key))
                 except NoObject:
                     continue
-                if gone:
-                    self.note(f"{stored.key} {stored.etag}", gone)
+                if named and folder == RUNS and self._may_go_on(stored):
+                    left += named
+                elif named:
+                    self.note(f"{stored.key} {stored.etag}", named)
                     self.objects.delete([stored.key])
             self.objects.forget_former(folder)
+        return left
 
     def _may_go_on(self, stored: StoredObject) -> bool:
-        is_own = stored.key.startswith(f"runs/{self.run_id}/")
-        return is_own or self.now - stored.modified < OVER
+        """Whether a file's run may still read it: it is this one, or young and has no report yet."""
+        run_id = run_of(stored.key)
+        if run_id == self.run_id:
+            return True
+        return self.now - stored.modified < OVER and self.objects.etag(report_key(run_id, "json")) is None
 
     def _named(self, data: bytes) -> Counter[tuple[str, str]]:
         """Return who is named, and how often."""
@@ -67,8 +78,8 @@ class OtherObjects:
     def _in_rows(self, data: bytes) -> Counter[tuple[str, str]]:
         file = pq.ParquetFile(pa.BufferReader(data))
         found: Counter[tuple[str, str]] = Counter()
-        for column in COLUMNS.keys() & set(file.schema_arrow.names):
-            names = self.names[COLUMNS[column]]
+        for column in KINDS.keys() & set(file.schema_arrow.names):
+            names = self.names[KINDS[column]]
             rows = file.read([column])[column].to_pylist()
-            found.update((COLUMNS[column], each) for each in rows if each in names)
+            found.update((KINDS[column], each) for each in rows if each in names)
         return found

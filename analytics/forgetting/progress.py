@@ -15,9 +15,9 @@ class Progress:
     """began: the pass (a stamp). due: erasures that it counts for. entities: those that are done.
 
     after: of the entity under way, the last file that is done; files go from the last key to the first.
-    found: by erasure and store, how much was found. noted: what is counted, and perhaps not yet changed.
-    places: partitions whose files have changed. is_done: all persons of the lake. phones: those that are
-    gone. warehouse: all of that.
+    found: by erasure and store, how much was found. left: by erasure, how much stays for a later night.
+    noted: what is counted, and perhaps not yet changed. places: partitions whose files have changed.
+    is_done: all persons of the lake. phones: those that are gone. warehouse: all of that.
     """
 
     run_id: str
@@ -26,6 +26,7 @@ class Progress:
     entities: list[str] = field(default_factory=list)
     after: str = ""
     found: dict[str, dict[str, int]] = field(default_factory=dict)
+    left: dict[str, int] = field(default_factory=dict)
     noted: str = ""
     places: list[list[str]] = field(default_factory=list)
     is_done: bool = False

@@ -21,7 +21,7 @@ from os.path import commonprefix
 from adapters.platform.objects import Objects, StoredObject
 
 HOURS = "24"
-RAW, CURATED, QUARANTINE = "raw/", "curated/", "quarantine/"
+RAW, CURATED, QUARANTINE, RUNS = "raw/", "curated/", "quarantine/", "runs/"
 WATERMARK = "state/watermark.json"
 FAILED_TASKS = "state/failed_tasks.json"
 LEDGERS_COMPARED = "state/ledgers_compared.json"
@@ -135,7 +135,12 @@ def raw_key(quarantine_key: str) -> str:
 
 def run_key(run_id: str, name: str) -> str:
     """Return the key of a file that one nightly run keeps for itself."""
-    return f"runs/{run_id}/{name}"
+    return f"{RUNS}{run_id}/{name}"
+
+
+def run_of(key: str) -> str:
+    """Return the id of the run that a key of run_key is of."""
+    return key.removeprefix(RUNS).partition("/")[0]
 
 
 def report_key(run_id: str, suffix: str) -> str:

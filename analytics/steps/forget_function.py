@@ -75,7 +75,8 @@ class ForgetSteps:
             if erasure := self.jobs.get(erasure_id):
                 found = progress.found.get(erasure_id, {})
                 began = unstamp(progress.began)
-                after = after_pass(erasure, progress.run_id, found, self.settles, began)
+                left = progress.left.get(erasure_id, 0)
+                after = after_pass(erasure, progress.run_id, found, self.settles, began, left)
                 if after != erasure:
                     self.jobs.go_on(after)
                 passed += 1

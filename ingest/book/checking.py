@@ -131,16 +131,3 @@ def check_stocks(before: Iterable[Book], book: Book, after: Iterable[Book]) -> N
     )
     if faults := [Fault(path, reason) for path, reason in problems]:
         raise BookRefused(faults)
-
-
-def single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its names and values. Raises BookRefused for a key that is there twice.
-
-    A parser would take the last one and say nothing.
-    """
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise BookRefused([Fault((), f"has the key {key[:64]!r} twice in one place")])
-        found[key] = value
-    return found

@@ -11,15 +11,15 @@ from adapters.book.book_store import BookStore, PublishedMeanwhile
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.engagement import RulesApiSettings
-from ingest.book.checking import single_keys
 from ingest.book.publishing import Proposal, publish
 from ingest.book.rules_schemas import NOW, PUBLICATION
-from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.caller import ApiError, Caller, caller_of, invalid_field, invalid_fields
 from ingest.web.http import answer, json_body, resolver
 from ingest.web.paging import instant_in, instant_of
-from rules.book.reading import BookRefused
+from rules.book.reading import BookRefused, Fault
 from rules.book.versions import Version
 from rules.days import stamp
+from rules.json_values import DoubledKey, single_keys
 
 logger = Logger(service="rules-api")
 app: APIGatewayHttpResolver = resolver(logger)
@@ -74,17 +74,19 @@ def post_rules() -> Response[str]:
         body = json_body(app.current_event.raw_event, PUBLICATION, pairs=single_keys)
         version = publish(_parts(), _proposal(body, caller), now)
     except BookRefused as refused:
-        details = [
-            {"field": ".".join(map(str, each.path)) or "book", "reason": each.reason}
-            for each in refused.faults
-        ]
-        raise ApiError(422, "invalid_field", str(refused)[:500], details) from None
+        raise invalid_fields([(_field(each), each.reason) for each in refused.faults]) from None
+    except DoubledKey as doubled:
+        raise invalid_field("book", str(doubled)) from None
     except PublishedMeanwhile:
         raise ApiError(
             409, "conflict", "somebody else has just published a version: look at it first"
         ) from None
     logger.info("published", extra={"version": version.number, "author": version.author})
     return answer(201, version_view(version, is_admin=True))
+
+
+def _field(fault: Fault) -> str:
+    return ".".join(map(str, fault.path)) or "book"
 
 
 def _proposal(body: Mapping[str, Any], caller: Caller) -> Proposal:

@@ -20,9 +20,8 @@ from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
 RESERVED = "identity"
 # What only the door for signed webhooks says of a payload (DecodeContext).
 FROM_HOOKS = ("topic", "delivery_id", "is_signed")
-# Events in one payload, and refusals that are told of one.
+# Events in one payload.
 PARTS_MAX = 1_000
-REFUSALS_MAX = 100
 
 
 class BadEnvelope(ValueError):

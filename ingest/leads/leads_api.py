@@ -18,14 +18,7 @@ from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.leads import LeadsApiSettings
 from ingest.leads.decoding import DecodedEvent, PayloadPart
-from ingest.leads.lead_accept import (
-    REFUSALS_MAX,
-    BadEnvelope,
-    OpenedPayload,
-    open_payload,
-    path_of,
-    read_envelope,
-)
+from ingest.leads.lead_accept import BadEnvelope, OpenedPayload, open_payload, path_of, read_envelope
 from ingest.leads.lead_schemas import (
     INTEGRATION,
     LEAD_EVENTS,
@@ -35,9 +28,9 @@ from ingest.leads.lead_schemas import (
     UNMERGE_COMMAND,
 )
 from ingest.leads.lead_views import NO_EVENT, LeadViews
-from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.caller import ApiError, Caller, caller_of, invalid_field, invalid_fields
 from ingest.web.exact_json import exact_json
-from ingest.web.http import GUARD, answer, json_body, resolver
+from ingest.web.http import GUARD, answer, json_body, resolver, shortened
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.privacy.tombstones import lead_subject
@@ -83,10 +76,10 @@ def post_events() -> Response[str]:
         stamped = body | {"received_at": stamp(now)}
         sent = read_envelope(stamped, _parts().currency, now, _parts().phone_regions)
     except BadEnvelope as bad:
-        raise _invalid([bad]) from None
+        raise invalid_field(bad.field, bad.reason) from None
     opened = open_payload(body["payload"], sent, now)
     if opened.refused and not opened.events and not opened.broken:
-        raise _invalid(opened.refused)
+        raise invalid_fields([(each.field, each.reason) for each in opened.refused])
     if opened.events or opened.broken:
         _parts().queue.put(sent.message())
     for error in opened.broken:
@@ -98,20 +91,15 @@ def post_events() -> Response[str]:
 def _receipt(opened: OpenedPayload) -> dict[str, Any]:
     """Return what became of the webhook. undecoded: parts that broke a decoder; the queue holds them too."""
     events = [_event_receipt(each, part) for each, part in opened.events]
-    rejected = [{"field": each.field, "reason": each.reason} for each in opened.refused[:REFUSALS_MAX]]
-    more = {"rejected": rejected, "undecoded": len(opened.broken)}
+    rejected = [{"field": each.field, "reason": each.reason} for each in opened.refused]
+    more = {"rejected": shortened(rejected), "undecoded": len(opened.broken)}
     return {"accepted": len(events), "events": events} | {name: each for name, each in more.items() if each}
 
 
 def _event_receipt(event: DecodedEvent, part: PayloadPart) -> dict[str, Any]:
     omissions = [{"field": path_of(part, each.field), "reason": each.reason} for each in event.omissions]
     named = {"external_event_id": event.external_event_id, "event_type": event.event_type}
-    return named | ({"omissions": omissions} if omissions else {})
-
-
-def _invalid(errors: list[Any]) -> ApiError:
-    details = [{"field": each.field, "reason": each.reason} for each in errors[:REFUSALS_MAX]]
-    return ApiError(422, "invalid_field", f"{errors[0].field} {errors[0].reason}", details)
+    return named | ({"omissions": shortened(omissions)} if omissions else {})
 
 
 @app.get("/v1/leads")

@@ -7,9 +7,9 @@ from typing import Any
 from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.person import Person
 from adapters.privacy.tombstones import Tombstones
-from ingest.web.caller import ApiError
+from ingest.web.caller import ApiError, Caller
 from rules.days import stamp
-from rules.privacy.tombstones import lifts
+from rules.privacy.tombstones import lead_subject, lifts, organization_subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,25 @@ class Erasing:
 
     def of(self, subject: str) -> dict[str, Any] | None:
         """Return the erasure whose tombstone stands over a subject now, or None."""
+        erasure_id = self._standing(subject)
+        return self.view(erasure_id) if erasure_id else None
+
+    def of_lead(self, lead_id: str, caller: Caller) -> dict[str, Any] | None:
+        """Return what `of` does, to whom the lead's organization was in reach; None to anybody else."""
+        erasure_id = self._standing(lead_subject(lead_id))
+        return self.view(erasure_id) if erasure_id and self._reaches(caller, erasure_id) else None
+
+    def _standing(self, subject: str) -> str | None:
         found = self.tombstones.look().get(self.tombstones.digest(subject))
-        return self.view(found.erasure_id) if found and found.stands else None
+        return found.erasure_id if found and found.stands else None
+
+    def _reaches(self, caller: Caller, erasure_id: str) -> bool:
+        if erasure := self.jobs.get(erasure_id):
+            return caller.reaches(erasure.organization)
+        known = self.jobs.organization_digest(erasure_id)
+        return caller.is_admin or known in {
+            self.tombstones.digest(organization_subject(erasure_id, each)) for each in caller.organizations
+        }
 
     def view(self, erasure_id: str) -> dict[str, Any]:
         """Return how far an erasure is; raises 404."""

@@ -123,7 +123,7 @@ def delete_lead(lead_id: str) -> Response[str]:
     """Erase a lead with all leads of the same person."""
     caller = _caller("lead_id", LEAD_ID, lead_id)
     caller.check_leads()
-    told = _parts().erasing.of(lead_subject(lead_id)) if caller.is_admin else None
+    told = _parts().erasing.of_lead(lead_id, caller)
     if told is None:
         person = _parts().lead(lead_id, caller)
         told = _parts().erasing.begin(lead_id, person, clock.now())

@@ -34,8 +34,15 @@ BRAND = "streakline/fulfilment/"
 AUDIENCE = "streakline/audience/"
 
 
+# Faults of a request that its refusal names: as many as it may have events.
+DETAILS_MAX = 100
+
+
 class ApiError(Exception):
-    """An answer other than success: HTTP status, code, message, and details for the caller."""
+    """An answer other than success: HTTP status, code, message, and details for the caller.
+
+    A text in it may be as long as the request made it, and a list too: `failure` shortens both.
+    """
 
     def __init__(
         self,
@@ -51,14 +58,19 @@ class ApiError(Exception):
 
 
 def invalid_field(field: str, reason: str) -> ApiError:
-    """Return the refusal of a body that the schema accepts, for one of its fields."""
+    """Return the refusal of a body for one of its fields."""
     return invalid_fields([(field, reason)])
 
 
-def invalid_fields(problems: Sequence[tuple[str, str]]) -> ApiError:
-    """Return the refusal for some fields, each with its reason; the message tells of the first one."""
-    details = [{"field": field, "reason": reason} for field, reason in problems]
-    return ApiError(422, "invalid_field", " ".join(problems[0]), details)
+def invalid_fields(faults: Sequence[tuple[str, str]]) -> ApiError:
+    """Return the refusal of a body for several of its fields, each with its reason; names the first 100.
+
+    Where there are more of them than one, its message begins with their number.
+    """
+    told = faults[:DETAILS_MAX]
+    number = f"{len(faults)} faults: " if len(faults) > 1 else ""
+    details = [{"field": field, "reason": reason} for field, reason in told]
+    return ApiError(422, "invalid_field", number + "; ".join(f"{name} {why}" for name, why in told), details)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,14 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.batches import Unprocessed
-from ingest.web.caller import ApiError, invalid_field, invalid_fields
+from ingest.web.caller import DETAILS_MAX, ApiError, invalid_field, invalid_fields
 from ingest.web.json_schema import Schema
 from ingest.web.validate import all_problems
-from rules.json_values import BadValue, NoJson, Pairs, check_strict, read_json
+from rules.json_values import BadValue, NoJson, Pairs, check_strict, cut, read_json
 
 BODY_BYTES_MAX = 1_000_000
+# Of each text in a refusal: a function may answer 6 MB, and escapes make a request's words six times as long.
+REFUSAL_CHARACTERS_MAX = 500
 ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 USER_ID_SIGNS = "._:@|+=~-"
 # Answers tell of people and hold what people wrote. A browser must not keep them or show them as a page.
@@ -78,11 +80,20 @@ def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> 
 
 
 def failure(error: ApiError) -> Response[str]:
-    """Return an error as the OpenAPI document describes it."""
+    """Return an error as the OpenAPI document describes it, short enough for a function's answer."""
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.details is not None:
         body["details"] = error.details
-    return answer(error.status, {"error": body}, error.headers)
+    return answer(error.status, {"error": shortened(body)}, error.headers)
+
+
+def shortened(value: Any) -> Any:
+    """Return what is wrong with a request: the first DETAILS_MAX of each list, each long text's beginning."""
+    if isinstance(value, Mapping):
+        return {name: shortened(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [shortened(each) for each in value[:DETAILS_MAX]]
+    return cut(value, REFUSAL_CHARACTERS_MAX) if isinstance(value, str) else value
 
 
 class Router(APIGatewayHttpResolver):

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from ingest.book.checking import DOCUMENT_BYTES_MAX
+from ingest.web.caller import DETAILS_MAX
 from rules.book.reading import BookRefused
 
 Place = tuple[str | int, ...]
@@ -56,8 +57,14 @@ class BookFile:
     lines: dict[Place, int]
 
     def told(self, refused: BookRefused) -> str:
-        """Return the faults of a document, each with its line: `book.yaml:12: boosts.0.since is missing`."""
-        return "\n".join(f"{self.path.name}:{self._line(each.path)}: {each}" for each in refused.faults)
+        """Return the first 100 faults, each with its line: `book.yaml:12: boosts.0.since is missing`.
+
+        Where there are more, a last line tells how many.
+        """
+        told = [f"{self.path.name}:{self._line(each.path)}: {each}" for each in refused.faults[:DETAILS_MAX]]
+        if (number := len(refused.faults)) > DETAILS_MAX:
+            told.append(f"{self.path.name}: {number} faults, of which these are the first {DETAILS_MAX}")
+        return "\n".join(told)
 
     def _line(self, place: Place) -> int:
         """Return the line of a place, or of the nearest that it lies in."""

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.spreadsheets import text_of
 from local.paths import opened_text
-from rules.json_values import BadValue, check_strict, read_json
+from rules.json_values import BadValue, check_strict, read_json, single_keys
 
 # What a file of refused lines has beside the lines: a mended one may be imported as it is.
 NOTES = ("refused_line", "refused_field", "refused_reason")
@@ -127,22 +127,13 @@ def _readable(line: int, values: Values) -> Row | RefusedRow:
     return Row(line, values)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> Values:
-    found: Values = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"it has {name} twice")
-        found[name] = value
-    return found
-
-
 def _of_ndjson(path: Path) -> Iterator[Row | RefusedRow]:
     with opened_text(path, newline="\n") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
-                values = read_json(line, _once)
+                values = read_json(line, single_keys)
             except ValueError as error:
                 yield RefusedRow(number, "line", f"is no JSON: {error}", {"line": line.rstrip("\n")})
                 continue

@@ -10,6 +10,7 @@ from ingest.web.caller import LEADS
 from local.operate.invocations import invoke
 from local.replay.api import Api
 from local.stack import Stack
+from rules.json_values import DoubledKey, parse_json, single_keys
 from rules.privacy.certificates import problem_of
 from rules.privacy.erasures import PersonKind, nightly_plan_of
 from rules.privacy.logged import name_in_logs
@@ -70,7 +71,10 @@ def certificate(file: Path, user: str, lead: str, stack: Stack) -> dict[str, Any
 
     Raises RuntimeError if it is not; ValueError for a file that is no JSON.
     """
-    found = json.loads(file.read_text())
+    try:
+        found = parse_json(file.read_bytes(), single_keys)
+    except DoubledKey as doubled:
+        raise RuntimeError(f"{file} is not genuine: it {doubled}") from None
     name = stack.output("ErasureSecretId", "erasures")
     key = stack.client("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
     if problem := problem_of(found, key):

@@ -40,6 +40,14 @@ def _encoded(fields: list[list[str]]) -> bytes:
     return told
 
 
+def _single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; a parser alone would keep a key's last value, and a person may read the first."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise TypeError(f"a key is there twice, of {', '.join(found)}"[:500])
+    return found
+
+
 def root_of(proof: dict[str, Any]) -> bytes:
     """Return the root that a proof leads to. Raises KeyError, TypeError or ValueError for no proof."""
     if proof["form"] != "streakline-proof-1":
@@ -71,7 +79,7 @@ def root_of(proof: dict[str, Any]) -> bytes:
 def check(path: Path, root: str) -> list[str]:
     """Return, line by line, what a proof proves. Raises ValueError if it does not prove it."""
     try:
-        proof = json.loads(path.read_text(encoding="utf-8"))
+        proof = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_single)
         found = root_of(proof)
     except (AttributeError, LookupError, OverflowError, RecursionError, TypeError, UnicodeError) as error:
         raise ValueError(f"this is no proof: {type(error).__name__}: {error}") from None

@@ -12,6 +12,7 @@ from typing import Any
 
 ALGORITHM = "HMAC-SHA256"
 KEY_ID_CHARACTERS = 16
+SIGNATURE_FIELDS = {"algorithm", "key_id", "value"}
 
 
 def key_id(key: str) -> str:
@@ -31,10 +32,8 @@ def problem_of(certificate: Any, key: str) -> str | None:
     if not isinstance(certificate, dict) or not isinstance(certificate.get("signature"), dict):
         return "it has no signature"
     signature = certificate["signature"]
-    if signature.get("algorithm") != ALGORITHM:
-        return f"its signature is not by {ALGORITHM}"
-    if signature.get("key_id") != key_id(key):
-        return "it was signed with another key"
+    if problem := _signature_problem(signature, key):
+        return problem
     body = {name: each for name, each in certificate.items() if name != "signature"}
     try:
         right = _mac(body, key)
@@ -43,6 +42,14 @@ def problem_of(certificate: Any, key: str) -> str | None:
     if not hmac.compare_digest(right.encode(), str(signature.get("value")).encode(errors="replace")):
         return "it was changed after it was signed"
     return None
+
+
+def _signature_problem(signature: Mapping[str, Any], key: str) -> str | None:
+    if unsigned := sorted(signature.keys() - SIGNATURE_FIELDS):
+        return f"its signature has fields that nobody signed: {', '.join(unsigned)}"
+    if signature.get("algorithm") != ALGORITHM:
+        return f"its signature is not by {ALGORITHM}"
+    return None if signature.get("key_id") == key_id(key) else "it was signed with another key"
 
 
 def _mac(body: Mapping[str, Any], key: str) -> str:

@@ -205,13 +205,19 @@ def to_lake(erasure: Erasure, salt: str) -> Erasure:
     return replace(erasure, salt=salt, waits_until="", found_now=0, known=known)
 
 
-def after_pass(
-    erasure: Erasure, run_id: str, found: Mapping[str, int], settles: timedelta, began: datetime
+def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
+    erasure: Erasure,
+    run_id: str,
+    found: Mapping[str, int],
+    settles: timedelta,
+    began: datetime,
+    left: int = 0,
 ) -> Erasure:
     """Return an erasure after a night's whole pass over lake and warehouse; told again it changes nothing.
 
     found: by store, what the pass found. settles: after so long nothing of before is on its way to the lake.
-    began: the pass. One that began too early does not count as the last one.
+    began: the pass. One that began too early does not count as the last one. left: how much it found and had
+    to leave to a later one, which then counts it; such a pass is not the last one, either.
     """
     if erasure.last_run == run_id:
         return erasure
@@ -226,7 +232,7 @@ def after_pass(
         passes=passes,
         last_run=run_id,
         found=counts,
-        found_now=sum(found.values()),
+        found_now=sum(found.values()) + left,
         waits_until=later,
     )
 

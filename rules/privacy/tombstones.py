@@ -12,7 +12,7 @@ from enum import StrEnum
 
 DIGEST_CHARACTERS = 32
 # What is said about a person: what the key is used for keeps hashes and signatures apart.
-USER, LEAD, IDENTITY = "user", "lead", "identity"
+USER, LEAD, IDENTITY, ORGANIZATION = "user", "lead", "identity", "organization"
 
 
 class Act(StrEnum):
@@ -68,6 +68,14 @@ def lead_subject(lead_organization_id: str) -> str:
 def identity_subject(organization_id: str, channel: str, external_id: str) -> str:
     """Return what is hashed of an identity of a lead, which would find or make the lead again."""
     return f"{IDENTITY}\x1f{organization_id}\x1f{channel}\x1f{external_id}"
+
+
+def organization_subject(erasure_id: str, organization_id: str) -> str:
+    """Return what is hashed of the organization of an erased lead.
+
+    It differs by erasure, so nobody can tell which erasures are of one organization.
+    """
+    return f"{ORGANIZATION}\x1f{erasure_id}\x1f{organization_id}"
 
 
 def digest_of(key: str, subject: str) -> str:

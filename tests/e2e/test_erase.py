@@ -16,8 +16,9 @@ import pytest
 from analytics.curation.raw_lines import unzipped
 from local.operate import nightly_run, persons
 from local.replay.api import Api
-from local.replay.draining import drain
+from local.replay.draining import drain, drain_leads
 from local.stack import Stack
+from tests.support.lead_orders import Lead, bought, send
 
 pytestmark = pytest.mark.xdist_group("cloud")
 
@@ -40,6 +41,10 @@ def test_a_user_is_exported_and_forgotten(
     post(*({**event, "idempotency_key": str(number)} for number in range(3)))
     settled(user)
     drain(stack, lake=True)  # what comes later never gets there, and nothing is removed
+    today = datetime.now(UTC).date()
+    nightly_run.run(stack, today - timedelta(days=1), today, repair=False)
+    before = {each.partition("/")[0] for each in _lines_with(stack, user)}
+    assert before >= {"raw", "curated", "runs"}
     about = {"user": user, "lead": "", "organization": None, "lift": False}
     persons.export(Namespace(**about, out=tmp_path / "export.zip"), stack)
     with zipfile.ZipFile(tmp_path / "export.zip") as archive:
@@ -51,8 +56,7 @@ def test_a_user_is_exported_and_forgotten(
     assert not (tmp_path / "certificate.json").exists()
     names = ["events", "ledger", "daily_activity", "streaks"]
     assert all(_lines_with(stack, user, f"raw/{name}/") for name in names)
-    today = datetime.now(UTC).date()
-    for _ in range(3):  # two, or more if the first begins while something is on its way yet
+    for _ in range(4):  # two, or more if the first begins while something is on its way yet
         nightly_run.run(stack, today - timedelta(days=1), today, repair=False)
         told = persons.erase(Namespace(**about, out=tmp_path / "certificate.json"), stack)
         if told["status"] == "finished":
@@ -62,14 +66,35 @@ def test_a_user_is_exported_and_forgotten(
     assert held.items() <= removed.items()
     assert removed["UserStreaks"] == 1
     assert removed["events"] == 3
-    assert [name for name in ("raw/", "curated/", "state/") if _lines_with(stack, user, name)] == []
+    assert _lines_with(stack, user) == [], "no object of the bucket names them, however young"
     assert persons.certificate(tmp_path / "certificate.json", user, "", stack)["genuine"]
     with pytest.raises(RuntimeError, match="somebody else"):
         persons.certificate(tmp_path / "certificate.json", "another", "", stack)
     assert admin.call("GET", f"/v1/users/{user}/export")[0] == 410
 
 
-def _lines_with(stack: Stack, user: str, prefix: str) -> list[str]:
+def test_an_organization_erases_a_lead_and_its_command_run_again_has_the_certificate(
+    stack: Stack, organization: str, lead_of: Lead, tmp_path: Path
+) -> None:
+    send(stack, organization, bought(datetime.now(UTC).date() - timedelta(days=1), "5", customer="erased"))
+    drain_leads(stack)
+    lead = lead_of(organization, "order:erased-1")
+    about = {"user": "", "lead": lead, "lift": False, "out": tmp_path / "certificate.json"}
+    first = persons.erase(Namespace(**about, organization=organization), stack)
+    today = datetime.now(UTC).date()
+    for _ in range(4):
+        nightly_run.run(stack, today - timedelta(days=1), today, repair=False)
+        told = persons.erase(Namespace(**about, organization=organization), stack)
+        assert told["erasure_id"] == first["erasure_id"]
+        if told["status"] == "finished":
+            break
+    assert persons.certificate(tmp_path / "certificate.json", "", lead, stack)["genuine"]
+    assert persons.erase(Namespace(**about, organization=organization), stack) == told
+    with pytest.raises(RuntimeError, match="404"):
+        persons.erase(Namespace(**about, organization=f"{organization}x"), stack)
+
+
+def _lines_with(stack: Stack, user: str, prefix: str = "") -> list[str]:
     """Return the objects of the lake that have a user's id."""
     s3, bucket, found = stack.client("s3"), stack.output("LakeBucketName", "the lake"), []
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)

@@ -65,7 +65,7 @@ def erased(site: Site) -> Iterator[str]:
     yield user
     jobs = ErasureJobs(site.engine.client("dynamodb"), "Erasures")
     for each in jobs.opened():  # so that no other module's erasures are counted with it
-        jobs.finish(each, {})
+        jobs.finish(each, {}, "")
 
 
 def asked(route: Route, user: str) -> tuple[str, str, Any]:

@@ -7,8 +7,9 @@ import random
 import time
 import uuid
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +20,12 @@ from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.stores import Clients, stores_and_copies
 from adapters.settings import read
 from adapters.settings.privacy import ErasureSettings
+from local.operate import persons
+from local.stack import Stack
 from processors import engagement, erasure, ranks
 from processors.erasure import ErasureRunner
 from rules.engagement.clocks.offline import Stretch
-from rules.privacy.certificates import problem_of
+from rules.privacy.certificates import problem_of, signed
 from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import FAILURES, Dying, Killed
@@ -320,3 +323,43 @@ def test_whoever_reads_the_table_learns_no_names(site: Site) -> None:
     assert user not in json.dumps(told)
     assert base64.b64encode(user.encode()).decode() not in json.dumps(told)
     assert time.monotonic() < FOREVER
+
+
+def _twice(text: str, key: str, value: str) -> str:
+    """Say another value of a key, before the one that was signed."""
+    return text.replace(f'"{key}":', f'"{key}": {value}, "{key}":', 1)
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        (lambda text: _twice(text, "stores", '[{"store": "BPEvents", "left": 7}]'), "'stores' twice"),
+        (lambda text: _twice(text, "left", "7"), "'left' twice"),
+        (lambda text: _twice(text, "value", f'"{"0" * 64}"'), "'value' twice"),
+        (lambda text: text.replace("{", '{"st\\u006fres": [], ', 1), "'stores' twice"),
+        (lambda text: text.replace("{", '{"signature": {}, ', 1), "'signature' twice"),
+        (lambda text: text.replace('"value":', '"signed_by": "the court", "value":', 1), "signed_by"),
+    ],
+    ids=[
+        "another list",
+        "within a store",
+        "the signature's",
+        "as an escape",
+        "a signature",
+        "unsigned words",
+    ],
+)
+def test_a_certificate_that_says_two_things_is_not_genuine(
+    engine: Engine, tmp_path: Path, how: Callable[[str], str], why: str
+) -> None:
+    secret = engine.client("secretsmanager").create_secret(Name=f"c-{uuid.uuid4()}", SecretString=SECRET)
+    stack = Stack("", engine.endpoint, "us-east-1", {"ErasureSecretId": secret["ARN"]}, {}, "")
+    body = {"finished_at": "2026-03-10T06:00:00Z", "stores": [{"store": "BPEvents", "left": 0}]}
+    text = json.dumps(signed(body, SECRET), indent=2)
+    file = tmp_path / "certificate.json"
+    file.write_text(text)
+    assert persons.certificate(file, "", "", stack)["genuine"]
+    file.write_text(how(text))
+    assert how(text) != text
+    with pytest.raises(RuntimeError, match=f"not genuine: .*{why}"):
+        persons.certificate(file, "", "", stack)

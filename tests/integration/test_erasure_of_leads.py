@@ -359,3 +359,39 @@ def test_nobody_else_of_a_household_is_erased_by_its_number(shop: Site, engine: 
     shop.consumer.handle(shop.message(late), datetime.now(UTC))
     assert any(each.object_id == "20" for each in shop.of_source("ecommerce")), "they go on buying"
     finish()
+
+
+def test_an_organization_that_asks_again_gets_the_same_answer_and_no_other_one_does(
+    shop: Site, engine: Engine
+) -> None:
+    """Also when nobody knows the lead any more, and by each of the ids that were one person."""
+    word = f"canary{uuid.uuid4().hex[:10]}"
+    shop.send(order(1, f"{word}1@example.com"))
+    shop.send(order(2, f"{word}2@example.com"))
+    leads = leads_of(shop)
+    shop.registry.store.merge_by_hand(
+        None, (leads[0], leads[1]), {"reason": "one person", "by": "op"}, unite=False, now=NOW
+    )
+    mine, other = f"streakline/leads/{shop.organization}", f"streakline/leads/{shop.organization}x"
+    status, told, _ = api("DELETE", f"/v1/leads/{leads[0]}", mine)
+    assert (status, told["status"]) == (202, "open")
+    for go_on, state in ((lambda: None, "open"), (run, "open"), (finish, "finished")):
+        go_on()
+        forget()
+        for lead in leads:
+            answers = [api("DELETE", f"/v1/leads/{lead}", *groups) for groups in ([mine], [other, mine])]
+            assert answers == [admin("DELETE", f"/v1/leads/{lead}")] * 2
+            status, again, _ = answers[0]
+            assert (status, again["erasure_id"], again["status"]) == (202, told["erasure_id"], state)
+            assert ("certificate" in again) == (state == "finished")
+            refused = [
+                api("DELETE", f"/v1/leads/{lead}", each) for each in (other, "streakline/leads/another")
+            ]
+            assert [each[0] for each in refused] == [404, 404]
+            assert refused[0] == api("DELETE", "/v1/leads/nobody", other), "as of a lead that never was"
+    stored = json.dumps(engine.client("dynamodb").scan(TableName="Erasures")["Items"])
+    assert not any(each in stored for each in (shop.organization, word, *leads)), "nothing readable stays"
+    body = {"organization_id": shop.organization, "email": f"{word}1@example.com"}
+    assert admin("POST", "/v1/leads/lift", body)[0] == 200
+    forget()
+    assert api("DELETE", f"/v1/leads/{leads[0]}", mine)[0] == 404

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.objects import FolderObjects
@@ -204,6 +206,56 @@ def test_lines_that_are_refused_misplaced_or_not_curated_go_too(tmp_path: Path) 
     found = jobs.all["e"].found
     assert found["events"] == 1
     assert found["raw, quarantine, errors"] >= 7
+
+
+def left_by_a_run(lake: FolderObjects, run_id: str) -> set[str]:
+    """What a run keeps that names a user, a lead and a phone, in each form that files of runs have."""
+    tables = {
+        "shares/0000/streaks.parquet": {"user_id": ["canary-user", "ann"], "balance": [5, 6]},
+        "shares/0001/curated/ledger/dt=2026-03-01/day.parquet": {"account_id": ["canary-user"]},
+        "unloaded/leads.parquet": {"lead_organization_id": ["canary-lead"]},
+        "unloaded/phones.parquet": {"phone": ["canary-phone"]},
+    }
+    for name, columns in tables.items():
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table(columns), sink)
+        lake.put(f"runs/{run_id}/{name}", sink.getvalue().to_pybytes())
+    lake.put(f"runs/{run_id}/failed_shares/0000.json", b'{"error": "of canary-user"}')
+    lake.put(f"runs/{run_id}/plan.json", b"{}")
+    return having(lake.root, ["canary"])
+
+
+@pytest.mark.parametrize("ends", ["before", "between", "never"])
+def test_no_certificate_while_a_file_of_a_run_names_somebody_however_young_it_is(
+    tmp_path: Path, ends: str
+) -> None:
+    """Nights are minutes apart. A run that has its report is over; one without may still read its files."""
+    lake, jobs, now = FolderObjects(tmp_path), MemoryJobs(), datetime.now(UTC)
+    jobs.add("e", NOW, user="canary-user", phone="canary-phone")
+    jobs.add("l", NOW, PersonKind.LEAD, lead="canary-lead")
+    jobs.add("other", NOW, user="ben")
+    files = left_by_a_run(lake, "by-hand-1")
+    assert len(files) == 5
+    report = "reports/by-hand-1.json"
+    if ends == "before":
+        lake.put(report, b"{}")
+    for number in range(3):
+        night(lake, jobs, f"n{number}", now + timedelta(minutes=number))
+        lake.put(f"reports/n{number}.json", b"{}")
+        assert having(tmp_path, ["canary"]) == (set() if ends == "before" else files)
+    done = {name: each.is_done for name, each in jobs.all.items()}
+    assert done == {"e": ends == "before", "l": ends == "before", "other": True}
+    if ends == "between":
+        lake.put(report, b"{}")
+    later = now + (timedelta(hours=8) if ends == "never" else timedelta(minutes=5))
+    for number in range(3, 5):
+        night(lake, jobs, f"n{number}", later + timedelta(minutes=number))
+        assert having(tmp_path, ["canary"]) == set()
+        assert jobs.all["e"].is_done == (ends == "before" or number == 4), "the last pass finds nothing"
+    assert all(each.is_done for each in jobs.all.values())
+    assert lake.etag("runs/by-hand-1/plan.json"), "what names nobody stays"
+    removed = {name: each.found["state, runs, reports"] for name, each in jobs.all.items() if name != "other"}
+    assert removed == {"e": 4, "l": 1}, "what is left is not counted until it is deleted"
 
 
 def test_rows_that_come_after_the_erasure_is_over_go_that_night_with_their_lines(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from ingest.leads.hooks.hook_requests import (
 from ingest.leads.hooks.known_hooks import KnownHooks
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.sources import Source
-from ingest.web.caller import ApiError
+from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.http import GUARD, answer, json_of, resolver
 from rules.days import stamp
 from rules.leads.hooks.hook import Hook
@@ -123,10 +123,10 @@ def _queued(
         message = {**named, **given, "received_at": stamp(now)}
         sent = read_envelope(message, _parts().currency, now, _parts().phone_regions)
     except BadEnvelope as bad:
-        raise _invalid([bad]) from None
+        raise invalid_field(bad.field, bad.reason) from None
     opened = open_payload(payload, sent, now)
     if opened.refused and not keep_bad:
-        raise _invalid(opened.refused)
+        raise invalid_fields([(each.field, each.reason) for each in opened.refused])
     if opened.events or opened.refused or opened.broken:
         _parts().queue.put(sent.message())
     counts = {"events": len(opened.events), "refused": len(opened.refused), "broken": len(opened.broken)}
@@ -160,11 +160,6 @@ def _filled_in(hook: Hook, read: Source, request: HookRequest, now: datetime) ->
 
 def _cors(headers: Mapping[str, str]) -> dict[str, str]:
     return {"Access-Control-Allow-Origin": origin_of(headers) or "null", "Vary": "Origin"}
-
-
-def _invalid(errors: list[Any]) -> ApiError:
-    details = [{"field": each.field, "reason": each.reason} for each in errors[:10]]
-    return ApiError(422, "invalid_field", f"{errors[0].field} {errors[0].reason}", details)
 
 
 @logger.inject_lambda_context

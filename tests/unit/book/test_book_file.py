@@ -108,3 +108,12 @@ def test_what_is_no_file_of_a_book_is_refused(tmp_path: Path, text: str, told: s
 def test_ten_megabytes_are_refused_unread(tmp_path: Path) -> None:
     assert FILE_BYTES_MAX < 10_000_000
     assert DOCUMENT_BYTES_MAX < FILE_BYTES_MAX
+
+
+def test_a_file_with_thousands_of_faults_tells_the_first_and_how_many_there_are(tmp_path: Path) -> None:
+    document = {**shipped_document(), **{f"k{number}": 1 for number in range(5_000)}}
+    with pytest.raises(RuntimeError) as refused:
+        check(file_of(tmp_path, json.dumps(document, indent=1), "book.json"))
+    lines = str(refused.value).splitlines()
+    assert (len(lines), lines[-1]) == (101, "book.json: 5000 faults, of which these are the first 100")
+    assert lines[0].partition(": ")[2].startswith("k0 is unknown")

@@ -9,14 +9,14 @@ import pytest
 
 from adapters.book.book_store import BookStore
 from adapters.book.shipped import shipped_document
-from ingest.book.checking import checked, single_keys
+from ingest.book.checking import checked
 from ingest.book.publishing import Proposal, publish
 from local.book.book_file import UnreadableBook, read_file
 from local.book.command import check
 from rules.book.book import Book
 from rules.book.differences import differences
 from rules.book.reading import BookRefused
-from rules.json_values import read_json
+from rules.json_values import DoubledKey, read_json, single_keys
 from tests.support.published_books import Table
 
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
@@ -159,7 +159,7 @@ def test_an_id_that_is_there_twice_is_refused_in_a_file_and_in_a_request(tmp_pat
     path.write_text("rewards:\n  mug: {price_points: 5}\n  mug: {price_points: 6}\n")
     with pytest.raises(UnreadableBook, match=r"book.yaml:3: the key 'mug' is there twice"):
         read_file(path)
-    with pytest.raises(BookRefused, match=r"the key 'mug' twice"):
+    with pytest.raises(DoubledKey, match=r"the key 'mug' twice"):
         read_json(
             '{"book": {"rewards": {"mug": {"price_points": 5}, "mug": {"price_points": 6}}}}', single_keys
         )

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import MESSAGE_BYTES_MAX, LeadQueue
 from ingest.leads import leads_api, sources
-from ingest.leads.lead_accept import PARTS_MAX, REFUSALS_MAX, open_payload, read_envelope
+from ingest.leads.lead_accept import PARTS_MAX, open_payload, read_envelope
+from ingest.web.caller import DETAILS_MAX
 from tests.support.examples import examples
 from tests.support.http_requests import called
 from tests.support.lead_requests import context
@@ -258,7 +259,7 @@ def test_a_thousand_parts_are_taken_and_more_are_refused_before_they_are_read(aw
     """980 KB of `[good, 0, 0, ...]` took 20 seconds, and answered 37 MB after it had queued."""
     batch: list[Any] = [MAIL, *[0] * (PARTS_MAX - 1)]
     status, told = post({**SENT, "source": "email_campaign", "payload": batch})
-    assert (status, told["accepted"], len(told["rejected"])) == (202, 1, REFUSALS_MAX)
+    assert (status, told["accepted"], len(told["rejected"])) == (202, 1, DETAILS_MAX)
     for payload in ([*batch, 0], [MAIL, *[0] * 300_000], whatsapp(*[{}] * 100_000)):
         source = "whatsapp" if isinstance(payload, dict) else "email_campaign"
         began = time.process_time()
@@ -268,4 +269,32 @@ def test_a_thousand_parts_are_taken_and_more_are_refused_before_they_are_read(aw
         assert len(json.dumps(told)) < 1000
     assert len(aws.messages) == 1
     all_bad = {**SENT, "source": "email_campaign", "payload": [0] * PARTS_MAX}
-    assert len(post(all_bad)[1]["error"]["details"]) == REFUSALS_MAX
+    assert len(post(all_bad)[1]["error"]["details"]) == DETAILS_MAX
+
+
+@pytest.mark.parametrize("sign", ["\x01", "é", "\U0001f600"], ids=ascii)
+def test_a_payload_s_own_words_make_no_large_answer(sign: str, aws: Aws) -> None:
+    """Each of them takes six or twelve characters in an answer, and a function may answer 6 MB."""
+    long = sign * (900_000 // len(sign.encode()))
+    names: list[Any] = [
+        {**GENERIC, "identities": {long: "x"}},
+        {**GENERIC, "identities": {"email": long}},
+        {**GENERIC, long: 1},
+        {**GENERIC, "event_type": long},
+        {**GENERIC, "event_type": "preference_stated", "data": {"preferences": {long: [[]]}}},
+        {**GENERIC, "data": {long: 1}},
+        {**GENERIC, "occurred_at": long},
+        {**GENERIC, "object": {"id": {long: 1}}},
+        long,
+        {long: {}},
+    ]
+    for payload in names:
+        body = json.dumps({**SENT, "payload": payload}, ensure_ascii=False)
+        status, told = post(body.replace("\\u0001", "\x01"))
+        assert status == 422, payload
+        assert len(json.dumps(told)) < 20_000
+    part = long[: len(long) // PARTS_MAX - 20]
+    all_bad = json.dumps({**SENT, "source": "email_campaign", "payload": [{part: 1}] * PARTS_MAX})
+    for first in ("", f"{json.dumps(MAIL)}, "):
+        told = post(all_bad.replace("[", f"[{first}", 1))[1]
+        assert len(json.dumps(told)) < 200_000

@@ -196,3 +196,24 @@ def test_what_is_no_proof_is_told_so(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(ValueError, match=r"no proof|Expecting"):
         check_proof.check(file, "00" * 32)
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [
+        ("entry", "{}"),
+        ("root", '"00"'),
+        ("s\\u0061lt", '"00"'),
+        ("path", "[]"),
+        ("form", '"x"'),
+        ("x", '1, "x": 2'),
+    ],
+)
+def test_a_proof_that_says_two_things_proves_nothing(tmp_path: Path, key: str, other: str) -> None:
+    """Whoever reads the file may read the one, and the verifier the other."""
+    proof, name = proven(4), json.loads(f'"{key}"')
+    place = '"entry": {' if name == "salt" else "{"
+    file = tmp_path / "proof.json"
+    file.write_text(json.dumps(proof).replace(place, f'{place}"{key}": {other}, ', 1))
+    with pytest.raises(ValueError, match=f"no proof: .*a key is there twice, of.* {name}"):
+        check_proof.check(file, proof["root"])

@@ -103,7 +103,7 @@ def test_brackets_without_end_cost_no_more_than_their_length() -> None:
             read_json(text)
 
 
-@given(json_values)
+@given(json_values.filter(lambda value: "Infinity" not in json.dumps(value)))
 def test_what_json_writes_is_read_again(value: Any) -> None:
     assert parse_json(json.dumps(value)) == value
     assert parse_json(json.dumps(value, ensure_ascii=False).encode()) == value
