@@ -29,6 +29,7 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> Stores:
     door: Any = stores
     accept = Acceptor(door, door, door, door, KnownBooks())
     monkeypatch.setattr(events_api, "_parts", lambda: (accept, limit, prover))
+    monkeypatch.setattr(events_api, "_gauges", lambda: SimpleNamespace(store=lambda *_: None))
     monkeypatch.setattr("adapters.clock.now", lambda: NOW)
     return stores
 
