@@ -104,6 +104,35 @@ def test_a_bad_value_refuses_its_event_by_field_and_its_neighbours_are_stored(
     assert kept == ["first", "last"]
 
 
+@pytest.mark.parametrize(
+    ("said", "fields"),
+    [
+        (
+            {"idempotency_key": b'""', "event_type": b"7", "occurred_at": b'"x"', "zzz": b"1"},
+            {"idempotency_key", "event_type", "occurred_at", "body"},
+        ),
+        ({"occurred_at": b'"2026-02-30T00:00:00Z"', "properties": b"[]"}, {"occurred_at", "properties"}),
+        ({"properties": b'{"a": 1e400}', "user_id": b'"\\ud83d"'}, {"properties.a", "user_id"}),
+        (
+            {"properties": b'"\\udc00"', "source": b"5", "timezone": b"[]"},
+            {"properties", "source", "timezone"},
+        ),
+        ({"event_type": b"1e400", "occurred_at": b"null"}, {"event_type", "occurred_at"}),
+    ],
+)
+def test_all_faulty_fields_of_an_event_are_named_the_first_one_in_the_message(
+    said: dict[str, bytes], fields: set[str], stores: Stores
+) -> None:
+    whole = {name: json.dumps(each).encode() for name, each in VALID.items()} | said
+    body = b"{%s}" % b", ".join(b'"%s": %s' % (name.encode(), each) for name, each in whole.items())
+    result, kept = between_neighbours(stores, body)
+    error = result["error"]
+    assert {each["field"] for each in error["details"]} == fields
+    assert error["message"] == "{field} {reason}".format(**error["details"][0])
+    assert error["field"] == error["details"][0]["field"]
+    assert kept == ["first", "last"]
+
+
 def test_an_event_that_is_nested_without_measure_is_refused_alone(stores: Stores) -> None:
     result, kept = between_neighbours(stores, within("properties", VERY_DEEP))
     assert result["error"]["field"].startswith("properties.a.a.")

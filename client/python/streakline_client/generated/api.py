@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 314920e09da9193ccc229b1f95f5485d7adcf8a89f64dd44f3b7d12cbee61abc."""
+"""Made by `make clients` from the API with the digest 7e49318fd92a4d56c38e5882667b38ebe0c9abd27d8ca0030803efd40905b145."""
 
 from __future__ import annotations
 
