@@ -116,7 +116,8 @@ def test_a_value_that_json_could_not_hold_is_left_to_the_door_which_refuses_it_a
         ("-03:00", 31),
         ("right/America/Sao_Paulo", 31),
         ("asia/tokyo", 1),
-        ("SystemV/PST8", 1),
+        ("SystemV/PST8", 31),
+        ("PST", 1),
         ("W. Europe Standard Time", 1),
     ],
 )
