@@ -8,6 +8,7 @@ outcome of its own: what cannot be read is kept alone, and says its place. What 
 import base64
 import json
 import re
+import string
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,10 +27,11 @@ UNZIPPED_BYTES_MAX = 10_000_000
 EVENTS_MAX = 10_000
 # After so many pieces that are no JSON the rest of a text is kept as one: a redrive goes on with it.
 BAD_PIECES_MAX = 100
+BAD_PIECE_CHARACTERS = 10_000  # a longer one counts as several: each is read from its beginning to its end
 # Unzips to 4 MB at most.
 _ZIPPED_STEP = 4_096
 # No JSON that holds an event is written with these letters alone.
-_BASE64 = re.compile(rb"[A-Za-z0-9+/_\-\s]+={0,2}\s*")
+_BASE64 = string.ascii_letters.encode() + string.digits.encode() + b"+/-_"
 _GAP = re.compile(r"[\s,\]\x00\x1e\ufeff]*")
 _PADDING = re.compile(rb"\x00*")  # gzip allows it after a member
 _BOUNDARY = re.compile(r"(?=\n)|\}(?=[\s,]*[{\[])")
@@ -142,7 +144,7 @@ def _pieces(text: str) -> Iterator[tuple[Any, str]]:
     while place < len(text):
         end = _value_end(text, place) if bad < BAD_PIECES_MAX else len(text)
         value, fault = _piece(text[place:end])
-        bad += bool(fault)
+        bad += (1 + (end - place) // BAD_PIECE_CHARACTERS) * bool(fault)
         if fault and text[place] == "[" and bad < BAD_PIECES_MAX:
             end = place + 1  # an array that is no JSON as a whole still has its events
         else:
@@ -194,9 +196,10 @@ def _unwrapped(data: bytes) -> tuple[bytes, bytes, str]:
 
 def _from_base64(data: bytes) -> bytes:
     """Return what base64 holds if that may be events, plain or zipped; else nothing."""
-    if not _BASE64.fullmatch(data):
+    letters = b"".join(data.split()).rstrip(b"=")
+    if not letters or letters.translate(None, _BASE64):
         return b""
-    text = b"".join(data.split()).rstrip(b"=").translate(bytes.maketrans(b"-_", b"+/"))
+    text = letters.translate(bytes.maketrans(b"-_", b"+/"))
     try:
         decoded = base64.b64decode(text + b"=" * (-len(text) % 4))
     except ValueError:

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import time
 import tracemalloc
 import zlib
 from functools import partial
@@ -364,3 +365,23 @@ def test_a_bad_event_in_a_list_within_a_list_is_kept_alone() -> None:
     found = parts(as_bytes([[FIRST, 7], [], [json.dumps(SECOND), "no json {"]]))
     assert [part.body for part in found] == [FIRST, 7, None, SECOND, "no json {"]
     assert (found[2].fault, found[2].place) == ("holds no event", "event 3 of 5")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"A" + b" " * 1_000_000 + b"!",
+        b"A" * 1_000_000 + b"!",
+        b"[" + b"[]," * 300_000 + b"[]]",
+        b"[" * 1_000_000,
+        b'{"a":' * 200_000,
+        b"[{" * 500_000,
+        base64.b64encode(b"A" * 700_000),
+        as_bytes([json.dumps([json.dumps([7] * 9)] * 9)] * 5_000),
+    ],
+    ids=lambda data: str(data[:9]),
+)
+def test_a_large_record_that_holds_nothing_costs_little(data: bytes) -> None:
+    began = time.process_time()
+    assert len(parts(data)) == 1
+    assert time.process_time() - began < 5
