@@ -157,7 +157,9 @@ def time_problems(
     body: Any, clock: DeviceClock, problems: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """Return what is wrong with the time of a body that has other problems: the schema takes any text."""
-    if not isinstance(body, dict) or any(field == "occurred_at" for field, _ in problems):
+    if not isinstance(body, dict) or not isinstance(body.get("occurred_at"), str):
+        return []
+    if any(field == "occurred_at" for field, _ in problems):
         return []
     try:
         occurred_at_of(body, clock)

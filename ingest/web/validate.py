@@ -61,8 +61,11 @@ def body_problems(schema: Schema, body: Any, apart: str = "") -> list[tuple[str,
             return [(first.field, first.reason)]
         bad = bad_values({name: each for name, each in body.items() if name != apart})
         rest = {name: each for name, each in body.items() if name not in bad}
-        others = (each for each in all_problems(schema, rest) if each[0] not in bad)
-        return [*((each.field, each.reason) for each in bad.values()), *others][:PROBLEMS_MAX]
+        found = {each.field: each.reason for each in bad.values()}
+        for field, reason in all_problems(schema, rest):
+            if field not in bad:
+                found.setdefault(field, reason)
+        return list(found.items())[:PROBLEMS_MAX]
     return all_problems(schema, body)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ingest.engagement import events_api
 from ingest.engagement.accept import Acceptor
 from ingest.engagement.event_schemas import EVENT
+from ingest.web.validate import PROBLEMS_MAX
 from rules.engagement.clocks.offline import NO_PROOF
 from tests.support.books import KnownBooks
 from tests.support.empty_stores import Stores
@@ -130,6 +131,18 @@ def test_all_faulty_fields_of_an_event_are_named_the_first_one_in_the_message(
     assert {each["field"] for each in error["details"]} == fields
     assert error["message"] == "{field} {reason}".format(**error["details"][0])
     assert error["field"] == error["details"][0]["field"]
+    assert kept == ["first", "last"]
+
+
+@pytest.mark.parametrize("value", [b"1e400", b'"\\ud83d"', b"1"])
+@pytest.mark.parametrize("name", [b"x%d", b"\\ud83d%d"])
+def test_an_event_of_a_thousand_faulty_fields_is_told_some_of_them(
+    name: bytes, value: bytes, stores: Stores
+) -> None:
+    body = b"{%s}" % b", ".join(b'"%s": %s' % (name % number, value) for number in range(1000))
+    result, kept = between_neighbours(stores, body)
+    named = [each["field"] for each in result["error"]["details"]]
+    assert len(set(named)) == len(named) <= PROBLEMS_MAX
     assert kept == ["first", "last"]
 
 
