@@ -7,7 +7,7 @@ checks each thing by itself: so half of an emoji in one refuses that one, and no
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 NESTING_MAX = 64
@@ -110,6 +110,12 @@ def check_strict(value: Any, apart: str = "") -> None:
         value = {name: each for name, each in value.items() if name != apart}
     if found := _unholdable(value, NESTING_MAX):
         raise BadValue(*found)
+
+
+def bad_values(value: Mapping[str, Any]) -> dict[str, BadValue]:
+    """Return the first value of each field that JSON could not hold again, by the field's name."""
+    found = {name: _unholdable({name: each}, NESTING_MAX) for name, each in value.items()}
+    return {name: BadValue(*each) for name, each in found.items() if each}
 
 
 def _loads(text: str, pairs: Pairs | None) -> Any:

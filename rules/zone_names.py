@@ -11,11 +11,14 @@ from rules.days import UnknownZone, sent_zone
 
 LENGTH_MAX = 128
 # A file of the tz database. right/ counts leap seconds, and would be half a minute off.
-FOLDERS = re.compile(r":?(?:/.*/zoneinfo/)?(?:posix/|right/)*")
+# SystemV/ is Java's.
+FOLDERS = re.compile(r":?(?:/.*/zoneinfo/)?(?:posix/|right/|SystemV/)*")
 # The sign is as people write it: GMT+3 is Moscow. In the tz database's Etc/GMT-3 it is the other way round.
 OFFSET = re.compile(
-    r"(?:UTC|GMT|UT)? ?([+\-\u2212])(\d{1,2})(?::?(\d{2}))?(?::?00)?", re.ASCII | re.IGNORECASE
+    r"(?:UTC|GMT|UT)? *([+\-\u2212\u2013]) *(\d{1,2})(?::?(\d{2}))?(?::?00)?", re.ASCII | re.IGNORECASE
 )
+# POSIX's zone without summer time: PST8 is eight hours behind. With a sign, people mean the other one.
+BEHIND = re.compile(r"(?!GMT|UTC)[A-Z]{3,5}(\d{1,2})|UTC0", re.ASCII)
 # Names of the machine that reads them, or of none.
 NO_ZONES = frozenset({"localtime", "posixrules", "factory"})
 
@@ -25,7 +28,7 @@ def zone_named(text: str) -> str:
     """Return the name of the zone that a text names: an IANA name, or an offset such as +03:00.
 
     Raises UnknownZone, also for an offset where nobody lives, and for the names of other systems: Windows'
-    `W. Europe Standard Time`, POSIX's `CET-1CEST`, `SystemV/PST8`.
+    `W. Europe Standard Time`, POSIX's `CET-1CEST`.
     """
     if len(text) > LENGTH_MAX:
         raise UnknownZone(f"must have at most {LENGTH_MAX} characters")
@@ -50,6 +53,8 @@ def _plain(name: str) -> str:
 
 def _offset(name: str) -> str | None:
     """Return an offset as rules/days.py spells it; None for what is none."""
+    if behind := BEHIND.fullmatch(name):
+        return f"-{int(behind[1] or 0):02}:00"
     match = OFFSET.fullmatch(name)
     if match is None:
         return None

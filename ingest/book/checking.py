@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ingest.web.validate import first_problem
+from ingest.web.validate import all_problems, first_problem
 from rules.book.book import Book
 from rules.book.book_schema import BOOK
 from rules.book.contracts import breaks
@@ -28,8 +28,9 @@ def checked(document: Any) -> Book:
         raise BookRefused([Fault((), str(error))]) from None
     if (size := len(json.dumps(document, ensure_ascii=False).encode())) > DOCUMENT_BYTES_MAX:
         raise BookRefused([Fault((), f"has {size} bytes as JSON; {DOCUMENT_BYTES_MAX} are allowed")])
-    if problem := first_problem(BOOK, document):
-        raise BookRefused(_structural(document, _place(document, problem[0]), problem[1]))
+    if problems := all_problems(BOOK, document):
+        faults = [each for at, why in problems for each in _structural(document, _place(document, at), why)]
+        raise BookRefused([*dict.fromkeys(faults)])
     if faults := [*_whole_floats(document)] or faults_of(document):
         raise BookRefused(faults)
     book = read_book(document)
@@ -54,7 +55,7 @@ def _place(document: Any, field: str) -> Path:
 
 
 def _structural(document: Any, place: Path, reason: str) -> list[Fault]:
-    """Return what a schema's first problem comes to. What is missing may be there under another name."""
+    """Return what a schema's problem comes to. What is missing may be there under another name."""
     if reason == MISSING:
         return [Fault(place, reason), *_wrong_keys(document, place[:-1])]
     return [*_wrong_keys(document, place)] or [Fault(place, reason)]

@@ -13,9 +13,9 @@ from adapters.engagement.zones import ZoneStore
 from adapters.platform.batches import Unprocessed
 from adapters.privacy.tombstones import NOBODY, Erased
 from ingest.engagement.event_schemas import EVENT
-from ingest.engagement.incoming_events import Door, RefusedNow, event_of
+from ingest.engagement.incoming_events import Door, RefusedNow, event_of, time_problems
 from ingest.web.caller import Caller
-from ingest.web.validate import first_problem
+from ingest.web.validate import body_problems, first_problem
 from rules.engagement.clocks.device_time import APPS, RIGHT, DeviceClock
 from rules.engagement.clocks.offline import NO_PROOF, Proof
 from rules.engagement.events import Event, InputRefused, body_hash
@@ -37,12 +37,14 @@ class AcceptStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AcceptResult:
-    """What became of one event. error: code, message and field, None if the event was taken."""
+    """What became of one event. error: code, message, field, and `details` if several fields are at fault;
+    None if the event was taken.
+    """
 
     idempotency_key: str | None
     status: AcceptStatus
     event_id: str | None = None
-    error: Mapping[str, str] | None = None
+    error: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as the OpenAPI document describes it, without what is None."""
@@ -135,10 +137,9 @@ class Acceptor:
 
     def _check(self, body: Any, door: Door) -> _Sent | AcceptResult:
         named = _key_named(body)
+        if problems := body_problems(EVENT, body):
+            return _faulty(named, [*problems, *time_problems(body, door.clock, problems)])
         try:
-            check_strict(body)
-            if problem := first_problem(EVENT, body):
-                raise InputRefused("invalid_field", *problem)
             event = event_of(body, door)
             self._check_erased(event)
             return _Sent(event, body_hash(body))
@@ -146,8 +147,6 @@ class Acceptor:
             return _Refused(refused.event, body_hash(body), _rejected(named, refused))
         except InputRefused as refused:
             return _rejected(named, refused)
-        except BadValue as bad:
-            return _rejected(named, InputRefused("invalid_field", bad.field, bad.reason))
 
     def _check_erased(self, event: Event) -> None:
         """Raise InputRefused for an event of somebody who was erased, or of before that."""
@@ -221,6 +220,14 @@ def _key_named(body: Any) -> str | None:
 
 def _rejected(key: str | None, refused: InputRefused) -> AcceptResult:
     return AcceptResult(key, AcceptStatus.REJECTED, error=_error(refused.code, refused.reason, refused.field))
+
+
+def _faulty(key: str | None, problems: Sequence[tuple[str, str]]) -> AcceptResult:
+    """Return the refusal of a body for some fields; the message tells of the first one."""
+    error: dict[str, Any] = _error("invalid_field", problems[0][1], problems[0][0])
+    if len(problems) > 1:
+        error["details"] = [{"field": field, "reason": reason} for field, reason in problems]
+    return AcceptResult(key, AcceptStatus.REJECTED, error=error)
 
 
 def _error(code: str, reason: str, field: str) -> dict[str, str]:

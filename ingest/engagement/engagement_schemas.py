@@ -110,7 +110,10 @@ RESULTS = closed_object(
                     "idempotency_key": {"type": ["string", "null"]},
                     "status": {"type": "string", "enum": ["accepted", "duplicate", "conflict", "rejected"]},
                     "event_id": {"type": "string"},
-                    "error": {"type": "object"},
+                    "error": {
+                        "type": "object",
+                        "description": "code, message, field; details: all fields, if several are faulty",
+                    },
                 },
             ),
         },

@@ -42,7 +42,8 @@ def reason_of(part: RecordPart, result: AcceptResult) -> str | None:
         return None
     if part.fault:
         return f"{part.place or 'the record'} {part.fault}"
-    reason = f"{result.status.value}: {error.get('code')}: {error.get('message')}"
+    fields = [f"{each['field']} {each['reason']}" for each in error.get("details", ())]
+    reason = f"{result.status.value}: {error.get('code')}: {'; '.join(fields) or error.get('message')}"
     return f"{part.place}: {reason}" if part.place else reason
 
 

@@ -4,7 +4,7 @@ It fixes the user, the activity date (rule 1) and the points (rule 5), and refus
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
@@ -151,6 +151,21 @@ def occurred_at_of(body: Mapping[str, Any], clock: DeviceClock) -> str:
         return corrected(said, clock.skew) if clock.skew else said
     except ValueError as error:
         raise InputRefused("invalid_field", "occurred_at", str(error)) from None
+
+
+def time_problems(
+    body: Any, clock: DeviceClock, problems: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Return what is wrong with the time of a body that has other problems: the schema takes any text."""
+    if not isinstance(body, dict) or not isinstance(body.get("occurred_at"), str):
+        return []
+    if any(field == "occurred_at" for field, _ in problems):
+        return []
+    try:
+        occurred_at_of(body, clock)
+    except InputRefused as refused:
+        return [(refused.field, refused.reason)]
+    return []
 
 
 def _zone_of(body: Mapping[str, Any], moment: Moment) -> str | None:

@@ -1,12 +1,14 @@
-"""What a Kinesis record holds: an event or several, plain, aggregated by the KPL, or zipped.
+"""What a Kinesis record holds: an event or several, plain, aggregated by the KPL, zipped, or in base64.
 
 Several events are an array, {"events": [...]}, JSON lines, or objects one right after another. Each has an
-outcome of its own: what cannot be read is kept alone, and says its place.
+outcome of its own: what cannot be read is kept alone, and says its place. What a producer has wrapped twice
+(a zipped text that its agent zips, base64 that the CLI encodes again, JSON within a JSON text) is unwrapped.
 """
 
 import base64
 import json
 import re
+import string
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,13 +19,19 @@ from aws_kinesis_agg import MAGIC
 from rules.json_values import NoJson, integer, read_json, text_of
 
 GZIP = b"\x1f\x8b"
+ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")  # RFC 1950: what Python's and Java's zlib write
+# So many wrappings are taken off, one within the other.
+WRAPPINGS_MAX = 4
 # Of the data of one user record, unzipped: a small one may unzip to a thousand times its size.
 UNZIPPED_BYTES_MAX = 10_000_000
 EVENTS_MAX = 10_000
 # After so many pieces that are no JSON the rest of a text is kept as one: a redrive goes on with it.
 BAD_PIECES_MAX = 100
+BAD_PIECE_CHARACTERS = 10_000  # a longer one counts as several: each is read from its beginning to its end
 # Unzips to 4 MB at most.
 _ZIPPED_STEP = 4_096
+# No JSON that holds an event is written with these letters alone.
+_BASE64 = string.ascii_letters.encode() + string.digits.encode() + b"+/-_"
 _GAP = re.compile(r"[\s,\]\x00\x1e\ufeff]*")
 _PADDING = re.compile(rb"\x00*")  # gzip allows it after a member
 _BOUNDARY = re.compile(r"(?=\n)|\}(?=[\s,]*[{\[])")
@@ -88,7 +96,7 @@ def _held(data: bytes) -> list[tuple[Any, str]]:
     if data.startswith(MAGIC):
         return [(data, "is aggregated, and damaged")]
     found: list[tuple[Any, str]] = []
-    plain, rest, fault = _unzipped(data) if data.startswith(GZIP) else (data, b"", "")
+    plain, rest, fault = _unwrapped(data)
     try:
         text = text_of(plain)
     except NoJson as error:
@@ -104,11 +112,24 @@ def _held(data: bytes) -> list[tuple[Any, str]]:
     return found or [(data, "is empty")]
 
 
-def _events_of(value: Any) -> list[tuple[Any, str]]:
+def _events_of(value: Any, wrappings: int = WRAPPINGS_MAX) -> list[tuple[Any, str]]:
+    """Return the events in a value, also within lists of lists and JSON texts."""
+    value = _of_text(value)
     several = value.get("events") if isinstance(value, dict) else value
-    if not isinstance(several, list):
+    if not isinstance(several, list) or not wrappings:
         return [(value, "")]
-    return [(each, "") for each in several] or [(json.dumps(value).encode(), "holds no event")]
+    found = [each for some in several for each in _events_of(some, wrappings - 1)]
+    return found or [(json.dumps(value).encode(), "holds no event")]
+
+
+def _of_text(value: Any) -> Any:
+    """Return the JSON that a JSON text holds; any other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return read_json(value)
+        except NoJson:
+            pass
+    return value
 
 
 def _pieces(text: str) -> Iterator[tuple[Any, str]]:
@@ -123,7 +144,7 @@ def _pieces(text: str) -> Iterator[tuple[Any, str]]:
     while place < len(text):
         end = _value_end(text, place) if bad < BAD_PIECES_MAX else len(text)
         value, fault = _piece(text[place:end])
-        bad += bool(fault)
+        bad += (1 + (end - place) // BAD_PIECE_CHARACTERS) * bool(fault)
         if fault and text[place] == "[" and bad < BAD_PIECES_MAX:
             end = place + 1  # an array that is no JSON as a whole still has its events
         else:
@@ -159,14 +180,43 @@ def _padding_end(data: bytes, start: int) -> int:
     return match.end() if match else start
 
 
+def _unwrapped(data: bytes) -> tuple[bytes, bytes, str]:
+    """Take off what data is wrapped in, one within the other; returns the same as _unzipped."""
+    for _ in range(WRAPPINGS_MAX):
+        if data.startswith((GZIP, *ZLIB)):
+            data, rest, fault = _unzipped(data)
+            if fault:
+                return data, rest, fault
+        elif decoded := _from_base64(data):
+            data = decoded
+        else:
+            break
+    return data, b"", ""
+
+
+def _from_base64(data: bytes) -> bytes:
+    """Return what base64 holds if that may be events, plain or zipped; else nothing."""
+    letters = b"".join(data.split()).rstrip(b"=")
+    if not letters or letters.translate(None, _BASE64):
+        return b""
+    text = letters.translate(bytes.maketrans(b"-_", b"+/"))
+    try:
+        decoded = base64.b64decode(text + b"=" * (-len(text) % 4))
+    except ValueError:
+        return b""
+    is_known = decoded.lstrip().startswith((b"{", b"[", b"\xef\xbb\xbf", GZIP, *ZLIB))
+    return decoded if is_known or _from_base64(decoded) else b""
+
+
 def _unzipped(data: bytes) -> tuple[bytes, bytes, str]:
-    """Unzip the members of gzip data; returns what they hold, what cannot be unzipped, and why not.
+    """Unzip the members of gzip or zlib data; returns what they hold, what cannot be unzipped, and why not.
 
     What is over UNZIPPED_BYTES_MAX is not unzipped at all.
     """
+    kind, wbits = ("gzip", 31) if data.startswith(GZIP) else ("zlib", 15)
     found, start = bytearray(), 0
     while (start := _padding_end(data, start)) < len(data):
-        unzip, member, end = zlib.decompressobj(wbits=31), bytearray(), start
+        unzip, member, end = zlib.decompressobj(wbits), bytearray(), start
         try:
             while end < len(data) and not unzip.eof:
                 member += unzip.decompress(data[end : end + _ZIPPED_STEP])
@@ -174,9 +224,9 @@ def _unzipped(data: bytes) -> tuple[bytes, bytes, str]:
                 if len(found) + len(member) > UNZIPPED_BYTES_MAX:
                     return b"", data, f"is over {UNZIPPED_BYTES_MAX} bytes when it is unzipped"
         except zlib.error:
-            return bytes(found), data[start:], "is damaged gzip"
+            return bytes(found), data[start:], f"is damaged {kind}"
         if not unzip.eof:
-            return bytes(found), data[start:], "is gzip that was cut off"
+            return bytes(found), data[start:], f"is {kind} that was cut off"
         found += member
         start = end - len(unzip.unused_data)
     return bytes(found), b"", ""

@@ -12,7 +12,7 @@ from adapters.engagement.review_index import ReviewIndex
 from ingest.engagement.profile_changes import change_profile
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import USER_ID
-from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, day_of, integer
+from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, days_in, integer
 from ingest.web.validate import first_problem
 from rules.book.book import Pauses
 from rules.days import UnknownZone, today
@@ -167,7 +167,7 @@ def pause_span(body: Mapping[str, Any], now: datetime) -> tuple[date, date]:
 
     Raises 422 if the last date is before the first, or too far ahead.
     """
-    first, last = (day_of(body, name, now.date() + PAUSED_AHEAD_MAX) for name in ("first", "last"))
+    first, last = days_in(body, now.date() + PAUSED_AHEAD_MAX, "first", "last")
     if first is None or last is None or not first <= last:
         raise invalid_field("last", "is before first")
     return first, last

@@ -179,12 +179,27 @@ def _groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> set[str]:
     name = groups_claim()
     if name in SCOPES:
         return set()
-    token = _token_claims(event, claims)
-    told = token.get(name, claims.get(name))
+    is_of_token, told = _claim(_token_claims(event, claims), name)
+    if not is_of_token:
+        told = claims.get(name)
     if isinstance(told, str):
-        is_list = name not in token and told[:1] + told[-1:] == "[]"
+        is_list = not is_of_token and told[:1] + told[-1:] == "[]"
         told = _of_list(told[1:-1]) if is_list else [each.strip(" ") for each in told.split(",")]
     return {each for each in told if isinstance(each, str)} if isinstance(told, list) else set()
+
+
+def _claim(claims: Mapping[str, Any], name: str) -> tuple[bool, Any]:
+    """Return whether there is a claim of this name, and its value; else the one that the name leads to, as
+    `realm_access.roles` does. A name is taken whole first: it may be a URL.
+    """
+    if name in claims:
+        return True, claims[name]
+    for at, sign in enumerate(name):
+        if sign == "." and isinstance(inner := claims.get(name[:at]), Mapping):
+            is_there, told = _claim(inner, name[at + 1 :])
+            if is_there:
+                return True, told
+    return False, None
 
 
 def _of_list(told: str) -> list[str]:

@@ -12,10 +12,10 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.batches import Unprocessed
-from ingest.web.caller import DETAILS_MAX, ApiError, invalid_field, invalid_fields
+from ingest.web.caller import DETAILS_MAX, ApiError, invalid_fields
 from ingest.web.json_schema import Schema
-from ingest.web.validate import all_problems
-from rules.json_values import BadValue, NoJson, Pairs, check_strict, cut, read_json
+from ingest.web.validate import body_problems
+from rules.json_values import NoJson, Pairs, cut, read_json
 
 BODY_BYTES_MAX = 1_000_000
 # Of each text in a refusal: a function may answer 6 MB, and escapes make a request's words six times as long.
@@ -31,7 +31,7 @@ def json_body(
 ) -> dict[str, Any]:
     """Return the body of a request if the schema accepts it; raises 400, 413, or 422 with all faulty fields.
 
-    batch: a field of which the caller checks each part by itself, by the schema and with check_strict.
+    batch: a field of which the caller checks each part by itself, with body_problems.
     pairs: as of read_json.
     """
     raw = event.get("body") or ""
@@ -39,11 +39,7 @@ def json_body(
     if len(data) > BODY_BYTES_MAX:
         raise ApiError(413, "too_large", f"the body is over {BODY_BYTES_MAX} bytes")
     body = json_of(data, pairs)
-    try:
-        check_strict(body, apart=batch)
-    except BadValue as bad:
-        raise invalid_field(bad.field, bad.reason) from None
-    if problems := all_problems(_as_a_whole(schema, batch), body):
+    if problems := body_problems(_as_a_whole(schema, batch), body, apart=batch):
         raise invalid_fields(problems)
     # JSON Schema accepts 5.0 as an integer. The tables need the int 5.
     whole = {name for name, each in schema["properties"].items() if each.get("type") == "integer"}

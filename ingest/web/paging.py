@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from ingest.web.caller import ApiError, invalid_field
+from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from rules.days import DAY, EPOCH, LAST_CLOCK, parse_moment, stamp
 from rules.json_values import parse_json
 
@@ -57,6 +57,19 @@ def day_of(query: Mapping[str, str], name: str, last: date = LAST_DATE) -> date 
         raise ApiError(400, "invalid_parameter", f"{name} must be a date: YYYY-MM-DD") from None
     _check_bounds(name, day, last)
     return day
+
+
+def days_in(body: Mapping[str, Any], last: date, *names: str) -> list[date | None]:
+    """Read dates of a body as day_of does, None where there is none; raises 422 with all that are wrong."""
+    found, problems = [], []
+    for name in names:
+        try:
+            found.append(day_of(body, name, last))
+        except ApiError as refused:
+            problems.append((name, str(refused).removeprefix(f"{name} ")))
+    if problems:
+        raise invalid_fields(problems)
+    return found
 
 
 def _check_bounds(name: str, day: date, last: date) -> None:

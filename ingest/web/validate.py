@@ -1,7 +1,7 @@
 """Checks values against a JSON Schema. A problem is a field and a reason."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import fastjsonschema
 
 from ingest.web.json_schema import Schema
+from rules.json_values import BadValue, bad_values, check_strict
 
 PROBLEMS_MAX = 50  # so many faults are told of a body
 ITEMS_SEEN_MAX = 1000  # of a list, to tell which are wrong
@@ -48,12 +49,31 @@ def all_problems(schema: Schema, value: Any) -> list[tuple[str, str]]:
     return list(found.items())[:PROBLEMS_MAX]
 
 
+def body_problems(schema: Schema, body: Any, apart: str = "") -> list[tuple[str, str]]:
+    """Return every field of a body at fault: what JSON could not hold again, and what the schema refuses.
+
+    apart: as of check_strict.
+    """
+    try:
+        check_strict(body, apart)
+    except BadValue as first:
+        if not isinstance(body, dict):
+            return [(first.field, first.reason)]
+        bad = bad_values({name: each for name, each in body.items() if name != apart})
+        rest = {name: each for name, each in body.items() if name not in bad}
+        found = {each.field: each.reason for each in bad.values()}
+        for field, reason in all_problems(schema, rest):
+            if field not in bad:
+                found.setdefault(field, reason)
+        return list(found.items())[:PROBLEMS_MAX]
+    return all_problems(schema, body)
+
+
 def _problems(schema: Schema, value: Any, at: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the parts of a value; where they are right, with the value as a whole."""
     first = first_problem(schema, value)
     if first is None:
         return
-    parts: Iterable[tuple[str, Schema, Any]] = ()
     has_parts = False
     if isinstance(value, dict):
         known = schema.get("properties", {})
@@ -65,12 +85,25 @@ def _problems(schema: Schema, value: Any, at: tuple[str, ...]) -> Iterator[tuple
         if unknown:
             has_parts = True
             yield ".".join(at) or "body", f"has unknown {', '.join(sorted(unknown))}"[:300]
-        parts = ((name, known[name], each) for name, each in value.items() if name in known)
-    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
-        parts = ((str(n), schema["items"], each) for n, each in enumerate(value[:ITEMS_SEEN_MAX]))
-    for name, inner, each in parts:
+        names = {"type": "object", "propertyNames": schema.get("propertyNames", True)}
+        if bad_names := first_problem(names, value):
+            has_parts = True
+            yield ".".join(at) or "body", bad_names[1]
+    for name, inner, each in _inner_values(schema, value):
         for problem in _problems(inner, each, (*at, name)):
             has_parts = True
             yield problem
     if not has_parts:
         yield ".".join((*at, *(() if first[0] == "body" else (first[0],)))) or "body", first[1]
+
+
+def _inner_values(schema: Schema, value: Any) -> Iterator[tuple[str, Schema, Any]]:
+    """Yield the parts of an object or a list, each with its name or place and its schema."""
+    if isinstance(value, dict):
+        known, others = schema.get("properties", {}), schema.get("additionalProperties")
+        for name, each in value.items():
+            if isinstance(inner := known.get(name, others), dict):
+                yield name, inner, each
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for place, each in enumerate(value[:ITEMS_SEEN_MAX]):
+            yield str(place), schema["items"], each

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import hmac
 import random
+import re
 import secrets
 import subprocess
 from collections import Counter
@@ -29,6 +30,7 @@ PURCHASE = {
     "quantity": "a whole number",
     "amount": "a decimal number",
 }
+PURCHASE_DATE = re.compile(r"\d{8}", re.ASCII)
 DEFAULT_TYPE = "CONTRIBUTION"
 SOURCES = ("ios", "android", "web")
 ZONES = (
@@ -105,11 +107,25 @@ def purchases(path: Path) -> Iterator[Purchase]:
     places: Counter[str] = Counter()
     for place, row in _rows(path, PURCHASE):
         customer = _cell(row, "customer_id", place, str)
-        amount = _cell(row, "amount", place, Decimal)
-        day = _cell(row, "date", place, lambda text: datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC))
+        amount = _cell(row, "amount", place, _finite)
+        day = _cell(row, "date", place, _day)
         quantity = _cell(row, "quantity", place, int)
         places[customer] += 1
         yield Purchase(customer, places[customer], day, quantity, amount)
+
+
+def _finite(text: str) -> Decimal:
+    """Read a decimal number; raises ValueError, also for NaN and Infinity, which Decimal takes."""
+    if not (number := Decimal(text)).is_finite():
+        raise ValueError(text)
+    return number
+
+
+def _day(text: str) -> datetime:
+    """Read a date as YYYYMMDD; raises ValueError, also for 202631, which strptime takes."""
+    if not PURCHASE_DATE.fullmatch(text):
+        raise ValueError(text)
+    return datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC)
 
 
 def _cell(row: dict[str, str | None], name: str, place: str, read: Callable[[str], T]) -> T:

@@ -150,8 +150,12 @@ def test_the_review_list_comes_in_pages(api: Site, user: str) -> None:
 
 @pytest.mark.parametrize("offset", ["+14:01", "-12:01", "+18:00", "-13:00"])
 def test_nobody_lives_beyond_the_offsets_of_the_world(api: Site, user: str, offset: str) -> None:
-    told = api.send(user, event(timezone=offset))
+    told = api.send(user, event(at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z", timezone=offset))
     assert told["results"][0]["error"]["field"] == "timezone"
+    known = event(timezone=offset)  # its occurred_at has an offset, which counts in place of that zone
+    assert api.send(user, known)["results"][0]["status"] == "accepted"
+    day = api.call(user, "GET", f"/v1/users/{user}/activity")[1]["activity"][0]["activity_date"]
+    assert day == known["occurred_at"][:10]
     at = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + offset
     assert api.send(user, event(at=at))["results"][0]["error"]["field"] == "occurred_at"
     assert api.call(user, "PUT", f"/v1/users/{user}/timezone", {"timezone": offset})[0] == 422

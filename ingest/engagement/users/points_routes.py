@@ -18,7 +18,7 @@ from ingest.engagement.users import asking
 from ingest.engagement.users.parts import parts
 from ingest.web.caller import ApiError, caller_of, invalid_field
 from ingest.web.http import answer
-from ingest.web.paging import cursor_of, day_of, instant_of, integer, last_date, page
+from ingest.web.paging import cursor_of, days_in, instant_of, integer, last_date, page
 from ingest.web.validate import first_problem
 from rules.engagement.ledger import entry_id
 from rules.engagement.points.holds import HELD_DEFAULT, HoldRequest
@@ -170,7 +170,7 @@ def post_freeze(user_id: str) -> Response[str]:
     """Get a streak freeze."""
     caller = asking.commander(user_id)
     body = asking.body(FREEZE) if router.current_event.body else {}
-    granted_on = day_of(body, "granted_on", last_date(clock.now()))
+    (granted_on,) = days_in(body, last_date(clock.now()), "granted_on")
     if granted_on and not caller.is_admin:
         raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
     key, rewards = body.get("idempotency_key"), parts().rewards

@@ -150,3 +150,19 @@ def test_what_an_old_contract_takes_a_new_one_takes(old: Json, new: Json, value:
 def test_a_contract_is_small_because_each_event_is_held_against_it() -> None:
     with pytest.raises(BookRefused, match="bytes as JSON"):
         checked(with_contract(of_property(enum=list(range(25_000)))))
+
+
+def test_all_that_is_wrong_with_a_book_is_told_at_once() -> None:
+    document = copy.deepcopy(shipped_document())
+    document["event_types"] |= {"a b": {}, "X": {"points": -1}, "Y.z": {"points": "1", "cap": 5}}
+    document["rewards"] = {"mug": {"price": 5, "title": 7}, "cup": {"price_points": 0, "brand": "b"}}
+    document["streaks"]["S"] = {"per": "year"}
+    document["foo"] = 1
+    with pytest.raises(BookRefused) as refused:
+        checked(document)
+    assert {".".join(map(str, each.path)) for each in refused.value.faults} >= {
+        *("event_types.a b", "event_types.a b.points", "event_types.X.points", "foo", "streaks.S"),
+        *("event_types.Y.z.points", "event_types.Y.z.cap", "rewards.mug.price", "rewards.mug.price_points"),
+        *("rewards.mug.brand", "rewards.mug.title", "rewards.cup.price_points", "streaks.S.per"),
+    }
+    assert len(set(refused.value.faults)) == len(refused.value.faults)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ingest.engagement import events_api
 from ingest.engagement.accept import Acceptor
 from ingest.engagement.event_schemas import EVENT
+from ingest.web.validate import PROBLEMS_MAX
 from rules.engagement.clocks.offline import NO_PROOF
 from tests.support.books import KnownBooks
 from tests.support.empty_stores import Stores
@@ -29,7 +30,7 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> Stores:
     door: Any = stores
     accept = Acceptor(door, door, door, door, KnownBooks())
     monkeypatch.setattr(events_api, "_parts", lambda: (accept, limit, prover))
-    monkeypatch.setattr(events_api, "_gauges", lambda: SimpleNamespace(store=lambda _: None))
+    monkeypatch.setattr(events_api, "_gauges", lambda: SimpleNamespace(store=lambda *_: None))
     monkeypatch.setattr("adapters.clock.now", lambda: NOW)
     return stores
 
@@ -101,6 +102,47 @@ def test_a_bad_value_refuses_its_event_by_field_and_its_neighbours_are_stored(
     assert (result["status"], result["error"]["code"]) == ("rejected", "invalid_field")
     assert result["error"]["field"] == field
     assert not any(word in result["error"]["message"] for word in ("codec", "surrogates", "Error"))
+    assert kept == ["first", "last"]
+
+
+@pytest.mark.parametrize(
+    ("said", "fields"),
+    [
+        (
+            {"idempotency_key": b'""', "event_type": b"7", "occurred_at": b'"x"', "zzz": b"1"},
+            {"idempotency_key", "event_type", "occurred_at", "body"},
+        ),
+        ({"occurred_at": b'"2026-02-30T00:00:00Z"', "properties": b"[]"}, {"occurred_at", "properties"}),
+        ({"properties": b'{"a": 1e400}', "user_id": b'"\\ud83d"'}, {"properties.a", "user_id"}),
+        (
+            {"properties": b'"\\udc00"', "source": b"5", "timezone": b"[]"},
+            {"properties", "source", "timezone"},
+        ),
+        ({"event_type": b"1e400", "occurred_at": b"null"}, {"event_type", "occurred_at"}),
+    ],
+)
+def test_all_faulty_fields_of_an_event_are_named_the_first_one_in_the_message(
+    said: dict[str, bytes], fields: set[str], stores: Stores
+) -> None:
+    whole = {name: json.dumps(each).encode() for name, each in VALID.items()} | said
+    body = b"{%s}" % b", ".join(b'"%s": %s' % (name.encode(), each) for name, each in whole.items())
+    result, kept = between_neighbours(stores, body)
+    error = result["error"]
+    assert {each["field"] for each in error["details"]} == fields
+    assert error["message"] == "{field} {reason}".format(**error["details"][0])
+    assert error["field"] == error["details"][0]["field"]
+    assert kept == ["first", "last"]
+
+
+@pytest.mark.parametrize("value", [b"1e400", b'"\\ud83d"', b"1"])
+@pytest.mark.parametrize("name", [b"x%d", b"\\ud83d%d"])
+def test_an_event_of_a_thousand_faulty_fields_is_told_some_of_them(
+    name: bytes, value: bytes, stores: Stores
+) -> None:
+    body = b"{%s}" % b", ".join(b'"%s": %s' % (name % number, value) for number in range(1000))
+    result, kept = between_neighbours(stores, body)
+    named = [each["field"] for each in result["error"]["details"]]
+    assert len(set(named)) == len(named) <= PROBLEMS_MAX
     assert kept == ["first", "last"]
 
 

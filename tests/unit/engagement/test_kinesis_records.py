@@ -3,7 +3,10 @@
 import base64
 import gzip
 import json
+import time
 import tracemalloc
+import zlib
+from functools import partial
 from typing import Any
 
 import aws_kinesis_agg
@@ -305,3 +308,80 @@ def test_after_a_hundred_bad_pieces_the_rest_waits_as_one_and_redrives_go_on_wit
         taken += [part.body for part in found if not part.fault]
         data = base64.b64decode(found[-1].kept["data"]) if found[-1].fault else b""
     assert taken == [keyed(number) for number in range(250)]
+
+
+FIRST, SECOND, THIRD = ({**EVENT, "idempotency_key": each} for each in "abc")
+LINES = as_bytes(FIRST) + b"\n" + as_bytes(SECOND)
+BASE64 = base64.b64encode(LINES)
+zipped = partial(gzip.compress, mtime=0)  # the same in each process: names of tests
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        zipped(zipped(LINES)),
+        zlib.compress(LINES),
+        zlib.compress(LINES, level=9),
+        zlib.compress(LINES, level=0),
+        zlib.compress(as_bytes(FIRST)) + zlib.compress(as_bytes(SECOND)),
+        BASE64,
+        base64.encodebytes(LINES),
+        BASE64.rstrip(b"="),
+        base64.urlsafe_b64encode(zipped(LINES)),
+        base64.b64encode(BASE64),
+        zipped(base64.b64encode(zlib.compress(LINES))),
+        as_bytes([[FIRST], [SECOND]]),
+        as_bytes([{"events": [FIRST]}, [[SECOND]]]),
+        as_bytes({"events": [{"events": [FIRST, SECOND]}]}),
+        as_bytes(json.dumps([FIRST, SECOND])),
+        as_bytes([json.dumps(FIRST), json.dumps(SECOND)]),
+        as_bytes(json.dumps(FIRST)) + b"\r\n" + as_bytes(json.dumps(SECOND)),
+    ],
+)
+def test_what_a_producer_has_wrapped_twice_is_unwrapped(data: bytes) -> None:
+    assert bodies(data) == [FIRST, SECOND]
+    assert bodies(aggregated(data, as_bytes(THIRD))) == [FIRST, SECOND, THIRD]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (zipped(zipped(LINES)[:-9]), "is gzip that was cut off"),
+        (zlib.compress(LINES)[:-5], "is zlib that was cut off"),
+        (zlib.compress(LINES)[:-4] + b"abcd", "is damaged zlib"),
+        (zipped(zlib.compress(b" " * (UNZIPPED_BYTES_MAX + 1))), "is over"),
+        (base64.b64encode(b"no json at all"), "is not JSON"),
+        (b"abcd", "is not JSON"),
+        (b"A" * 5, "is not JSON"),
+    ],
+)
+def test_what_cannot_be_unwrapped_is_kept_as_it_came(data: bytes, reason: str) -> None:
+    (part,) = parts(data)
+    assert part.fault.startswith(reason)
+    assert base64.b64decode(part.kept["data"]) == data
+
+
+def test_a_bad_event_in_a_list_within_a_list_is_kept_alone() -> None:
+    found = parts(as_bytes([[FIRST, 7], [], [json.dumps(SECOND), "no json {"]]))
+    assert [part.body for part in found] == [FIRST, 7, None, SECOND, "no json {"]
+    assert (found[2].fault, found[2].place) == ("holds no event", "event 3 of 5")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"A" + b" " * 1_000_000 + b"!",
+        b"A" * 1_000_000 + b"!",
+        b"[" + b"[]," * 300_000 + b"[]]",
+        b"[" * 1_000_000,
+        b'{"a":' * 200_000,
+        b"[{" * 500_000,
+        base64.b64encode(b"A" * 700_000),
+        as_bytes([json.dumps([json.dumps([7] * 9)] * 9)] * 5_000),
+    ],
+    ids=lambda data: str(data[:9]),
+)
+def test_a_large_record_that_holds_nothing_costs_little(data: bytes) -> None:
+    began = time.process_time()
+    assert len(parts(data)) == 1
+    assert time.process_time() - began < 5

@@ -116,10 +116,33 @@ def test_a_value_that_json_could_not_hold_is_left_to_the_door_which_refuses_it_a
         ("-03:00", 31),
         ("right/America/Sao_Paulo", 31),
         ("asia/tokyo", 1),
-        ("SystemV/PST8", 1),
+        ("SystemV/PST8", 31),
+        ("PST", 1),
         ("W. Europe Standard Time", 1),
     ],
 )
 def test_the_independent_calculation_knows_a_zone_as_devices_spell_it(zone: str, day: int) -> None:
     body = {"occurred_at": "2026-06-01T01:00:00Z"} | ({"timezone": zone} if zone else {})
     assert local_date(body).day == day
+
+
+@pytest.mark.parametrize(
+    ("day", "quantity", "amount", "column"),
+    [
+        ("202631", "1", "5", "date"),
+        ("\uff12\uff10260301", "1", "5", "date"),
+        ("20260230", "1", "5", "date"),
+        ("20260301", "0x1F", "5", "quantity"),
+        ("20260301", "1e3", "5", "quantity"),
+        ("20260301", "1", "NaN", "amount"),
+        ("20260301", "1", "-Infinity", "amount"),
+        ("20260301", "1", "sNaN", "amount"),
+        ("20260301", "1", '"11,77"', "amount"),
+    ],
+)
+def test_a_purchase_with_no_number_or_no_date_is_told_by_its_column(
+    day: str, quantity: str, amount: str, column: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "a.csv", f"customer_id,date,quantity,amount\nc,{day},{quantity},{amount}\n")
+    with pytest.raises(BadRow, match=f":2: {column} is not a "):
+        list(purchases(path))

@@ -44,6 +44,14 @@ from rules.zone_names import LENGTH_MAX, NO_ZONES, zone_named
         ("Asia/Calcutta", "Asia/Calcutta"),
         ("US/Pacific", "US/Pacific"),
         ("GB", "GB"),
+        ("SystemV/PST8", "-08:00"),
+        ("SystemV/HST10", "-10:00"),
+        ("SystemV/PST8PDT", "PST8PDT"),
+        ("posix/SystemV/EST5", "-05:00"),
+        ("AST4", "-04:00"),
+        ("UTC0", "-00:00"),
+        ("UTC + 5", "+05:00"),
+        ("GMT \u20133", "-03:00"),
     ],
 )
 def test_a_zone_is_known_as_devices_spell_it(text: str, name: str) -> None:
@@ -54,7 +62,18 @@ def test_a_zone_is_known_as_devices_spell_it(text: str, name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("SystemV/PST8", "W. Europe Standard Time", "CET-1CEST", "PST", "Etc/Unknown", "Mars/Olympus"),
+        *(
+            "SystemV/AST4ADT",
+            "W. Europe Standard Time",
+            "CET-1CEST",
+            "PST",
+            "EST-5",
+            "JST-9",
+            "GMT3",
+            "PST13",
+            "Etc/Unknown",
+            "Mars/Olympus",
+        ),
         *("localtime", "posixrules", "Factory", "posix/localtime", "right/", "Europe", "", " "),
         *("+15:00", "GMT+15", "UTC-13", "+00:60", "GMT+25", "GMT+5.5", "+\u0663", "+1:2:3"),
         *(

@@ -195,6 +195,36 @@ def test_another_issuer_s_claim_of_groups_is_named_by_a_setting(
     assert not caller_of(with_token(f"Bearer {token_of(**cognito)}", **cognito)).is_admin
 
 
+@pytest.mark.parametrize(
+    ("claim", "claims", "is_admin"),
+    [
+        ("realm_access.roles", {"realm_access": {"roles": ["x", "streakline/admin"]}}, True),
+        ("realm_access.roles", {"realm_access": {"roles": ["x streakline/admin"]}}, False),
+        ("realm_access.roles", {"realm_access": {"other": ["streakline/admin"]}}, False),
+        ("realm_access.roles", {"realm_access": "[streakline/admin]"}, False),
+        ("realm_access.roles", {"realm_access": [{"roles": ["streakline/admin"]}]}, False),
+        ("realm_access.roles", {"roles": ["streakline/admin"]}, False),
+        ("realm_access", {"realm_access": {"roles": ["streakline/admin"]}}, False),
+        (
+            "resource_access.my.app.roles",
+            {"resource_access": {"my.app": {"roles": ["streakline/admin"]}}},
+            True,
+        ),
+        ("resource_access.my.app.roles", {"resource_access": {"my": {"roles": ["streakline/admin"]}}}, False),
+        ("https://a.example/roles", {"https://a.example/roles": ["streakline/admin"]}, True),
+        ("a.roles", {"a.roles": ["x"], "a": {"roles": ["streakline/admin"]}}, False),
+        ("a.roles", {"a.roles": None, "a": {"roles": ["streakline/admin"]}}, False),
+    ],
+)
+def test_a_claim_within_a_claim_is_named_by_its_path(
+    claim: str, claims: dict[str, Any], is_admin: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROUPS_CLAIM", claim)
+    said = {"sub": "u", **claims}
+    assert caller_of(with_token(f"Bearer {token_of(**said)}", **said)).is_admin is is_admin
+    assert re.fullmatch(template()["Parameters"]["JwtGroupsClaim"]["AllowedPattern"], claim)
+
+
 @pytest.mark.parametrize("claim", ["scope", "scp"])
 @pytest.mark.parametrize("value", ["streakline/admin", "openid streakline/admin", ["streakline/admin"]])
 def test_scopes_never_grant_groups_even_if_a_setting_names_them(

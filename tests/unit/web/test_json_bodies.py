@@ -95,6 +95,14 @@ def test_what_json_could_not_hold_is_a_422_that_names_the_field(value: bytes, in
     assert refused.value.details[0]["reason"].startswith(("is no ", "has a name that is no "))
 
 
+def test_what_json_could_not_hold_hides_no_other_fault() -> None:
+    data = b'{"points": "5", "reward_id": "\\ud83d", "idempotency_key": 1e400, "zzz": 1}'
+    with pytest.raises(ApiError) as refused:
+        json_body(sent_bytes(data), engagement_schemas.REDEMPTION)
+    named = [each["field"] for each in refused.value.details]
+    assert sorted(named) == ["body", "idempotency_key", "points", "reward_id"]
+
+
 @pytest.mark.parametrize(("value", "_"), WRONG_VALUES, ids=lambda each: str(each)[:20])
 def test_of_a_batch_each_part_is_left_to_its_caller(value: bytes, _: str) -> None:
     data = b'{"events": [{"a": %s}, %s]}' % (value, json.dumps(VALID).encode())

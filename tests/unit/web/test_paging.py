@@ -15,6 +15,7 @@ from ingest.web.paging import (
     LIMIT_MAX,
     PageSpan,
     day_of,
+    days_in,
     integer,
     moment_of,
     page,
@@ -133,3 +134,14 @@ def test_any_parameters_are_a_span_or_a_400(query: dict[str, str]) -> None:
         assert (refused.status, refused.code) == BAD_PARAMETER
         return
     assert 1 <= span.limit <= LIMIT_MAX
+
+
+@pytest.mark.parametrize("text", ["2026-02-30", "2026-13-01", "0000-01-01", "2999-12-31", "1969-12-31", "x"])
+def test_all_wrong_dates_of_a_body_are_told_by_field(text: str) -> None:
+    last = date(2027, 1, 1)
+    with pytest.raises(ApiError) as refused:
+        days_in({"first": text, "last": text, "other": "2026-06-01"}, last, "first", "other", "last")
+    assert (refused.value.status, refused.value.code) == (422, "invalid_field")
+    assert [each["field"] for each in refused.value.details] == ["first", "last"]
+    assert all(each["reason"].startswith("must ") for each in refused.value.details)
+    assert days_in({"first": "2026-06-01"}, last, "first", "last") == [date(2026, 6, 1), None]

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest ba98775ce4be956096252118cf751c5588eb7636ce20c4b5503a4c7cd87cdb68.
+// Made by `make clients` from the API with the digest 3a519ee16e29347db1d04a45a842f1927062915c1cb35c66d5db6d11f4a5692a.
 
 export interface paths {
     "/": {
@@ -1855,6 +1855,7 @@ export interface operations {
                         /** @description conflicts included */
                         rejected: number;
                         results: {
+                            /** @description code, message, field; details: all fields, if several are faulty */
                             error?: Record<string, unknown>;
                             event_id?: string;
                             idempotency_key: string | null;
