@@ -113,6 +113,21 @@ def test_a_part_that_is_there_and_does_not_answer_is_mended_too(process: str, st
     assert status()[1]["parts"][NAMES[process]]["runs"]
 
 
+@pytest.mark.parametrize("who", ["all of them", "the first one", "all but the first one"])
+@pytest.mark.usefixtures("whole")
+def test_a_server_whose_processes_are_stopped_is_mended(who: str) -> None:
+    first = int((embedded_postgres.FOLDER / "postmaster.pid").read_text().split()[0])
+    others = sorted({*processes.working_in(embedded_postgres.FOLDER)} - {first})
+    assert others
+    for pid in [first, *others] if who == "all of them" else [first] if who == "the first one" else others:
+        os.kill(pid, signal.SIGSTOP)
+    if who == "all but the first one":
+        os.kill(first, signal.SIGKILL)
+    assert status()[1]["parts"]["PostgreSQL"]["runs"] is False
+    cloud.up()
+    assert status()[1]["parts"]["PostgreSQL"]["runs"]
+
+
 def test_an_emulator_that_does_not_answer_is_named_and_the_rest_is_still_seen(stack: Stack) -> None:
     kill("ministack", signal.SIGSTOP)
     try:
