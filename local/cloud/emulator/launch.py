@@ -33,7 +33,9 @@ from ministack.services import _dynamodb_keywords as partiql
 KEEP_ALIVE_SECONDS = 75  # as MiniStack has it
 STOP_SECONDS_MAX = 5  # then open connections are cut off
 TEXTS_MAX = 1024
+# An HTTP API has two addresses here: a path, and a name, as on AWS.
 APIS = "/_aws/execute-api/"
+API_NAME = re.compile(rb"[^.]+\.execute-api\.localhost(:\d+)?", re.IGNORECASE)
 # Names below localhost are loopback, too (RFC 6761).
 LOOPBACK = re.compile(
     rb"https?://(([a-z0-9-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE
@@ -77,7 +79,7 @@ class LoopbackOrigins:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Handle a request (ASGI)."""
-        given = dict(scope["headers"]) if scope["type"] == "http" and scope["path"].startswith(APIS) else {}
+        given = dict(scope["headers"]) if scope["type"] == "http" and _is_api(scope) else {}
         origin = given.get(b"origin", b"")
         if LOOPBACK.fullmatch(origin) is None:
             await self._inner(scope, receive, send)
@@ -93,6 +95,11 @@ class LoopbackOrigins:
             return message
         own = [each for each in message["headers"] if not each[0].lower().startswith(b"access-control-")]
         return {**message, "headers": [*own, *self._answered.items(), *_allowing(origin)]}
+
+
+def _is_api(scope: Any) -> bool:
+    name = dict(scope["headers"]).get(b"host", b"")
+    return scope["path"].startswith(APIS) or API_NAME.fullmatch(name) is not None
 
 
 def _allowing(origin: bytes) -> list[tuple[bytes, bytes]]:
