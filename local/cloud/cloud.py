@@ -50,7 +50,7 @@ def _up() -> Stack:
     stack = describe(endpoint, redis_url)
     stack.save()
     _enable_ttl(stack)
-    _disable_mappings(stack)
+    _set_mappings(stack)
     build_ranks(stack)
     if processes.pid_of("poller") is None:
         heartbeat = LOCAL / "poller.json"
@@ -153,15 +153,17 @@ def _enable_ttl(stack: Stack) -> None:
             dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
 
 
-def _disable_mappings(stack: Stack) -> None:
+def _set_mappings(stack: Stack) -> None:
     """Disable the streams' mappings, which the emulator enables although the template disables them.
 
-    The mappings of queues stay: the emulator delivers queues itself, with partial failures and redrives.
+    The mappings of queues are enabled, whoever has disabled one: the emulator delivers queues itself, with
+    partial failures and redrives.
     """
     client = stack.client("lambda")
     for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
-        if mapping["State"] != "Disabled" and ":sqs:" not in mapping["EventSourceArn"]:
-            client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+        is_queue = ":sqs:" in mapping["EventSourceArn"]
+        if mapping["State"] != ("Enabled" if is_queue else "Disabled"):
+            client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=is_queue)
 
 
 def build_ranks(stack: Stack) -> None:
