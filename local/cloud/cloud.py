@@ -69,9 +69,11 @@ def down() -> None:
 
 def _stop_what_is_stuck() -> None:
     """Stop what is there and does not do its work, so that it is started anew. The emulator has the data."""
-    if not STACK.exists():
-        return
-    for name, trouble in health.troubles(load()).items():
+    try:
+        found = health.troubles(load())
+    except SystemExit:  # nothing is up yet, or its file is damaged
+        found = {}
+    for name, trouble in found.items():
         if trouble not in ("", health.STOPPED) and name != "ministack":
             print(f"{name} {trouble}: stopping it ...", flush=True)
             processes.stop(name)
@@ -82,6 +84,14 @@ def _stop_what_is_stuck() -> None:
 def _ports() -> dict[str, int]:
     """Return the ports. What does not run gets the port that it had, if that is still free, or a new one."""
     known = health.known_ports()
+    if "ministack" not in known and processes.pid_of("ministack") is not None:
+        raise RuntimeError(
+            f"the emulator runs, and {health.PORTS} does not say at which port: `streakline down` and "
+            "`streakline up` begin anew"
+        )
+    for name in ("redis", "postgres"):
+        if name not in known:
+            processes.stop(name)
     ports = {
         name: known[name] if _is_ours(name, known) else processes.free_port()
         for name in ("ministack", "redis", "postgres")
