@@ -88,5 +88,6 @@ for (const [name, more] of [['nobody answers', ''], ['the token is refused', 'to
     assert.equal(error, null, String(stderr));
     assert.equal(stdout, 'tracked\n');
     if (name !== 'all is kept') assert.match(stderr, /streakline: nothing can be stored here[^]*streakline: events wait: unreachable/);
+    if (name === 'nobody answers') assert.match(stderr, /fetch failed: (bad port|.*ECONNREFUSED)/);
   });
 }
