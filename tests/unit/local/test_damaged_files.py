@@ -26,8 +26,9 @@ PORTS = (
 
 @pytest.mark.parametrize("text", STACKS)
 def test_a_damaged_stack_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(stack, "STACK", tmp_path / "stack.json")
-    stack.STACK.write_text(text)
+    file = tmp_path / "stack.json"
+    file.write_text(text)
+    monkeypatch.setattr(stack, "STACK", file)
     with pytest.raises(SystemExit, match=r"stack\.json cannot be read .*`streakline up` writes it anew"):
         stack.load()
 
