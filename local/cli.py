@@ -150,12 +150,12 @@ def _redrive(arguments: argparse.Namespace) -> None:
 
     if (arguments.reason is None) != (arguments.discard is None):
         raise RuntimeError("--discard ID and --reason TEXT go together")
-    only = redrive.consumer_of(arguments.queue) if arguments.queue else ""
+    only = "" if arguments.queue is None else redrive.consumer_of(arguments.queue)
     stack = _stack(arguments)
     if arguments.discard is not None:
         _print({"discarded": redrive.discard(stack, arguments.discard, arguments.reason, only=only)})
     elif arguments.take_back is not None:
-        _print({"taken_back": redrive.take_back(stack, arguments.take_back)})
+        _print({"taken_back": redrive.take_back(stack, arguments.take_back, only=only)})
     elif arguments.discarded:
         _print({"discarded": redrive.discarded(stack, only=only)})
     else:

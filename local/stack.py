@@ -100,9 +100,15 @@ def tables_in(outputs: dict[str, str]) -> dict[str, str]:
 
 
 def load() -> Stack:
-    """Return the running laptop cloud. If there is none, raises SystemExit with what to do."""
+    """Return the running laptop cloud.
+
+    If there is none, or its file is damaged or another version's, raises SystemExit with what to do.
+    """
     if not STACK.exists():
         raise SystemExit(
             "no laptop cloud is up: run `streakline up` first, or name a stack on AWS: --stack-name"
         )
-    return Stack(**json.loads(STACK.read_text()))
+    try:
+        return Stack(**json.loads(STACK.read_text()))
+    except (TypeError, ValueError) as error:
+        raise SystemExit(f"{STACK} cannot be read ({error}): `streakline up` writes it anew") from None

@@ -50,7 +50,7 @@ def _up() -> Stack:
     stack = describe(endpoint, redis_url)
     stack.save()
     _enable_ttl(stack)
-    _disable_mappings(stack)
+    _set_mappings(stack)
     build_ranks(stack)
     if processes.pid_of("poller") is None:
         heartbeat = LOCAL / "poller.json"
@@ -69,9 +69,11 @@ def down() -> None:
 
 def _stop_what_is_stuck() -> None:
     """Stop what is there and does not do its work, so that it is started anew. The emulator has the data."""
-    if not STACK.exists():
-        return
-    for name, trouble in health.troubles(load()).items():
+    try:
+        found = health.troubles(load())
+    except SystemExit:  # nothing is up yet, or its file is damaged
+        found = {}
+    for name, trouble in found.items():
         if trouble not in ("", health.STOPPED) and name != "ministack":
             print(f"{name} {trouble}: stopping it ...", flush=True)
             processes.stop(name)
@@ -82,6 +84,14 @@ def _stop_what_is_stuck() -> None:
 def _ports() -> dict[str, int]:
     """Return the ports. What does not run gets the port that it had, if that is still free, or a new one."""
     known = health.known_ports()
+    if "ministack" not in known and processes.pid_of("ministack") is not None:
+        raise RuntimeError(
+            f"the emulator runs, and {health.PORTS} does not say at which port: `streakline down` and "
+            "`streakline up` begin anew"
+        )
+    for name in ("redis", "postgres"):
+        if name not in known:
+            processes.stop(name)
     ports = {
         name: known[name] if _is_ours(name, known) else processes.free_port()
         for name in ("ministack", "redis", "postgres")
@@ -153,15 +163,17 @@ def _enable_ttl(stack: Stack) -> None:
             dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
 
 
-def _disable_mappings(stack: Stack) -> None:
+def _set_mappings(stack: Stack) -> None:
     """Disable the streams' mappings, which the emulator enables although the template disables them.
 
-    The mappings of queues stay: the emulator delivers queues itself, with partial failures and redrives.
+    The mappings of queues are enabled, whoever has disabled one: the emulator delivers queues itself, with
+    partial failures and redrives.
     """
     client = stack.client("lambda")
     for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
-        if mapping["State"] != "Disabled" and ":sqs:" not in mapping["EventSourceArn"]:
-            client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+        is_queue = ":sqs:" in mapping["EventSourceArn"]
+        if mapping["State"] != ("Enabled" if is_queue else "Disabled"):
+            client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=is_queue)
 
 
 def build_ranks(stack: Stack) -> None:

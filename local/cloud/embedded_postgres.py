@@ -34,6 +34,7 @@ OWNER = "postgres"
 APP_ROLE = "streakline_leads"
 # PostgreSQL refuses to run as root. If this process is root, PostgreSQL runs as this user.
 UNPRIVILEGED = "pgserver"
+STOP_SECONDS_MAX = 10
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -58,10 +59,17 @@ def start(port: int) -> str:
 
 
 def end_left_over() -> None:
-    """Stop a server whose background process somebody has killed: it still holds the folder and the port."""
+    """Stop a server whose background process somebody has killed: it still holds the folder and the port.
+
+    Each process of a server works in its folder. One that is stopped (SIGSTOP) does not end with its server.
+    """
     if (FOLDER / "postmaster.pid").exists():
         command: list[str | Path] = [_programs() / "pg_ctl", "stop", "-D", FOLDER, "-m", "fast"]
+        command += ["-t", str(STOP_SECONDS_MAX)]
         subprocess.run(command, **_user(), capture_output=True, check=False)
+    for pid in processes.working_in(FOLDER):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def accepts(admin_url: str) -> bool:

@@ -15,26 +15,34 @@ from local.stack import Stack
 PORTS = LOCAL / "ports.json"
 # The poller writes its file whenever it has looked at an idle shard, which is every second.
 SILENT_SECONDS_MAX = 30
+PORTS_END = 65_536
+UNKNOWN_PORT = 0  # nobody answers there
 REDIS_ATTEMPTS = 8  # each waits a quarter of a second
 STOPPED, SILENT = "does not run", "does not answer"
 
 
 def known_ports() -> dict[str, int]:
-    """Return each process's port, by its name; empty before the first `up`."""
-    return dict(json.loads(PORTS.read_text())) if PORTS.exists() else {}
+    """Return each process's port, by its name; empty before the first `up`, or if the file is damaged."""
+    try:
+        found = dict(json.loads(PORTS.read_text()))
+    except (OSError, TypeError, ValueError):
+        return {}
+    return {name: port for name, port in found.items() if type(port) is int and 0 < port < PORTS_END}
 
 
 def troubles(stack: Stack) -> dict[str, str]:
     """Return why each process does not do its work, "" if it does; by its name."""
     ports = known_ports()
-    emulator = _trouble("ministack", lambda: "" if is_healthy(ports["ministack"]) else SILENT)
+    emulator = _trouble(
+        "ministack", lambda: "" if is_healthy(ports.get("ministack", UNKNOWN_PORT)) else SILENT
+    )
     return {
         "ministack": emulator,
         # Without the emulator it has nothing to do.
         "poller": _trouble("poller", (lambda: "") if emulator else _poller),
         "redis": _trouble("redis", lambda: _redis(stack.redis_url)),
         "postgres": _trouble(
-            "postgres", lambda: "" if embedded_postgres.is_up(ports["postgres"]) else SILENT
+            "postgres", lambda: "" if embedded_postgres.is_up(ports.get("postgres", UNKNOWN_PORT)) else SILENT
         ),
     }
 

@@ -100,3 +100,13 @@ def stop(name: str) -> bool:
             os.killpg(pid, signal.SIGKILL)  # ends children that it left behind in its group
     _pid_file(name).unlink(missing_ok=True)
     return pid is not None
+
+
+def working_in(folder: Path) -> list[int]:
+    """Return the processes whose working directory a folder is; none where there is no /proc."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile, or is somebody else's
+            if each.readlink() == folder:
+                found.append(int(each.parent.name))
+    return found

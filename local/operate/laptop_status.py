@@ -86,4 +86,6 @@ def _consumers(stack: Stack) -> Iterator[Consumer]:
         if of_streams:
             yield summed(name, stack, of_streams, ("ByPoller",))
         elif states:
-            yield Consumer(name, tuple(states), trouble=trouble(states))
+            yield Consumer(
+                name, tuple(states), trouble=trouble(states), mend="`streakline up` enables it again"
+            )

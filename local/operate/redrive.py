@@ -207,15 +207,16 @@ def discarded(stack: Stack, *, only: str = "") -> list[dict[str, Any]]:
     )
 
 
-def take_back(stack: Stack, message_id: str) -> dict[str, Any]:
+def take_back(stack: Stack, message_id: str, *, only: str = "") -> dict[str, Any]:
     """Put a message that was given up into its queue again, where it gets another id; returns what was kept.
 
-    Raises RuntimeError if none with this id was given up in the last 30 days.
+    only: one consumer's. Raises RuntimeError if none with this id was given up in the last 30 days.
     """
-    found = next((each for each in discarded(stack) if each["id"] == message_id), None)
+    found = next((each for each in discarded(stack, only=only) if each["id"] == message_id), None)
     if found is None:
         raise RuntimeError(
-            f"no message {message_id} was given up in the last 30 days: `streakline redrive --discarded`"
+            f"no message {message_id} {'of this queue ' if only else ''}was given up in the last 30 days: "
+            "`streakline redrive --discarded`"
         )
     url = stack.outputs[_queue(found["consumer"])]
     stack.client("sqs").send_message(QueueUrl=url, MessageBody=found["message"])

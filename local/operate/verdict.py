@@ -34,6 +34,7 @@ class Consumer:
     oldest_at: since when the oldest of them waits. newest_at: the newest record of its streams, as far as it
     was read. is_more: more wait than were counted. behind: how late its last batches were, if nobody can tell
     what waits. mappings: the states of its event source mappings. trouble: why Lambda does not feed it; "".
+    mend: what to do about that; "": its log says it.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Consumer:
     is_more: bool = False
     behind: timedelta | None = None
     trouble: str = ""
+    mend: str = ""
 
     def lateness(self, at: datetime) -> timedelta:
         """Return for how long something has waited: the oldest record, or the last batches."""
@@ -122,7 +124,7 @@ def _late_consumers(seen: Deployment) -> Iterator[Problem]:
     for each in seen.consumers:
         why = f"`streakline logs {each.name}` says why"
         if each.trouble:
-            yield Problem(f"{each.name} is not fed: {each.trouble}", why)
+            yield Problem(f"{each.name} is not fed: {each.trouble}", each.mend or why)
         late = each.lateness(seen.at)
         if late > seen.late and each.oldest_at:
             yield Problem(f"{_waiting(each)} for {each.name}, the oldest for {spoken(late)}", why)

@@ -5,10 +5,12 @@ import json
 import time
 from datetime import UTC, datetime, timedelta
 
+import jwt
 import pytest
 import urllib3
+from streakline_client import Queueing, Refused, Streakline
 
-from local.cloud.tokens import token
+from local.cloud.tokens import KEY_FILE, KEY_ID, token
 from local.replay.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event
@@ -47,6 +49,43 @@ def test_no_token_or_a_forged_one_is_401(stack: Stack, user: str) -> None:
     assert get(stack, path, forged(genuine, sub="somebody")) == 401
     assert get(stack, path, forged(genuine, **{"cognito:groups": ["streakline/admin"]})) == 401
     assert get(stack, path, unsigned(genuine)) == 401
+
+
+def signed(stack: Stack, user: str, **claims: object) -> str:
+    """A token of the laptop's issuer, with other claims."""
+    known = jwt.decode(token(stack, user), options={"verify_signature": False})
+    return jwt.encode({**known, **claims}, KEY_FILE.read_bytes(), "RS256", headers={"kid": KEY_ID})
+
+
+@pytest.mark.parametrize(
+    ("code", "claims"),
+    [
+        ("token_expired", {"exp": 1_700_000_000}),
+        ("token_expired", {"exp": 1.5}),
+        ("wrong_audience", {"aud": "another"}),
+        ("wrong_audience", {"aud": ["one", "two"]}),
+        ("unknown_issuer", {"iss": "https://issuer.example"}),
+        ("malformed_token", "nonsense"),
+        ("malformed_token", "a.b.c"),
+        ("malformed_token", "a.W10.c"),
+        ("unauthorized", "forged"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong_with_the_token(
+    stack: Stack, user: str, code: str, claims: dict[str, object] | str
+) -> None:
+    """Over HTTP, as the client for apps reads it."""
+    bearer = forged(token(stack, user), sub="x") if claims == "forged" else claims
+    me = Streakline(
+        stack.api_url,
+        bearer if isinstance(bearer, str) else signed(stack, user, **bearer),
+        user=user,
+        queue=Queueing(is_sending=False),
+    )
+    with pytest.raises(Refused) as refused:
+        me.profile()
+    assert (refused.value.status, refused.value.code) == (401, code)
+    me.close()
 
 
 def test_health_and_openapi_need_no_token(stack: Stack) -> None:

@@ -113,6 +113,35 @@ def test_a_part_that_is_there_and_does_not_answer_is_mended_too(process: str, st
     assert status()[1]["parts"][NAMES[process]]["runs"]
 
 
+@pytest.mark.parametrize("who", ["all of them", "the first one", "all but the first one"])
+@pytest.mark.usefixtures("whole")
+def test_a_server_whose_processes_are_stopped_is_mended(who: str) -> None:
+    first = int((embedded_postgres.FOLDER / "postmaster.pid").read_text().split()[0])
+    others = sorted({*processes.working_in(embedded_postgres.FOLDER)} - {first})
+    assert others
+    for pid in [first, *others] if who == "all of them" else [first] if who == "the first one" else others:
+        os.kill(pid, signal.SIGSTOP)
+    if who == "all but the first one":
+        os.kill(first, signal.SIGKILL)
+    assert status()[1]["parts"]["PostgreSQL"]["runs"] is False
+    cloud.up()
+    assert status()[1]["parts"]["PostgreSQL"]["runs"]
+
+
+@pytest.mark.parametrize("name", ["Leads", "Memory", "FanOut"])
+@pytest.mark.usefixtures("whole")
+def test_a_queue_whose_consumer_is_not_fed_is_named_and_mended(stack: Stack, name: str) -> None:
+    client, function = stack.client("lambda"), stack.outputs[f"{name}FunctionName"]
+    for each in client.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]:
+        client.update_event_source_mapping(UUID=each["UUID"], Enabled=False)
+    code, told = status()
+    assert code == 1
+    what = f"{name} is not fed: an event source mapping is Disabled"
+    assert {"what": what, "mend": "`streakline up` enables it again"} in told["problems"]
+    cloud.up()
+    assert what not in [each["what"] for each in status()[1]["problems"]]
+
+
 def test_an_emulator_that_does_not_answer_is_named_and_the_rest_is_still_seen(stack: Stack) -> None:
     kill("ministack", signal.SIGSTOP)
     try:

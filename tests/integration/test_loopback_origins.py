@@ -73,6 +73,30 @@ def test_a_page_of_this_machine_may_call(api: str, origin: str) -> None:
     assert "origin" in headers["vary"].lower()
 
 
+def by_its_name(api: str) -> tuple[str, str]:
+    """The API's address at the emulator, and its name, as the stack's output ApiUrl has it."""
+    target, name = urlsplit(api), api.split("/")[-2]
+    return f"http://{target.netloc}", f"{name}.execute-api.localhost:{target.port}"
+
+
+@pytest.mark.parametrize("origin", LOOPBACK)
+def test_it_may_call_the_api_by_its_name_too(api: str, origin: str) -> None:
+    address, name = by_its_name(api)
+    asked = {"Host": name, "Access-Control-Request-Method": "POST"}
+    status, headers = ask(f"{address}/v1/events", "OPTIONS", origin, **asked)
+    assert (status, headers["access-control-allow-origin"]) == (204, origin)
+    status, headers = ask(f"{address}/v1/users/ann", "GET", origin, Host=name)
+    assert (status, headers["access-control-allow-origin"]) == (404, origin)
+
+
+@pytest.mark.parametrize("origin", OTHERS)
+def test_a_page_of_somebody_else_may_not_by_its_name_either(api: str, origin: str) -> None:
+    address, name = by_its_name(api)
+    for method in ("OPTIONS", "GET"):
+        asked = {"Host": name, "Access-Control-Request-Method": "POST"}
+        assert "access-control-allow-origin" not in ask(f"{address}/v1/events", method, origin, **asked)[1]
+
+
 @pytest.mark.parametrize("origin", OTHERS)
 def test_a_page_of_somebody_else_may_not(api: str, origin: str) -> None:
     status, headers = preflight(f"{api}/v1/events", origin)

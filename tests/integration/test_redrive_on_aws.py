@@ -277,15 +277,30 @@ def test_what_is_given_up_leaves_its_queue_and_is_kept_with_who_when_and_why(aws
     ]
 
 
-def test_what_was_given_up_can_be_taken_back(aws: Any, redrive: Any) -> None:
+def test_what_was_given_up_can_be_taken_back(aws: Any, redrive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(aws, "Feature", '{"lead": 1}')
     (left,) = redrive("--list")["left"]
     redrive("--discard", left["id"], "--reason", "a test")
     assert redrive() == {"redriven": 0, "left": []}
-    redrive("--take-back", left["id"])
+    elsewhere = ("--take-back", left["id"], "--queue", "memory")
+    assert "of this queue was given up" in refused(monkeypatch, *elsewhere)
+    redrive("--take-back", left["id"], "--queue", "FeatureFailures")
     assert redrive("--discarded") == {"discarded": []}
     assert redrive() == {"redriven": 1, "left": []}
     assert aws.functions.asked[0][1]["Records"][0]["body"] == '{"lead": 1}'
+
+
+@pytest.mark.parametrize("name", ["", " ", "-"])
+@pytest.mark.parametrize(
+    "does",
+    [(), ("--list",), ("--discarded",), ("--discard", "x", "--reason", "a test"), ("--take-back", "x")],
+)
+def test_a_queue_without_a_name_is_not_every_queue(
+    aws: Any, monkeypatch: pytest.MonkeyPatch, does: tuple[str, ...], name: str
+) -> None:
+    keep(aws, "Feature", '{"lead": 1}')
+    assert "there is no failure queue" in refused(monkeypatch, *does, "--queue", name)
+    assert not aws.functions.asked
 
 
 def test_nothing_is_given_up_without_a_reason_or_by_another_id(

@@ -78,7 +78,10 @@ export class Streakline extends QuestionsApi {
     void this.show();
   }
 
-  /** Say that something happened, now and here. Resolves when it is kept; it is sent whenever that is possible. */
+  /**
+   * Say that something happened, now and here. Resolves when it is kept; it is sent whenever that is possible. Rejects with a
+   * TypeError for a type that is no text, and for properties that are no JSON.
+   */
   async track(type: string, properties?: SentEvent['properties']): Promise<Tracked> {
     const [event, wall] = this.queue.event(type, properties, this.options.user);
     const { kept, gone } = await this.queue.add(event, wall);

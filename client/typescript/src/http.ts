@@ -38,6 +38,13 @@ export function pause(attempt: number, retryAfter: number | null, first = PAUSE,
 
 const sleep = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
+/** Node says "fetch failed", and why only in the error's cause: of several addresses, one by one. */
+function inWords(error: unknown): string {
+  const { cause } = Object(error) as { cause?: unknown };
+  const [first] = (Object(cause) as { errors?: unknown[] }).errors ?? [cause];
+  return first === undefined ? String(error) : `${String(error)}: ${first instanceof Error ? first.message : String(first)}`;
+}
+
 export class Http {
   private lastToken: string | undefined;
   /** What the device is called; "": it gets no receipts. received: it has got one, with an answer to this path. */
@@ -57,7 +64,7 @@ export class Http {
     try {
       return await Promise.race([late, this.exchanged(method, path, body, device, stop.signal)]);
     } catch (error) {
-      throw new Unreachable(`${method} ${path}: ${String(error)}${this.originHint()}`);
+      throw new Unreachable(`${method} ${path}: ${inWords(error)}${this.originHint()}`);
     } finally {
       clearTimeout(timer);
     }

@@ -49,7 +49,33 @@ export function checked(options: Options): Options {
   return options;
 }
 
-const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
+/**
+ * Return an event's properties as they are sent: as JSON writes them, so what is undefined is left out. Throws a TypeError for
+ * what JSON cannot say, or would make null of.
+ */
+export function sendable(properties: object): NonNullable<SentEvent['properties']> {
+  if (typeof properties !== 'object' || Array.isArray(properties)) throw new TypeError(`properties must be an object, and not ${String(properties)}`);
+  try {
+    return JSON.parse(JSON.stringify(properties, checkedValue)) as NonNullable<SentEvent['properties']>;
+  } catch (error) {
+    throw new TypeError(`properties must be JSON: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
+
+function checkedValue(this: Record<string, unknown>, name: string, value: unknown): unknown {
+  const is = typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value)) ? `the ${typeof value} ${value}` : '';
+  const isNoDate = value === null && this[name] instanceof Date;
+  if (is || isNoDate) throw new TypeError(`${name} is ${is || 'an invalid date'}`);
+  return value;
+}
+
+/** Return an event's type. Throws a TypeError for what is no text. */
+export function checkedType(type: unknown): string {
+  if (!isText(type)) throw new TypeError(`type must be a text, such as LESSON_COMPLETED, and not ${String(type)}`);
+  return type;
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
 
 function isAddress(url: unknown): boolean {
   try {

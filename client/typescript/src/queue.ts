@@ -3,6 +3,7 @@
 import { contact, isInDoubt, look, newClock, rightTime, sentAt, shiftOf, STILL, type ClockState, type Reading, type Watch } from './clock.js';
 import type { Kept } from './kept.js';
 import { dateAt, here, offsetOf, offsetText, written } from './moment.js';
+import { checkedType, sendable } from './options.js';
 import type { Platform } from './platform/platform.js';
 import { newKey } from './platform/platform.js';
 import type { SentEvent } from './types.js';
@@ -46,13 +47,13 @@ export class Queue {
   /** ready: when the user's other pages have had time to look at their clocks. kept: reads the platform's storage. */
   constructor(private readonly platform: Platform, private readonly kept: Kept, private readonly max: number, private readonly ready: Promise<void>) {}
 
-  /** Return an event as it is now, with the time and the place of this moment. */
+  /** Return an event as it is now, with the time and the place of this moment. Throws a TypeError for what cannot be sent. */
   event(type: string, properties: SentEvent['properties'], user: string): [SentEvent, number] {
     const wall = this.platform.wall();
     const { offset, zone } = here(wall);
     const occurred_at = written(wall, offset);
-    const event: SentEvent = { idempotency_key: newKey(), event_type: type, occurred_at, user_id: user, timezone: zone ?? offsetText(occurred_at) };
-    if (properties) event.properties = JSON.parse(JSON.stringify(properties)) as NonNullable<SentEvent['properties']>;
+    const event: SentEvent = { idempotency_key: newKey(), event_type: checkedType(type), occurred_at, user_id: user, timezone: zone ?? offsetText(occurred_at) };
+    if (properties !== undefined && properties !== null) event.properties = sendable(properties);
     return [event, wall];
   }
 

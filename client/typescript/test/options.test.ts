@@ -40,6 +40,42 @@ test('no error shows a token', () => {
   assert.throws(() => new Streakline({ ...right, token: ['secret'] as never }), (error) => !String(error).includes('secret'));
 });
 
+const circle: Record<string, unknown> = {};
+circle.itself = circle;
+
+for (const [type, properties, message] of [
+  [undefined, {}, /^type must be a text/],
+  ['', {}, /^type must be a text/],
+  [7, {}, /^type must be a text/],
+  ['A', { minutes: NaN }, /^properties must be JSON: minutes is the number NaN/],
+  ['A', { deep: [{ minutes: -Infinity }] }, /^properties must be JSON: minutes is the number -Infinity/],
+  ['A', { points: 10n }, /^properties must be JSON: points is the bigint 10/],
+  ['A', { at: new Date('x') }, /^properties must be JSON: at is an invalid date/],
+  ['A', circle, /^properties must be JSON: .*circular/i],
+  ['A', 'minutes', /^properties must be an object, and not minutes/],
+  ['A', 0, /^properties must be an object, and not 0/],
+  ['A', [1], /^properties must be an object/],
+  ['A', () => 1, /^properties must be an object/],
+  ['A', { toJSON: () => undefined }, /^properties must be JSON/],
+] as const) {
+  test(`what cannot be sent is refused at once, and nothing waits: ${String(message)} ${typeof properties}`, async () => {
+    const me = new Streakline({ ...right, platform: plain(inMemory()) });
+    me.close();
+    await assert.rejects(me.track(type as string, properties as never), { name: 'TypeError', message });
+    assert.deepEqual(await me.waiting(), []);
+  });
+}
+
+test('what JSON can say is sent, and what is undefined is left out', async () => {
+  const me = new Streakline({ ...right, platform: plain(inMemory()) });
+  me.close();
+  await me.track('A', { at: new Date(0), none: undefined, nothing: null, tags: ['a'] } as never);
+  await me.track('A', null as never);
+  const [first, second] = await me.waiting();
+  assert.deepEqual(first?.properties, { at: '1970-01-01T00:00:00.000Z', nothing: null, tags: ['a'] });
+  assert.equal(second?.properties, undefined);
+});
+
 for (const [name, more] of [['nobody answers', ''], ['the token is refused', 'token: () => { throw new Error("signed out") },'], ['all is kept', 'platform: plain(inMemory()),']] as const) {
   test(`a process ends by itself: ${name}`, async () => {
     const index = fileURLToPath(new URL('../src/index.js', import.meta.url));
@@ -52,5 +88,6 @@ for (const [name, more] of [['nobody answers', ''], ['the token is refused', 'to
     assert.equal(error, null, String(stderr));
     assert.equal(stdout, 'tracked\n');
     if (name !== 'all is kept') assert.match(stderr, /streakline: nothing can be stored here[^]*streakline: events wait: unreachable/);
+    if (name === 'nobody answers') assert.match(stderr, /fetch failed: (bad port|.*ECONNREFUSED)/);
   });
 }

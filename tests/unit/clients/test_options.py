@@ -126,3 +126,58 @@ def test_a_date_is_a_date_or_its_text(day: Any) -> None:
         True,
         2,
     ]
+
+
+def circle() -> dict[str, Any]:
+    """Properties that hold themselves."""
+    found: dict[str, Any] = {}
+    found["itself"] = found
+    return found
+
+
+def depth(levels: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(levels):
+        found = {"in": found}
+    return found
+
+
+@pytest.mark.parametrize("event_type", [None, "", " ", 7, {}, b"A"])
+def test_a_type_that_is_no_text_is_refused_at_once(event_type: Any) -> None:
+    me = made(queue=Queueing(is_sending=False))
+    with pytest.raises(TypeError, match=r"^event_type must be a text"):
+        me.track(event_type)
+    assert not me.waiting()
+    me.close()
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        *(
+            {"a": [value]}
+            for value in (float("nan"), float("inf"), 10**5000, date(2026, 3, 2), {1}, b"x", object())
+        ),
+        {(1, 2): 3},
+        *("minutes", 7, [1], ["ab"], 0, ""),
+        circle(),
+        depth(100_000),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_properties_that_are_no_json_are_refused_at_once(properties: Any) -> None:
+    me = made(queue=Queueing(is_sending=False))
+    with pytest.raises((TypeError, ValueError), match=r"^properties must be (JSON|a mapping)"):
+        me.track("A", properties)
+    assert not me.waiting()
+    me.close()
+
+
+def test_properties_that_are_json_are_kept_as_they_were() -> None:
+    me = made(queue=Queueing(is_sending=False))
+    given = {"name": "\ud83d", "none": None, "tags": ["a", 1.5], "large": 10**400}
+    me.track("A", given)
+    me.track("A", {})
+    me.track("A", None)
+    assert [each.get("properties") for each in me.waiting()] == [given, None, None]
+    me.close()

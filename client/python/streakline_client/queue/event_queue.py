@@ -31,8 +31,12 @@ class EventQueue(Kept):
     def add(
         self, event_type: str, properties: Mapping[str, Any] | None, user: str
     ) -> tuple[Event, list[Event]]:
-        """Keep an event as it is now; returns it, and what had to go as the queue is full: the oldest."""
+        """Keep an event as it is now; returns it, and what had to go as the queue is full: the oldest.
+
+        Raises ValueError or TypeError for what cannot be sent.
+        """
         now = self._clocks()
+        _check(event_type, properties)
         place = here(now.wall, self._zone)
         occurred_at = written(now.wall, place.offset)
         event: Event = {
@@ -44,7 +48,7 @@ class EventQueue(Kept):
         }
         if properties:
             event["properties"] = dict(properties)
-        text = json.dumps(event, allow_nan=False)
+        text = json.dumps(event)
         with self.change() as state:
             late = self._look(state.clock)
             proof = (state.device, state.receipt) if state.receipt else (None, None)
@@ -157,3 +161,16 @@ class EventQueue(Kept):
         return dates, date_at(
             clock.right_time(state.clock, wall, state.clock.shift), here(wall, self._zone).offset
         )
+
+
+def _check(event_type: Any, properties: Any) -> None:
+    """Raise ValueError or TypeError, with the name, for what cannot be sent."""
+    if not (isinstance(event_type, str) and event_type.strip()):
+        raise TypeError(f"event_type must be a text, such as LESSON_COMPLETED, and not {event_type!r}")
+    if not (properties is None or isinstance(properties, Mapping)):
+        raise TypeError(f"properties must be a mapping, and not {properties!r}")
+    try:
+        json.dumps(properties and dict(properties), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"properties must be JSON: {error}") from error

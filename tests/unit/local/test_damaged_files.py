@@ -1,0 +1,46 @@
+"""Files of the laptop cloud that are damaged, or an older version's: a sentence with what to do, and no traceback."""
+
+from pathlib import Path
+
+import pytest
+
+from local import stack
+from local.cloud import cloud, health, processes
+
+STACKS = (
+    *("", "{", "[]", "null", "7", '{"api_url": 1}'),
+    '{"api_url": "", "endpoint_url": "", "region": "", "outputs": {}, "tables": {}, "redis_url": "", "later": 1}',
+)
+PORTS = (
+    "",
+    "{",
+    "[]",
+    "null",
+    "7",
+    "{}",
+    '{"ministack": "x"}',
+    '{"ministack": 99999}',
+    '{"ministack": true}',
+)
+
+
+@pytest.mark.parametrize("text", STACKS)
+def test_a_damaged_stack_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    file = tmp_path / "stack.json"
+    file.write_text(text)
+    monkeypatch.setattr(stack, "STACK", file)
+    with pytest.raises(SystemExit, match=r"stack\.json cannot be read .*`streakline up` writes it anew"):
+        stack.load()
+
+
+@pytest.mark.parametrize("text", PORTS)
+def test_ports_that_nobody_knows_stop_no_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(health, "PORTS", tmp_path / "ports.json")
+    assert health.known_ports() == {}
+    health.PORTS.write_text(text)
+    assert health.known_ports() == {}
+    monkeypatch.setattr(processes, "pid_of", lambda _: 1)
+    with pytest.raises(RuntimeError, match="does not say at which port: `streakline down`"):
+        cloud._ports()
