@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
-from ingest.leads.payload_fields import epoch, text_id
+from ingest.leads.payload_fields import SideFields, epoch, text_id
 from ingest.leads.person_fields import identities
 from rules.leads import lead_events
 from rules.leads.hooks.signatures import Algorithm, Part, Signature
@@ -84,7 +84,8 @@ def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | N
     own_id, campaigns = text_id(event.get("sg_event_id"), "sg_event_id"), _campaigns(event)
     if context.is_signed and not campaigns:
         return None
-    campaign = _campaign(campaigns)
+    side = SideFields()
+    campaign = _campaign(campaigns, side)
     return DecodedEvent(
         external_event_id=own_id,
         event_type=TYPES[name],
@@ -93,6 +94,7 @@ def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | N
         object_id=campaign,
         object_id_ref="campaign",
         payload={"campaign_id": campaign},
+        omissions=side.omissions,
     )
 
 
@@ -102,11 +104,9 @@ def _campaigns(event: Mapping[str, Any]) -> list[Any]:
     return [each.strip() if isinstance(each, str) else each for each in given if each]
 
 
-def _campaign(campaigns: list[Any]) -> str:
+def _campaign(campaigns: list[Any], side: SideFields) -> str:
     """Return the first that is an id; raises DecodeError for the first, if none is."""
     for each in campaigns:
-        try:
-            return text_id(each, "campaign_id")
-        except DecodeError:
-            continue
+        if found := side.read(text_id, each, "campaign_id"):
+            return found
     return text_id(next(iter(campaigns), None), "campaign_id")

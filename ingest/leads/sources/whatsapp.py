@@ -23,7 +23,7 @@ from itertools import islice
 from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
-from ingest.leads.payload_fields import epoch, text_id, thousandths
+from ingest.leads.payload_fields import SideFields, epoch, text_id
 from ingest.leads.person_fields import derived_from_text, identities
 from rules.json_values import parse_json
 from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
@@ -161,15 +161,19 @@ def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
         return _number_change(item, context)
     if kind == "edit":
         return _edit(item, context)
-    words, own_id = _words(message), text_id(message.get("id"), "id")
+    words, own_id, side = _words(message), text_id(message.get("id"), "id"), SideFields()
     return DecodedEvent(
         external_event_id=own_id,
         event_type=MESSAGE_RECEIVED,
         occurred_at=epoch(message.get("timestamp"), "timestamp"),
-        identities=_sender(item, context),
+        identities=_sender(item, context, side),
         object_id=own_id,
         object_id_ref="message",
-        payload={**derived_from_text(words, _score(message)), **_consent(_consent_of(message))},
+        payload={
+            **derived_from_text(words, message.get("sentiment"), side=side),
+            **_consent(_consent_of(message)),
+        },
+        omissions=side.omissions,
     )
 
 
@@ -180,24 +184,16 @@ def _content(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return content if isinstance(content, Mapping) else {}
 
 
-def _score(message: Mapping[str, Any]) -> Any:
-    try:
-        thousandths(message.get("sentiment"), "sentiment")
-    except DecodeError:
-        return None
-    return message["sentiment"]
-
-
 def _consent(said: Mapping[str, str]) -> dict[str, Any]:
     return {"consent": dict(said)} if said else {}
 
 
-def _sender(item: _Item, context: DecodeContext) -> tuple[Identity, ...]:
+def _sender(item: _Item, context: DecodeContext, side: SideFields) -> tuple[Identity, ...]:
     found = _person_ids(item.body, NUMBERS, USER_IDS) | _person_ids(item.contact, NUMBERS, USER_IDS)
     at = "wa_id" if item.kind == "user_preferences" else "from"
     if not found:
         raise DecodeError(at, "is missing, and there is no user id")
-    return identities(found, context, at, are_verified=True)
+    return identities(found, context, at, are_verified=True, side=side)
 
 
 def _number_change(item: _Item, context: DecodeContext) -> DecodedEvent | None:
@@ -225,11 +221,13 @@ def _replacement(
 ) -> DecodedEvent | None:
     if len(found) < 2:
         return None
+    side = SideFields()
     return DecodedEvent(
         external_event_id=text_id(own_id, "id"),
         event_type=IDENTITY_REPLACED,
         occurred_at=epoch(item.body.get("timestamp"), "timestamp"),
-        identities=identities(found, context, item.kind, are_verified=True),
+        identities=identities(found, context, item.kind, are_verified=True, side=side),
+        omissions=side.omissions,
     )
 
 
@@ -240,12 +238,14 @@ def _edit(item: _Item, context: DecodeContext) -> DecodedEvent | None:
 
 
 def _statement(item: _Item, own_id: Any, said: Mapping[str, str], context: DecodeContext) -> DecodedEvent:
+    side = SideFields()
     return DecodedEvent(
         external_event_id=text_id(own_id, "id"),
         event_type=PREFERENCE_STATED,
         occurred_at=epoch(item.body.get("timestamp"), "timestamp"),
-        identities=_sender(item, context),
+        identities=_sender(item, context, side),
         payload=_consent(said),
+        omissions=side.omissions,
     )
 
 
