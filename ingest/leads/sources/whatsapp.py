@@ -25,7 +25,7 @@ from typing import Any
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
 from ingest.leads.payload_fields import SideFields, epoch, text_id
 from ingest.leads.person_fields import derived_from_text, identities
-from rules.json_values import parse_json
+from rules.json_values import read_json
 from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
 from rules.leads.hooks.signatures import Signature
 from rules.leads.identity.identities import Identity
@@ -302,7 +302,7 @@ TICKED = ("true", "yes", "1")
 def _answers(response: Any) -> Iterator[str]:
     """Yield what somebody chose in a flow: {"choice": "0_Stop_promotions"}, {"opt_out": true}."""
     try:
-        layer = [parse_json(response) if isinstance(response, str) else response]
+        layer = [read_json(response) if isinstance(response, str) else response]
     except ValueError:
         return
     while layer:

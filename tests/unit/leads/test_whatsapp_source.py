@@ -264,3 +264,10 @@ def test_a_preference_counts_under_whichever_field_a_partner_passes_it_on(field:
     ((event, _),) = opened.events
     assert event.payload == {"consent": {"notifications": "off"}}
     assert event.identities == (HIS_PHONE,)
+
+
+def test_half_an_emoji_in_a_flow_hides_no_opt_out() -> None:
+    reply = {"response_json": '{"note": "thanks \\ud83d", "opt_out": true}'}
+    flow = {"type": "nfm_reply", "nfm_reply": reply}
+    (event,) = decode("whatsapp", whatsapp({**text(""), "type": "interactive", "interactive": flow}))
+    assert event.payload == {"consent": {"notifications": "off"}}
