@@ -219,12 +219,14 @@ EMAIL, PHONE, MESSAGE = "email", "phone", "message"
 # Words that mean the field, and words beside them that change nothing. In lower case, without accents.
 _EMAIL = """
 email mail emailaddress mailaddress emailid emailfield emailinput replyto emailadresse mailadresse
-emailadres correo courriel mel electronico electronique elettronica eposta メールアドレス メール 邮箱 电子邮件 邮件 電子郵件 이메일
+emailadres correo courriel mel electronico electronique elettronica eposta
+メールアドレス メール 邮箱 电子邮件 邮件 電子郵件 이메일
 """
 _PHONE = """
 phone telephone tel mobile mobil mobilephone cell cellphone cellular phonenumber telephonenumber mobilenumber
 telnumber telno phoneno mobileno phonefield phoneinput telefon telefono telefone telefoon
-telefonnummer telefoonnummer handy handynummer rufnummer celular movil cellulare portable whatsapp whatsappnumber tlf fon 電話番号 電話 电话 手机
+telefonnummer telefoonnummer handy handynummer rufnummer celular movil cellulare portable whatsapp
+whatsappnumber tlf fon 電話番号 電話 电话 手机
 手机号 전화번호 전화
 """
 _MESSAGE = """
