@@ -6,7 +6,8 @@ first of marketing_campaign_id, singlesend_id, campaign_id (a unique argument) a
 `delivered` counts as sent, because nobody can ignore a mail that never came. An `open` with sg_machine_open
 is left out: a mail program fetched the mail, and perhaps nobody read it. So is a kind of event that is no act
 of the lead (`deferred`), or that is new, and, where it is signed, what belongs to no campaign, such as the
-mail that resets a password. `reply` is our extension. The recipient is verified: the mail provider knows
+mail that resets a password. But who unsubscribes by such a mail, or calls it spam, wants no more messages:
+that is a stated preference (docs/rules.md, "Who wants no more messages"). `reply` is our extension. The recipient is verified: the mail provider knows
 whose mailbox did this.
 """
 
@@ -17,6 +18,7 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, Payl
 from ingest.leads.payload_fields import SideFields, epoch, text_id
 from ingest.leads.person_fields import identities
 from rules.leads import lead_events
+from rules.leads.consent import NOTIFICATIONS, OFF
 from rules.leads.hooks.signatures import Algorithm, Part, Signature
 
 # https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
@@ -82,15 +84,21 @@ def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | N
     ):
         return None
     own_id, campaigns = text_id(event.get("sg_event_id"), "sg_event_id"), _campaigns(event)
-    if context.is_signed and not campaigns:
+    is_opt_out = TYPES[name] == lead_events.CAMPAIGN_UNSUBSCRIBED
+    if context.is_signed and not campaigns and not is_opt_out:
         return None
+    at = epoch(event.get("timestamp"), "timestamp")
+    who = identities([("email", event.get("email"))], context, "email", are_verified=True)
+    if context.is_signed and not campaigns:
+        said = {"consent": {NOTIFICATIONS: OFF}}
+        return DecodedEvent(own_id, lead_events.PREFERENCE_STATED, at, who, payload=said)
     side = SideFields()
     campaign = _campaign(campaigns, side)
     return DecodedEvent(
         external_event_id=own_id,
         event_type=TYPES[name],
-        occurred_at=epoch(event.get("timestamp"), "timestamp"),
-        identities=identities([("email", event.get("email"))], context, "email", are_verified=True),
+        occurred_at=at,
+        identities=who,
         object_id=campaign,
         object_id_ref="campaign",
         payload={"campaign_id": campaign},
