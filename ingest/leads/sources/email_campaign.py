@@ -7,8 +7,8 @@ first of marketing_campaign_id, singlesend_id, campaign_id (a unique argument) a
 is left out: a mail program fetched the mail, and perhaps nobody read it. So is a kind of event that is no act
 of the lead (`deferred`), or that is new, and, where it is signed, what belongs to no campaign, such as the
 mail that resets a password. But who unsubscribes by such a mail, or calls it spam, wants no more messages:
-that is a stated preference (docs/rules.md, "Who wants no more messages"). `reply` is our extension. The recipient is verified: the mail provider knows
-whose mailbox did this.
+that is a stated preference (docs/rules.md, "Who wants no more messages"). `reply` is our extension. The
+recipient is verified: the mail provider knows whose mailbox did this.
 """
 
 from collections.abc import Iterator, Mapping
