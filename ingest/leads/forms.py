@@ -23,7 +23,7 @@ from email.parser import BytesParser
 from typing import Any
 from urllib.parse import parse_qsl
 
-from rules.json_values import parse_json
+from rules.json_values import NoJson, read_json
 
 URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"
 MEDIA_TYPES = (URLENCODED, MULTIPART, JSON)
@@ -42,6 +42,7 @@ PART_NAME = re.compile(rb';\s*name=(?:"([^"]*)"|([^;\s"]+))', re.IGNORECASE)
 _GROUPS = """
 fields form_fields field data form formdata form_data payload body values value answers answer form_response
 response submission submissions properties inputs contact wpforms wpcf7 full items
+field_data item_meta merges
 """
 GROUPS = frozenset(_GROUPS.split())
 # What names an entry of a list, {"label": "Email", "value": "a@b.c"}, the plainest first.
@@ -73,9 +74,10 @@ def text_of(raw: bytes, charset: str = "") -> str:
     """Return the text of bytes, which there always is.
 
     charset: what was declared. If it is none, or does not fit: UTF-8, or else windows-1252, which browsers
-    also mean by latin-1.
+    also mean by latin-1. A byte order mark of UTF-16 says more than what was declared.
     """
-    for name in (charset, "utf-8-sig", "cp1252"):
+    marked = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else charset
+    for name in (marked, "utf-8-sig", "cp1252"):
         try:
             known = codecs.lookup(name.strip().lower()).name if name else ""
             if known in ("ascii", "iso8859-1"):
@@ -96,13 +98,21 @@ def flat_fields(held: Any) -> dict[str, str]:
     for number, (name, value) in enumerate(_leaves(held, ())):
         if number == FIELDS_MAX:
             raise NoForm(f"it has more than {FIELDS_MAX} fields")
-        values = found.setdefault(name[:NAME_CHARACTERS_MAX], [])
-        if value not in values and (value or not values):
-            values.append(value)
+        values = found.setdefault(_whole(name)[:NAME_CHARACTERS_MAX], [])
+        text = _whole(value)
+        if text not in values and (text or not values):
+            values.append(text)
     return {name: ", ".join(filter(None, values)) for name, values in found.items()}
 
 
+def _whole(text: str) -> str:
+    """Return a text that is Unicode: a page may cut an emoji in half, and JSON can say so."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _urlencoded(_: str, body: bytes, charset: str) -> Any:
+    if b"\0" in body:  # no byte of a form that is not UTF-16
+        body, charset = text_of(body, charset).encode(), "utf-8"
     # Latin-1 has a character for each byte, so what was escaped and what was not are bytes again.
     try:
         read = parse_qsl(
@@ -139,8 +149,8 @@ def _form_parts(whole: Message) -> Iterator[tuple[bytes, bytes, str]]:
 
 def _json(_: str, body: bytes, charset: str) -> Any:
     try:
-        return parse_json(text_of(body, charset))
-    except ValueError as error:
+        return read_json(text_of(body, charset))
+    except NoJson as error:
         raise NoForm(f"it is no JSON: {error}"[:300]) from None
 
 
@@ -167,13 +177,13 @@ def _leaves(held: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield each text with its name. path: the names around it, without those that only group others."""
     if isinstance(held, dict):
         if own := _entry_name(held, ""):
-            yield from _leaves(held["value"], (*path, own))
+            yield from _leaves(held.get("value", held.get("values")), (*path, own))
             return
         for name, each in held.items():
             key = name.strip().lower()
             is_group = key.isdigit() or (key in GROUPS and isinstance(each, (dict, list)))
             if isinstance(each, dict) and (own := _entry_name(each, key)):
-                yield from _leaves(each["value"], (*path, own))
+                yield from _leaves(each.get("value", each.get("values")), (*path, own))
             elif is_group or key in ("", "value"):
                 yield from _leaves(each, path)
             else:
@@ -188,9 +198,10 @@ def _leaves(held: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 def _entry_name(held: Mapping[str, Any], key: str) -> str | None:
     """Return the name of an entry {"name", "value"}, by what says most of it; None if it is no entry.
 
-    key: under which the entry is, "" in a list.
+    An entry may have a list of texts as its `values`. key: under which the entry is, "" in a list.
     """
-    if "value" not in held:
+    texts = held.get("values")
+    if "value" not in held and not (isinstance(texts, list) and all(isinstance(each, str) for each in texts)):
         return None
     names = [*(_one_text(held.get(each)).strip().lower() for each in ENTRY_NAMES), key]
     written = [each for each in names if each]
@@ -207,13 +218,15 @@ def _one_text(held: Any) -> str:
 EMAIL, PHONE, MESSAGE = "email", "phone", "message"
 # Words that mean the field, and words beside them that change nothing. In lower case, without accents.
 _EMAIL = """
-email mail emailaddress mailaddress emailid emailadresse mailadresse emailadres correo courriel mel
-electronico electronique elettronica eposta メールアドレス メール 邮箱 电子邮件 邮件 電子郵件 이메일
+email mail emailaddress mailaddress emailid emailfield emailinput replyto emailadresse mailadresse
+emailadres correo courriel mel electronico electronique elettronica eposta
+メールアドレス メール 邮箱 电子邮件 邮件 電子郵件 이메일
 """
 _PHONE = """
 phone telephone tel mobile mobil mobilephone cell cellphone cellular phonenumber telephonenumber mobilenumber
-telnumber telno phoneno mobileno telefon telefono telefone telefoon telefonnummer telefoonnummer handy
-handynummer rufnummer celular movil cellulare portable whatsapp whatsappnumber tlf fon 電話番号 電話 电话 手机
+telnumber telno phoneno mobileno phonefield phoneinput telefon telefono telefone telefoon
+telefonnummer telefoonnummer handy handynummer rufnummer celular movil cellulare portable whatsapp
+whatsappnumber tlf fon 電話番号 電話 电话 手机
 手机号 전화번호 전화
 """
 _MESSAGE = """
@@ -223,7 +236,8 @@ bericht question enquiry inquiry textarea
 _FILLERS = """
 your my the a an deine ihre meine votre tu su field input contact address adresse adres addr direccion posta
 indirizzo number nummer numero no nr num id primary main enter required customer client user lead visitor q
-text txt full intl international de di e of fur
+text txt full intl international de di e of fur from sender subscriber newsletter signup subscribe billing
+form et pb
 """
 # A field that repeats another one.
 _AGAIN = "confirm confirmation confirmed repeat retype again verify check wiederholen bestatigen"
@@ -237,7 +251,7 @@ KINDS = {
 FILLERS, AGAIN, OTHERS = (frozenset(each.split()) for each in (_FILLERS, _AGAIN, _OTHERS))
 # "Contact number": no word in it means a telephone by itself.
 NUMBER_WORDS = frozenset({"number", "nummer", "numero", "no", "nr", "num"})
-PREFIXES = ("your", "contact", "customer", "user", "field", "input", "my", *sorted(OTHERS))
+PREFIXES = ("your", "contact", "customer", "user", "field", "input", "my", "txt", *sorted(OTHERS))
 
 
 def kind_of(name: str) -> str | None:
@@ -252,6 +266,7 @@ def _kind_and_field(name: str) -> tuple[str | None, str]:
         "NFKC", re.sub("[\u0300-\u036f]", "", spelled)
     )  # accents, and no kana's marks
     plain = re.sub(r"(?<![^\W_])e[\W_]{0,3}mail", "email", plain)
+    plain = re.sub(r"(?<![^\W_])reply[\W_]to(?![^\W_])", "replyto", plain)
     words = [part for word in re.findall(r"\d+|[^\W\d_]+", plain) for part in _unglued(word)]
     kinds = {KINDS[each] for each in words if each in KINDS}
     if "contact" in words and NUMBER_WORDS & {*words}:

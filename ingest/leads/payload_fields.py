@@ -7,6 +7,7 @@ event stays.
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from rules.days import parse_moment, stamp
 from rules.leads.orders import EXPONENTS
 
 ID_BYTES_MAX = 256
-DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,12})?", re.ASCII)
+DECIMAL = re.compile(r"\s*[+-]?(?=\.?\d)\d{0,15}(\.\d{0,12})?\s*", re.ASCII)
 NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
 EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
 WHOLE_FLOAT_MAX = 2**53  # beyond it a double is no longer one whole number
@@ -25,6 +26,7 @@ LINES_MAX = 1_000
 QUANTITY_MAX = 10**9
 OMISSIONS_MAX = 20  # that are noted of one event
 T = TypeVar("T")
+LOOSE_MOMENT = re.compile(r"^(\S{10})[ T](\d\d:\d\d:\d\d\S*?) ?([+-]\d\d):?(\d\d)$", re.ASCII)
 CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 
 
@@ -48,25 +50,30 @@ def number_as_text(value: Any) -> Any:
 
 
 def moment(value: Any, name: str) -> str:
-    """Read an RFC 3339 timestamp with Z or an offset; returns a stamp."""
+    """Read an RFC 3339 timestamp with Z or an offset; returns a stamp.
+
+    Some senders write a blank for the T, and an offset without its colon: `2026-03-02 04:30:00 +0000`.
+    """
     if value is None or value == "":
         raise DecodeError(name, "is missing")
     if not isinstance(value, str):
         raise DecodeError(name, "must be an RFC 3339 timestamp with Z or an offset")
     try:
-        return stamp(parse_moment(value).utc)
+        return stamp(parse_moment(LOOSE_MOMENT.sub(r"\1T\2\3:\4", value)).utc)
     except ValueError as error:
         raise DecodeError(name, str(error)) from None
 
 
 def epoch(value: Any, name: str) -> str:
-    """Read whole seconds since 1970, as a number or as digits in a text; returns a stamp."""
+    """Read seconds since 1970, as a number or as digits in a text; returns a stamp, of whole seconds."""
     if value is None or value == "":
         raise DecodeError(name, "is missing")
-    seconds = int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}", value) else value
-    if type(seconds) is not int or not 0 <= seconds <= EPOCH_SECONDS_MAX:
+    seconds = Decimal(-1)
+    with suppress(DecodeError):
+        seconds = decimal(value, name)
+    if not 0 <= seconds <= EPOCH_SECONDS_MAX:
         raise DecodeError(name, "must be whole seconds since 1970")
-    return stamp(datetime.fromtimestamp(seconds, UTC))
+    return stamp(datetime.fromtimestamp(int(seconds), UTC))
 
 
 def decimal(value: Any, name: str) -> Decimal:
@@ -92,9 +99,10 @@ def minor_units(value: Any, currency: str, name: str) -> int:
 
 
 def currency_of(value: Any, name: str = "currency") -> str:
-    """Read a currency by its code of ISO 4217, such as EUR."""
+    """Read a currency by its code of ISO 4217, such as EUR, or eur."""
     if value is None or value == "":
         raise DecodeError(name, "is missing")
+    value = value.strip().upper() if isinstance(value, str) else value
     if not isinstance(value, str) or CURRENCY.fullmatch(value) is None:
         raise DecodeError(name, "must be three capital letters, a code of ISO 4217")
     return value

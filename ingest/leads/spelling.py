@@ -11,6 +11,7 @@ within their scope.
 
 import re
 import unicodedata
+from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -24,12 +25,24 @@ if TYPE_CHECKING:
 
 RAW_CHARACTERS_MAX = 200
 PASTED_CHARACTERS_MAX = 2_000
+# What stands around a number: a quote or = of a spreadsheet, `Mobile: `, the `p:` of Facebook's lead forms,
+# `(mobile)`, and the .0 of a number that was a float.
+AROUND_NUMBER = re.compile(r"""^['"`’‘“=]+|^[^\d+(:]{1,40}:\s*|\s*\([^()\d]*\)$|(?<=\d{7})\.0$|['"`’”]+$""")
+WHATSAPP_LINK = re.compile(
+    r"(?:https?://)?(?:wa\.me/|api\.whatsapp\.com/send/?\?phone=)\+?(\d+)(?:[?&/].*)?", re.IGNORECASE
+)
 SPOKEN = re.compile(r"tel:|phone-context|ext(ension|n)?|x", re.IGNORECASE)
 
 # `Ann Berg <ann@example.com>`; a link, also Outlook's [mailto:], Markdown's and Slack's <mailto:|>; a label.
 NAME_AND_ADDRESS = re.compile(r"[^<>]*<([^<>]+)>[^\w<>]*")
 LINK = re.compile(r"\bmailto:\s*(?://|\?to=)?([^\s?&<>\[\]()|]+)", re.IGNORECASE)
-LABEL = re.compile(r"^\W*e?-?mail\s*[:=]\s*", re.IGNORECASE)
+LABEL = re.compile(
+    r"^\W*(?:e?-?mail|smtp|to|from)\s*[:=]\s*|^[^@:]{1,40}:\s+|^e?-?mail\s+-\s+|^(?:\d{1,3}[.)]|[-–])\s+",
+    re.IGNORECASE,
+)
+REMARK = re.compile(r"\s+\([^()@]*\)$")  # `ann@example.com (work)`
+REFERENCE = re.compile(r"&#?\w{2,8};")  # of HTML
+SEPARATORS = re.compile(r"[\s,;]+")
 # Signs that may begin an address (RFC 5322, atext); others before it are quotes, brackets and bullets.
 QUOTES = "\"'`’”»"
 BEGINNINGS = frozenset("_-+#!$%&/=?^~@")
@@ -183,12 +196,15 @@ def _email(raw: str) -> str:
 
 def _address_in(raw: str) -> str:
     """Return the address in what was pasted: without a name, a link, quotes, and letters of double width."""
-    text = _seen(re.sub(r"[^\S ]*[@＠][^\S ]*", "@", "".join(map(_single_width, raw)))).strip()
+    whole = REFERENCE.sub(lambda found: unescape(found[0]), "".join(map(_single_width, raw)))
+    text = _seen(re.sub(r"[^\S ]*[@＠][^\S ]*", "@", whole if "@" in whole else unquote(whole))).strip()
+    if len(same := {*SEPARATORS.split(text.lower())} - {""}) == 1:
+        text = same.pop()
     if named := NAME_AND_ADDRESS.fullmatch(text):
         text = named[1]
     if link := LINK.search(text):
         text = _seen(unquote(link[1]))
-    text = LABEL.sub("", text).strip()
+    text = REMARK.sub("", LABEL.sub("", text)).strip()
     while text and text[0] not in BEGINNINGS and unicodedata.category(text[0])[0] in "PSZM":
         text = text[1:]
     local, at, domain = text.partition("@")
@@ -225,6 +241,10 @@ def _domain(text: str) -> str:
 def _phone(text: str, region: str | None) -> str:
     import phonenumbers as library  # noqa: PLC0415 (see above)
 
+    if link := WHATSAPP_LINK.fullmatch(text):
+        text = f"+{link[1]}"
+    if "phone-context" not in text:
+        text = AROUND_NUMBER.sub("", text).strip()
     if any(character.isalpha() for character in SPOKEN.sub("", text)):
         raise ValueError("it has letters")
     is_international = text.lower().removeprefix("tel:").lstrip().startswith(("+", "＋"))

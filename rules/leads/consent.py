@@ -31,17 +31,24 @@ je veux me desabonner,desabonnement,desinscription,disiscriviti,disiscrivimi,ann
 uitschrijven,meld me af,wypisz,wypisz mnie,rezygnuje,стоп,отписаться,отпишите меня,отписка,відписатися
 abonelikten cik,abonelikten çık,berhenti,berhenti langganan,berhenti berlangganan,إلغاء الاشتراك
 الغاء الاشتراك,إيقاف,أوقف,توقف,قف,הסר,הסירו,הסר אותי,להסרה,रोकें,बंद करें,退订,退訂,取消订阅,取消訂閱,停止,配信停止
-停止してください,수신거부,수신 거부,구독 취소,중지
+停止してください,수신거부,수신 거부,구독 취소,중지,stop spamming,stop spamming me
+stop sending this,stop sending these,stop sending me this,stop sending me these,leave me alone,dont contact me
+dont message me,dont text me,unsuscribe,unsubcribe,unsubscribe all,unsubscribe from all,unsubscribe from this
+darse de baja,dejar de recibir,no recibir mas,no me escriban,no me escriban mas,no me contacten
+no me contacten mas,arretez,ne plus recevoir,se desinscrire,me desinscrire,desinscrire,desinscrivez-moi
+nicht mehr kontaktieren,nicht mehr schreiben,zrezygnuj,не пишите мне,больше не пишите,停止推广,停止促销
+停止推送,停止接收,プロモーションを停止,dừng khuyến mãi,hủy đăng ký,หยุด,หยุดโปรโมชัน,หยุดโปรโมชั่น,ยกเลิกการสมัคร
 """
 START_WORDS = "unstop,subscribe,subscribe me,resubscribe,opt in,optin,opt me in,inscrever,suscribir"
 # They may also be the label of a step in a dialogue.
-WRITTEN_STOP_WORDS = "cancel,end,quit,revoke,sair,cancelar,remover,alto,salir"
+WRITTEN_STOP_WORDS = "cancel,end,quit,revoke,sair,cancelar,remover,alto,salir,إلغاء"
 WRITTEN_START_WORDS = "start,resume,iniciar,voltar,alta,anmelden"
 
 # A verb and a thing: "stop promotions", "unsubscribe from your newsletter", "Werbung abbestellen".
 ENDING = """
 stop,end,cancel,quit,unsubscribe,unsubscribe me,unsub,opt out,optout,opt me out,turn off,disable
-remove me,take me off,no more,do not send,don't send,i do not want,i don't want,i no longer want,parar
+remove me,take me off,no more,do not send,don't send,dont send,i do not want,i don't want,i no longer want
+no recibir,parar
 pare,parem,cancelar,sair,desativar,interromper,nao quero,nao enviar,nao envie,nao enviem,detener
 desactivar,anular,dejar de recibir,dejar de enviar,no quiero,no deseo,no enviar,no envien,no mas
 darme de baja,stopp,stoppen,beenden,abbestellen,abmelden,arreter,arretez,arret,desactiver,ne plus
@@ -66,16 +73,17 @@ werbenachrichten,angebote,aktionen,benachrichtigungen,offres,publicite,publicite
 promozioni,offerte,pubblicita,notifiche,berichten,promoties,aanbiedingen,reclame,meldingen,wiadomosci
 promocje,reklamy,рекламу,рекламы,рассылку,рассылки,рассылок,сообщения,акции,уведомления,promosyonlari
 promosyonları,mesajlari,mesajları,bildirimleri,promosi,notifikasi,iklan,الرسائل,العروض,الترويجية
-الإعلانات,الإشعارات,הודעות,प्रचार,संदेश,促销,推广,广告,消息,광고,알림
+الإعلانات,الإشعارات,הודעות,प्रचार,प्रमोशन,संदेश,促销,推广,广告,消息,광고,프로모션,알림
 """
 POLITE = """
 please,pls,plz,kindly,thanks,thank you,now,immediately,por favor,obrigado,obrigada,gracias,bitte,danke
 svp,s'il vous plait,merci,per favore,grazie,alstublieft,пожалуйста,спасибо,lutfen,tolong,من فضلك
+just,ok,okay,hi,hello,hey,hola,oi,hallo,bonjour,ciao,again,anymore,any more
 """
 FILLING = """
 sending,receiving,getting,to receive,me,us,my,your,the,these,those,this,all,any,further,more,from,of,to
-for,via,de,as,os,das,dos,mais,mas,enviar,enviarme,receber,recibir,todas,todos,las,los,sus,mis,mir,mehr
-von,die,alle,weitere,weiteren,recevoir,des,les,vos,mes,la,di,le,i,piu,ricevere,tutte,все,получать,semua
+for,via,de,as,ya,aux,os,das,dos,mais,mas,enviar,enviarme,receber,recibir,todas,todos,las,los,sus,mis,mir,mehr
+senden,schicken,zusenden,von,die,alle,weitere,weiteren,recevoir,des,les,vos,mes,la,di,le,i,piu,ricevere,tutte,все,получать,semua
 """
 # What programs call their buttons, beside what they mean.
 _PROGRAMS_WORDS = "btn button id payload action reply quick cmd command key value option choice"
@@ -113,11 +121,9 @@ def _meaning_of_text(text: str, words: Mapping[str, str]) -> str | None:
         return None
     if SPACED_OUT.fullmatch(text):
         return words.get(_plain_words(text).replace(" ", ""))
-    clauses = {
-        _meaning_of_clause(each, words)
-        for each in map(_plain_words, CLAUSE.split(text))
-        if each not in {"", *_POLITE}
-    }
+    listed = [each for each in map(_plain_words, CLAUSE.split(text)) if each not in {"", *_POLITE}]
+    said = listed[1:] if listed[:1] == ["no"] else listed  # "No. Stop."
+    clauses = {_meaning_of_clause(each, words) for each in said}
     return clauses.pop() if len(clauses) == 1 else None
 
 

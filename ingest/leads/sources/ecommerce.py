@@ -287,7 +287,7 @@ def _refund(
     for place, each in enumerate(listed):
         if not isinstance(each, dict):
             raise DecodeError(f"{path}transactions.{place}", "must be an object")
-        if each.get("kind", "refund") == "refund" and each.get("test") is not True:
+        if _word(each, "kind", "refund") == "refund" and each.get("test") is not True:
             number = side.read(text_id, each.get("id"), f"{path}transactions.{place}.id") or str(place)
             told, shop, _ = _money_of(each, "amount", f"{path}transactions.{place}.", side)
             found[f"{own_id}/{number}"] = PaidBack(_status(each), at, *told, own_id, *(shop or ()))
@@ -298,8 +298,13 @@ def _refund(
 
 def _status(transaction: Body) -> int:
     """Return what became of a refund's transaction."""
-    status = transaction.get("status", "success")
-    return STATUSES.get(status, PENDING) if isinstance(status, str) else PENDING
+    return STATUSES.get(_word(transaction, "status", "success"), PENDING)
+
+
+def _word(transaction: Body, name: str, default: str) -> str:
+    """Return a word of a fixed list, in lower case: Shopify's other interface has them in capitals."""
+    given = transaction.get(name, default)
+    return given.lower() if isinstance(given, str) else ""
 
 
 def _customer(
@@ -317,7 +322,7 @@ def _customer(
     found = [(channel, named.get(name)) for channel, name in CHANNELS]
     who = usable_identities(found, context, "customer", are_verified=True, side=side)
     if not who:
-        typed = [(channel, body.get(name)) for channel, name in CHANNELS[1:]]
+        typed = [(channel, body.get(name)) for channel, name in (*CHANNELS[1:], ("email", "contact_email"))]
         who = usable_identities(typed, context, "customer", are_verified=False, side=side)
     if not who and not is_refund:
         side.omit("customer", "has no usable identity: the order counts once it is told of with one")

@@ -6,17 +6,19 @@ first of marketing_campaign_id, singlesend_id, campaign_id (a unique argument) a
 `delivered` counts as sent, because nobody can ignore a mail that never came. An `open` with sg_machine_open
 is left out: a mail program fetched the mail, and perhaps nobody read it. So is a kind of event that is no act
 of the lead (`deferred`), or that is new, and, where it is signed, what belongs to no campaign, such as the
-mail that resets a password. `reply` is our extension. The recipient is verified: the mail provider knows
-whose mailbox did this.
+mail that resets a password. But who unsubscribes by such a mail, or calls it spam, wants no more messages:
+that is a stated preference (docs/rules.md, "Who wants no more messages"). `reply` is our extension. The
+recipient is verified: the mail provider knows whose mailbox did this.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
-from ingest.leads.payload_fields import epoch, text_id
+from ingest.leads.payload_fields import SideFields, epoch, text_id
 from ingest.leads.person_fields import identities
 from rules.leads import lead_events
+from rules.leads.consent import NOTIFICATIONS, OFF
 from rules.leads.hooks.signatures import Algorithm, Part, Signature
 
 # https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
@@ -82,17 +84,25 @@ def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | N
     ):
         return None
     own_id, campaigns = text_id(event.get("sg_event_id"), "sg_event_id"), _campaigns(event)
-    if context.is_signed and not campaigns:
+    is_opt_out = TYPES[name] == lead_events.CAMPAIGN_UNSUBSCRIBED
+    if context.is_signed and not campaigns and not is_opt_out:
         return None
-    campaign = _campaign(campaigns)
+    at = epoch(event.get("timestamp"), "timestamp")
+    who = identities([("email", event.get("email"))], context, "email", are_verified=True)
+    if context.is_signed and not campaigns:
+        said = {"consent": {NOTIFICATIONS: OFF}}
+        return DecodedEvent(own_id, lead_events.PREFERENCE_STATED, at, who, payload=said)
+    side = SideFields()
+    campaign = _campaign(campaigns, side)
     return DecodedEvent(
         external_event_id=own_id,
         event_type=TYPES[name],
-        occurred_at=epoch(event.get("timestamp"), "timestamp"),
-        identities=identities([("email", event.get("email"))], context, "email", are_verified=True),
+        occurred_at=at,
+        identities=who,
         object_id=campaign,
         object_id_ref="campaign",
         payload={"campaign_id": campaign},
+        omissions=side.omissions,
     )
 
 
@@ -102,11 +112,9 @@ def _campaigns(event: Mapping[str, Any]) -> list[Any]:
     return [each.strip() if isinstance(each, str) else each for each in given if each]
 
 
-def _campaign(campaigns: list[Any]) -> str:
+def _campaign(campaigns: list[Any], side: SideFields) -> str:
     """Return the first that is an id; raises DecodeError for the first, if none is."""
     for each in campaigns:
-        try:
-            return text_id(each, "campaign_id")
-        except DecodeError:
-            continue
+        if found := side.read(text_id, each, "campaign_id"):
+            return found
     return text_id(next(iter(campaigns), None), "campaign_id")

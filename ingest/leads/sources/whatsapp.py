@@ -23,9 +23,9 @@ from itertools import islice
 from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
-from ingest.leads.payload_fields import epoch, text_id, thousandths
+from ingest.leads.payload_fields import SideFields, epoch, text_id
 from ingest.leads.person_fields import derived_from_text, identities
-from rules.json_values import parse_json
+from rules.json_values import read_json
 from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
 from rules.leads.hooks.signatures import Signature
 from rules.leads.identity.identities import Identity
@@ -50,17 +50,27 @@ def challenge(query: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def parts(payload: Any) -> Iterator[PayloadPart]:
-    """Split a webhook into its messages."""
-    return (PayloadPart(_around(each), each.path, FIRST.format(each.kind)) for each in _items(payload))
+    """Split a webhook into its messages. An entry or a change that is none is a part by itself."""
+    for place, entry in enumerate(_listed(payload, "", "entry")):
+        changes = entry.get("changes") if isinstance(entry, Mapping) else None
+        if not isinstance(changes, list):
+            yield PayloadPart({"entry": [entry]}, f"entry.{place}", "entry.0")
+            continue
+        for number, change in enumerate(changes):
+            path, inner = f"entry.{place}.changes.{number}", "entry.0.changes.0"
+            try:
+                items = list(_items_of(change, path))
+            except DecodeError:
+                yield PayloadPart({"entry": [{"changes": [change]}]}, path, inner)
+                continue
+            for each in items:
+                yield PayloadPart(_around(each), each.path, f"{inner}.value.{each.kind}.0")
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read all messages, stated preferences and changed ids."""
     read = (_event(each, context) for each in _items(payload))
     return [event for event in read if event]
-
-
-FIRST = "entry.0.changes.0.value.{}.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +118,26 @@ def _around(item: _Item) -> dict[str, Any]:
 
 def _items(payload: Any) -> Iterator[_Item]:
     """Yield each message, each stated preference and each changed id."""
-    for entry_path, entry in _each(payload, "", "entry"):
-        for change_path, change in _each(entry, entry_path, "changes"):
-            value, kind = change.get("value"), change.get("field", "messages")
-            if not isinstance(kind, str) or kind not in READERS:
-                continue
-            if not isinstance(value, Mapping):
-                raise DecodeError(f"{change_path}value", "must be an object")
-            listed = value[kind] if value.get(kind) is not None else []
-            if not isinstance(listed, list):
-                raise DecodeError(f"{change_path}value.{kind}", "must be a list")
-            contacts, at = _contacts(value.get("contacts")), f"{change_path}value.{kind}"
-            for place, found in enumerate(listed):
-                yield _Item(f"{at}.{place}", kind, found, _contact(found, contacts, is_sole=len(listed) == 1))
+    for place, entry in enumerate(_listed(payload, "", "entry")):
+        for number, change in enumerate(_listed(entry, f"entry.{place}.", "changes")):
+            yield from _items_of(change, f"entry.{place}.changes.{number}")
+
+
+def _items_of(change: Any, path: str) -> Iterator[_Item]:
+    """Yield the items of a change, of whatever kinds that we read: partners pass on several in one."""
+    if not isinstance(change, Mapping):
+        raise DecodeError(path, "must be an object")
+    value, field = change.get("value"), change.get("field", "messages")
+    if not isinstance(field, str) or field not in READERS:
+        return
+    if not isinstance(value, Mapping):
+        raise DecodeError(f"{path}.value", "must be an object")
+    contacts = _contacts(value.get("contacts"))
+    for kind in READERS:
+        listed = [] if value.get(kind) is None else _listed(value, f"{path}.value.", kind)
+        for place, found in enumerate(listed):
+            contact = _contact(found, contacts, is_sole=len(listed) == 1)
+            yield _Item(f"{path}.value.{kind}.{place}", kind, found, contact)
 
 
 def _contacts(listed: Any) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -142,14 +159,14 @@ def _contact(
     return next((each for each in known if _person_ids(each, NUMBERS, USER_IDS).keys() - own), {})
 
 
-def _each(holder: Any, path: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    listed = holder.get(name) if isinstance(holder, Mapping) else None
+def _listed(holder: Any, path: str, name: str) -> list[Any]:
+    """Return a list that an object must have. path: of the object, with a dot at its end."""
+    if not isinstance(holder, Mapping):
+        raise DecodeError(path.rstrip("."), "must be an object")
+    listed = holder.get(name)
     if not isinstance(listed, list):
         raise DecodeError(f"{path}{name}", "is missing" if listed is None else "must be a list")
-    for place, each in enumerate(listed):
-        if not isinstance(each, Mapping):
-            raise DecodeError(f"{path}{name}.{place}", "must be an object")
-        yield f"{path}{name}.{place}.", each
+    return listed
 
 
 def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
@@ -161,15 +178,19 @@ def _message(item: _Item, context: DecodeContext) -> DecodedEvent | None:
         return _number_change(item, context)
     if kind == "edit":
         return _edit(item, context)
-    words, own_id = _words(message), text_id(message.get("id"), "id")
+    words, own_id, side = _words(message), text_id(message.get("id"), "id"), SideFields()
     return DecodedEvent(
         external_event_id=own_id,
         event_type=MESSAGE_RECEIVED,
         occurred_at=epoch(message.get("timestamp"), "timestamp"),
-        identities=_sender(item, context),
+        identities=_sender(item, context, side),
         object_id=own_id,
         object_id_ref="message",
-        payload={**derived_from_text(words, _score(message)), **_consent(_consent_of(message))},
+        payload={
+            **derived_from_text(words, message.get("sentiment"), side=side),
+            **_consent(_consent_of(message)),
+        },
+        omissions=side.omissions,
     )
 
 
@@ -180,24 +201,16 @@ def _content(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return content if isinstance(content, Mapping) else {}
 
 
-def _score(message: Mapping[str, Any]) -> Any:
-    try:
-        thousandths(message.get("sentiment"), "sentiment")
-    except DecodeError:
-        return None
-    return message["sentiment"]
-
-
 def _consent(said: Mapping[str, str]) -> dict[str, Any]:
     return {"consent": dict(said)} if said else {}
 
 
-def _sender(item: _Item, context: DecodeContext) -> tuple[Identity, ...]:
+def _sender(item: _Item, context: DecodeContext, side: SideFields) -> tuple[Identity, ...]:
     found = _person_ids(item.body, NUMBERS, USER_IDS) | _person_ids(item.contact, NUMBERS, USER_IDS)
     at = "wa_id" if item.kind == "user_preferences" else "from"
     if not found:
         raise DecodeError(at, "is missing, and there is no user id")
-    return identities(found, context, at, are_verified=True)
+    return identities(found, context, at, are_verified=True, side=side)
 
 
 def _number_change(item: _Item, context: DecodeContext) -> DecodedEvent | None:
@@ -225,11 +238,13 @@ def _replacement(
 ) -> DecodedEvent | None:
     if len(found) < 2:
         return None
+    side = SideFields()
     return DecodedEvent(
         external_event_id=text_id(own_id, "id"),
         event_type=IDENTITY_REPLACED,
         occurred_at=epoch(item.body.get("timestamp"), "timestamp"),
-        identities=identities(found, context, item.kind, are_verified=True),
+        identities=identities(found, context, item.kind, are_verified=True, side=side),
+        omissions=side.omissions,
     )
 
 
@@ -240,12 +255,14 @@ def _edit(item: _Item, context: DecodeContext) -> DecodedEvent | None:
 
 
 def _statement(item: _Item, own_id: Any, said: Mapping[str, str], context: DecodeContext) -> DecodedEvent:
+    side = SideFields()
     return DecodedEvent(
         external_event_id=text_id(own_id, "id"),
         event_type=PREFERENCE_STATED,
         occurred_at=epoch(item.body.get("timestamp"), "timestamp"),
-        identities=_sender(item, context),
+        identities=_sender(item, context, side),
         payload=_consent(said),
+        omissions=side.omissions,
     )
 
 
@@ -285,7 +302,7 @@ TICKED = ("true", "yes", "1")
 def _answers(response: Any) -> Iterator[str]:
     """Yield what somebody chose in a flow: {"choice": "0_Stop_promotions"}, {"opt_out": true}."""
     try:
-        layer = [parse_json(response) if isinstance(response, str) else response]
+        layer = [read_json(response) if isinstance(response, str) else response]
     except ValueError:
         return
     while layer:
@@ -300,7 +317,7 @@ def _answers(response: Any) -> Iterator[str]:
 
 def _preference(item: _Item, context: DecodeContext) -> DecodedEvent | None:
     stated = item.body
-    said = {"stop": OFF, "resume": ON}.get(str(stated.get("value")))
+    said = {"stop": OFF, "resume": ON}.get(str(stated.get("value")).casefold())
     if stated.get("category") != "marketing_messages" or said is None:
         return None
     ids = [*_person_ids(stated, NUMBERS, USER_IDS), *_person_ids(item.contact, NUMBERS, USER_IDS)]

@@ -42,7 +42,7 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("ecommerce", changed(REFUND, "order_id", ...), "payload.order_id", "is missing"),
     (
         "ecommerce",
-        changed(REFUND, "transactions.0.currency", "eur"),
+        changed(REFUND, "transactions.0.currency", "euro"),
         "payload.transactions.0.currency",
         "three capital letters",
     ),

@@ -26,7 +26,12 @@ OFF, ON = {"notifications": "off"}, {"notifications": "on"}
         *("Abmelden", "Bitte keine Werbung mehr!", "Werbung abbestellen", "STOPP", "Arrêter les promotions", "Me désabonner"),
         *("Interrompi promozioni", "Geen berichten meer", "Uitschrijven", "Стоп", "Остановить рекламу", "отписаться"),
         *("Hentikan promosi", "Promosyonları durdur", "إيقاف العروض الترويجية", "إلغاء الاشتراك", "הסר", "रोकें"),
-        *("退订", "取消订阅", "配信停止", "수신거부"),
+        *("退订", "取消订阅", "配信停止", "수신거부", "停止推广", "プロモーションを停止", "프로모션 중지", "Dừng khuyến mãi"),
+        *("ok stop", "just stop", "Hi, stop", "No. Stop.", "dont text me", "Do not contact me again", "Leave me alone"),
+        *("Stop spamming me", "Unsubscribe from all", "unsuscribe", "Stop sending these", "No more messages anymore"),
+        *("Darse de baja", "Ya no quiero recibir mensajes", "No recibir más promociones", "no me escriban más"),
+        *("Bitte keine Werbung mehr senden", "Nicht mehr kontaktieren", "Ne plus recevoir", "Stop aux promotions"),
+        *("Se désinscrire", "Не пишите мне", "إلغاء", "प्रमोशन बंद करें", "Zrezygnuj", "หยุดโปรโมชัน"),
     ],
 )  # fmt: skip
 def test_a_message_that_says_stop_and_nothing_else_is_an_opt_out(text: str) -> None:
@@ -47,6 +52,7 @@ def test_words_that_resume_messages(text: str) -> None:
         *("How do I unsubscribe?", "No, more messages please", "Stop messages? No", "more offers please", "Stop the order"),
         *("cancel my order", "Cancel offer", "end of message", "quit smoking", "stop, start", "No, thanks", "Not interested"),
         *("não quero cancelar as mensagens", "No quiero dejar de recibir mensajes", "Dejar mensaje", "alto volume"),
+        *("No", "ok", "No, hello", "ok, no", "Hi again", "Stop. No", "just a moment", "leave me a message"),
         *("keine Nachricht", "Plus de promotions", "не стоп", "привет stop", "", "🛑", "stop " * 20, "messages", "please"),
     ],
 )  # fmt: skip

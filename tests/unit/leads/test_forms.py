@@ -289,3 +289,51 @@ def test_a_form_of_many_fields_is_refused_and_so_is_a_deep_one() -> None:
             forms.read_form(forms.URLENCODED, body)
     deep = b"a" + b"[b]" * 5000 + b"=1"
     assert len(forms.read_form(forms.URLENCODED, deep)) == 1
+
+
+@pytest.mark.parametrize(
+    ("held", "phones"),
+    [
+        ({"_replyto": ADA[1], "_subject": "hello"}, 0),
+        ({"Reply-To": ADA[1], "from_name": "Ada"}, 0),
+        ({"newsletter_email": ADA[1], "newsletter": "yes"}, 0),
+        ({"sender-email": ADA[1], "emailField2": "n/a"}, 0),
+        ({"et_pb_contact_email_0": ADA[1], "et_pb_contact_name_0": "Ada"}, 0),
+        ({"billing_email": ADA[1], "billing_phone": "6505551234"}, 1),
+        (
+            {
+                "field_data": [
+                    {"name": "email", "values": [ADA[1]]},
+                    {"name": "phone_number", "values": ["6505551234"]},
+                ]
+            },
+            1,
+        ),
+        ({"name": "A form", "values": {"email": ADA[1]}}, 0),
+        ({"data": {"email": "n/a", "merges": {"EMAIL": ADA[1], "PHONE": "6505551234"}}}, 1),
+    ],
+)
+def test_more_names_that_builders_give_their_fields(held: Any, phones: int) -> None:
+    assert who(*as_json(held)) == {ADA, *[NUMBER] * phones}
+
+
+def test_half_an_emoji_in_a_message_loses_no_form() -> None:
+    body = b'{"email": "ada@example.com", "message": "Well done \\ud83d", "age": 1e400, "\\ud83d": "x"}'
+    assert who(forms.JSON, body) == {ADA}
+    assert forms.read_form(forms.JSON, body)["message"] == "Well done \ufffd"
+
+
+@pytest.mark.parametrize("charset", ["", "; charset=utf-16", "; charset=utf-16le"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (forms.URLENCODED, "email=ada%40example.com&name=J%C3%BCrgen"),
+        (forms.JSON, '{"email": "ada@example.com"}'),
+    ],
+)
+def test_a_form_in_utf_16_is_read_by_its_mark_or_as_declared(
+    kind: str, text: str, encoding: str, charset: str
+) -> None:
+    if encoding == "utf-16" or charset.endswith("le"):
+        assert who(kind + charset, text.encode(encoding)) == {ADA}

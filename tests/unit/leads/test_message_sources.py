@@ -1,5 +1,6 @@
 """Forms, messages, mails and our own shape: what each becomes."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -222,3 +223,16 @@ def test_a_word_of_consent_outlives_every_other_memory_and_the_newest_counts() -
     ]  # fmt: skip
     found = remembered_entries(told)["consent#notifications"]
     assert (found.value, found.expires_at > datetime(2100, 1, 1, tzinfo=UTC).timestamp()) == ("off", True)
+
+
+@pytest.mark.parametrize("kind", ["unsubscribe", "group_unsubscribe", "spamreport"])
+@pytest.mark.parametrize("category", [None, [], ""])
+def test_who_unsubscribes_by_a_mail_of_no_campaign_wants_no_more_messages(kind: str, category: Any) -> None:
+    mail = {**changed(MAIL, "event", kind), "category": category, "asm_group_id": 10}
+    mail = {name: each for name, each in mail.items() if "campaign" not in name and "singlesend" not in name}
+    signed = replace(CONTEXT, is_signed=True)
+    (event,) = decode("email_campaign", [mail], signed)
+    assert (event.event_type, event.payload) == ("preference_stated", {"consent": {"notifications": "off"}})
+    assert [each.external_id for each in event.identities] == [mail["email"]]
+    (event,) = decode("email_campaign", [{**mail, "category": "spring"}], signed)
+    assert (event.event_type, event.payload) == ("campaign_unsubscribed", {"campaign_id": "spring"})

@@ -6,7 +6,22 @@ import pytest
 
 from ingest.leads.lead_accept import Envelope, open_payload
 from tests.support.vendor_bodies import shopify_order, shopify_refund
-from tests.support.webhooks import CONTEXT, FORM, GENERIC, NOW, ORDER, REFUND, changed, decode, generic
+from tests.support.webhooks import (
+    CONTEXT,
+    FORM,
+    GENERIC,
+    MAIL,
+    NOW,
+    ORDER,
+    REFUND,
+    changed,
+    decode,
+    generic,
+    preference,
+    system,
+    text,
+    whatsapp,
+)
 
 LINE = {"product_id": 7, "quantity": 2}
 
@@ -165,3 +180,73 @@ def test_many_odd_fields_are_noted_up_to_twenty() -> None:
     assert decode("ecommerce", {**shopify_order(7, NOW), "line_items": [LINE] * 5000})[0].payload[
         "products"
     ] == [{"product_id": "7", "quantity": 2000}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "omitted"),
+    [
+        ({}, []),
+        ({"sentiment": 1.5}, ["sentiment"]),
+        ({"sentiment": ["good"], "from_user_id": "DE. 1"}, ["from.whatsapp", "sentiment"]),
+        ({"from": "12", "from_user_id": "DE.1"}, ["from.phone"]),
+    ],
+)
+def test_a_message_of_whatsapp_says_what_is_left_out(fields: dict[str, Any], omitted: list[str]) -> None:
+    event = read("whatsapp", whatsapp(text("hello", **fields)))
+    assert [each.field for each in event.omissions] == omitted
+    assert event.event_type == "message_received"
+
+
+def test_statements_and_replacements_of_whatsapp_say_what_is_left_out() -> None:
+    event = read("whatsapp", preference("stop", wa_id="12", user_id="DE.1"))
+    assert [each.field for each in event.omissions] == ["wa_id.phone"]
+    changed_number = system(
+        "user_changed_number", **{"from": "12", "wa_id": "16505551235", "user_id": "DE.1"}
+    )
+    event = read("whatsapp", whatsapp(changed_number))
+    assert [each.field for each in event.omissions] == ["messages.phone"]
+
+
+def test_a_campaign_says_which_of_its_names_are_left_out() -> None:
+    event = read("email_campaign", {**MAIL, "marketing_campaign_id": {"id": 1}, "campaign_id": "spring"})
+    assert event.payload == {"campaign_id": "spring"}
+    assert [each.field for each in event.omissions] == ["campaign_id"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"currency": "usd"},
+        {"currency": " USD "},
+        {"total_price": " 11.77"},
+        {"processed_at": "2026-03-02 04:30:00 +0000"},
+        {"processed_at": None, "created_at": "2026-03-01T23:30:00-0500"},
+        {"processed_at": None, "created_at": "2026-03-02 04:30:00.000+00:00"},
+    ],
+)
+def test_an_order_may_spell_what_it_must_have_in_other_ways(fields: dict[str, Any]) -> None:
+    event = read("ecommerce", {**ORDER, **fields})
+    assert event.occurred_at == "2026-03-02T04:30:00.000000Z"
+    assert (event.payload["amount_minor"], event.payload["currency"]) == (1177, "USD")
+    assert event.omissions == ()
+
+
+def test_an_order_of_a_guest_may_have_a_contact_alone() -> None:
+    order = {**ORDER, "customer": None, "email": "", "phone": None, "contact_email": "Ada@example.com"}
+    (who,) = read("ecommerce", order).identities
+    assert (who.external_id, who.is_verified) == ("ada@example.com", False)
+
+
+def test_a_refund_may_have_its_words_in_capitals() -> None:
+    refund = shopify_refund(9, 7, NOW, "1.00")
+    plain = read("ecommerce", refund)
+    refund["transactions"][0] |= {"kind": "REFUND", "status": "SUCCESS", "currency": "usd"}
+    assert read("ecommerce", refund).order == plain.order
+
+
+@pytest.mark.parametrize(
+    "timestamp", [1772000000, "1772000000", 1772000000.0, 1772000000.25, "1772000000.25"]
+)
+def test_a_time_in_seconds_may_have_parts(timestamp: Any) -> None:
+    event = read("whatsapp", whatsapp(text("hello", timestamp=timestamp)))
+    assert event.occurred_at == "2026-02-25T06:13:20.000000Z"

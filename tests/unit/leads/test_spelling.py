@@ -286,3 +286,61 @@ def test_a_region_is_the_organization_s_or_everybody_s() -> None:
     assert region_of("acme=DE", "other") is region_of("", "acme") is None
     with pytest.raises(ValueError, match="PhoneRegions: usa is neither a region"):
         region_of("US usa", "acme")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *("p:+16505551234", "Mobile: +1 650 555 1234", "WhatsApp: 1 (650) 555-1234", "+1 650 555 1234 (mobile)"),
+        *("'+16505551234", "=+16505551234", '"16505551234"', "16505551234.0", "tel:+1-650-555-1234"),
+        *("https://wa.me/16505551234", "wa.me/+16505551234?text=hi", "https://api.whatsapp.com/send?phone=16505551234&text=x"),
+    ],
+)  # fmt: skip
+def test_a_number_as_it_is_pasted_is_the_number(raw: str) -> None:
+    assert of("phone", raw).external_id == "16505551234"
+
+
+@pytest.mark.parametrize(
+    "raw", ["1: 650 555 1234", "+1 650 555 1234 / +1 650 555 1235", "wa.me/ann", "call: me"]
+)
+def test_what_may_be_two_numbers_or_none_is_refused(raw: str) -> None:
+    with pytest.raises(ValueError, match="phone: "):
+        of("phone", raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *(
+            "SMTP:ann@x.example",
+            "to: ann@x.example",
+            "Email address: ann@x.example",
+            "E-Mail-Adresse: ann@x.example",
+        ),
+        *(
+            "work: ann@x.example",
+            "e-mail - ann@x.example",
+            "- ann@x.example",
+            "1. ann@x.example",
+            "2) ann@x.example",
+        ),
+        *(
+            "ann@x.example (work)",
+            "ann@x.example, ann@x.example",
+            "Ann@x.example; ann@X.example;",
+            "ann%40x.example",
+        ),
+        *("ann&#64;x.example", "&lt;ann@x.example&gt;", "Ann &lt;ann@x.example&gt;"),
+    ],
+)
+def test_an_address_with_a_label_or_a_remark_is_the_address(raw: str) -> None:
+    assert of("email", raw).external_id == "ann@x.example"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["ann berg@x.example", "ann:berg@x.example", "ann@x.example, bob@x.example", "ann (at) x.example", "%40"],
+)
+def test_what_may_be_somebody_else_s_address_is_refused(raw: str) -> None:
+    with pytest.raises(ValueError, match="email: "):
+        of("email", raw)

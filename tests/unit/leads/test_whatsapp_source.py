@@ -229,3 +229,45 @@ def test_an_odd_score_is_left_out() -> None:
     for score in scores:
         (event,) = decode("whatsapp", whatsapp(text("hi", sentiment=score)))
         assert event.payload == {}
+
+
+@pytest.mark.parametrize(
+    ("bad", "field"),
+    [
+        (7, "payload.entry.1"),
+        ({"id": "1"}, "payload.entry.1.changes"),
+        ({"changes": {}}, "payload.entry.1.changes"),
+        ({"changes": [7]}, "payload.entry.1.changes.0"),
+        ({"changes": [{"field": "messages", "value": None}]}, "payload.entry.1.changes.0.value"),
+        (
+            {"changes": [{"field": "messages", "value": {"messages": 7}}]},
+            "payload.entry.1.changes.0.value.messages",
+        ),
+    ],
+)
+def test_an_entry_that_is_none_spoils_no_other(bad: Any, field: str) -> None:
+    (good,), (other,) = whatsapp(text("hi"))["entry"], whatsapp(text("stop", 2))["entry"]
+    opened = open_payload({"entry": [good, bad, other]}, Envelope("whatsapp", CONTEXT), NOW)
+    assert [event.external_event_id for event, _ in opened.events] == ["wamid.1", "wamid.2"]
+    assert [part.path for _, part in opened.events] == [
+        f"entry.{place}.changes.0.value.messages.0" for place in (0, 2)
+    ]
+    assert [each.field for each in opened.refused] == [field]
+
+
+@pytest.mark.parametrize("field", ["messages", "user_preferences", None])
+def test_a_preference_counts_under_whichever_field_a_partner_passes_it_on(field: str | None) -> None:
+    stated = preference("STOP", wa_id=PHONE)
+    value = stated["entry"][0]["changes"][0]["value"]
+    change = {"value": value} if field is None else {"field": field, "value": value}
+    opened = open_payload({"entry": [{"changes": [change]}]}, Envelope("whatsapp", CONTEXT), NOW)
+    ((event, _),) = opened.events
+    assert event.payload == {"consent": {"notifications": "off"}}
+    assert event.identities == (HIS_PHONE,)
+
+
+def test_half_an_emoji_in_a_flow_hides_no_opt_out() -> None:
+    reply = {"response_json": '{"note": "thanks \\ud83d", "opt_out": true}'}
+    flow = {"type": "nfm_reply", "nfm_reply": reply}
+    (event,) = decode("whatsapp", whatsapp({**text(""), "type": "interactive", "interactive": flow}))
+    assert event.payload == {"consent": {"notifications": "off"}}
