@@ -279,19 +279,21 @@ def test_a_payload_s_own_words_make_no_large_answer(sign: str, aws: Aws) -> None
     names: list[Any] = [
         {**GENERIC, "identities": {long: "x"}},
         {**GENERIC, "identities": {"email": long}},
-        {**GENERIC, long: 1},
         {**GENERIC, "event_type": long},
         {**GENERIC, "event_type": "preference_stated", "data": {"preferences": {long: [[]]}}},
-        {**GENERIC, "data": {long: 1}},
         {**GENERIC, "occurred_at": long},
-        {**GENERIC, "object": {"id": {long: 1}}},
         long,
         {long: {}},
     ]
-    for payload in names:
+    side_fields = [
+        {**GENERIC, long: 1},
+        {**GENERIC, "data": {**GENERIC["data"], long: 1}},
+        {**GENERIC, "object": {"id": {long: 1}}},
+    ]
+    for payload in [*names, *side_fields]:
         body = json.dumps({**SENT, "payload": payload}, ensure_ascii=False)
         status, told = post(body.replace("\\u0001", "\x01"))
-        assert status == 422, payload
+        assert status == (202 if payload in side_fields else 422), payload
         assert len(json.dumps(told)) < 20_000
     part = long[: len(long) // PARTS_MAX - 20]
     all_bad = json.dumps({**SENT, "source": "email_campaign", "payload": [{part: 1}] * PARTS_MAX})
