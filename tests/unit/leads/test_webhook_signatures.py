@@ -104,6 +104,15 @@ def test_a_vendor_s_own_vector_passes_and_with_one_bit_flipped_it_does_not(vecto
         )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "damaged", ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa", "whsec_ü", "whsec_a b", "\ud83d"]
+)
+def test_a_secret_that_was_damaged_by_hand_does_not_spoil_the_one_beside_it(damaged: str) -> None:
+    vector = VECTORS[-1]
+    assert passes(vector.source, vector.headers, vector.body, damaged, vector.secret)
+    assert not passes(vector.source, vector.headers, vector.body, damaged)
+
+
 def test_shopify_s_header_is_the_base64_of_an_hmac_of_the_raw_body() -> None:
     body = b'{"id":820982911946154508,  "note":"\\u00e9"}'  # the blanks are part of what is signed
     header = base64.b64encode(hmac.new(b"hush", body, hashlib.sha256).digest()).decode()
