@@ -133,7 +133,7 @@ def is_signed(claim: Claim, secrets: Iterable[str], check: Check) -> bool:
 def hmac_check(scheme: Signature) -> Check:
     """Return the check of a scheme that signs by HMAC. It takes the same time wherever a difference is.
 
-    A secret that cannot sign, because somebody has edited it by hand, fits nothing, and the one beside it does.
+    A secret that cannot sign, because somebody has edited it, fits nothing; the one beside it still does.
     """
 
     def check(message: bytes, signature: bytes, secret: str) -> bool:
