@@ -35,12 +35,7 @@ app: APIGatewayHttpResolver = resolver(logger)
 
 
 @cache
-def _gauges() -> Gauges:
-    return Gauges(settings.read(EventsApiSettings).redis_url)
-
-
-@cache
-def _parts() -> tuple[Acceptor, RateLimit, Prover]:
+def _parts() -> tuple[Acceptor, RateLimit, Prover, Gauges]:
     config = settings.read(EventsApiSettings)
     counters = SharedCounters(client("dynamodb"), config.limits_table)
     limits = Limits(EngagementCache(config.redis_url), counters)
@@ -48,13 +43,13 @@ def _parts() -> tuple[Acceptor, RateLimit, Prover]:
     stretches = StretchStore(client("dynamodb"), config.idempotency_keys_table, config.bp_events_table)
     # It reads the keys when the first receipt comes.
     prove = Prover(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))
-    return acceptor(config), limit, prove
+    return acceptor(config), limit, prove, Gauges(config.redis_url)
 
 
 @app.post("/v1/events")
 def post_events() -> Response[str]:
     """Accept 1 to 100 events: 202 with one result for each."""
-    accept, limit, prove = _parts()
+    accept, limit, prove, gauges = _parts()
     caller, now = caller_of(app.current_event.raw_event), clock.now()
     body = json_body(app.current_event.raw_event, EVENTS, batch="events")
     bodies, device = body["events"], _clock_of(body, now)
@@ -67,7 +62,7 @@ def post_events() -> Response[str]:
     logger.info("events", extra={status.value: number for status, number in count.items()})
     _refuse_whole(results, caller)
     if count[AcceptStatus.ACCEPTED]:
-        _gauges().store(now)
+        gauges.store(now)
     return answer(
         202,
         {

@@ -38,10 +38,7 @@ def raw(
         (b"{", 400, "invalid_json"),
         (b"\xff\xfe\x00", 400, "invalid_json"),
         (gzip.compress(b"{}", mtime=0), 400, "invalid_json"),
-        (b'{"events": [NaN]}', 400, "invalid_json"),
-        (b'{"events": ["\\ud800"]}', 400, "invalid_json"),
         (b"[" * 100_000, 400, "invalid_json"),
-        (b'{"events": [' + b"1" * 5000 + b"]}", 400, "invalid_json"),
         (b"[]", 422, "invalid_field"),
         (b"{}", 422, "invalid_field"),
         (b'{"events": []}', 422, "invalid_field"),
@@ -72,9 +69,8 @@ def test_a_bad_body_is_refused(stack: Stack, user: str, body: bytes, status: int
         ({"occurred_at": "2099-01-01T00:00:00Z"}, "occurred_at"),
         ({"occurred_at": "1969-12-31T23:59:59Z"}, "occurred_at"),
         ({"occurred_at": 5}, "occurred_at"),
-        ({"timezone": "Mars/Olympus"}, "timezone"),
-        ({"timezone": "../../etc/passwd"}, "timezone"),
-        ({"timezone": "+99:00"}, "timezone"),
+        ({"timezone": "x" * 257}, "timezone"),
+        ({"timezone": 5}, "timezone"),
         ({"source": "\n"}, "source"),
         ({"user_id": "a b"}, "user_id"),
         ({"properties": []}, "properties"),
@@ -94,6 +90,24 @@ def test_a_bad_event_is_rejected_by_field_and_spoils_no_neighbour(
     assert field in error["field"] or field in error["message"]
     stored = admin.get(f"/v1/users/{user}/events")["events"]
     assert [each["idempotency_key"] for each in stored] == ["good"]
+
+
+@pytest.mark.parametrize("bad", [b"NaN", b'"\\ud800"', b"1" * 5000, b"[" * 70 + b"]" * 70, b"{}"])
+def test_what_is_no_event_is_refused_alone(stack: Stack, user: str, bad: bytes) -> None:
+    good = json.dumps(event(user, "good")).encode()
+    status, answer = raw(stack, b'{"events": [%s, %s]}' % (bad, good), user)
+    assert (status, [each["status"] for each in answer["results"]]) == (202, ["rejected", "accepted"])
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "../../etc/passwd", "+99:00"])
+def test_a_zone_that_nobody_knows_refuses_no_event_with_an_offset(admin: Api, user: str, zone: str) -> None:
+    sent = {
+        **event(user, "a"),
+        "occurred_at": f"{event(user, 'a')['occurred_at'][:19]}+02:00",
+        "timezone": zone,
+    }
+    status, answer = admin.call("POST", "/v1/events", {"events": [sent]})
+    assert (status, answer["results"][0]["status"]) == (202, "accepted"), answer
 
 
 def test_large_properties_are_kept_outside_the_item(stack: Stack, admin: Api, user: str) -> None:

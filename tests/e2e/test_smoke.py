@@ -42,7 +42,11 @@ def test_no_item_and_no_object_is_left(stack: Stack, run: dict[str, Any]) -> Non
     dynamodb, s3, name = stack.client("dynamodb"), stack.client("s3"), run["name"]
     for table in stack.tables.values():
         for page in dynamodb.get_paginator("scan").paginate(TableName=table):
-            assert [each for each in page["Items"] if name in json.dumps(each, default=str)] == [], table
+            # An erasure that somebody else has begun notes which night has looked for the person.
+            items = [
+                {key: value for key, value in each.items() if key != "last_run"} for each in page["Items"]
+            ]
+            assert [each for each in items if name in json.dumps(each, default=str)] == [], table
     for bucket in ("PayloadBucketName", "LakeBucketName"):
         for page in s3.get_paginator("list_objects_v2").paginate(Bucket=stack.outputs[bucket]):
             keys = [each["Key"] for each in page.get("Contents", ())]

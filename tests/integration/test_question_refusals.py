@@ -78,7 +78,7 @@ def test_a_question_for_an_audience_exists_for_nobody_else() -> None:
     assert as_agent("GET", path).status == 200
     assert as_agent("POST", f"{path}/responses", relayed).status == 201
     assert call("GET", path, sub="p", groups="streakline/audience/nurses").status == 200
-    assert answer(question, "p", "[a streakline/audience/nurses]").status == 201
+    assert answer(question, "p", "[streakline/audience/a streakline/audience/nurses]").status == 201
 
 
 def test_an_agent_relays_answers_of_people_without_an_account() -> None:

@@ -46,7 +46,7 @@ def test_a_question_goes_from_open_by_partial_to_closed() -> None:
         0,
         ["a", "b"],
     )
-    mine = "streakline/audience/c streakline/audience/a"
+    mine = "[streakline/audience/c streakline/audience/a]"
     first = answer(question, "p1", mine, response_time_ms=2_000, timezone="Asia/Tokyo")
     assert first.status == 201
     assert {name: first.body[name] for name in ("number", "status", "points", "points_for", "timezone")} == {

@@ -110,7 +110,7 @@ def test_a_cancelled_order_counts_nothing_nor_does_what_was_paid_back(site: Site
 
 def test_the_sample_order_and_orders_of_nobody_leave_nothing(site: Site) -> None:
     signed(site, shopify_sample(AT), "orders/create")
-    till = shopify_order(8, AT, email=None, phone=None, customer=None)
+    till = shopify_order(8, AT, email=None, contact_email=None, phone=None, customer=None)
     signed(site, till, "orders/create")
     signed(site, shopify_order(9, AT, test=True), "orders/paid")
     signed(site, {"id": 1, "line_items": []}, "carts/update")

@@ -29,8 +29,8 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> Stores:
     prover = SimpleNamespace(proof=lambda *_: NO_PROOF)
     door: Any = stores
     accept = Acceptor(door, door, door, door, KnownBooks())
-    monkeypatch.setattr(events_api, "_parts", lambda: (accept, limit, prover))
-    monkeypatch.setattr(events_api, "_gauges", lambda: SimpleNamespace(store=lambda *_: None))
+    gauges = SimpleNamespace(store=lambda *_: None)
+    monkeypatch.setattr(events_api, "_parts", lambda: (accept, limit, prover, gauges))
     monkeypatch.setattr("adapters.clock.now", lambda: NOW)
     return stores
 
