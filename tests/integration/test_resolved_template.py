@@ -17,6 +17,6 @@ def test_what_cloudformation_and_iam_would_refuse_is_not_there(tmp_path: Path) -
     memory = tmp_path / "found.json" if SOAK else MEMORY
     lines, sets = run(TEMPLATE, memory, strength=effort(2, soak=3))
     assert lines == []
-    assert 30 < sets < 200, (
+    assert 30 < sets < 300, (  # ten regions, of which three make a set, are most of them
         "fewer leave cases out; many more take minutes of CPU: which parameter has so many values?"
     )
