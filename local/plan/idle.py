@@ -71,16 +71,11 @@ def _one(name: str) -> Callable[[Properties], Amounts]:
     return lambda _: {name: 1.0}
 
 
-def _managed_secret(namespace: Properties) -> Amounts:
-    return {"secrets.secret": 1.0} if namespace.get("ManageAdminPassword") else {}
-
-
 RULES: Mapping[str, Callable[[Properties], Amounts]] = {
     "AWS::CloudWatch::Alarm": _alarm,
     "AWS::CloudWatch::CompositeAlarm": _one("alarms.standard"),
     "AWS::CloudWatch::Dashboard": _one("dashboards.board"),
     "AWS::SecretsManager::Secret": _one("secrets.secret"),
-    "AWS::RedshiftServerless::Namespace": _managed_secret,
     "AWS::EC2::VPCEndpoint": _endpoint,
     "AWS::Kinesis::Stream": _stream,
     "AWS::RDS::DBProxy": _proxy,
