@@ -7,7 +7,7 @@ RUN := $(UV) run --frozen --quiet
 unexport PYTHONDONTWRITEBYTECODE
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: help setup machine demo test unit recipes docs check check-tests check-style check-types check-templates models clients units units-here template bench soak up down deploy clean
+.PHONY: help setup machine demo test unit recipes golden docs check check-tests check-style check-types check-templates models clients units units-here template bench soak up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -71,6 +71,10 @@ units: setup ## measure what each path costs in AWS's units: local/plan/units.js
 
 units-here: setup ## what depends on this machine: CPU of each path, packed sizes
 	@$(RUN) python -m bench.units --here
+
+AGAINST := HEAD
+golden: setup ## what this tree makes of fixed input against what a commit made: AGAINST=main~5
+	@$(RUN) python -m tests.golden --against $(AGAINST)
 
 docs: setup ## the documentation site, in .local/site; a link to nowhere ends the build
 	@NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict -f infra/mkdocs.yml && echo "open .local/site/index.html"

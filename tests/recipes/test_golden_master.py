@@ -1,0 +1,76 @@
+"""A difference of each kind, planted in a copy of the repository, is told by the golden master."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.golden.__main__ import differences
+from tests.recipes.scratch import Scratch, copied
+
+PARTS = ("resources", "town", "app")
+# Kind -> the file, the text in it, what is planted instead, and how the first line that differs begins.
+PLANTED = {
+    "an item": (
+        "adapters/engagement/account_items.py",
+        '"points_earned": day.points_earned,',
+        '"points_earned": day.points_earned + 1,',
+        "town",
+        "item DailyActivity",
+    ),
+    "a lake row": (
+        "rules/lake/entities.py",
+        '"daily_activity": lambda row, *_: day_row(row),',
+        '"daily_activity": lambda row, *_: day_row(row) | {"events_count": 9},',
+        "town",
+        "lake daily_activity",
+    ),
+    "an answer": (
+        "rules/engagement/ledger.py",
+        "does not cover",
+        "does not pay",
+        "app",
+        "shop POST",
+    ),
+    "a report": (
+        "analytics/reconcile/shares/findings.py",
+        '"users": self.users,',
+        '"users": self.users + 1,',
+        "town",
+        "report",
+    ),
+    "a resource": (
+        "template.yaml",
+        "      BatchSize: 1 # a message has 50 leads",
+        "      BatchSize: 2",
+        "resources",
+        "small /",
+    ),
+}
+
+
+def record(scratch: Scratch, folder: Path, *parts: str) -> None:
+    only = [word for name in parts for word in ("--only", name)]
+    scratch.must(scratch.python("-m", "tests.golden", "--record", str(folder), *only))
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("golden")
+    record(copied(tmp_path_factory.mktemp("tree")), folder, *PARTS)
+    return folder
+
+
+def test_what_is_recorded_twice_is_equal(golden: Path, tmp_path: Path) -> None:
+    record(copied(tmp_path / "tree"), tmp_path, *PARTS)
+    assert list(differences(golden, tmp_path, [])) == []
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_difference_is_told(kind: str, golden: Path, tmp_path: Path) -> None:
+    file, text, planted, part, place = PLANTED[kind]
+    scratch = copied(tmp_path / "tree")
+    scratch.replace(file, text, planted)
+    record(scratch, tmp_path, part)
+    summary, *lines = differences(golden, tmp_path, [part])
+    assert summary.startswith(f"{part}: ")
+    assert any(each.startswith(f"  + {place}") for each in lines), lines
