@@ -26,8 +26,8 @@ PLANTED = {
     ),
     "an answer": (
         "rules/engagement/ledger.py",
-        "does not cover",
-        "does not pay",
+        "{balance} does not cover",
+        "{balance} does not pay",
         "app",
         "shop POST",
     ),
@@ -54,23 +54,31 @@ def record(scratch: Scratch, folder: Path, *parts: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
+    """One copy for all: each installs the emulator for itself."""
+    return copied(tmp_path_factory.mktemp("tree"))
+
+
+@pytest.fixture(scope="module")
+def golden(scratch: Scratch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("golden")
-    record(copied(tmp_path_factory.mktemp("tree")), folder, *PARTS)
+    record(scratch, folder, *PARTS)
     return folder
 
 
-def test_what_is_recorded_twice_is_equal(golden: Path, tmp_path: Path) -> None:
-    record(copied(tmp_path / "tree"), tmp_path, *PARTS)
+def test_what_is_recorded_twice_is_equal(scratch: Scratch, golden: Path, tmp_path: Path) -> None:
+    record(scratch, tmp_path, *PARTS)
     assert list(differences(golden, tmp_path, [])) == []
 
 
 @pytest.mark.parametrize("kind", PLANTED)
-def test_a_difference_is_told(kind: str, golden: Path, tmp_path: Path) -> None:
+def test_a_difference_is_told(kind: str, scratch: Scratch, golden: Path, tmp_path: Path) -> None:
     file, text, planted, part, place = PLANTED[kind]
-    scratch = copied(tmp_path / "tree")
     scratch.replace(file, text, planted)
-    record(scratch, tmp_path, part)
+    try:
+        record(scratch, tmp_path, part)
+    finally:
+        scratch.replace(file, planted, text)
     summary, *lines = differences(golden, tmp_path, [part])
     assert summary.startswith(f"{part}: ")
     assert any(each.startswith(f"  + {place}") for each in lines), lines
