@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from local.cloud.tools import tool
 from tests.golden.__main__ import differences
 from tests.recipes.scratch import Scratch, copied
 
@@ -55,8 +56,12 @@ def record(scratch: Scratch, folder: Path, *parts: str) -> None:
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
-    """One copy for all: each installs the emulator for itself."""
-    return copied(tmp_path_factory.mktemp("tree"))
+    """One copy for all, with the emulator of this tree."""
+    made = copied(tmp_path_factory.mktemp("tree"))
+    (made.root / ".local" / "tools").mkdir(parents=True)
+    home = tool("ministack").parents[1]
+    (made.root / ".local" / "tools" / home.name).symlink_to(home)
+    return made
 
 
 @pytest.fixture(scope="module")
