@@ -1,8 +1,5 @@
 """Migrations: numbered SQL files, each applied once, in order, in a transaction of its own.
 
-A file `*.repeat.sql` moves much data in steps. Its statement is executed, each time in a transaction of
-its own, until it returns 0; so a run that is cut off goes on where it stopped when it is started again.
-
 The Data API keeps no session and takes one statement a call. So each transaction takes the lock for itself,
 and then looks what has been applied meanwhile.
 """
@@ -18,7 +15,6 @@ from rules.privacy.logged import TellsNobody
 
 FOLDER = Path(__file__).resolve().parents[2] / "sql" / "identity"
 SCHEMA = "identity"
-REPEATED = ".repeat.sql"
 LOCK = 7150326214980357
 # What `migrate` itself needs; running it again changes nothing.
 PREPARE = f"""
@@ -54,17 +50,14 @@ def migrate(connection: Any, folder: Path = FOLDER) -> list[str]:
 
 def _apply(connection: Any, name: str, files: dict[str, str]) -> bool:
     """Apply a file; returns False if somebody else has done so meanwhile."""
-    while True:
-        with _locked(connection):
-            if name in _applied(connection, files):
-                return False
-            connection.execute(f"SET LOCAL search_path = {SCHEMA}, pg_temp")
-            for statement in statements(files[name]):
-                done = connection.execute(statement)
-            if name.endswith(REPEATED) and done.fetchone()[0]:
-                continue
-            connection.execute(NOTE, [name, _digest(files[name])])
-            return True
+    with _locked(connection):
+        if name in _applied(connection, files):
+            return False
+        connection.execute(f"SET LOCAL search_path = {SCHEMA}, pg_temp")
+        for statement in statements(files[name]):
+            connection.execute(statement)
+        connection.execute(NOTE, [name, _digest(files[name])])
+    return True
 
 
 @contextmanager

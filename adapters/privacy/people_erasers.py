@@ -80,7 +80,7 @@ class SubscriptionEraser:
 
 @dataclass(frozen=True, slots=True)
 class IdentityEraser:
-    """Who is who, in PostgreSQL (sql/identity/0017_erase.sql)."""
+    """Who is who, in PostgreSQL (sql/identity/0001_identity.sql)."""
 
     database: Database
 

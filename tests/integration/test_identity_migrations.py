@@ -65,9 +65,9 @@ def test_concurrent_runners_apply_each_once(run: Runner) -> None:
 
 def test_a_changed_file_is_refused_before_anything_is_applied(run: Runner, files: Path) -> None:
     run(files)
-    (files / "0002_resolve.sql").write_text("SELECT 1")
+    (files / "0001_identity.sql").write_text("SELECT 1")
     (files / "0999_new.sql").write_text("CREATE TABLE never (x int)")
-    with pytest.raises(MigrationChanged, match=r"0002_resolve\.sql was changed after it had been applied"):
+    with pytest.raises(MigrationChanged, match=r"0001_identity\.sql was changed after it had been applied"):
         run(files)
     assert run.row("SELECT to_regclass('identity.never')") == (None,)
 
