@@ -22,7 +22,8 @@ class LeadEventKey:
 class IdentityChange:
     """A change of who is who that is still to be announced.
 
-    kind: merged or unmerged. groups: all groups that the change touched, as they are after it. told: an operator's {"reason", "by"}, else {}.
+    kind: merged or unmerged. groups: all groups that the change touched, as they are after it. told:
+    an operator's {"reason", "by"}, else {}.
     """
 
     number: int
