@@ -1,10 +1,10 @@
 """Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity).
 
 The everyday event takes one statement: its identities are all known and agree, or none is known, or what is
-new are things of a known person (`resolve` in sql/identity/0001_identity.sql). All other events take two: the
-first one reads, then we decide (rules/leads/identity/identity_plan.py), and the second one applies that, if all
-still is as it was read (`apply_to_facts`). Where others keep changing the same people, it is a transaction that
-reads under locks.
+new are things of a known person (`resolve` in sql/identity/0001_identity.sql). All other events take two:
+the first one reads, then we decide (rules/leads/identity/identity_plan.py), and the second one applies
+that, if all still is as it was read (`apply_to_facts`). Where others keep changing the same people, it is a
+transaction that reads under locks.
 Statements suit the driver and the Data API (adapters/postgresql/sql.py).
 """
 
