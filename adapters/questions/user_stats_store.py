@@ -14,7 +14,7 @@ from typing import Any
 from adapters.engagement.projections import unchanged_condition
 from adapters.platform.batches import get_all, scan_all
 from adapters.platform.items import Item, item, plain
-from adapters.questions.user_stats_items import stats_attributes, stats_from, total_answers
+from adapters.questions.user_stats_items import stats_attributes, stats_from
 from rules.questions.answer_stats import Stats
 
 # Whoever changes an item changes one of these. A repair is put on condition that all are as they were read.
@@ -159,7 +159,7 @@ class UserStatsStore:
             Limit=limit,
         )
         found = map(plain, answer["Items"])
-        return [(each["fingerprint_hash"], each["total_points"], total_answers(each)) for each in found]
+        return [(each["fingerprint_hash"], each["total_points"], each["total_answers"]) for each in found]
 
 
 def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:

@@ -10,7 +10,6 @@ from ingest.questions.question_views import Questions, question_view, refusal_er
 from ingest.web.caller import ApiError, Caller
 from rules.days import unstamp
 from rules.engagement.events import InputRefused, body_hash
-from rules.questions.former_names import renamed
 from rules.questions.new_questions import new_question, question_id
 from rules.questions.questions import UNKNOWN, Question, QuestionStatus, shown_status
 
@@ -36,7 +35,7 @@ class Asking:
         caller.check_agent()
         digest = body_hash(body)
         try:
-            question = new_question(renamed(body), caller.user_id, digest, now)
+            question = new_question(body, caller.user_id, digest, now)
             self._check_places(question, now)
             held = self.questions.store.create(question, now)
         except InputRefused as refused:

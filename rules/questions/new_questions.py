@@ -28,8 +28,6 @@ def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datet
     same.
     Raises InputRefused (invalid_field), naming the field.
     """
-    if "type" not in body:
-        raise InputRefused("invalid_field", "type", "is missing")
     kind = QuestionType(body["type"])
     closes = _closes(body, now)
     if not body["prompt"].strip():

@@ -13,7 +13,6 @@ from typing import Any
 
 from rules.days import unstamp
 from rules.engagement.events import InputRefused
-from rules.questions.former_names import renamed, with_former
 
 OPEN_MAX = timedelta(days=30)
 # No request lives longer. So an answer that is accepted just before the closing is stored within this time.
@@ -119,7 +118,7 @@ def check_answer(question: Question, body: Mapping[str, Any]) -> None:
 
 def to_item(question: Question) -> dict[str, Any]:
     """Return the question as table attributes."""
-    attributes = {
+    return {
         "question_id": question.question_id,
         "agent_id": question.agent_id,
         "type": question.type.value,
@@ -136,16 +135,10 @@ def to_item(question: Question) -> dict[str, Any]:
         "expires_at": question.expires_at,
         "body_hash": question.body_hash,
     }
-    return with_former(attributes)
 
 
 def from_item(item: Mapping[str, Any]) -> Question:
-    """Read a stored question, also one with the names of the version before.
-
-    If the version before has counted an answer since, its own counter is ahead.
-    """
-    counted = max(item.get("current_responses", 0), item.get("answers_count", 0))
-    item = renamed(item) | {"current_responses": counted}
+    """Read a stored question."""
     texts = ("question_id", "agent_id", "prompt", "category", "created_at", "closes_at", "body_hash")
     numbers = ("required_responses", "current_responses", "expires_at")
     return Question(

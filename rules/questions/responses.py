@@ -10,7 +10,6 @@ from rules.book.versions import Books
 from rules.days import Moment, UnknownZone, date_of, stamp, unstamp, zone
 from rules.engagement.events import InputRefused, MalformedItem, count_of, text_of
 from rules.questions.answer_points import day_points_max, points_for
-from rules.questions.former_names import renamed, with_former
 from rules.questions.people import PersonHashes
 from rules.questions.questions import Question, QuestionType
 from rules.zone_names import zone_named
@@ -119,7 +118,7 @@ def new_response(
 
 def to_item(response: Response) -> dict[str, Any]:
     """Return the response as table attributes."""
-    attributes = {
+    return {
         "question_id": response.question_id,
         "response_id": response.fingerprint_hash,
         "fingerprint_hash": response.fingerprint_hash,
@@ -142,12 +141,10 @@ def to_item(response: Response) -> dict[str, Any]:
         "older_hashes": response.older_hashes or None,
         "upcoming_hashes": response.upcoming_hashes or None,
     }
-    return with_former(attributes)
 
 
 def from_item(item: Mapping[str, Any]) -> Response:
     """Read a stored response; raises MalformedItem, with the attribute and the reason."""
-    item = renamed(item)
     try:
         response = Response(
             question_id=text_of(item, "question_id"),

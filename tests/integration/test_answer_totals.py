@@ -98,7 +98,7 @@ def test_the_leaderboard_merges_the_shards_and_ties_share_a_rank() -> None:
             "leaderboard": f"answers#{int(person, 16) % 2}",
             "total_points": score,
         }
-        client("dynamodb").put_item(TableName="UserStats", Item=item(stored | {"answers": 1}))
+        client("dynamodb").put_item(TableName="UserStats", Item=item(stored | {"total_answers": 1}))
     with requests() as seen:
         rows = call("GET", "/v1/stats", limit=4).body["entries"]
     assert [each for each in seen.operations if each != "UpdateItem"] == ["Query", "Query"]  # a lease is one

@@ -94,7 +94,7 @@ def test_events_commands_and_reads_are_limited_for_each_user(api: Site, user: st
 
 
 def question(n: int) -> dict[str, Any]:
-    return {"idempotency_key": f"q{n}", "kind": "text", "prompt": "?", "required_responses": 1}
+    return {"idempotency_key": f"q{n}", "type": "text", "prompt": "?", "required_responses": 1}
 
 
 def test_questions_are_limited_by_caller_and_by_how_many_are_open(api: Site, user: str) -> None:

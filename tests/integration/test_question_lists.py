@@ -94,7 +94,6 @@ def test_answers_come_in_the_order_of_their_numbers_after_a_cursor() -> None:
         "question_id": question["question_id"],
         "status": "OPEN",
         "current_responses": 0,
-        "answers_count": 0,
         "required_responses": 5,
         "responses": [],
         "cursor": "0",
