@@ -27,7 +27,7 @@ def own_answer_view(response: Response) -> dict[str, Any]:
         "type": response.type.value,
         "category": response.category,
         "selected_option": response.selected_option,
-        "text": response.text,
+        "answer": response.answer,
         "confidence": response.confidence,
         "response_time_ms": response.response_time_ms,
         "points": response.points,

@@ -28,7 +28,7 @@ def response_view(response: Response) -> dict[str, Any]:
         "response_id": public_id(*response.key),
         "number": response.number,
         "selected_option": response.selected_option,
-        "text": response.text,
+        "answer": response.answer,
         "confidence": response.confidence,
         "response_time_ms": response.response_time_ms,
         "created_at": response.created_at,

@@ -53,7 +53,12 @@ ANSWER = closed_object(
     [],
     {
         "selected_option": OPTION_NUMBER | {"description": "of multiple_choice: from 0"},
-        "text": {"type": "string", "minLength": 1, "maxLength": 2000},
+        "answer": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 2000,
+            "description": "of text: what the person says",
+        },
         "confidence": {"type": "integer", "minimum": 1, "maximum": 5},
         "response_time_ms": {"type": "integer", "minimum": 0, "maximum": 86_400_000},
         "timezone": {

@@ -102,9 +102,9 @@ def check_open(question: Question, now: datetime) -> None:
 def check_answer(question: Question, body: Mapping[str, Any]) -> None:
     """Raise InputRefused (invalid_field) unless the answer is of the question's kind and in its range."""
     wanted, other = (
-        ("selected_option", "text")
+        ("selected_option", "answer")
         if question.type is QuestionType.MULTIPLE_CHOICE
-        else ("text", "selected_option")
+        else ("answer", "selected_option")
     )
     if other in body:
         raise InputRefused("invalid_field", other, f"does not answer a {question.type.value} question")

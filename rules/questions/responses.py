@@ -26,7 +26,7 @@ class Response:
     number: its place among the question's answers, from 1, in the order of their commits.
     user_id: only of a signed-in person. points: before the daily cap. activity_date: by rule 1, in
     `zone`; timezone: what the answer itself named, if anything. older_hashes, upcoming_hashes: the person's
-    others (rules/questions/people.py), as the process knew them that took the answer. text_characters: of
+    others (rules/questions/people.py), as the process knew them that took the answer. answer_characters: of
     a text that has left (rule 22). day_points_max: the cap of its date; None: it is older than
     the caps of the book.
     """
@@ -43,13 +43,13 @@ class Response:
     zone: str
     user_id: str | None = None
     selected_option: int | None = None
-    text: str | None = None
+    answer: str | None = None
     confidence: int | None = None
     response_time_ms: int | None = None
     timezone: str | None = None
     older_hashes: tuple[str, ...] = ()
     upcoming_hashes: tuple[str, ...] = ()
-    text_characters: int | None = None
+    answer_characters: int | None = None
     day_points_max: int | None = None
 
     @property
@@ -59,8 +59,8 @@ class Response:
 
     @property
     def length(self) -> int | None:
-        """How many characters its text has, or had; None for an answer without one."""
-        return self.text_characters if self.text is None else len(self.text)
+        """How many characters a text answer has, or had; None for one of multiple choice."""
+        return self.answer_characters if self.answer is None else len(self.answer)
 
     @property
     def other_hashes(self) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ def new_response(
         zone=zone_name,
         user_id=user_id,
         selected_option=body.get("selected_option"),
-        text=body.get("text"),
+        answer=body.get("answer"),
         confidence=confidence,
         response_time_ms=took,
         timezone=named,
@@ -126,8 +126,8 @@ def to_item(response: Response) -> dict[str, Any]:
         "user_id": response.user_id,
         "type": response.type.value,
         "selected_option": response.selected_option,
-        "text": response.text,
-        "text_characters": response.text_characters,
+        "answer": response.answer,
+        "answer_characters": response.answer_characters,
         "confidence": response.confidence,
         "response_time_ms": response.response_time_ms,
         "category": response.category,
@@ -182,5 +182,13 @@ def _hashes(item: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 _OPTIONAL = (
-    *("user_id", "selected_option", "text", "text_characters", "confidence", "response_time_ms", "timezone"),
+    *(
+        "user_id",
+        "selected_option",
+        "answer",
+        "answer_characters",
+        "confidence",
+        "response_time_ms",
+        "timezone",
+    ),
 )

@@ -228,12 +228,12 @@ def test_a_response_that_contradicts_itself_or_the_person_s_others_is_told(
 def test_responses_of_versions_before_are_as_they_were_written(world: Answerers) -> None:
     """Of before the new names, and one whose text has left."""
     person = somebody()
-    texts = {"type": QuestionType.TEXT, "selected_option": None, "text": "words"}
+    texts = {"type": QuestionType.TEXT, "selected_option": None, "answer": "words"}
     history = [*some(person, 2), *some(person, 1, **texts)]
     assert deliver(store(history)) == []
     world.publish(history)
     tampered(history, type=None, selected_option=None)
-    tampered(history[2:], text=None, text_characters=5)
+    tampered(history[2:], answer=None, answer_characters=5)
     found = world.night(everybody=True)
     assert (found.disagreements, found.different) == ([], [])
 

@@ -87,7 +87,7 @@ class AnswerStory:
             "created_at": moment,
             "number": number,
             "selected_option": number // 3 if is_choice else None,
-            "text_characters": None if is_choice else 12,
+            "answer_characters": None if is_choice else 12,
             "confidence": 1 + number % 5 if number % 2 else None,
             "response_time_ms": 1500 * number,
             "points": 10 + number,

@@ -53,13 +53,13 @@ def test_a_response_tells_nobody(own: str, older: str, upcoming: str, user: str,
         zone=zone,
         timezone=zone,
         selected_option=None,
-        text=f"I am {user}",
+        answer=f"I am {user}",
     )
     row = published(RESPONSES, to_item(said) | {COUNTED: stamp(NOON)})
     told = json.dumps(row, default=str)
     for secret in (own, older, upcoming, user, zone, alias(own), public_id(said.question_id, own)):
         assert secret not in told
-    assert (row["person"], row["text_characters"]) == (pseudonym(own), len(f"I am {user}"))
+    assert (row["person"], row["answer_characters"]) == (pseudonym(own), len(f"I am {user}"))
     assert row["is_signed_in"]
     assert not published(RESPONSES, to_item(replace(said, user_id=None)))["is_signed_in"]
 
@@ -131,4 +131,4 @@ def test_only_what_an_analyst_needs_is_handed_to_the_publisher(
 def test_no_entity_of_questions_has_a_column_for_a_name() -> None:
     for name in ("questions", "responses", "answer_stats", "notifications"):
         fields = {each.name for each in ENTITIES[name].fields}
-        assert not fields & {"user_id", "text", "fingerprint_hash", "subscription_id", "owner", "fcm_token"}
+        assert not fields & {"user_id", "answer", "fingerprint_hash", "subscription_id", "owner", "fcm_token"}

@@ -243,7 +243,7 @@ def questions() -> Iterator[dict[str, Any]]:
 def responses() -> Iterator[dict[str, Any]]:
     chosen = replace(answer(1), confidence=3, response_time_ms=1500, day_points_max=150)
     yield to_response_item(chosen)
-    yield to_response_item(replace(chosen, selected_option=None, text="words"))
+    yield to_response_item(replace(chosen, selected_option=None, answer="words"))
 
 
 def answer_stats() -> Iterator[dict[str, Any]]:

@@ -71,7 +71,7 @@ def test_the_id_belongs_to_agent_and_key() -> None:
         (ANSWER, {"confidence": 6}, "confidence"),
         (ANSWER, {"selected_option": -1}, "selected_option"),
         (ANSWER, {"selected_option": True}, "selected_option"),
-        (ANSWER, {"text": "x" * 2001}, "text"),
+        (ANSWER, {"answer": "x" * 2001}, "answer"),
         (ANSWER, {"response_time_ms": -1}, "response_time_ms"),
         (ANSWER, {"user_id": "other"}, "body"),
     ],

@@ -39,7 +39,7 @@ def test_an_alias_and_a_public_id_lead_back_to_nobody() -> None:
 def test_a_response_is_read_as_it_was_stored() -> None:
     for response in (
         answer(1),
-        replace(answer(2), user_id=None, confidence=3, timezone="Asia/Tokyo", text="t", day_points_max=40),
+        replace(answer(2), user_id=None, confidence=3, timezone="Asia/Tokyo", answer="t", day_points_max=40),
     ):
         assert from_item(plain(item(to_item(response)))) == response
 
