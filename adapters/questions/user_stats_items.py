@@ -30,7 +30,7 @@ def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
         "total_answers": stats.total_answers,
         "streak_days": streak.length if streak else 0,
         "longest_streak_days": streak.longest if streak else 0,
-        "last_activity_date": streak.last.isoformat() if streak else None,
+        "streak_last_date": streak.last.isoformat() if streak else None,
         "badges": [each.badge.name for each in badges],
         "badge_days": _encode(each.earned_on for each in badges),
         "answers_by_category": answers | ({OTHERS: stats.others} if stats.others else {}),

@@ -29,7 +29,7 @@ def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
         "streak_days": streak.current,
         "longest_streak_days": streak.longest,
         "streak_status": streak.status.value,
-        "last_activity_date": streak.last.isoformat() if streak.last else None,
+        "streak_last_date": streak.last.isoformat() if streak.last else None,
         "timezone": stats.newest[1],
         "created_at": stats.created_at or None,
         "badges": [each.badge.name for each in earned],

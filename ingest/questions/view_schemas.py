@@ -114,7 +114,7 @@ STATS_VIEW: Schema = {
     "type": "object",
     "required": [
         *("fingerprint", "alias", "total_points", "total_answers", "streak_days", "longest_streak_days"),
-        *("streak_status", "last_activity_date", "timezone", "badges", "answers_by_category", "created_at"),
+        *("streak_status", "streak_last_date", "timezone", "badges", "answers_by_category", "created_at"),
     ],
     "properties": {
         "fingerprint": _TEXT,
@@ -124,7 +124,7 @@ STATS_VIEW: Schema = {
         "streak_days": _NUMBER,
         "longest_streak_days": _NUMBER,
         "streak_status": {"type": "string", "enum": ["active", "at_risk", "broken", "none"]},
-        "last_activity_date": {"type": ["string", "null"]},
+        "streak_last_date": {"type": ["string", "null"]},
         "timezone": _TEXT,
         "created_at": {"type": ["string", "null"], "description": "of the first answer"},
         "badges": {"type": "array", "items": _TEXT},

@@ -119,7 +119,7 @@ LEFT_OUT: dict[str, set[str]] = {
     # What could name a person or tell their other hashes stays in the table.
     "responses": {"response_id", "older_hashes", "upcoming_hashes", "zone", "timezone", "counted_at"},
     "answer_stats": {
-        *("leaderboard", "older_hashes", "zone", "days", "settled", "badge_days", "category_days"),
+        *("_leaderboard", "older_hashes", "zone", "days", "settled", "badge_days", "category_days"),
     },
     "notifications": {"active", "last_notified_at", "expires_at"},
     "rules": {"book"},

@@ -70,7 +70,7 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "Notifications": (("holder", "place"), {"ByDue": ("due_shard", "due_at")}, "expires_at", ""),
     "UserStats": (
         ("fingerprint_hash", ""),
-        {"ByTotalPoints": ("leaderboard", "total_points")},
+        {"ByTotalPoints": ("_leaderboard", "total_points")},
         "",
         "NEW_IMAGE",
     ),

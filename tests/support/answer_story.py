@@ -110,7 +110,7 @@ class AnswerStory:
                 "total_points": sum(each["points"] for each in mine),
                 "streak_days": 1,
                 "longest_streak_days": 1,
-                "last_activity_date": max(each["activity_date"] for each in mine),
+                "streak_last_date": max(each["activity_date"] for each in mine),
                 "badges": "first_answer",
                 "answers_by_category": f'{{"general":{len(mine)}}}',
                 "first_answer_at": min(each["created_at"] for each in mine),

@@ -68,7 +68,7 @@ def test_a_response_tells_nobody(own: str, older: str, upcoming: str, user: str,
 def test_stats_and_their_moves_are_under_the_pseudonyms_of_responses(own: str, newer: str) -> None:
     stats = fold([replace(answer(number, day=number), fingerprint_hash=own) for number in range(20)])
     stored = stats_attributes(own, stats) | {"version": 2, "updated_at": stamp(NOON), "older_hashes": [newer]}
-    row = published(ANSWER_STATS, stored | {"leaderboard": "answers#1"})
+    row = published(ANSWER_STATS, stored | {"_leaderboard": "_leaderboard#1"})
     assert (row["person"], row["total_answers"], row["total_points"]) == (pseudonym(own), 20, 200)
     moved = {"fingerprint_hash": own, "moved_to": newer, "version": 3, "updated_at": stamp(NOON)}
     row = published(ANSWER_STATS, moved)

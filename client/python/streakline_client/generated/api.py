@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest cab2fcd7d11f08a045dc908cc12e2da8d7e9e4b99f0c91d04ef3edc74fc6b4ef."""
+"""Made by `make clients` from the API with the digest 729ca115962c0780749cba841d77cd98d4646825764cb5b365214587210236b7."""
 
 from __future__ import annotations
 
@@ -1042,7 +1042,7 @@ class GetStatsFingerprintResponse(TypedDict):
     streak_days: int
     longest_streak_days: int
     streak_status: Literal["active", "at_risk", "broken", "none"]
-    last_activity_date: str | None
+    streak_last_date: str | None
     timezone: str
     created_at: str | None
     badges: list[str]

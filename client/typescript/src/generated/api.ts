@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest cab2fcd7d11f08a045dc908cc12e2da8d7e9e4b99f0c91d04ef3edc74fc6b4ef.
+// Made by `make clients` from the API with the digest 729ca115962c0780749cba841d77cd98d4646825764cb5b365214587210236b7.
 
 export interface paths {
     "/": {
@@ -3006,9 +3006,9 @@ export interface operations {
                         /** @description of the first answer */
                         created_at: string | null;
                         fingerprint: string;
-                        last_activity_date: string | null;
                         longest_streak_days: number;
                         streak_days: number;
+                        streak_last_date: string | null;
                         /** @enum {string} */
                         streak_status: "active" | "at_risk" | "broken" | "none";
                         timezone: string;
