@@ -20,7 +20,6 @@ from adapters.platform.items import item
 from adapters.platform.transactions import REFUSED, reasons_of
 from adapters.questions.response_store import LINE, AlreadyAnswered, ResponseStore
 from rules.engagement.events import InputRefused
-from rules.questions.question_lists import status_shard
 from rules.questions.questions import Question, QuestionStatus, check_open
 from rules.questions.responses import Response
 
@@ -48,9 +47,8 @@ def count_action(table: str, before: Question, after: Question) -> dict[str, Any
         ":created": before.created_at,
     }
     if after.status is QuestionStatus.CLOSED:
-        changes += ", #status = :status, status_shard = :shard, closed_at = :closed REMOVE closing_shard"
-        shard = status_shard(after.status, after.question_id)
-        values |= {":status": after.status.value, ":shard": shard, ":closed": after.closed_at}
+        changes += ", #status = :status, closed_at = :closed"
+        values |= {":status": after.status.value, ":closed": after.closed_at}
     condition = "#status = :open AND current_responses = :before AND created_at = :created"
     return {
         "Update": {

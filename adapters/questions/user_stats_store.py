@@ -171,5 +171,5 @@ def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
 
 
 def _partition(shard: int) -> str:
-    """Name a partition: `_leaderboard`, which is the only one of a small deployment, then `_leaderboard#1`."""
+    """Return a partition's name: `_leaderboard`, then `_leaderboard#1` and so on. A small deployment has one."""
     return f"{LEADERBOARD}#{shard}" if shard else LEADERBOARD

@@ -115,7 +115,7 @@ LEFT_OUT: dict[str, set[str]] = {
     "lead_events": {TYPE_KEY, "raw_payload"},
     "lead_memory": {"evidence"},
     "lead_features": {"active_shard", "added", "pending", "regrouped"},
-    "questions": {"status_shard", "closing_shard", "expires_at", "body_hash"},
+    "questions": {"expires_at", "body_hash", "idempotency_key"},
     # What could name a person or tell their other hashes stays in the table.
     "responses": {"response_id", "older_hashes", "upcoming_hashes", "zone", "timezone", "counted_at"},
     "answer_stats": {

@@ -17,7 +17,8 @@ from rules.engagement.events import InputRefused
 OPEN_MAX = timedelta(days=30)
 # No request lives longer. So an answer that is accepted just before the closing is stored within this time.
 STORED_WITHIN = timedelta(seconds=30)
-# In place of a digest of what was asked: of a question that was restored (rule 21) nobody knows it.
+# In place of the key and of a digest of what was asked, of a question that was restored (rule 21): nobody
+# knows them.
 UNKNOWN = ""
 
 
@@ -58,6 +59,7 @@ class Question:
     closes_at: str
     expires_at: int
     body_hash: str
+    idempotency_key: str
     closed_at: str | None = None
 
 
@@ -83,6 +85,16 @@ def is_done(question: Question, now: datetime) -> bool:
 def is_listed(status: QuestionStatus, asked: QuestionStatus) -> bool:
     """Whether a question that shows `status` is in the list asked for; the list OPEN has PARTIAL ones too."""
     return status in ANSWERABLE if asked is QuestionStatus.OPEN else status is asked
+
+
+def statuses_to_read(asked: QuestionStatus) -> tuple[QuestionStatus, ...]:
+    """Return the stored statuses that all questions of a list have.
+
+    A question that has just expired is stored as OPEN still, until a job comes by.
+    """
+    if asked is QuestionStatus.EXPIRED:
+        return QuestionStatus.OPEN, QuestionStatus.EXPIRED
+    return (QuestionStatus.CLOSED if asked is QuestionStatus.CLOSED else QuestionStatus.OPEN,)
 
 
 def is_for(audience: Collection[str], tags: Collection[str]) -> bool:
@@ -134,6 +146,7 @@ def to_item(question: Question) -> dict[str, Any]:
         "closed_at": question.closed_at,
         "expires_at": question.expires_at,
         "body_hash": question.body_hash,
+        "idempotency_key": question.idempotency_key or None,
     }
 
 
@@ -147,5 +160,6 @@ def from_item(item: Mapping[str, Any]) -> Question:
         status=QuestionStatus(item["status"]),
         options=tuple(item["options"]),
         audience=tuple(item["audience"]),
+        idempotency_key=item.get("idempotency_key", UNKNOWN),
         closed_at=item.get("closed_at"),
     )

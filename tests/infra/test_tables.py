@@ -47,9 +47,9 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "Questions": (
         ("question_id", ""),
         {
-            "ByStatus": ("status_shard", "created_at"),
+            "ByStatus": ("status", "created_at"),
             "ByAgentId": ("agent_id", "created_at"),
-            "ByClosing": ("closing_shard", "closes_at"),
+            "ByClosing": ("status", "closes_at"),
         },
         "expires_at",
         "NEW_IMAGE",

@@ -20,8 +20,8 @@ from rules.lake.entities import ANSWER_STATS, ENTITIES, NOTIFICATIONS, QUESTIONS
 from rules.lake.question_entities import pseudonym
 from rules.lake.valid_row import read_row
 from rules.questions.answer_stats import alias, fold
-from rules.questions.question_lists import listed_item
 from rules.questions.questions import Question, QuestionStatus, QuestionType
+from rules.questions.questions import to_item as question_item
 from rules.questions.responses import public_id, to_item
 from tests.support.answers import NOON, answer
 from tests.support.declared import properties
@@ -30,7 +30,14 @@ HASHES = st.text("0123456789abcdef", min_size=32, max_size=32)
 ARRIVED = NOON + timedelta(seconds=5)
 ASKED = Question(
     *("q1", "agent", QuestionType.MULTIPLE_CHOICE, "Où?", ("größe", "b,c"), (), "general", 3, 0),
-    *(QuestionStatus.OPEN, stamp(NOON), stamp(NOON + timedelta(days=1)), int(NOON.timestamp()), "digest"),
+    *(
+        QuestionStatus.OPEN,
+        stamp(NOON),
+        stamp(NOON + timedelta(days=1)),
+        int(NOON.timestamp()),
+        "digest",
+        "key",
+    ),
 )
 
 
@@ -78,11 +85,11 @@ def test_stats_and_their_moves_are_under_the_pseudonyms_of_responses(own: str, n
 
 
 def test_a_question_has_its_answers_once_it_is_over() -> None:
-    row = published(QUESTIONS, listed_item(ASKED))
+    row = published(QUESTIONS, question_item(ASKED))
     assert (row["prompt"], row["options"], row["options_count"]) == ("Où?", '["größe","b,c"]', 2)
     assert (row["status"], row["responses"], row["audience"]) == ("OPEN", None, None)
     closed = replace(ASKED, status=QuestionStatus.CLOSED, current_responses=3, closed_at=stamp(ARRIVED))
-    later = published(QUESTIONS, listed_item(closed), corrected=int(ARRIVED.timestamp()) * 10**9 + 7)
+    later = published(QUESTIONS, question_item(closed), corrected=int(ARRIVED.timestamp()) * 10**9 + 7)
     assert (later["responses"], later["closed_at"]) == (3, ARRIVED)
     assert later["version"] > row["version"], "the change is the newer version, also within a second"
 
@@ -101,7 +108,7 @@ def is_published(mapping: str, name: str, attributes: dict[str, Any]) -> bool:
     return any(matches(json.loads(each["Pattern"]), record) for each in filters)
 
 
-CLOSED = listed_item(replace(ASKED, status=QuestionStatus.CLOSED, current_responses=3))
+CLOSED = question_item(replace(ASKED, status=QuestionStatus.CLOSED, current_responses=3))
 IN_LINE = {"question_id": f"q1{LINE}", "response_id": "f", WAITING: to_item(answer(1))}
 CLAIM = {KEY: claim_key("s", "question=q1"), "claimed_at": stamp(NOON)}
 
@@ -109,11 +116,11 @@ CLAIM = {KEY: claim_key("s", "question=q1"), "claimed_at": stamp(NOON)}
 @pytest.mark.parametrize(
     ("mapping", "name", "attributes", "expected"),
     [
-        ("PublishQuestionsMapping", "INSERT", listed_item(ASKED), True),
-        ("PublishQuestionsMapping", "MODIFY", listed_item(replace(ASKED, current_responses=1)), False),
+        ("PublishQuestionsMapping", "INSERT", question_item(ASKED), True),
+        ("PublishQuestionsMapping", "MODIFY", question_item(replace(ASKED, current_responses=1)), False),
         ("PublishQuestionsMapping", "MODIFY", CLOSED, True),
         ("PublishQuestionsMapping", "MODIFY", {**CLOSED, "status": "EXPIRED"}, True),
-        ("PublishQuestionsMapping", "MODIFY", listed_item(ASKED), True),  # asked again under the same key
+        ("PublishQuestionsMapping", "MODIFY", question_item(ASKED), True),  # asked again under the same key
         ("PublishResponsesMapping", "INSERT", to_item(answer(1)), True),
         ("PublishResponsesMapping", "INSERT", IN_LINE, False),
         ("PublishResponsesMapping", "MODIFY", to_item(answer(1)) | {COUNTED: "now"}, False),
