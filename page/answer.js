@@ -28,7 +28,7 @@ const field = (question) => question.type === "multiple_choice"
   ? h("fieldset", {}, h("legend", { class: "unseen" }, "Your answer"),
     question.options.map((option, index) => choice("option", index, option)))
   : h("label", { class: "text" }, h("span", {}, "Your answer"),
-    h("textarea", { name: "text", required: true, maxlength: TEXT_MAX, rows: 3 }));
+    h("textarea", { name: "answer", required: true, maxlength: TEXT_MAX, rows: 3 }));
 
 // Waits until the points of an answer have arrived; returns {gained, profile}, null if they do not come.
 const counted = async (before, view) => {
@@ -63,7 +63,7 @@ const thank = async (card, words, before, view) => {
 const bodyOf = (form, question, since) => {
   const given = new FormData(form);
   const answer = question.type === "multiple_choice"
-    ? { selected_option: Number(given.get("option")) } : { text: String(given.get("text")).trim() };
+    ? { selected_option: Number(given.get("option")) } : { answer: String(given.get("answer")).trim() };
   return {
     ...answer,
     confidence: Number(given.get("confidence")),

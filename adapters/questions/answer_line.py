@@ -20,7 +20,6 @@ from adapters.platform.items import item
 from adapters.platform.transactions import REFUSED, reasons_of
 from adapters.questions.response_store import LINE, AlreadyAnswered, ResponseStore
 from rules.engagement.events import InputRefused
-from rules.questions.question_lists import status_shard
 from rules.questions.questions import Question, QuestionStatus, check_open
 from rules.questions.responses import Response
 
@@ -40,7 +39,7 @@ def counted(question: Question, answers: int, at: str) -> Question:
 
 def count_action(table: str, before: Question, after: Question) -> dict[str, Any]:
     """Return a transaction's action: count answers, if nobody has counted since the question was read."""
-    changes = "SET current_responses = :after, answers_count = :after"
+    changes = "SET current_responses = :after"
     values = {
         ":open": QuestionStatus.OPEN.value,
         ":before": before.current_responses,
@@ -48,11 +47,9 @@ def count_action(table: str, before: Question, after: Question) -> dict[str, Any
         ":created": before.created_at,
     }
     if after.status is QuestionStatus.CLOSED:
-        changes += ", #status = :status, status_shard = :shard, closed_at = :closed REMOVE closing_shard"
-        shard = status_shard(after.status, after.question_id)
-        values |= {":status": after.status.value, ":shard": shard, ":closed": after.closed_at}
-    # The version before knows only answers_count: both count by it while they run side by side.
-    condition = "#status = :open AND answers_count = :before AND created_at = :created"
+        changes += ", #status = :status, closed_at = :closed"
+        values |= {":status": after.status.value, ":closed": after.closed_at}
+    condition = "#status = :open AND current_responses = :before AND created_at = :created"
     return {
         "Update": {
             "TableName": table,

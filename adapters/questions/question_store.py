@@ -8,8 +8,7 @@ from adapters.platform.items import item, plain
 from adapters.platform.transactions import REFUSED, reasons_of
 from adapters.questions.answer_line import AnswerLine, count_action, counted
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
-from rules.questions.question_lists import listed_item
-from rules.questions.questions import Question, QuestionStatus, check_open, from_item
+from rules.questions.questions import Question, QuestionStatus, check_open, from_item, to_item
 from rules.questions.responses import Response
 
 
@@ -25,7 +24,7 @@ class QuestionStore:
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
-                Item=item(listed_item(question)),
+                Item=item(to_item(question)),
                 ConditionExpression="attribute_not_exists(question_id) OR expires_at <= :now",
                 ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
             )

@@ -52,6 +52,16 @@ class ResponseStore:
         )
         return (from_item(plain(each)) for each in found)
 
+    def has_any(self, question_id: str) -> bool:
+        """Whether a question has answers; eventually consistent: half a read unit where it has none."""
+        answer = self._dynamodb.query(
+            TableName=self._table,
+            KeyConditionExpression="question_id = :question",
+            ExpressionAttributeValues=item({":question": question_id}),
+            Limit=1,
+        )
+        return bool(answer["Items"])
+
     def of_person(self, hashes: Iterable[str]) -> list[tuple[Item, bool]]:
         """Return a person's answers as stored items, and whether each is in the stats.
 

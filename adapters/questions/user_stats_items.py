@@ -6,7 +6,7 @@ from typing import Any
 
 from rules.engagement.streaks import Streak
 from rules.questions import answer_days
-from rules.questions.answer_stats import CATEGORIES_KEPT, Category, Settled, Stats, settle
+from rules.questions.answer_stats import Category, Settled, Stats
 from rules.questions.badges import BADGES, BadgeMeasure, earned_badges
 
 # Answers in the categories that are not counted one by one. No category has this name.
@@ -30,7 +30,7 @@ def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
         "total_answers": stats.total_answers,
         "streak_days": streak.length if streak else 0,
         "longest_streak_days": streak.longest if streak else 0,
-        "last_activity_date": streak.last.isoformat() if streak else None,
+        "streak_last_date": streak.last.isoformat() if streak else None,
         "badges": [each.badge.name for each in badges],
         "badge_days": _encode(each.earned_on for each in badges),
         "answers_by_category": answers | ({OTHERS: stats.others} if stats.others else {}),
@@ -46,8 +46,6 @@ def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
 def stats_from(stored: Mapping[str, Any]) -> Stats:
     """Read stored stats; raises ValueError or KeyError for what stats_attributes() did not write."""
     days, newest = answer_days.decode(stored["days"]), (stored["newest_at"], stored["zone"])
-    if "first_dates" in stored:
-        return _from_former(stored, Stats(days, newest=newest))
     answers = dict(stored["answers_by_category"])
     others = answers.pop(OTHERS, 0)
     firsts = _decode(stored["category_days"])
@@ -57,25 +55,6 @@ def stats_from(stored: Mapping[str, Any]) -> Stats:
     earned = dict(zip(stored["badges"], _decode(stored["badge_days"]), strict=True))
     settled = _settled(stored.get("settled"), earned)
     return Stats(days, categories, newest, settled, others, stored.get("created_at", ""))
-
-
-def total_answers(stored: Mapping[str, Any]) -> int:
-    """Return the number of answers of an item, also of one of the version before."""
-    return int(stored["total_answers"] if "total_answers" in stored else stored["answers"])
-
-
-def _from_former(stored: Mapping[str, Any], stats: Stats) -> Stats:
-    """Read an item of the version before, which kept every date."""
-    categories = {
-        name: Category(answers, date.fromisoformat(stored["first_dates"][name]))
-        for name, answers in stored["answers_by_category"].items()
-    }
-    ordered = sorted(categories.items(), key=lambda pair: (pair[1].first, pair[0]))
-    others = sum(each.answers for _, each in ordered[CATEGORIES_KEPT:])
-    first = min(stats.days, default=None)
-    created_at = f"{first}T00:00:00.000000Z" if first else ""
-    kept = dict(ordered[:CATEGORIES_KEPT])
-    return settle(Stats(stats.days, kept, stats.newest, others=others, created_at=created_at))
 
 
 def _settled_text(settled: Settled) -> str | None:

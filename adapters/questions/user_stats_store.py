@@ -14,9 +14,11 @@ from typing import Any
 from adapters.engagement.projections import unchanged_condition
 from adapters.platform.batches import get_all, scan_all
 from adapters.platform.items import Item, item, plain
-from adapters.questions.user_stats_items import stats_attributes, stats_from, total_answers
+from adapters.questions.user_stats_items import stats_attributes, stats_from
 from rules.questions.answer_stats import Stats
 
+# The attribute that the index ByTotalPoints is partitioned by, and its value in the first partition.
+LEADERBOARD = "_leaderboard"
 # Whoever changes an item changes one of these. A repair is put on condition that all are as they were read.
 STATS_MARKS = ("version", "updated_at", "total_points", "total_answers", "days", "settled")
 
@@ -95,7 +97,7 @@ class UserStatsStore:
     def attributes(self, person: str, stats: Stats, older: tuple[str, ...]) -> dict[str, Any]:
         """Return stats as they are stored, without version and updated_at."""
         return stats_attributes(person, stats) | {
-            "leaderboard": leaderboard_partition(person, self._shards) if stats.total_points else None,
+            LEADERBOARD: leaderboard_partition(person, self._shards) if stats.total_points else None,
             "older_hashes": older or None,
         }
 
@@ -153,15 +155,21 @@ class UserStatsStore:
         answer = self._dynamodb.query(
             TableName=self._table,
             IndexName="ByTotalPoints",
-            KeyConditionExpression="leaderboard = :shard",
-            ExpressionAttributeValues=item({":shard": f"answers#{shard}"}),
+            KeyConditionExpression="#board = :partition",
+            ExpressionAttributeNames={"#board": LEADERBOARD},
+            ExpressionAttributeValues=item({":partition": _partition(shard)}),
             ScanIndexForward=False,
             Limit=limit,
         )
         found = map(plain, answer["Items"])
-        return [(each["fingerprint_hash"], each["total_points"], total_answers(each)) for each in found]
+        return [(each["fingerprint_hash"], each["total_points"], each["total_answers"]) for each in found]
 
 
 def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
     """Return the partition of the leaderboard that a person is in: the same in every process."""
-    return f"answers#{zlib.crc32(fingerprint_hash.encode()) % shards}"
+    return _partition(zlib.crc32(fingerprint_hash.encode()) % shards)
+
+
+def _partition(shard: int) -> str:
+    """Return a partition's name: `_leaderboard`, then `_leaderboard#1` and so on; a small deployment has one."""
+    return f"{LEADERBOARD}#{shard}" if shard else LEADERBOARD

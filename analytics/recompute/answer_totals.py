@@ -25,7 +25,7 @@ from rules.smoke_names import PATTERN
 # Twin of rules.questions.repair.answer_doubts.digest_of: the values of a response that it hashes, in order.
 HASHED = (
     *("question_id", "epoch_us(created_at)", "agent_id", "question_type", "category", "number"),
-    *("selected_option", "text_characters", "confidence", "response_time_ms", "points", "activity_date"),
+    *("selected_option", "answer_characters", "confidence", "response_time_ms", "points", "activity_date"),
     *("is_signed_in", "day_points_max"),
 )
 COLUMNS = ("person", "created_at", *(each for each in HASHED if "(" not in each))

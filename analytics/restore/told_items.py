@@ -14,8 +14,8 @@ from adapters.platform.items import Item, item
 from rules.days import stamp, unstamp
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent
 from rules.questions.new_questions import KEPT
-from rules.questions.question_lists import listed_item
 from rules.questions.questions import UNKNOWN, Question, QuestionStatus, QuestionType
+from rules.questions.questions import to_item as question_attributes
 
 Row = Mapping[str, Any]
 AS_IN_TABLE = (
@@ -64,7 +64,7 @@ def lead_event_of(row: Row) -> LeadEvent:
 def question_item(row: Row, answers: int, until: datetime) -> Item:
     """Return a question as the table has it before an instant. answers: how many it had by then.
 
-    It has no digest of what was asked: whoever asks again under its key is told of it.
+    It has neither the key nor a digest of what was asked: whoever asks again under its key is told of it.
     """
     closes_at = stamp(row["closes_at"])
     found = Question(
@@ -82,9 +82,10 @@ def question_item(row: Row, answers: int, until: datetime) -> Item:
         closes_at=closes_at,
         expires_at=int((unstamp(closes_at) + KEPT).timestamp()),
         body_hash=UNKNOWN,
+        idempotency_key=UNKNOWN,
         closed_at=stamp(row["closed_at"]) if row["closed_at"] else None,
     )
     is_later = row["closed_at"] is not None and row["closed_at"] >= until
     if is_later or (found.status is QuestionStatus.EXPIRED and row["closes_at"] >= until):
         found = replace(found, status=QuestionStatus.OPEN, closed_at=None)
-    return item(listed_item(found))
+    return item(question_attributes(found))

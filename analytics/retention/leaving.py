@@ -127,8 +127,8 @@ class AnswerTexts(Leaving):
     def leave(self, rows: Sequence[Row]) -> Left:
         """Put the length in the place of the words, in the answers to these questions."""
         answers = list(chain.from_iterable(self._of(row["question_id"], row["closes_at"]) for row in rows))
-        lengths = [("text_characters", {"N": str(len(each["text"]["S"]))}) for each in answers]
-        changed = self.items.remove(answers, "text", lengths)
+        lengths = [("answer_characters", {"N": str(len(each["answer"]["S"]))}) for each in answers]
+        changed = self.items.remove(answers, "answer", lengths)
         return Left(len(answers) - changed, changed)
 
     def _of(self, question_id: str, closes_at: datetime) -> list[Item]:
@@ -140,4 +140,4 @@ class AnswerTexts(Leaving):
             ConsistentRead=True,
         )
         until = stamp(closes_at + STORED_AFTER)
-        return [each for each in found if "text" in each and each["created_at"]["S"] <= until]
+        return [each for each in found if "answer" in each and each["created_at"]["S"] <= until]

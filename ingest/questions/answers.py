@@ -15,7 +15,6 @@ from ingest.web.caller import ApiError, Caller
 from ingest.web.rate_limit import RateLimit
 from rules.engagement.events import InputRefused
 from rules.questions.answer_points import points_for
-from rules.questions.former_names import renamed, with_former
 from rules.questions.questions import Question, check_answer, check_open, shown_status
 from rules.questions.responses import Response, Who, new_response, public_id
 
@@ -47,7 +46,6 @@ class Answers:
 
         Raises 403, 404, 422, 429, and 409: already_answered, question_closed, question_expired.
         """
-        body = renamed(body)
         now = clock.now()
         who = self._person(body, caller)
         person, user_id = who
@@ -89,7 +87,7 @@ def _already(response: Response) -> ApiError:
 def _receipt(
     question: Question, response: Response, earned: Mapping[str, int], now: datetime
 ) -> dict[str, Any]:
-    receipt = {
+    return {
         "question_id": question.question_id,
         "response_id": public_id(*response.key),
         "number": response.number,
@@ -101,4 +99,3 @@ def _receipt(
         "activity_date": response.activity_date.isoformat(),
         "timezone": response.zone,
     }
-    return with_former(receipt)

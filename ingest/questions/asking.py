@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.shared_counters import HeldPlaces, WantedPlace
+from adapters.questions.response_store import ResponseStore
 from ingest.questions.question_views import Questions, question_view, refusal_error
 from ingest.web.caller import ApiError, Caller
 from rules.days import unstamp
 from rules.engagement.events import InputRefused, body_hash
-from rules.questions.former_names import renamed
-from rules.questions.new_questions import new_question, question_id
+from rules.questions.new_questions import new_question, question_ids
 from rules.questions.questions import UNKNOWN, Question, QuestionStatus, shown_status
 
 
@@ -25,6 +25,7 @@ class Asking:
     """Creates questions. open_max: how many an agent may have open."""
 
     questions: Questions
+    responses: ResponseStore
     places: HeldPlaces
     open_max: int
 
@@ -34,14 +35,14 @@ class Asking:
         Raises 409 if the key was used with another body or too many are open, 422 that names the field.
         """
         caller.check_agent()
-        digest = body_hash(body)
+        digest, identifier = body_hash(body), self._question_id(caller.user_id, body["idempotency_key"], now)
         try:
-            question = new_question(renamed(body), caller.user_id, digest, now)
+            question = new_question(body, identifier, caller.user_id, digest, now)
             self._check_places(question, now)
             held = self.questions.store.create(question, now)
         except InputRefused as refused:
             # The same body may come again after its closes_at. It still gets the stored question.
-            known = self.questions.store.get(question_id(caller.user_id, body["idempotency_key"]))
+            known = self.questions.store.get(identifier)
             if known is None or known.body_hash not in (digest, UNKNOWN):
                 raise refusal_error(refused) from None
             return 200, question_view(known, now) | {"duplicate": True}
@@ -50,6 +51,17 @@ class Asking:
         if held is question:
             return 201, question_view(held, now)
         return 200, question_view(held, now) | {"duplicate": True}
+
+    def _question_id(self, agent_id: str, key: str, now: datetime) -> str:
+        """Return the id of the question under a key: not that of one that is gone and has answers."""
+
+        def is_gone(identifier: str) -> bool:
+            if not self.responses.has_any(identifier):
+                return False
+            stored = self.questions.store.get(identifier)
+            return stored is None or now.timestamp() >= stored.expires_at
+
+        return next(each for each in question_ids(agent_id, key) if not is_gone(each))
 
     def _check_places(self, question: Question, now: datetime) -> None:
         """Raise 409 if the agent has as many open questions as are allowed, and this is a new one."""

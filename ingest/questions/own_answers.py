@@ -13,7 +13,6 @@ from adapters.questions.user_stats_store import UserStatsStore
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import cursor_of, integer, moment_of
 from rules.days import DAY, is_stamp, stamp
-from rules.questions.former_names import with_former
 from rules.questions.responses import Response, public_id
 
 SHOWN_DEFAULT = timedelta(days=30)
@@ -28,7 +27,7 @@ def own_answer_view(response: Response) -> dict[str, Any]:
         "type": response.type.value,
         "category": response.category,
         "selected_option": response.selected_option,
-        "text": response.text,
+        "answer": response.answer,
         "confidence": response.confidence,
         "response_time_ms": response.response_time_ms,
         "points": response.points,
@@ -36,7 +35,7 @@ def own_answer_view(response: Response) -> dict[str, Any]:
         "activity_date": response.activity_date.isoformat(),
         "timezone": response.zone,
     }
-    return with_former({name: value for name, value in view.items() if value is not None})
+    return {name: value for name, value in view.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from adapters.questions.response_store import ResponseStore
 from ingest.questions.question_views import Questions
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
-from rules.questions.former_names import with_former
 from rules.questions.polls import POLL_SECONDS_MIN, has_newer, is_waiting, next_pause, page_of
 from rules.questions.questions import Question, shown_status
 from rules.questions.responses import Response, public_id
@@ -29,12 +28,12 @@ def response_view(response: Response) -> dict[str, Any]:
         "response_id": public_id(*response.key),
         "number": response.number,
         "selected_option": response.selected_option,
-        "text": response.text,
+        "answer": response.answer,
         "confidence": response.confidence,
         "response_time_ms": response.response_time_ms,
         "created_at": response.created_at,
     }
-    return with_former({name: value for name, value in view.items() if value is not None})
+    return {name: value for name, value in view.items() if value is not None}
 
 
 def poll_key(agent_id: str) -> str:
@@ -84,7 +83,7 @@ class Polls:
         found = self.responses.of_question(question.question_id) if has_newer(question, after) else ()
         now = clock.now()
         page = page_of(question, found, after, limit, now)
-        shown = {
+        return {
             "question_id": question.question_id,
             "status": shown_status(question, now).value,
             "current_responses": question.current_responses,
@@ -93,7 +92,6 @@ class Polls:
             "cursor": str(page.cursor),
             "done": page.is_last,
         }
-        return with_former(shown)
 
 
 def _too_many() -> ApiError:

@@ -12,11 +12,10 @@ FINGERPRINT_HASH = r"^[0-9a-f]{32}$"
 
 OPTION: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
 QUESTION = closed_object(
-    ["idempotency_key", "prompt", "required_responses"],
+    ["idempotency_key", "type", "prompt", "required_responses"],
     {
         "idempotency_key": KEY | {"description": "scope: the agent; the same body again gives the question"},
         "type": {"type": "string", "enum": [each.value for each in QuestionType]},
-        "kind": {"type": "string", "enum": ["text", "choice"], "description": "former name of type"},
         "prompt": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "plain text"},
         "options": {
             "type": "array",
@@ -54,8 +53,12 @@ ANSWER = closed_object(
     [],
     {
         "selected_option": OPTION_NUMBER | {"description": "of multiple_choice: from 0"},
-        "option_index": OPTION_NUMBER | {"description": "former name of selected_option"},
-        "text": {"type": "string", "minLength": 1, "maxLength": 2000},
+        "answer": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 2000,
+            "description": "of text: what the person says",
+        },
         "confidence": {"type": "integer", "minimum": 1, "maximum": 5},
         "response_time_ms": {"type": "integer", "minimum": 0, "maximum": 86_400_000},
         "timezone": {

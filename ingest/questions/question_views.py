@@ -25,7 +25,7 @@ from rules.questions.questions import (
 )
 
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
-HIDDEN = frozenset({"body_hash", "expires_at", "closed_at"})
+HIDDEN = frozenset({"body_hash", "expires_at", "closed_at", "idempotency_key"})
 STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z", re.ASCII)
 
 

@@ -78,7 +78,7 @@ def _parts() -> _Parts:
         Answers(questions, store, responses, fingerprints, answer_limits, books),
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
-        Asking(questions, places, config.open_questions_max),
+        Asking(questions, responses, places, config.open_questions_max),
         limits.of("questions", config.commands_per_minute),
         limits.of("reads of boards", config.board_reads_per_minute, READS_BLOCK),
         tombstones_of(config),

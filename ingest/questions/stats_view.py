@@ -26,11 +26,10 @@ def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
         "alias": alias(person),
         "total_points": stats.total_points,
         "total_answers": stats.total_answers,
-        "answers": stats.total_answers,
         "streak_days": streak.current,
         "longest_streak_days": streak.longest,
         "streak_status": streak.status.value,
-        "last_activity_date": streak.last.isoformat() if streak.last else None,
+        "streak_last_date": streak.last.isoformat() if streak.last else None,
         "timezone": stats.newest[1],
         "created_at": stats.created_at or None,
         "badges": [each.badge.name for each in earned],
@@ -77,7 +76,6 @@ class AnswerStats:
                     "alias": alias(person),
                     "points": points,
                     "total_answers": answers,
-                    "answers": answers,
                     "is_me": person in own,
                 }
                 for rank, (person, points, answers) in zip(ranks, rows, strict=True)

@@ -4,7 +4,6 @@ from ingest.web.json_schema import Schema, closed_object
 from rules.questions.answer_stats import CATEGORIES_KEPT
 from rules.questions.questions import QuestionStatus
 
-FORMER: Schema = {"description": "former name, for one version"}
 _TEXT: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "integer"}
 STATUS: Schema = {"type": "string", "enum": [each.value for each in QuestionStatus]}
@@ -18,14 +17,12 @@ QUESTION_VIEW: Schema = {
         "question_id": _TEXT,
         "agent_id": _TEXT,
         "type": _TEXT,
-        "kind": FORMER | _TEXT,
         "prompt": _TEXT,
         "options": {"type": "array", "items": _TEXT},
         "audience": {"type": "array", "items": _TEXT},
         "category": _TEXT,
         "required_responses": _NUMBER,
         "current_responses": _NUMBER,
-        "answers_count": FORMER | _NUMBER,
         "status": STATUS,
         "created_at": _TEXT,
         "closes_at": _TEXT,
@@ -50,7 +47,6 @@ ANSWERED: Schema = {
         "number": {"type": "integer", "minimum": 1, "description": "its place among the answers"},
         "status": STATUS,
         "current_responses": _NUMBER,
-        "answers_count": FORMER | _NUMBER,
         "points": {"type": "integer", "description": "before the daily cap"},
         "points_for": {"type": "object"},
         "created_at": _TEXT,
@@ -65,7 +61,6 @@ RESPONSES_VIEW: Schema = {
         "question_id": _TEXT,
         "status": STATUS,
         "current_responses": _NUMBER,
-        "answers_count": FORMER | _NUMBER,
         "required_responses": _NUMBER,
         "done": {"type": "boolean", "description": "no answer will follow after the cursor"},
         "cursor": {"type": "string", "description": "for `after`"},
@@ -78,8 +73,7 @@ RESPONSES_VIEW: Schema = {
                     "response_id": _TEXT,
                     "number": _NUMBER,
                     "selected_option": _NUMBER,
-                    "option_index": FORMER | _NUMBER,
-                    "text": _TEXT,
+                    "answer": _TEXT,
                     "confidence": _NUMBER,
                     "response_time_ms": _NUMBER,
                     "created_at": _TEXT,
@@ -102,11 +96,9 @@ OWN_ANSWERS: Schema = {
                     "question_id": _TEXT,
                     "response_id": _TEXT,
                     "type": _TEXT,
-                    "kind": FORMER | _TEXT,
                     "category": _TEXT,
                     "selected_option": _NUMBER,
-                    "option_index": FORMER | _NUMBER,
-                    "text": _TEXT,
+                    "answer": _TEXT,
                     "confidence": _NUMBER,
                     "response_time_ms": _NUMBER,
                     "points": {"type": "integer", "description": "before the daily cap"},
@@ -122,18 +114,17 @@ STATS_VIEW: Schema = {
     "type": "object",
     "required": [
         *("fingerprint", "alias", "total_points", "total_answers", "streak_days", "longest_streak_days"),
-        *("streak_status", "last_activity_date", "timezone", "badges", "answers_by_category", "created_at"),
+        *("streak_status", "streak_last_date", "timezone", "badges", "answers_by_category", "created_at"),
     ],
     "properties": {
         "fingerprint": _TEXT,
         "alias": _TEXT,
         "total_points": _NUMBER,
         "total_answers": _NUMBER,
-        "answers": FORMER | _NUMBER,
         "streak_days": _NUMBER,
         "longest_streak_days": _NUMBER,
         "streak_status": {"type": "string", "enum": ["active", "at_risk", "broken", "none"]},
-        "last_activity_date": {"type": ["string", "null"]},
+        "streak_last_date": {"type": ["string", "null"]},
         "timezone": _TEXT,
         "created_at": {"type": ["string", "null"], "description": "of the first answer"},
         "badges": {"type": "array", "items": _TEXT},
@@ -157,13 +148,12 @@ LEADERS: Schema = {
         "entries": {
             "type": "array",
             "items": closed_object(
-                ["rank", "alias", "points", "total_answers", "answers", "is_me"],
+                ["rank", "alias", "points", "total_answers", "is_me"],
                 {
                     "rank": _NUMBER,
                     "alias": _TEXT,
                     "points": _NUMBER,
                     "total_answers": _NUMBER,
-                    "answers": FORMER | _NUMBER,
                     "is_me": {"type": "boolean"},
                 },
             ),

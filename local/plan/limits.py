@@ -12,7 +12,6 @@ from local.plan.given.environments import Deployment
 from local.plan.given.measured_units import MeasuredUnits, tables_of
 from local.plan.given.price_list import fact
 from local.plan.given.schedules import SECONDS_A_DAY
-from rules.questions.question_lists import SHARDS
 
 USERS_MAX = 1e12
 USERS_BASE = 1000.0
@@ -27,8 +26,8 @@ SHARED: Mapping[str, str | int] = {
     "Feature/ByActivity": "FeatureShards",
     "UserStats/ByTotalPoints": "StatsShards",
     "Event/idempotency-index": 1,
-    "Questions/ByStatus": SHARDS,
-    "Questions/ByClosing": SHARDS,
+    "Questions/ByStatus": 1,
+    "Questions/ByClosing": 1,
     "Questions/ByAgentId": 1,
     "Subscriptions/ByLastNotified": 4,
     "Notifications/ByDue": 12,

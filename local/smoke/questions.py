@@ -6,14 +6,14 @@ from adapters.platform.items import item
 from local.smoke.asking import ask, must
 from local.smoke.steps import SmokeStep
 from local.smoke.subject import Subject
-from rules.questions.new_questions import question_id
+from rules.questions.new_questions import question_ids
 
 OPTION, TEXT = 1, "smoke"
 
 
 def asked_id(subject: Subject) -> str:
     """Return the question's id, which follows from agent and key."""
-    return question_id(subject.agent, subject.name)
+    return next(question_ids(subject.agent, subject.name))
 
 
 def question(subject: Subject) -> str:

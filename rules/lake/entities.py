@@ -115,16 +115,11 @@ LEFT_OUT: dict[str, set[str]] = {
     "lead_events": {TYPE_KEY, "raw_payload"},
     "lead_memory": {"evidence"},
     "lead_features": {"active_shard", "added", "pending", "regrouped"},
-    # The former names of attributes are stored beside the new ones (rules/questions/former_names.py).
-    "questions": {"status_shard", "closing_shard", "expires_at", "body_hash", "kind", "answers_count"},
+    "questions": {"expires_at", "body_hash", "idempotency_key"},
     # What could name a person or tell their other hashes stays in the table.
-    "responses": {
-        *("response_id", "older_hashes", "upcoming_hashes", "zone", "timezone", "counted_at"),
-        *("kind", "option_index"),
-    },
+    "responses": {"response_id", "older_hashes", "upcoming_hashes", "zone", "timezone", "counted_at"},
     "answer_stats": {
-        *("leaderboard", "older_hashes", "zone", "days", "settled", "badge_days", "category_days"),
-        *("answers", "first_dates"),
+        *("_leaderboard", "older_hashes", "zone", "days", "settled", "badge_days", "category_days"),
     },
     "notifications": {"active", "last_notified_at", "expires_at"},
     "rules": {"book"},

@@ -54,7 +54,7 @@ RESPONSES = Entity(
         Field("category", TEXT, "the question's category", True, 64),
         Field("number", INTEGER, "its place among the question's answers, from 1", True),
         Field("selected_option", INTEGER, "multiple_choice: the place of the option, from 0"),
-        Field("text_characters", INTEGER, "text: how long the answer is; what it says is not published"),
+        Field("answer_characters", INTEGER, "text: how long the answer is; what it says is not published"),
         Field("confidence", INTEGER, "how sure the person is, 1 to 5"),
         Field("response_time_ms", INTEGER, "how long the person took, as their app says"),
         Field("points", INTEGER, "points before the daily cap", True),
@@ -84,9 +84,9 @@ ANSWER_STATS = Entity(
         ),
         Field("total_answers", INTEGER, "answers"),
         Field("total_points", INTEGER, "points, each date under the daily cap"),
-        Field("streak_days", INTEGER, "length of the run that ends on last_activity_date"),
+        Field("streak_days", INTEGER, "length of the run that ends on streak_last_date"),
         Field("longest_streak_days", INTEGER, "length of the longest run"),
-        Field("last_activity_date", DATE, "the newest date with an answer"),
+        Field("streak_last_date", DATE, "the newest date with an answer"),
         Field("badges", TEXT, "badges earned, separated by commas", False, 2048),
         Field("answers_by_category", TEXT, "answers in each of the first categories, JSON text", False, 2048),
         Field("first_answer_at", TIMESTAMP, "when the first answer was given"),
@@ -140,11 +140,11 @@ def question_row(row: Mapping[str, Any], arrived: datetime, corrected: int) -> d
 
 
 def response_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the pseudonym in place of the person, and the length in place of the text."""
-    shaped = {name: each for name, each in row.items() if name not in ("user_id", "text")}
+    """Put the pseudonym in place of the person, and the length in place of what was said."""
+    shaped = {name: each for name, each in row.items() if name not in ("user_id", "answer")}
     shaped["is_signed_in"] = row.get("user_id") is not None
-    if isinstance(written := row.get("text"), str):
-        shaped["text_characters"] = len(written)
+    if isinstance(written := row.get("answer"), str):
+        shaped["answer_characters"] = len(written)
     return _with_pseudonyms(shaped, "person")
 
 

@@ -215,7 +215,7 @@ RESIDUES: Mapping[str, Residue] = {
         "person",
         (
             *("version", "total_answers", "total_points", "streak_days", "longest_streak_days"),
-            *("last_activity_date", "badges", "answers_by_category"),
+            *("streak_last_date", "badges", "answers_by_category"),
         ),
         ("updated_at", "first_answer_at", "newest_answer_at"),
         {"moved_to": lambda row, names, _: names.of(row["moved_to"]) if row["moved_to"] else None},

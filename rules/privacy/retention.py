@@ -90,7 +90,7 @@ KEEPINGS = (
     Keeping(
         RAW, "raw, quarantine, errors", "errors/", WRITER, until="the night that finds a partition for them"
     ),
-    Keeping(TEXT, "Responses", "text: the words of an answer", PASS, "answer_texts", WORDS),
+    Keeping(TEXT, "Responses", "answer: the words of a text answer", PASS, "answer_texts", WORDS),
     Keeping(TEXT, "Questions", "prompts and options", TTL, "expires_at", until="90 days after it has closed"),
     Keeping(TEXT, "questions", "prompts and options", LIFECYCLE, "delete-curated-questions", CURATED),
     Keeping(TEXT, "Memory", "what is remembered of a lead", TTL, "expires_at", until="its type's time"),

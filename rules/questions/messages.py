@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rules.days import DAY, start_of, today, unstamp
-from rules.questions.former_names import old_type
 from rules.questions.questions import Question
 
 QUESTION_TITLE = "A new question"
@@ -32,8 +31,11 @@ class PushMessage:
 def of_question(question: Question, now: datetime) -> PushMessage:
     """Return what a phone shows of a question, for as long as it takes answers."""
     seconds = int((unstamp(question.closes_at) - now).total_seconds())
-    named = {"question_type": question.type.value, "kind": old_type(question.type.value)}
-    data = {"type": "question", "question_id": question.question_id, **named}
+    data = {
+        "type": "question",
+        "question_id": question.question_id,
+        "question_type": question.type.value,
+    }
     return PushMessage(QUESTION_TITLE, question.prompt, data, seconds)
 
 

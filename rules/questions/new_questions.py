@@ -1,8 +1,9 @@
 """Checks what an agent asks, and makes the question."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any
 
 from rules.days import parse_moment, stamp
@@ -16,26 +17,31 @@ KEPT = timedelta(days=90)
 CATEGORY_DEFAULT = "general"
 
 
-def question_id(agent_id: str, idempotency_key: str) -> str:
-    """Return a question's id: every attempt to create the question computes the same one."""
-    return str(uuid.uuid5(NAMESPACE, f"{agent_id}\x00{idempotency_key}"))
+def question_ids(agent_id: str, idempotency_key: str) -> Iterator[str]:
+    """Yield the ids of an agent's questions under a key, one after the other: all compute the same ones.
+
+    A later one is for when the question before has come and gone, and has left its answers.
+    """
+    name = f"{agent_id}\x00{idempotency_key}"
+    yield str(uuid.uuid5(NAMESPACE, name))
+    yield from (str(uuid.uuid5(NAMESPACE, f"{name}\x00{before}")) for before in count(1))
 
 
-def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datetime) -> Question:
+def new_question(
+    body: Mapping[str, Any], identifier: str, agent_id: str, digest: str, now: datetime
+) -> Question:
     """Return the question that an agent asks for.
 
-    body: as ingest's schema lets it in. digest: tells whether two bodies under one idempotency key are the
-    same.
+    body: as ingest's schema lets it in. identifier: its id (`question_ids`). digest: tells whether two bodies
+    under one idempotency key are the same.
     Raises InputRefused (invalid_field), naming the field.
     """
-    if "type" not in body:
-        raise InputRefused("invalid_field", "type", "is missing")
     kind = QuestionType(body["type"])
     closes = _closes(body, now)
     if not body["prompt"].strip():
         raise InputRefused("invalid_field", "prompt", "is blank")
     return Question(
-        question_id=question_id(agent_id, body["idempotency_key"]),
+        question_id=identifier,
         agent_id=agent_id,
         type=kind,
         prompt=body["prompt"],
@@ -49,6 +55,7 @@ def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datet
         closes_at=stamp(closes),
         expires_at=int((closes + KEPT).timestamp()),
         body_hash=digest,
+        idempotency_key=body["idempotency_key"],
     )
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from rules.days import unstamp
 from rules.engagement.events import InputRefused
-from rules.questions.former_names import renamed, with_former
 
 OPEN_MAX = timedelta(days=30)
 # No request lives longer. So an answer that is accepted just before the closing is stored within this time.
 STORED_WITHIN = timedelta(seconds=30)
-# In place of a digest of what was asked: of a question that was restored (rule 21) nobody knows it.
+# In place of the key and of a digest of what was asked, of a question that was restored (rule 21): nobody
+# knows them.
 UNKNOWN = ""
 
 
@@ -59,6 +59,7 @@ class Question:
     closes_at: str
     expires_at: int
     body_hash: str
+    idempotency_key: str
     closed_at: str | None = None
 
 
@@ -86,6 +87,16 @@ def is_listed(status: QuestionStatus, asked: QuestionStatus) -> bool:
     return status in ANSWERABLE if asked is QuestionStatus.OPEN else status is asked
 
 
+def statuses_to_read(asked: QuestionStatus) -> tuple[QuestionStatus, ...]:
+    """Return the stored statuses that all questions of a list have.
+
+    A question that has just expired is stored as OPEN still, until a job comes by.
+    """
+    if asked is QuestionStatus.EXPIRED:
+        return QuestionStatus.OPEN, QuestionStatus.EXPIRED
+    return (QuestionStatus.CLOSED if asked is QuestionStatus.CLOSED else QuestionStatus.OPEN,)
+
+
 def is_for(audience: Collection[str], tags: Collection[str]) -> bool:
     """Whether a question with this audience is for a person with these tags; no audience means everybody."""
     return not audience or not set(audience).isdisjoint(tags)
@@ -103,9 +114,9 @@ def check_open(question: Question, now: datetime) -> None:
 def check_answer(question: Question, body: Mapping[str, Any]) -> None:
     """Raise InputRefused (invalid_field) unless the answer is of the question's kind and in its range."""
     wanted, other = (
-        ("selected_option", "text")
+        ("selected_option", "answer")
         if question.type is QuestionType.MULTIPLE_CHOICE
-        else ("text", "selected_option")
+        else ("answer", "selected_option")
     )
     if other in body:
         raise InputRefused("invalid_field", other, f"does not answer a {question.type.value} question")
@@ -119,7 +130,7 @@ def check_answer(question: Question, body: Mapping[str, Any]) -> None:
 
 def to_item(question: Question) -> dict[str, Any]:
     """Return the question as table attributes."""
-    attributes = {
+    return {
         "question_id": question.question_id,
         "agent_id": question.agent_id,
         "type": question.type.value,
@@ -135,17 +146,12 @@ def to_item(question: Question) -> dict[str, Any]:
         "closed_at": question.closed_at,
         "expires_at": question.expires_at,
         "body_hash": question.body_hash,
+        "idempotency_key": question.idempotency_key or None,
     }
-    return with_former(attributes)
 
 
 def from_item(item: Mapping[str, Any]) -> Question:
-    """Read a stored question, also one with the names of the version before.
-
-    If the version before has counted an answer since, its own counter is ahead.
-    """
-    counted = max(item.get("current_responses", 0), item.get("answers_count", 0))
-    item = renamed(item) | {"current_responses": counted}
+    """Read a stored question."""
     texts = ("question_id", "agent_id", "prompt", "category", "created_at", "closes_at", "body_hash")
     numbers = ("required_responses", "current_responses", "expires_at")
     return Question(
@@ -154,5 +160,6 @@ def from_item(item: Mapping[str, Any]) -> Question:
         status=QuestionStatus(item["status"]),
         options=tuple(item["options"]),
         audience=tuple(item["audience"]),
+        idempotency_key=item.get("idempotency_key", UNKNOWN),
         closed_at=item.get("closed_at"),
     )

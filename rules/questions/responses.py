@@ -10,7 +10,6 @@ from rules.book.versions import Books
 from rules.days import Moment, UnknownZone, date_of, stamp, unstamp, zone
 from rules.engagement.events import InputRefused, MalformedItem, count_of, text_of
 from rules.questions.answer_points import day_points_max, points_for
-from rules.questions.former_names import renamed, with_former
 from rules.questions.people import PersonHashes
 from rules.questions.questions import Question, QuestionType
 from rules.zone_names import zone_named
@@ -27,7 +26,7 @@ class Response:
     number: its place among the question's answers, from 1, in the order of their commits.
     user_id: only of a signed-in person. points: before the daily cap. activity_date: by rule 1, in
     `zone`; timezone: what the answer itself named, if anything. older_hashes, upcoming_hashes: the person's
-    others (rules/questions/people.py), as the process knew them that took the answer. text_characters: of
+    others (rules/questions/people.py), as the process knew them that took the answer. answer_characters: of
     a text that has left (rule 22). day_points_max: the cap of its date; None: it is older than
     the caps of the book.
     """
@@ -44,13 +43,13 @@ class Response:
     zone: str
     user_id: str | None = None
     selected_option: int | None = None
-    text: str | None = None
+    answer: str | None = None
     confidence: int | None = None
     response_time_ms: int | None = None
     timezone: str | None = None
     older_hashes: tuple[str, ...] = ()
     upcoming_hashes: tuple[str, ...] = ()
-    text_characters: int | None = None
+    answer_characters: int | None = None
     day_points_max: int | None = None
 
     @property
@@ -60,8 +59,8 @@ class Response:
 
     @property
     def length(self) -> int | None:
-        """How many characters its text has, or had; None for an answer without one."""
-        return self.text_characters if self.text is None else len(self.text)
+        """How many characters a text answer has, or had; None for one of multiple choice."""
+        return self.answer_characters if self.answer is None else len(self.answer)
 
     @property
     def other_hashes(self) -> tuple[str, ...]:
@@ -107,7 +106,7 @@ def new_response(
         zone=zone_name,
         user_id=user_id,
         selected_option=body.get("selected_option"),
-        text=body.get("text"),
+        answer=body.get("answer"),
         confidence=confidence,
         response_time_ms=took,
         timezone=named,
@@ -119,7 +118,7 @@ def new_response(
 
 def to_item(response: Response) -> dict[str, Any]:
     """Return the response as table attributes."""
-    attributes = {
+    return {
         "question_id": response.question_id,
         "response_id": response.fingerprint_hash,
         "fingerprint_hash": response.fingerprint_hash,
@@ -127,8 +126,8 @@ def to_item(response: Response) -> dict[str, Any]:
         "user_id": response.user_id,
         "type": response.type.value,
         "selected_option": response.selected_option,
-        "text": response.text,
-        "text_characters": response.text_characters,
+        "answer": response.answer,
+        "answer_characters": response.answer_characters,
         "confidence": response.confidence,
         "response_time_ms": response.response_time_ms,
         "category": response.category,
@@ -142,12 +141,10 @@ def to_item(response: Response) -> dict[str, Any]:
         "older_hashes": response.older_hashes or None,
         "upcoming_hashes": response.upcoming_hashes or None,
     }
-    return with_former(attributes)
 
 
 def from_item(item: Mapping[str, Any]) -> Response:
     """Read a stored response; raises MalformedItem, with the attribute and the reason."""
-    item = renamed(item)
     try:
         response = Response(
             question_id=text_of(item, "question_id"),
@@ -185,5 +182,13 @@ def _hashes(item: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 _OPTIONAL = (
-    *("user_id", "selected_option", "text", "text_characters", "confidence", "response_time_ms", "timezone"),
+    *(
+        "user_id",
+        "selected_option",
+        "answer",
+        "answer_characters",
+        "confidence",
+        "response_time_ms",
+        "timezone",
+    ),
 )

@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS lake.answer_stats (
     total_points BIGINT ENCODE AZ64,
     streak_days BIGINT ENCODE AZ64,
     longest_streak_days BIGINT ENCODE AZ64,
-    last_activity_date DATE ENCODE AZ64,
+    streak_last_date DATE ENCODE AZ64,
     badges VARCHAR(2048) ENCODE ZSTD,
     answers_by_category VARCHAR(2048) ENCODE ZSTD,
     first_answer_at TIMESTAMP ENCODE AZ64,

@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS lake.responses (
     category VARCHAR(64) NOT NULL ENCODE ZSTD,
     number BIGINT NOT NULL ENCODE AZ64,
     selected_option BIGINT ENCODE AZ64,
-    text_characters BIGINT ENCODE AZ64,
+    answer_characters BIGINT ENCODE AZ64,
     confidence BIGINT ENCODE AZ64,
     response_time_ms BIGINT ENCODE AZ64,
     points BIGINT NOT NULL ENCODE AZ64,

@@ -194,7 +194,7 @@ def test_a_question_that_closed_meanwhile_says_so(visit: Any) -> None:
     question = post_question(prompt, required_responses=1)
     person = visit()
     page = person.sign_in("late")
-    body = json.dumps({"text": "first", "confidence": 1}).encode()
+    body = json.dumps({"answer": "first", "confidence": 1}).encode()
     path = f"/v1/questions/{question}/responses"
     assert ask("POST", path, {"authorization": f"Bearer {token('early')}"}, body).status == 201
     card = page.locator("article.question", has_text=prompt)

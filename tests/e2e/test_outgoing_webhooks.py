@@ -102,7 +102,7 @@ def test_what_happens_is_told_of_users_leads_and_questions(
     agent, person = Api(stack, f"agent-{user}", group="streakline/agents"), Api(stack, user, admin=False)
     asked = {"idempotency_key": "q", "type": "text", "prompt": "Why?", "required_responses": 1}
     question = agent.call("POST", "/v1/questions", asked)[1]["question_id"]
-    answer = {"text": "because", "confidence": 4, "response_time_ms": 2500}
+    answer = {"answer": "because", "confidence": 4, "response_time_ms": 2500}
     assert person.call("POST", f"/v1/questions/{question}/responses", answer)[0] == 201
     (closed,) = customer.hears("question.closed", question_id=question)
     assert (closed["status"], closed["agent_id"]) == ("CLOSED", f"agent-{user}")

@@ -47,9 +47,9 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "Questions": (
         ("question_id", ""),
         {
-            "ByStatus": ("status_shard", "created_at"),
+            "ByStatus": ("status", "created_at"),
             "ByAgentId": ("agent_id", "created_at"),
-            "ByClosing": ("closing_shard", "closes_at"),
+            "ByClosing": ("status", "closes_at"),
         },
         "expires_at",
         "NEW_IMAGE",
@@ -70,7 +70,7 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "Notifications": (("holder", "place"), {"ByDue": ("due_shard", "due_at")}, "expires_at", ""),
     "UserStats": (
         ("fingerprint_hash", ""),
-        {"ByTotalPoints": ("leaderboard", "total_points")},
+        {"ByTotalPoints": ("_leaderboard", "total_points")},
         "",
         "NEW_IMAGE",
     ),

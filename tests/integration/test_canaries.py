@@ -276,7 +276,7 @@ def lives(world: World, user: str) -> None:
     }
     asked = site.call("agent", "POST", "/v1/questions", question, "streakline/agents")[1]
     path = f"/v1/questions/{asked['question_id']}/responses"
-    assert site.call(user, "POST", path, {"text": f"{user} thinks", "response_time_ms": 900})[0] == 201
+    assert site.call(user, "POST", path, {"answer": f"{user} thinks", "response_time_ms": 900})[0] == 201
     reversal = {"points": 5, "reason": f"{user} asked for it", "idempotency_key": f"{user} adjusts"}
     site.admin("POST", f"/v1/users/{user}/adjustments", reversal)
 

@@ -60,14 +60,14 @@ def test_a_question_is_asked_once_however_often(agent: Streakline) -> None:
 
 def test_answers_arrive_while_the_agent_waits_and_end_with_the_question(agent: Streakline) -> None:
     asked = agent.ask("Why?", required_responses=2)
-    answer("ada", asked.question_id, text="because")
+    answer("ada", asked.question_id, answer="because")
     got: list[Answer] = []
     waiting = threading.Thread(target=lambda: got.extend(agent.answers(asked.question_id, wait=10)))
     waiting.start()
     while not got and waiting.is_alive():
         time.sleep(0.02)
     started = time.monotonic()
-    answer("bob", asked.question_id, text="therefore")
+    answer("bob", asked.question_id, answer="therefore")
     waiting.join(timeout=5)
     assert [each.text for each in got] == ["because", "therefore"]
     assert time.monotonic() - started < 3, "the poll ends when the answer is there, not when its time is over"
@@ -94,7 +94,7 @@ def test_what_is_not_ones_own_is_refused(agent: Streakline) -> None:
 def test_an_answerers_stats_follow(agent: Streakline, api: Engine) -> None:
     pipeline = Pipeline(api)
     asked = agent.ask("How?", category="craft")
-    answer("carol", asked.question_id, text="so")
+    answer("carol", asked.question_id, answer="so")
     while pipeline.step():
         pass
     stats = client("carol").stats()

@@ -90,7 +90,7 @@ def live(site: Site, user: str) -> None:
     status, asked = site.call("agent", "POST", "/v1/questions", question, "streakline/agents")
     assert status == 201, asked
     path = f"/v1/questions/{asked['question_id']}/responses"
-    status, told = site.call(user, "POST", path, {"text": f"{user} thinks", "response_time_ms": 900})
+    status, told = site.call(user, "POST", path, {"answer": f"{user} thinks", "response_time_ms": 900})
     assert status == 201, told
     site.settle()
     now = datetime.now(UTC)

@@ -68,7 +68,7 @@ def test_what_was_never_stored_holds_its_place_for_a_minute(engine: Engine) -> N
 
 
 def question(n: int) -> dict[str, Any]:
-    return {"idempotency_key": f"q{n}", "kind": "text", "prompt": "?", "required_responses": 1}
+    return {"idempotency_key": f"q{n}", "type": "text", "prompt": "?", "required_responses": 1}
 
 
 def during(monkeypatch: pytest.MonkeyPatch, store: type, name: str, others: Callable[[], None]) -> None:

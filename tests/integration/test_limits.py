@@ -94,7 +94,7 @@ def test_events_commands_and_reads_are_limited_for_each_user(api: Site, user: st
 
 
 def question(n: int) -> dict[str, Any]:
-    return {"idempotency_key": f"q{n}", "kind": "text", "prompt": "?", "required_responses": 1}
+    return {"idempotency_key": f"q{n}", "type": "text", "prompt": "?", "required_responses": 1}
 
 
 def test_questions_are_limited_by_caller_and_by_how_many_are_open(api: Site, user: str) -> None:
@@ -117,7 +117,7 @@ def test_a_question_that_is_answered_makes_room_for_the_next(api: Site, user: st
         api.call(agent, "POST", "/v1/questions", question(n), GROUP_AGENTS)[1]["question_id"]
         for n in range(3)
     ]
-    answered = api.call(user, "POST", f"/v1/questions/{ids[1]}/responses", {"text": "yes", "confidence": 3})
+    answered = api.call(user, "POST", f"/v1/questions/{ids[1]}/responses", {"answer": "yes", "confidence": 3})
     assert answered[0] == 201
     assert api.call(agent, "POST", "/v1/questions", question(3), GROUP_AGENTS)[0] == 201
 
@@ -128,7 +128,7 @@ def test_only_the_agent_who_asked_relays_answers_and_so_many_a_minute(api: Site,
         asker, "POST", "/v1/questions", {**question(0), "required_responses": 1000}, GROUP_AGENTS
     )[1]
     path = f"/v1/questions/{asked['question_id']}/responses"
-    body = {"text": "yes", "confidence": 3, "fingerprint": "device-0"}
+    body = {"answer": "yes", "confidence": 3, "fingerprint": "device-0"}
     status, told = api.call(other, "POST", path, body, GROUP_AGENTS)
     assert (status, told["error"]["code"]) == (403, "forbidden")
     relayed = statuses(

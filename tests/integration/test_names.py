@@ -115,7 +115,7 @@ def test_a_sub_of_any_issuer_is_a_user_id_on_every_route(api: Site, sub: str, wr
     assert api.admin("POST", f"{path}/redemptions/{entry}/reversal", {})[0] == 201
     assert api.call("another", "GET", path)[0] == 403
     assert api.admin("POST", f"/v1/review/{written(sub)}/release")[0] == 200
-    asked = {"idempotency_key": "q", "kind": "text", "prompt": "?", "required_responses": 1}
+    asked = {"idempotency_key": "q", "type": "text", "prompt": "?", "required_responses": 1}
     assert api.call(sub, "POST", "/v1/questions", asked, GROUP_AGENTS)[0] in (200, 201)
     assert api.call(sub, "GET", f"/v1/agents/{written(sub)}/questions", None, GROUP_AGENTS)[0] == 200
 

@@ -23,8 +23,8 @@ from adapters.privacy.stores import Clients, stores
 from adapters.settings.privacy import PrivacyTables
 from rules.leads.feature_items import Change
 from rules.leads.lead_groups import Group
-from rules.questions.question_lists import listed_item
 from rules.questions.questions import Question, QuestionStatus, QuestionType
+from rules.questions.questions import to_item as question_to_item
 from tests.integration.test_endpoints_api import CONTEXT, Desk, desk, there
 from tests.integration.test_lead_event_store import new_event
 from tests.support.hook_receiver import Receiver
@@ -166,9 +166,16 @@ def test_where_nobody_is_told_of_leads_nothing_is_read_or_written_for_them(
 def question(status: QuestionStatus, number: int = 1) -> Any:
     asked = Question(
         *(f"{number:026}", "bot", QuestionType.TEXT, "Which?", (), (), "taste", 1, 1, status),
-        *(AT, "2026-03-11T12:00:00.000000Z", 2**40, "hash", AT if status is QuestionStatus.CLOSED else None),
+        *(
+            AT,
+            "2026-03-11T12:00:00.000000Z",
+            2**40,
+            "hash",
+            "key",
+            AT if status is QuestionStatus.CLOSED else None,
+        ),
     )
-    return item(listed_item(asked))
+    return item(question_to_item(asked))
 
 
 def test_whoever_named_the_agent_hears_of_its_closed_questions_once(told: Desk, there: Receiver) -> None:

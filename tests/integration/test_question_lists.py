@@ -17,7 +17,6 @@ from adapters.questions.question_lists import QuestionLists
 from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, poll_key
 from ingest.web.caller import Caller
 from processors.questions.expire_questions import expire
-from rules.questions.question_lists import SHARDS
 from rules.questions.questions import QuestionStatus
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
@@ -94,7 +93,6 @@ def test_answers_come_in_the_order_of_their_numbers_after_a_cursor() -> None:
         "question_id": question["question_id"],
         "status": "OPEN",
         "current_responses": 0,
-        "answers_count": 0,
         "required_responses": 5,
         "responses": [],
         "cursor": "0",
@@ -172,13 +170,13 @@ def test_a_poll_is_patient_no_longer_than_asked_and_gentle(monkeypatch: pytest.M
 
 
 def test_a_short_list_reads_about_as_many_items_as_it_has() -> None:
-    for _ in range(20 * SHARDS):  # at random, so that each shard has two
+    for _ in range(20):
         ask()
     table = Counting(client("dynamodb"))
     page = QuestionLists(table, "Questions").of_status(QuestionStatus.OPEN, {}, 1, lambda _: True)
     assert len(page.questions) == 1
-    assert table.calls == {"query": SHARDS, "batch_get_item": 1}
-    assert table.read == 1 + 2 * SHARDS  # of each shard two keys, and one question
+    assert table.calls == {"query": 1, "batch_get_item": 1}
+    assert table.read == 4  # three keys, and one question
 
 
 def test_an_answer_writes_to_no_index_of_questions() -> None:
@@ -200,10 +198,7 @@ def test_an_answer_writes_to_no_index_of_questions() -> None:
     answer(question, "p2")
     assert seen() == before
     answer(question, "p3")
-    assert before.items() - seen().items() == {
-        ("status_shard", before["status_shard"]),
-        ("closing_shard", before["closing_shard"]),
-    }
+    assert before.items() - seen().items() == {("status", "OPEN")}
 
 
 def test_an_expired_question_leaves_the_list_of_open_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +227,7 @@ def test_an_expired_question_leaves_the_list_of_open_ones(monkeypatch: pytest.Mo
     assert answer({"question_id": short}, "late").code == "question_expired"
 
 
-def test_a_list_of_many_shards_has_every_question_once_in_pages() -> None:
+def test_a_list_has_every_question_once_in_pages() -> None:
     agent = f"agent-{uuid.uuid4()}"
     asked = [ask(agent=agent)["question_id"] for _ in range(23)]
     for path, who in (("/v1/questions", {}), (f"/v1/agents/{agent}/questions", {"agent": agent})):

@@ -108,7 +108,7 @@ def test_a_script_is_kept_as_text_and_served_as_json() -> None:
     text = ask(type="text", options=None, prompt="?")
     assert answer(text, "p", selected_option=None).status == 422
     path = f"/v1/questions/{text['question_id']}/responses"
-    assert call("POST", path, {"text": SCRIPT}, sub="p").status == 201
+    assert call("POST", path, {"answer": SCRIPT}, sub="p").status == 201
     replies = [
         call("GET", f"/v1/questions/{question['question_id']}"),
         call("GET", "/v1/questions"),
@@ -118,7 +118,7 @@ def test_a_script_is_kept_as_text_and_served_as_json() -> None:
         assert reply.headers["Content-Type"] == "application/json"
         assert reply.headers["X-Content-Type-Options"] == "nosniff"
     assert replies[0].body["prompt"] == replies[0].body["options"][0] == SCRIPT
-    assert replies[2].body["responses"][0]["text"] == SCRIPT
+    assert replies[2].body["responses"][0]["answer"] == SCRIPT
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_bad_input_is_refused_by_name(method: str, path: str, query: dict[str, A
         ({"selected_option": 2}, "selected_option"),
         ({"selected_option": -1}, "selected_option"),
         ({"selected_option": 1.5}, "selected_option"),
-        ({"text": "a"}, "text"),
+        ({"answer": "a"}, "answer"),
         ({"confidence": 6}, "confidence"),
         ({"timezone": "Nowhere"}, "timezone"),
         ({"timezone": "+19:00"}, "timezone"),

@@ -289,15 +289,15 @@ def test_the_words_of_closed_questions_answers_leave_and_their_length_stays(
 
     again = CAME + timedelta(days=100)  # the agent asks under the same key again
     told = [
-        answer("a", CAME, text="Mañana", confidence=3),
+        answer("a", CAME, answer="Mañana", confidence=3),
         answer("b", CAME, selected_option=1),
-        answer("c", again, text="new"),
+        answer("c", again, answer="new"),
     ]
     asked.put(told)
     asked.publish([question(user, CAME, closes=CAME + timedelta(days=7))])
     assert asked.run() == (0, 0, False), "it has closed a week after it was asked"
     assert asked.run(OLD + timedelta(days=7)) == (1, 0, False)
-    length = answer("a", CAME, text_characters=6, confidence=3)
+    length = answer("a", CAME, answer_characters=6, confidence=3)
     assert asked.there(user) == [length, *told[1:]]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rules.engagement.events import InputRefused
-from rules.questions.new_questions import new_question
+from rules.questions.new_questions import new_question, question_ids
 from rules.questions.questions import Question
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -21,7 +21,7 @@ BODY = {
 
 def asked(**changes: Any) -> Question:
     body = {name: value for name, value in {**BODY, **changes}.items() if value is not None}
-    return new_question(body, "agent", "digest", NOW)
+    return new_question(body, next(question_ids("agent", body["idempotency_key"])), "agent", "digest", NOW)
 
 
 def refusal(call: Any, *arguments: Any) -> tuple[str, str]:

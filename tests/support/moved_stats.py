@@ -34,13 +34,14 @@ def stored(person: str) -> dict[str, Any]:
 def on_the_board(hashes: Sequence[str]) -> list[str]:
     rows = [
         row["fingerprint_hash"]["S"]
-        for shard in range(2)
+        for partition in ("_leaderboard", "_leaderboard#1")
         for row in query_all(
             client("dynamodb"),
             TableName="UserStats",
             IndexName="ByTotalPoints",
-            KeyConditionExpression="leaderboard = :shard",
-            ExpressionAttributeValues=item({":shard": f"answers#{shard}"}),
+            KeyConditionExpression="#board = :partition",
+            ExpressionAttributeNames={"#board": "_leaderboard"},
+            ExpressionAttributeValues=item({":partition": partition}),
         )
     ]
     return [each for each in rows if each in hashes]

@@ -18,7 +18,7 @@ from local.replay.verify import expect
 from local.smoke.assumptions import ASSUMPTIONS
 from local.smoke.leads import AMOUNT
 from local.stack import Stack
-from rules.questions.new_questions import question_id
+from rules.questions.new_questions import question_ids
 
 Answer = tuple[int, Any]
 Item = dict[str, Any]
@@ -158,7 +158,7 @@ class World:
     def _ask(self, body: Any, _: str) -> Answer:
         key = body["idempotency_key"]
         status, self.asked = (200 if self.asked else 201), True
-        identifier = question_id(key, key)
+        identifier = next(question_ids(key, key))
         self.items["Questions"] = [{"question_id": {"S": identifier}}]
         self.items["Limits"] = [{"counter": {"S": open_questions(key)}}]
         return status, {"question_id": identifier}

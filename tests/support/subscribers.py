@@ -147,6 +147,7 @@ def question(**more: Any) -> Question:
         "closes_at": stamp(closes),
         "expires_at": int((closes + KEPT).timestamp()),
         "body_hash": "x",
+        "idempotency_key": "k",
     }
     return Question(**(values | more))
 

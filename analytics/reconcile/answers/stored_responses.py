@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from adapters.platform.items import Item, item
 from adapters.questions.response_store import COUNTED
-from rules.questions.former_names import FORMER
 from rules.questions.responses import Response, to_item
 
 
@@ -21,10 +20,8 @@ def contradiction(found: Sequence[tuple[Item, Response]]) -> str:
 
 
 def _changed(stored: Item, response: Response) -> list[str]:
-    """Return the attributes that no version writes so; an older one wrote the former names alone."""
+    """Return the attributes that no process writes so."""
     expected = item(to_item(response))
-    if not stored.keys() & FORMER.values():
-        expected = {name: value for name, value in expected.items() if name not in FORMER.values()}
     names = stored.keys() | expected.keys()
     wrong = sorted(name for name in names - {COUNTED} if stored.get(name) != expected.get(name))
     # An answer without a zone of its own counts by UTC, also for whoever has set a zone (rule 1).

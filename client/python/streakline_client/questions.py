@@ -112,7 +112,7 @@ class QuestionCalls:
         *,
         confidence: int,
         selected_option: int | None = None,
-        text: str | None = None,
+        answer: str | None = None,
         timezone: str | None = None,
     ) -> GivenAnswer:
         """Answer a question, once a person: an option (from 0), or a text. confidence: 1 to 5.
@@ -122,7 +122,7 @@ class QuestionCalls:
         body = {
             "confidence": confidence,
             "selected_option": selected_option,
-            "text": text,
+            "answer": answer,
             "timezone": timezone,
         }
         sent = {name: value for name, value in body.items() if value is not None}

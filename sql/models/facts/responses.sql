@@ -8,7 +8,7 @@ SELECT
     question_type,
     category,
     number,
-    text_characters,
+    answer_characters,
     confidence,
     response_time_ms,
     points,

@@ -9,7 +9,7 @@ SELECT
     total_points,
     streak_days,
     longest_streak_days,
-    last_activity_date,
+    streak_last_date,
     badges,
     answers_by_category,
     first_answer_at,

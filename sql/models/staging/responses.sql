@@ -8,7 +8,7 @@ SELECT
     category,
     number,
     selected_option,
-    text_characters,
+    answer_characters,
     confidence,
     response_time_ms,
     points,

@@ -20,8 +20,8 @@ from rules.lake.entities import ANSWER_STATS, ENTITIES, NOTIFICATIONS, QUESTIONS
 from rules.lake.question_entities import pseudonym
 from rules.lake.valid_row import read_row
 from rules.questions.answer_stats import alias, fold
-from rules.questions.question_lists import listed_item
 from rules.questions.questions import Question, QuestionStatus, QuestionType
+from rules.questions.questions import to_item as question_item
 from rules.questions.responses import public_id, to_item
 from tests.support.answers import NOON, answer
 from tests.support.declared import properties
@@ -30,7 +30,14 @@ HASHES = st.text("0123456789abcdef", min_size=32, max_size=32)
 ARRIVED = NOON + timedelta(seconds=5)
 ASKED = Question(
     *("q1", "agent", QuestionType.MULTIPLE_CHOICE, "Où?", ("größe", "b,c"), (), "general", 3, 0),
-    *(QuestionStatus.OPEN, stamp(NOON), stamp(NOON + timedelta(days=1)), int(NOON.timestamp()), "digest"),
+    *(
+        QuestionStatus.OPEN,
+        stamp(NOON),
+        stamp(NOON + timedelta(days=1)),
+        int(NOON.timestamp()),
+        "digest",
+        "key",
+    ),
 )
 
 
@@ -53,13 +60,13 @@ def test_a_response_tells_nobody(own: str, older: str, upcoming: str, user: str,
         zone=zone,
         timezone=zone,
         selected_option=None,
-        text=f"I am {user}",
+        answer=f"I am {user}",
     )
     row = published(RESPONSES, to_item(said) | {COUNTED: stamp(NOON)})
     told = json.dumps(row, default=str)
     for secret in (own, older, upcoming, user, zone, alias(own), public_id(said.question_id, own)):
         assert secret not in told
-    assert (row["person"], row["text_characters"]) == (pseudonym(own), len(f"I am {user}"))
+    assert (row["person"], row["answer_characters"]) == (pseudonym(own), len(f"I am {user}"))
     assert row["is_signed_in"]
     assert not published(RESPONSES, to_item(replace(said, user_id=None)))["is_signed_in"]
 
@@ -68,7 +75,7 @@ def test_a_response_tells_nobody(own: str, older: str, upcoming: str, user: str,
 def test_stats_and_their_moves_are_under_the_pseudonyms_of_responses(own: str, newer: str) -> None:
     stats = fold([replace(answer(number, day=number), fingerprint_hash=own) for number in range(20)])
     stored = stats_attributes(own, stats) | {"version": 2, "updated_at": stamp(NOON), "older_hashes": [newer]}
-    row = published(ANSWER_STATS, stored | {"leaderboard": "answers#1"})
+    row = published(ANSWER_STATS, stored | {"_leaderboard": "_leaderboard#1"})
     assert (row["person"], row["total_answers"], row["total_points"]) == (pseudonym(own), 20, 200)
     moved = {"fingerprint_hash": own, "moved_to": newer, "version": 3, "updated_at": stamp(NOON)}
     row = published(ANSWER_STATS, moved)
@@ -78,11 +85,11 @@ def test_stats_and_their_moves_are_under_the_pseudonyms_of_responses(own: str, n
 
 
 def test_a_question_has_its_answers_once_it_is_over() -> None:
-    row = published(QUESTIONS, listed_item(ASKED))
+    row = published(QUESTIONS, question_item(ASKED))
     assert (row["prompt"], row["options"], row["options_count"]) == ("Où?", '["größe","b,c"]', 2)
     assert (row["status"], row["responses"], row["audience"]) == ("OPEN", None, None)
     closed = replace(ASKED, status=QuestionStatus.CLOSED, current_responses=3, closed_at=stamp(ARRIVED))
-    later = published(QUESTIONS, listed_item(closed), corrected=int(ARRIVED.timestamp()) * 10**9 + 7)
+    later = published(QUESTIONS, question_item(closed), corrected=int(ARRIVED.timestamp()) * 10**9 + 7)
     assert (later["responses"], later["closed_at"]) == (3, ARRIVED)
     assert later["version"] > row["version"], "the change is the newer version, also within a second"
 
@@ -101,7 +108,7 @@ def is_published(mapping: str, name: str, attributes: dict[str, Any]) -> bool:
     return any(matches(json.loads(each["Pattern"]), record) for each in filters)
 
 
-CLOSED = listed_item(replace(ASKED, status=QuestionStatus.CLOSED, current_responses=3))
+CLOSED = question_item(replace(ASKED, status=QuestionStatus.CLOSED, current_responses=3))
 IN_LINE = {"question_id": f"q1{LINE}", "response_id": "f", WAITING: to_item(answer(1))}
 CLAIM = {KEY: claim_key("s", "question=q1"), "claimed_at": stamp(NOON)}
 
@@ -109,11 +116,11 @@ CLAIM = {KEY: claim_key("s", "question=q1"), "claimed_at": stamp(NOON)}
 @pytest.mark.parametrize(
     ("mapping", "name", "attributes", "expected"),
     [
-        ("PublishQuestionsMapping", "INSERT", listed_item(ASKED), True),
-        ("PublishQuestionsMapping", "MODIFY", listed_item(replace(ASKED, current_responses=1)), False),
+        ("PublishQuestionsMapping", "INSERT", question_item(ASKED), True),
+        ("PublishQuestionsMapping", "MODIFY", question_item(replace(ASKED, current_responses=1)), False),
         ("PublishQuestionsMapping", "MODIFY", CLOSED, True),
         ("PublishQuestionsMapping", "MODIFY", {**CLOSED, "status": "EXPIRED"}, True),
-        ("PublishQuestionsMapping", "MODIFY", listed_item(ASKED), True),  # asked again under the same key
+        ("PublishQuestionsMapping", "MODIFY", question_item(ASKED), True),  # asked again under the same key
         ("PublishResponsesMapping", "INSERT", to_item(answer(1)), True),
         ("PublishResponsesMapping", "INSERT", IN_LINE, False),
         ("PublishResponsesMapping", "MODIFY", to_item(answer(1)) | {COUNTED: "now"}, False),
@@ -131,4 +138,4 @@ def test_only_what_an_analyst_needs_is_handed_to_the_publisher(
 def test_no_entity_of_questions_has_a_column_for_a_name() -> None:
     for name in ("questions", "responses", "answer_stats", "notifications"):
         fields = {each.name for each in ENTITIES[name].fields}
-        assert not fields & {"user_id", "text", "fingerprint_hash", "subscription_id", "owner", "fcm_token"}
+        assert not fields & {"user_id", "answer", "fingerprint_hash", "subscription_id", "owner", "fcm_token"}

@@ -54,8 +54,8 @@ from rules.leads.lead_events import LeadEvent
 from rules.leads.lead_groups import Group
 from rules.leads.memory import derive_entries, remembered_entries
 from rules.questions.answer_stats import fold as answered
-from rules.questions.question_lists import listed_item
 from rules.questions.questions import Question, QuestionStatus, QuestionType
+from rules.questions.questions import to_item as question_item
 from rules.questions.responses import to_item as to_response_item
 from tests.support.answers import NOON, answer
 from tests.support.engagement_strategies import NOW
@@ -72,7 +72,7 @@ WRITERS = {
     "lead_events": "rules/leads/lead_events.py (to_item)",
     "lead_memory": "adapters/leads/memory_items.py (entry_attributes)",
     "lead_features": "adapters/leads/feature_store.py (FeatureStore.write)",
-    "questions": "rules/questions/question_lists.py (listed_item)",
+    "questions": "rules/questions/questions.py (to_item)",
     "responses": "rules/questions/responses.py (to_item)",
     "answer_stats": "adapters/questions/user_stats_items.py (stats_attributes)",
     "notifications": "adapters/questions/message_claims.py (MessageClaims.settle)",
@@ -235,15 +235,15 @@ def questions() -> Iterator[dict[str, Any]]:
     expires = int(NOON.timestamp())
     closed = Question(
         *("q", "agent", QuestionType.MULTIPLE_CHOICE, "Which?", ("this", "that"), ("it",), "general", 5, 5),
-        *(QuestionStatus.CLOSED, at, later, expires, "digest", later),
+        *(QuestionStatus.CLOSED, at, later, expires, "digest", "key", later),
     )
-    yield listed_item(closed)
+    yield question_item(closed)
 
 
 def responses() -> Iterator[dict[str, Any]]:
     chosen = replace(answer(1), confidence=3, response_time_ms=1500, day_points_max=150)
     yield to_response_item(chosen)
-    yield to_response_item(replace(chosen, selected_option=None, text="words"))
+    yield to_response_item(replace(chosen, selected_option=None, answer="words"))
 
 
 def answer_stats() -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from rules.questions.questions import Question, QuestionStatus, QuestionType
 AT = "2026-03-01T12:00:00.000000Z"
 QUESTION = Question(
     *("q1", "bot", QuestionType.TEXT, "Which?", (), (), "taste", 3, 3, QuestionStatus.CLOSED),
-    *(AT, "2026-03-02T12:00:00.000000Z", 9, "hash", "2026-03-01T13:00:00.000000Z"),
+    *(AT, "2026-03-02T12:00:00.000000Z", 9, "hash", "key", "2026-03-01T13:00:00.000000Z"),
 )
 
 

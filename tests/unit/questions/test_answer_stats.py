@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adapters.book.shipped import shipped_document
 from adapters.platform.items import item, plain
-from adapters.questions.user_stats_items import stats_attributes, stats_from, total_answers
+from adapters.questions.user_stats_items import stats_attributes, stats_from
 from bench.counting.item_sizes import item_bytes
 from rules.book.achievement_rules import ConditionKind
 from rules.book.reading import read_book
@@ -207,7 +207,7 @@ def test_ten_years_of_answers_are_less_than_a_kilobyte() -> None:
     for first in range(0, len(history), 500):
         stored = _stored(_counted(stats_from(stored) if stored else Stats(), history, first, 500))
     assert stored == _stored(stats)
-    kept = {**stored, "leaderboard": "answers#63", "version": 99_999, "updated_at": stamp(NOON)}
+    kept = {**stored, "_leaderboard": "_leaderboard#63", "version": 99_999, "updated_at": stamp(NOON)}
     assert item_bytes(item(kept)) < 1_000
     assert stats.total_answers == 3_653
     assert stats.total_points == 3_653 * FORMER_DAY_POINTS_MAX
@@ -245,27 +245,6 @@ def test_what_has_been_added_up_is_not_added_to() -> None:
     with pytest.raises(TooOld):
         add(stats, [answer(3, 0)])
     assert add(stats, [answer(3, 1)]).total_answers == 3
-
-
-def test_an_item_of_the_version_before_is_read() -> None:
-    """It kept all dates, a date for each badge and category, and called the number of answers otherwise."""
-    history = [answer(n, n, category=f"c{n % 12}") for n in range(40)]
-    days = {each.activity_date: Tally(1, each.points) for each in history}
-    firsts = {f"c{n}": (DAY0 + timedelta(days=n)).isoformat() for n in range(12)}
-    former = {
-        "fingerprint_hash": "f" * 32,
-        "total_points": 400,
-        "answers": 40,
-        "badges": {"first_answer": DAY0.isoformat()},
-        "answers_by_category": {name: sum(e.category == name for e in history) for name in firsts},
-        "first_dates": firsts,
-        "days": encode(days),
-        "newest_at": history[-1].created_at,
-        "zone": "UTC",
-    }
-    assert replace(stats_from(former), created_at="") == replace(fold(history), created_at="")
-    assert stats_from(former).created_at[:10] == history[0].created_at[:10]
-    assert total_answers(former) == total_answers(_stored(fold(history))) == 40
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,6 @@ def test_a_question_is_shown_for_as_long_as_it_takes_answers(
         "type": "question",
         "question_id": question.question_id,
         "question_type": kind.value,
-        "kind": "choice" if kind is QuestionType.MULTIPLE_CHOICE else "text",
     }
 
 

@@ -1,6 +1,7 @@
 """What an agent can ask, and who is an agent."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from ingest.web.caller import ApiError, caller_of
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.engagement.events import FUTURE_MAX
-from rules.questions.new_questions import KEPT, new_question, question_id
+from rules.questions.new_questions import KEPT, new_question, question_ids
 from rules.questions.questions import OPEN_MAX, QuestionStatus, QuestionType, shown_status
 from tests.support.asking import BODY, asked, refusal
 from tests.support.examples import examples
@@ -50,9 +51,10 @@ def test_a_question_is_kept_90_days_after_it_closes(ahead: timedelta) -> None:
 
 
 def test_the_id_belongs_to_agent_and_key() -> None:
-    ids = {question_id("a", "k"), question_id("b", "k"), question_id("a", "l"), question_id("ak", "")}
-    assert len(ids) == 4
-    assert asked().question_id == question_id("agent", "k")
+    names = [("a", "k"), ("b", "k"), ("a", "l"), ("ak", "")]
+    ids = [each for name in names for each in islice(question_ids(*name), 4)]
+    assert len(set(ids)) == 16
+    assert asked().question_id == next(question_ids("agent", "k"))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_the_id_belongs_to_agent_and_key() -> None:
         (ANSWER, {"confidence": 6}, "confidence"),
         (ANSWER, {"selected_option": -1}, "selected_option"),
         (ANSWER, {"selected_option": True}, "selected_option"),
-        (ANSWER, {"text": "x" * 2001}, "text"),
+        (ANSWER, {"answer": "x" * 2001}, "answer"),
         (ANSWER, {"response_time_ms": -1}, "response_time_ms"),
         (ANSWER, {"user_id": "other"}, "body"),
     ],
@@ -85,7 +87,7 @@ def test_a_body_s_fault_is_named(schema: Any, body: dict[str, Any], field: str) 
 def test_examples_are_valid() -> None:
     assert first_problem(QUESTION, QUESTION["example"]) is None
     assert first_problem(ANSWER, ANSWER["example"]) is None
-    assert new_question(QUESTION["example"], "agent", "", NOW).type is QuestionType.MULTIPLE_CHOICE
+    assert new_question(QUESTION["example"], "id", "agent", "", NOW).type is QuestionType.MULTIPLE_CHOICE
 
 
 @pytest.mark.parametrize(

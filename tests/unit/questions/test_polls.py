@@ -34,7 +34,7 @@ SMALL = settings(max_examples=examples(60))
 bodies = st.fixed_dictionaries(
     {},
     optional={
-        "text": st.text(max_size=5),
+        "answer": st.text(max_size=5),
         "selected_option": st.integers(0, 3),
         "confidence": st.integers(1, 5),
         "response_time_ms": st.integers(0, 700_000),
@@ -44,7 +44,9 @@ bodies = st.fixed_dictionaries(
 
 
 def answered(question: Question, number: int, **changes: Any) -> Response:
-    made = new_response(question, {"text": str(number)}, (PersonHashes(f"person-{number}"), None), BOOKS, NOW)
+    made = new_response(
+        question, {"answer": str(number)}, (PersonHashes(f"person-{number}"), None), BOOKS, NOW
+    )
     return replace(made, number=number, **changes)
 
 
@@ -58,9 +60,7 @@ def test_page_after_page_gives_each_answer_once_in_order(
     count: int, limit: int, after: int, chance: random.Random
 ) -> None:
     question = closed(count)
-    before = stamp(unstamp(question.created_at) - timedelta(days=400))
     stored = [answered(question, number) for number in range(1, count + 1)]
-    stored += [answered(question, number, created_at=before) for number in range(1, 20)]
     chance.shuffle(stored)
     cursor, got = after, list[int]()
     for _ in range(20):
@@ -110,7 +110,7 @@ def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
 ) -> None:
     question = replace(asked(), type=kind)
     made = new_response(question, body, (PersonHashes("hash"), user_id), BOOKS, now)
-    for name in ("text", "selected_option", "confidence", "response_time_ms", "timezone"):
+    for name in ("answer", "selected_option", "confidence", "response_time_ms", "timezone"):
         assert getattr(made, name) == body.get(name)
     assert (made.key, made.user_id, made.type) == ((question.question_id, "hash"), user_id, kind)
     assert (made.agent_id, made.category) == (question.agent_id, question.category)
@@ -123,7 +123,7 @@ def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
 def test_an_answer_in_no_zone_is_refused() -> None:
     with pytest.raises(InputRefused, match="timezone") as refused:
         new_response(
-            asked(), {"text": "a", "timezone": "Mars/Base"}, (PersonHashes("hash"), None), BOOKS, EPOCH
+            asked(), {"answer": "a", "timezone": "Mars/Base"}, (PersonHashes("hash"), None), BOOKS, EPOCH
         )
     assert refused.value.field == "timezone"
 

@@ -101,11 +101,11 @@ def test_an_option_is_one_of_those_there_are(index: int, options: list[str]) -> 
     ("kind", "body", "field"),
     [
         ("multiple_choice", {}, "selected_option"),
-        ("multiple_choice", {"text": "a"}, "text"),
-        ("multiple_choice", {"text": "a", "selected_option": 0}, "text"),
-        ("text", {}, "text"),
+        ("multiple_choice", {"answer": "a"}, "answer"),
+        ("multiple_choice", {"answer": "a", "selected_option": 0}, "answer"),
+        ("text", {}, "answer"),
         ("text", {"selected_option": 0}, "selected_option"),
-        ("text", {"text": " \n\u2003"}, "text"),
+        ("text", {"answer": " \n\u2003"}, "answer"),
     ],
 )
 def test_an_answer_is_of_the_question_s_kind(kind: str, body: dict[str, Any], field: str) -> None:
@@ -114,7 +114,7 @@ def test_an_answer_is_of_the_question_s_kind(kind: str, body: dict[str, Any], fi
 
 
 def test_a_text_answers_a_text_question() -> None:
-    check_answer(asked(type="text", options=None), {"text": "yes"})
+    check_answer(asked(type="text", options=None), {"answer": "yes"})
 
 
 def test_a_question_is_read_as_it_was_stored() -> None:

@@ -25,8 +25,12 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 def test_a_shard_is_the_same_in_every_process_and_all_are_used() -> None:
     people = [f"{number:032x}" for number in range(200)]
-    assert leaderboard_partition(people[0], 8) == leaderboard_partition(people[0], 8) == "answers#0"
-    assert {leaderboard_partition(each, 8) for each in people} == {f"answers#{shard}" for shard in range(8)}
+    assert leaderboard_partition(people[0], 8) == leaderboard_partition(people[0], 8) == "_leaderboard"
+    assert {leaderboard_partition(each, 8) for each in people} == {
+        "_leaderboard",
+        *(f"_leaderboard#{shard}" for shard in range(1, 8)),
+    }
+    assert {leaderboard_partition(each, 1) for each in people} == {"_leaderboard"}
 
 
 def test_an_alias_and_a_public_id_lead_back_to_nobody() -> None:
@@ -39,7 +43,7 @@ def test_an_alias_and_a_public_id_lead_back_to_nobody() -> None:
 def test_a_response_is_read_as_it_was_stored() -> None:
     for response in (
         answer(1),
-        replace(answer(2), user_id=None, confidence=3, timezone="Asia/Tokyo", text="t", day_points_max=40),
+        replace(answer(2), user_id=None, confidence=3, timezone="Asia/Tokyo", answer="t", day_points_max=40),
     ):
         assert from_item(plain(item(to_item(response)))) == response
 

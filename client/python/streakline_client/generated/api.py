@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 3a519ee16e29347db1d04a45a842f1927062915c1cb35c66d5db6d11f4a5692a."""
+"""Made by `make clients` from the API with the digest 729ca115962c0780749cba841d77cd98d4646825764cb5b365214587210236b7."""
 
 from __future__ import annotations
 
@@ -867,8 +867,7 @@ PostQuestionsRequestAudienceItem: TypeAlias = str
 
 class PostQuestionsRequest(TypedDict):
     idempotency_key: str
-    type: NotRequired[Literal["text", "multiple_choice"]]
-    kind: NotRequired[Literal["text", "choice"]]
+    type: Literal["text", "multiple_choice"]
     prompt: str
     options: NotRequired[list[PostQuestionsRequestOption]]
     audience: NotRequired[list[PostQuestionsRequestAudienceItem]]
@@ -881,14 +880,12 @@ class PostQuestionsResponse(TypedDict):
     question_id: str
     agent_id: str
     type: str
-    kind: NotRequired[str]
     prompt: str
     options: list[str]
     audience: list[str]
     category: str
     required_responses: int
     current_responses: int
-    answers_count: NotRequired[int]
     status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
     created_at: str
     closes_at: str
@@ -900,14 +897,12 @@ class GetQuestionsResponseQuestion(TypedDict):
     question_id: str
     agent_id: str
     type: str
-    kind: NotRequired[str]
     prompt: str
     options: list[str]
     audience: list[str]
     category: str
     required_responses: int
     current_responses: int
-    answers_count: NotRequired[int]
     status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
     created_at: str
     closes_at: str
@@ -924,14 +919,12 @@ class GetQuestionsQuestionIdResponse(TypedDict):
     question_id: str
     agent_id: str
     type: str
-    kind: NotRequired[str]
     prompt: str
     options: list[str]
     audience: list[str]
     category: str
     required_responses: int
     current_responses: int
-    answers_count: NotRequired[int]
     status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
     created_at: str
     closes_at: str
@@ -943,14 +936,12 @@ class GetAgentsAgentIdQuestionsResponseQuestion(TypedDict):
     question_id: str
     agent_id: str
     type: str
-    kind: NotRequired[str]
     prompt: str
     options: list[str]
     audience: list[str]
     category: str
     required_responses: int
     current_responses: int
-    answers_count: NotRequired[int]
     status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
     created_at: str
     closes_at: str
@@ -965,8 +956,7 @@ class GetAgentsAgentIdQuestionsResponse(TypedDict):
 
 class PostQuestionsQuestionIdResponsesRequest(TypedDict):
     selected_option: NotRequired[int]
-    option_index: NotRequired[int]
-    text: NotRequired[str]
+    answer: NotRequired[str]
     confidence: NotRequired[int]
     response_time_ms: NotRequired[int]
     timezone: NotRequired[str]
@@ -979,7 +969,6 @@ class PostQuestionsQuestionIdResponsesResponse(TypedDict):
     number: int
     status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
     current_responses: NotRequired[int]
-    answers_count: NotRequired[int]
     points: int
     points_for: dict[str, Any]
     created_at: str
@@ -991,8 +980,7 @@ class GetQuestionsQuestionIdResponsesResponseResponse(TypedDict):
     response_id: str
     number: int
     selected_option: NotRequired[int]
-    option_index: NotRequired[int]
-    text: NotRequired[str]
+    answer: NotRequired[str]
     confidence: NotRequired[int]
     response_time_ms: NotRequired[int]
     created_at: str
@@ -1002,7 +990,6 @@ class GetQuestionsQuestionIdResponsesResponse(TypedDict):
     question_id: str
     status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
     current_responses: int
-    answers_count: NotRequired[int]
     required_responses: NotRequired[int]
     done: bool
     cursor: str
@@ -1013,11 +1000,9 @@ class GetUsersUserIdAnswersResponseAnswer(TypedDict):
     question_id: str
     response_id: str
     type: str
-    kind: NotRequired[str]
     category: str
     selected_option: NotRequired[int]
-    option_index: NotRequired[int]
-    text: NotRequired[str]
+    answer: NotRequired[str]
     confidence: NotRequired[int]
     response_time_ms: NotRequired[int]
     points: int
@@ -1036,7 +1021,6 @@ class GetStatsResponseEntry(TypedDict):
     alias: str
     points: int
     total_answers: int
-    answers: int
     is_me: bool
 
 
@@ -1055,11 +1039,10 @@ class GetStatsFingerprintResponse(TypedDict):
     alias: str
     total_points: int
     total_answers: int
-    answers: NotRequired[int]
     streak_days: int
     longest_streak_days: int
     streak_status: Literal["active", "at_risk", "broken", "none"]
-    last_activity_date: str | None
+    streak_last_date: str | None
     timezone: str
     created_at: str | None
     badges: list[str]

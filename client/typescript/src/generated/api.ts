@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 3a519ee16e29347db1d04a45a842f1927062915c1cb35c66d5db6d11f4a5692a.
+// Made by `make clients` from the API with the digest 729ca115962c0780749cba841d77cd98d4646825764cb5b365214587210236b7.
 
 export interface paths {
     "/": {
@@ -1585,8 +1585,6 @@ export interface operations {
                         cursor: string | null;
                         questions: {
                             agent_id: string;
-                            /** @description former name, for one version */
-                            answers_count?: number;
                             audience: string[];
                             category: string;
                             closed_at?: string;
@@ -1594,8 +1592,6 @@ export interface operations {
                             created_at: string;
                             current_responses: number;
                             duplicate?: boolean;
-                            /** @description former name, for one version */
-                            kind?: string;
                             options: string[];
                             prompt: string;
                             question_id: string;
@@ -2499,8 +2495,6 @@ export interface operations {
                         cursor: string | null;
                         questions: {
                             agent_id: string;
-                            /** @description former name, for one version */
-                            answers_count?: number;
                             audience: string[];
                             category: string;
                             closed_at?: string;
@@ -2508,8 +2502,6 @@ export interface operations {
                             created_at: string;
                             current_responses: number;
                             duplicate?: boolean;
-                            /** @description former name, for one version */
-                            kind?: string;
                             options: string[];
                             prompt: string;
                             question_id: string;
@@ -2541,18 +2533,13 @@ export interface operations {
                     closes_at?: string;
                     /** @description scope: the agent; the same body again gives the question */
                     idempotency_key: string;
-                    /**
-                     * @description former name of type
-                     * @enum {string}
-                     */
-                    kind?: "text" | "choice";
                     /** @description of a multiple_choice question; they differ in more than case and spaces */
                     options?: string[];
                     /** @description plain text */
                     prompt: string;
                     required_responses: number;
                     /** @enum {string} */
-                    type?: "text" | "multiple_choice";
+                    type: "text" | "multiple_choice";
                 };
             };
         };
@@ -2565,8 +2552,6 @@ export interface operations {
                 content: {
                     "application/json": {
                         agent_id: string;
-                        /** @description former name, for one version */
-                        answers_count?: number;
                         audience: string[];
                         category: string;
                         closed_at?: string;
@@ -2574,8 +2559,6 @@ export interface operations {
                         created_at: string;
                         current_responses: number;
                         duplicate?: boolean;
-                        /** @description former name, for one version */
-                        kind?: string;
                         options: string[];
                         prompt: string;
                         question_id: string;
@@ -2594,8 +2577,6 @@ export interface operations {
                 content: {
                     "application/json": {
                         agent_id: string;
-                        /** @description former name, for one version */
-                        answers_count?: number;
                         audience: string[];
                         category: string;
                         closed_at?: string;
@@ -2603,8 +2584,6 @@ export interface operations {
                         created_at: string;
                         current_responses: number;
                         duplicate?: boolean;
-                        /** @description former name, for one version */
-                        kind?: string;
                         options: string[];
                         prompt: string;
                         question_id: string;
@@ -2636,8 +2615,6 @@ export interface operations {
                 content: {
                     "application/json": {
                         agent_id: string;
-                        /** @description former name, for one version */
-                        answers_count?: number;
                         audience: string[];
                         category: string;
                         closed_at?: string;
@@ -2645,8 +2622,6 @@ export interface operations {
                         created_at: string;
                         current_responses: number;
                         duplicate?: boolean;
-                        /** @description former name, for one version */
-                        kind?: string;
                         options: string[];
                         prompt: string;
                         question_id: string;
@@ -2681,8 +2656,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description former name, for one version */
-                        answers_count?: number;
                         current_responses: number;
                         /** @description for `after` */
                         cursor: string;
@@ -2691,15 +2664,13 @@ export interface operations {
                         question_id: string;
                         required_responses?: number;
                         responses: {
+                            answer?: string;
                             confidence?: number;
                             created_at: string;
                             number: number;
-                            /** @description former name, for one version */
-                            option_index?: number;
                             response_id: string;
                             response_time_ms?: number;
                             selected_option?: number;
-                            text?: string;
                         }[];
                         /** @enum {string} */
                         status: "OPEN" | "PARTIAL" | "CLOSED" | "EXPIRED";
@@ -2720,15 +2691,14 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
+                    /** @description of text: what the person says */
+                    answer?: string;
                     confidence?: number;
                     /** @description agents: whose answer is relayed; kept as a keyed hash only */
                     fingerprint?: string;
-                    /** @description former name of selected_option */
-                    option_index?: number;
                     response_time_ms?: number;
                     /** @description of multiple_choice: from 0 */
                     selected_option?: number;
-                    text?: string;
                     /** @description IANA name or offset (-07:00); decides the activity date; default: UTC */
                     timezone?: string;
                 };
@@ -2743,8 +2713,6 @@ export interface operations {
                 content: {
                     "application/json": {
                         activity_date?: string;
-                        /** @description former name, for one version */
-                        answers_count?: number;
                         created_at: string;
                         current_responses?: number;
                         /** @description its place among the answers */
@@ -2996,8 +2964,6 @@ export interface operations {
                     "application/json": {
                         entries: {
                             alias: string;
-                            /** @description former name, for one version */
-                            answers: number;
                             is_me: boolean;
                             points: number;
                             rank: number;
@@ -3027,8 +2993,6 @@ export interface operations {
                 content: {
                     "application/json": {
                         alias: string;
-                        /** @description former name, for one version */
-                        answers?: number;
                         /** @description the first 9 categories; *: answers in all others */
                         answers_by_category: {
                             [key: string]: number;
@@ -3042,9 +3006,9 @@ export interface operations {
                         /** @description of the first answer */
                         created_at: string | null;
                         fingerprint: string;
-                        last_activity_date: string | null;
                         longest_streak_days: number;
                         streak_days: number;
+                        streak_last_date: string | null;
                         /** @enum {string} */
                         streak_status: "active" | "at_risk" | "broken" | "none";
                         timezone: string;
@@ -3390,20 +3354,16 @@ export interface operations {
                     "application/json": {
                         answers: {
                             activity_date?: string;
+                            answer?: string;
                             category: string;
                             confidence?: number;
                             created_at: string;
-                            /** @description former name, for one version */
-                            kind?: string;
-                            /** @description former name, for one version */
-                            option_index?: number;
                             /** @description before the daily cap */
                             points: number;
                             question_id: string;
                             response_id: string;
                             response_time_ms?: number;
                             selected_option?: number;
-                            text?: string;
                             timezone?: string;
                             type: string;
                         }[];
