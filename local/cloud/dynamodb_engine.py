@@ -106,7 +106,6 @@ CONSTANTS = {
     "INDEX_STREAKS": "false",
     "LEADERBOARD_SHARDS": "2",
     "WRITERS": "1",
-    "JOINT_PROJECTIONS": "none",
     "LAKE_BUCKET": "lake",
     "ROOTS_BUCKET": "roots",
     "GLUE_DATABASE": "streakline",

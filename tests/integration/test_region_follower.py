@@ -7,6 +7,7 @@ import pytest
 
 from adapters.engagement.account_items import entry_from, entry_item
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from adapters.regions.follower import Follower
 from rules.days import parse_moment
@@ -39,7 +40,7 @@ def test_what_a_carrier_names_is_stored_before_a_profile_is_followed(standby: En
     assert carried, "three of a batch are carried by the last"
     head = carriers[-1]
     ledger = LedgerStore(standby.client("dynamodb"), "RewardsLedger")
-    ledger._transact(list(ledger.appending(None, entries).actions), own=0)
+    put_all(standby.client("dynamodb"), "RewardsLedger", [entry_item(each) for each in carriers])
     day = {"user_id": "zoe", "activity_date": "2026-03-20", "ledger_head": head.created_at}
     profile = {"user_id": "zoe", "ledger_head": head.created_at}
     changes = [
