@@ -59,7 +59,9 @@ def test_entries_events_and_claims_come_in_the_writer_s_order(standby: Engine) -
     (opened, earned) = append("yan", None, [Draft(EntryKind.EARN, 5, identifier, "READ", "2026-03-20")], NOW)
     stored = {
         "IdempotencyKeys": item({"user_id": "yan", "idempotency_key": "k", "target": identifier}),
-        "BPEvents": item({"user_id": "yan", "event_id": identifier, "client_key": "k", "created_at": STAMP}),
+        "BPEvents": item(
+            {"user_id": "yan", "event_id": identifier, "idempotency_key": "k", "created_at": STAMP}
+        ),
     }
     first, second = (
         ItemChange(name, 1, 7, {key: each[key] for key in KEYS[name]}, each, is_new=True)
