@@ -1,8 +1,8 @@
 """BPEvents stream -> ledger, days, profiles. Every event is applied exactly once (rule 7).
 
-The processor folds a batch per user, and reads state in bulk. It writes the ledger entries of many users in
-one transaction (joint_commit); whoever is left over is looked at alone. It looks into the ledger only for
-events that may be applied already (applied_batch.maybe_applied), or if the ledger has another head.
+The processor folds a batch per user, reads state in bulk, and writes several users at the same time. It looks
+into the ledger only for events that may be applied already (applied_batch.maybe_applied), or if the ledger
+has another head.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,6 @@ from adapters.engagement.account_store import (
 )
 from adapters.engagement.amnesty.amnesty_store import AmnestyStore
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.joint import joint_projections
-from adapters.engagement.joint.joint_projections import JointProjections
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger
 from adapters.operations.gauges import Gauges
@@ -42,7 +40,6 @@ from processors.applied_batch import (
     maybe_applied,
     place_of,
 )
-from processors.joint_commit import write_together
 from rules.engagement.account_state import Account, Decision
 from rules.engagement.accounts import decide
 from rules.engagement.earning import dates_of_caps
@@ -59,16 +56,11 @@ TRANSIENT = (*Unavailable, Unprocessed, AccountContended)
 
 @dataclass(frozen=True, slots=True)
 class EngagementProcessor:
-    """Applies stored events to accounts.
-
-    writers: how many users it writes at the same time. joint: writes days and profiles of many users in a
-    request; None: each in one of its own.
-    """
+    """Applies stored events to accounts. writers: how many users it writes at the same time."""
 
     accounts: AccountStore
     cache: EngagementCache
     writers: int = 1
-    joint: JointProjections | None = None
     gauges: Gauges = field(default_factory=lambda: Gauges(""))
     erased: Erased = NOBODY
 
@@ -116,19 +108,10 @@ class EngagementProcessor:
     def _write_users(
         self, work: Mapping[str, tuple[Account, Pairs]], now: datetime, outcome: AppliedBatch
     ) -> None:
-        known: dict[str, Applied] = {}
-        decided = {user: self._decided(*each, now, known) for user, each in work.items()}
-        written = write_together(self.accounts, {user: each for user, each in decided.items() if each})
-        finished = self.joint.commit(written) if self.joint else set()
-
         def apply(user: str) -> AppliedBatch:
-            account, pairs = work[user]
-            if user in finished:
-                return self._done(written[user], distinct_events(pairs), pairs)
-            done = self._finished(written[user], pairs) if user in written and not self.joint else None
-            return done or self._apply_user(account, pairs, now, known.get(user))
+            return self._apply_user(*work[user], now)
 
-        if self.writers == 1 or len(work) - len(finished) <= 1:
+        if self.writers == 1 or len(work) == 1:
             for user in work:
                 outcome.add(apply(user))
             return
@@ -136,23 +119,16 @@ class EngagementProcessor:
             for each in pool.map(apply, work):
                 outcome.add(each)
 
-    def _finished(self, written: Decision, pairs: Pairs) -> AppliedBatch | None:
-        """Write days and profile of a decision whose entries are written; None if that fails."""
-        with suppress(ProjectionMoved, *TRANSIENT):
-            self.accounts.commit_projections(written)
-            return self._done(written, distinct_events(pairs), pairs)
-        return None
-
-    def _apply_user(
-        self, account: Account, pairs: Pairs, now: datetime, known: Applied | None = None
-    ) -> AppliedBatch:
-        """Apply a user's events alone. known: those applied long ago, if somebody has looked."""
+    def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
+        """Apply a user's events."""
         if not pairs:
             return AppliedBatch()
         user = account.profile.user_id
         try:
-            if known is None:
-                known = self._applied_long_ago(account, pairs)
+            known = self._applied_long_ago(account, pairs)
+            if not known and not maybe_applied(account.profile, pairs):
+                with suppress(HeadMoved, ProjectionMoved):
+                    return self._apply_new(account, pairs, now)
             return self._settle(account, pairs, now, known)
         except TRANSIENT:
             logger.exception("to come again", extra={"user_id": user})
@@ -174,22 +150,15 @@ class EngagementProcessor:
         arrivals = {event.event_id: event.created_at for _, event in pairs}
         return self.accounts.ledger.applied_long_ago(account.profile.user_id, arrivals)
 
-    def _decided(
-        self, account: Account, pairs: Pairs, now: datetime, known: dict[str, Applied]
-    ) -> Decision | None:
-        """Decide on the account as read, without a look at newer entries; None if that is unsafe or fails.
+    def _apply_new(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
+        """Apply events that nobody has applied yet to the account as it was read: no look at newer entries.
 
-        known: gets what was applied long ago, by user.
+        Raises HeadMoved or ProjectionMoved if it has changed since.
         """
-        if not pairs or maybe_applied(account.profile, pairs):
-            return None
-        user = account.profile.user_id
-        with suppress(Exception):  # one user's error must not stop the others; alone, it is told
-            known[user] = self._applied_long_ago(account, pairs)
-            if not known[user]:
-                events = distinct_events(pairs)
-                return self.accounts.decide(account, lambda each: decide(each, events, now))
-        return None
+        events = distinct_events(pairs)
+        decision = self.accounts.decide(account, partial(decide, events=events, now=now))
+        self.accounts.commit(decision)
+        return self._done(decision, events, pairs)
 
     def _settle(self, read: Account, pairs: Pairs, now: datetime, known: Applied) -> AppliedBatch:
         """Look for entries, count in the pending ones, apply events without. known: with an older entry."""
@@ -235,10 +204,9 @@ def _parts() -> tuple[EngagementProcessor, FailureQueue]:
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.index_shards
     )
     redis = EngagementCache(config.redis_url)
-    joint = joint_projections.of(config.joint_projections, dynamodb, accounts)
     accounts.amnesties = AmnestyStore(dynamodb, config.rule_books_table).known
     engagement = EngagementProcessor(
-        accounts, redis, config.writers, joint, Gauges(config.redis_url), tombstones_of(config)
+        accounts, redis, config.writers, Gauges(config.redis_url), tombstones_of(config)
     )
     return engagement, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 

@@ -37,26 +37,6 @@ GOALS = "goals"  # the same: what readers have settled of streaks (adapters/enga
 ACHIEVEMENTS = "totals"  # and of achievements
 UNDATED = (ARCHIVE, GOALS, ACHIEVEMENTS)
 PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
-# All attributes beside the key that a profile or a day may have, whoever wrote it.
-PROFILE_NAMES = frozenset(
-    {
-        *("version", "total_bestie_points", "balance", "timezone", "timezone_chosen", "observed_zone"),
-        *("observed_at", "streak_updated_at", "freezes", "pauses", "skipped_dates", "archived"),
-        *("recent_tz_changes", "zones_seen", "skews_seen", "amnesties", "opening", "backfilled"),
-        *("tz_review", "review_state", "review_since", "review_evidence"),
-        *("released_at", "alias", "applied_through", "holds", "expiry_shard", "expires_next"),
-        *("expiry_settled_on", "expiry_settled_points", "ledger_head", "ledger_seq", "current_streak"),
-        *("longest_streak", "last_activity_date", "active_days", "freezes_spent", "streak_checkpoints"),
-        *(PARTITION, "lapses_at", "run_length", "past_entry", "chain"),
-    }
-)
-DAY_NAMES = frozenset(
-    {
-        *("first_event_id", "events_count", "points_earned", "points_by_cap", "points_by_type"),
-        *("ledger_head", "created_at", "last_event_id", "passive_events", "is_passive", "lots"),
-        *("reversed_events", "measures"),
-    }
-)
 
 
 def partition_of(user_id: str, zone: str, shards: int) -> str:

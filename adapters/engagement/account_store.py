@@ -44,12 +44,12 @@ class AccountContended(Exception):
 class AccountStore:
     """Profiles (UserStreaks), days (DailyActivity) and the ledger.
 
-    amnesties: gives those that are known to whoever decides about an account (rule 17). salts: draws one for
-    a chain of hashes that begins (rule 19).
+    shards: of a region in the index StreakLeaderboard. amnesties: gives those that are known to whoever
+    decides about an account (rule 17). salts: draws one for a chain of hashes that begins (rule 19).
     """
 
     def __init__(self, dynamodb: Any, profiles: str, days: str, ledger: LedgerStore, shards: int) -> None:
-        self._dynamodb, self._profiles, self._days, self._shards = dynamodb, profiles, days, shards
+        self._dynamodb, self._profiles, self._days, self.shards = dynamodb, profiles, days, shards
         self.ledger, self.archives = ledger, ArchiveStore(dynamodb, days)
         self.amnesties: Callable[[], Amnesties] = lambda: NO_AMNESTIES
         self.salts: Callable[[], bytes] = partial(token_bytes, SALT_BYTES)
@@ -252,7 +252,7 @@ class AccountStore:
 
     def profile_puts(self, profile: Profile) -> list[dict[str, Any]]:
         """Return what writes a profile; and its archive, if something is put away (archive_store)."""
-        stored, archive = self.archives.items(profile, self._shards)
+        stored, archive = self.archives.items(profile, self.shards)
         put: dict[str, Any] = {
             "TableName": self._profiles,
             "Item": stored,

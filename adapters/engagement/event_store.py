@@ -17,13 +17,13 @@ INLINE_PROPERTIES_BYTES_MAX = 400
 class EventStore:
     """Stored engagement events of all users."""
 
-    def __init__(self, dynamodb: Any, table: str, index_keys: bool = False, expire: bool = True) -> None:
+    def __init__(self, dynamodb: Any, table: str, expire: bool = True) -> None:
         """expire: whether events are gone when their time to live is over; if not, when they leave."""
-        self._dynamodb, self._table, self._index_keys, self._expire = dynamodb, table, index_keys, expire
+        self._dynamodb, self._table, self._expire = dynamodb, table, expire
 
     def put(self, events: Sequence[Event]) -> None:
         """Store events; putting the same one again changes nothing."""
-        put_all(self._dynamodb, self._table, [item(to_item(event, self._index_keys)) for event in events])
+        put_all(self._dynamodb, self._table, [item(to_item(event)) for event in events])
 
     def missing(self, events: Sequence[Event]) -> list[Event]:
         """Return those events that are not stored."""
@@ -36,7 +36,7 @@ class EventStore:
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
-                Item=item(to_item(event, self._index_keys)),
+                Item=item(to_item(event)),
                 ConditionExpression="attribute_not_exists(user_id)",
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -28,14 +28,6 @@ class HeadMoved(Exception):
     def __init__(self, failed: Sequence[int]) -> None:
         super().__init__(f"conditions failed at {list(failed)}")
         self.failed = tuple(failed)
-
-
-@dataclass(frozen=True, slots=True)
-class Appending:
-    """New entries of an account as they are written: actions of a transaction, and what is put after it."""
-
-    actions: Sequence[dict[str, Any]]
-    carried: Sequence[Entry]
 
 
 class LedgerStore:
@@ -176,27 +168,12 @@ class LedgerStore:
         transaction. If the process dies before that, readers rebuild them, and `after` names them for repair.
         Raises HeadMoved, with the places in `also` whose condition failed, if nothing was written.
         """
-        own = self.appending(head, entries, reversed_entry)
-        self._transact([*own.actions, *also], own=len(own.actions))
-        self.store(own.carried)
-
-    def append_many(self, appended: Sequence[Appending]) -> None:
-        """Write new entries of several accounts, each on its own head: all in one transaction, or none.
-
-        Raises HeadMoved if nothing was written. Otherwise see append.
-        """
-        actions = [action for each in appended for action in each.actions]
-        self._transact(actions, own=len(actions))
-        self.store([entry for each in appended for entry in each.carried])
-
-    def appending(
-        self, head: Head | None, entries: Sequence[Entry], undone: Entry | None = None
-    ) -> Appending:
-        """Return how new entries are written. undone: see reversed_entry of append."""
-        carriers, rest = split_carriers(entries)
+        carriers, carried = split_carriers(entries)
+        undone = reversed_entry
         by = next((each for each in carriers if undone and each.draft.reverses == undone.created_at), None)
-        actions = [*self._deactivate(head, undone, by or carriers[-1]), *map(self._put, carriers)]
-        return Appending(actions, rest)
+        own = [*self._deactivate(head, undone, by or carriers[-1]), *map(self._put, carriers)]
+        self._transact([*own, *also], own=len(own))
+        self.store(carried)
 
     def store(self, entries: Sequence[Entry]) -> None:
         """Put carried entries. They never change, so putting one again changes nothing."""

@@ -44,7 +44,6 @@ class AnswerCounts:
     responses: ResponseStore
     claims_table: str
     events_table: str
-    index_keys: bool = False
 
     def count(
         self,
@@ -104,7 +103,7 @@ class AnswerCounts:
             {
                 "Put": {
                     "TableName": self.events_table,
-                    "Item": item(events.to_item(event, self.index_keys)),
+                    "Item": item(events.to_item(event)),
                 }
             },
         ]

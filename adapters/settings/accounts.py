@@ -20,8 +20,7 @@ class StreakIndex:
 class EngagementSettings(StreakIndex):
     """processors.engagement: what it cannot apply goes to failure_queue_url.
 
-    writers: how many users it writes at the same time. joint_projections: how it writes days and
-    profiles of many users in one request (joint_projections.WAYS).
+    writers: how many users it writes at the same time.
     """
 
     user_streaks_table: str
@@ -31,6 +30,5 @@ class EngagementSettings(StreakIndex):
     redis_url: str
     failure_queue_url: str
     writers: int
-    joint_projections: str
     erasures_table: str
     erasure_secret_arn: str

@@ -135,13 +135,6 @@ _ALL = (
         1,
     ),
     _text(
-        "IndexIdempotencyKeys",
-        "false",
-        "true or false",
-        "also find events by key through IdempotencyIndex, at one more write unit an event",
-        re.compile("true|false"),
-    ),
-    _text(
         "IndexStreaks",
         "false",
         "true or false",

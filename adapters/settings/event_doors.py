@@ -15,7 +15,6 @@ class EventsApiSettings:
     rule_books_table: str
     limits_table: str
     rate_limit_per_minute: int
-    index_idempotency_keys: bool
     erasures_table: str
     erasure_secret_arn: str
     receipt_secret_arn: str
@@ -30,7 +29,6 @@ class EventsStreamSettings:
     idempotency_keys_table: str
     payload_bucket: str
     rule_books_table: str
-    index_idempotency_keys: bool
     failure_queue_url: str
     erasures_table: str
     erasure_secret_arn: str

@@ -47,7 +47,6 @@ class AnswersSettings:
     bp_events_table: str
     idempotency_keys_table: str
     user_streaks_table: str
-    index_idempotency_keys: bool
     rule_books_table: str
     failure_queue_url: str
     erasures_table: str

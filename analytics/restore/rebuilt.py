@@ -28,14 +28,6 @@ EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
 ORDER = (LEDGER, DAYS, PROFILES, REWARDS, KEYS, EVENTS)
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How items are written. shards: of the index of streaks; 0: none. index_keys: see EventStore."""
-
-    shards: int
-    index_keys: bool
-
-
 @dataclass(slots=True)
 class RebuiltUser:
     """One user's items by table, and what could not be had.
@@ -50,8 +42,10 @@ class RebuiltUser:
     profile: Profile | None = None
 
 
-def rebuilt(rows: LakeRows, there: Sequence[Entry], form: Form, now: datetime) -> RebuiltUser:
-    """Return what must be there. there: the entries that the ledger's table has, oldest first.
+def rebuilt(rows: LakeRows, there: Sequence[Entry], shards: int, now: datetime) -> RebuiltUser:
+    """Return what must be there.
+
+    there: the entries that the ledger's table has, oldest first. shards: of a region in StreakLeaderboard.
 
     Where table and lake tell different things of an account, nothing of it is rebuilt.
     """
@@ -68,12 +62,12 @@ def rebuilt(rows: LakeRows, there: Sequence[Entry], form: Form, now: datetime) -
     found.remarked = list(_remarked(entries, there))
     found.items[DAYS] = [item(day_attributes(each)) for each in days_of(entries).values()]
     found.items[DAYS] += [item_of(each["item"]) for each in rows.items.get(DAYS, ())]
-    _add_profile(found, rows, entries, form)
+    _add_profile(found, rows, entries, shards)
     found.items[REWARDS] = list(_rewards(found, rows.items.get(REWARDS, ()), entries))
     claims = list(_claims(found, rows.items.get(KEYS, ()), entries, now))
     found.items[KEYS] = claims
     events = list(_events(found, rows.events, claims, now))
-    found.items[EVENTS] = [item(to_item(each, form.index_keys)) for each in events]
+    found.items[EVENTS] = [item(to_item(each)) for each in events]
     return found
 
 
@@ -86,7 +80,7 @@ def _remarked(entries: Sequence[Entry], there: Sequence[Entry]) -> Iterator[Item
             yield entry_item(replace(each, active=active, reversed_by=by))
 
 
-def _add_profile(found: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], form: Form) -> None:
+def _add_profile(found: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int) -> None:
     settings, lack = settings_of(rows)
     if settings is None and not entries:
         return
@@ -96,7 +90,7 @@ def _add_profile(found: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], f
     if lack:
         found.lacks.append(Lack(PROFILES, rows.user_id, lack))
     found.profile = profile_of(settings, entries)
-    found.items[PROFILES] = [item(profile_attributes(found.profile, form.shards))]
+    found.items[PROFILES] = [item(profile_attributes(found.profile, shards))]
 
 
 def _rewards(found: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:

@@ -21,7 +21,7 @@ from analytics.reconcile.journals import journal_of
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.lacking import Lack
 from analytics.restore.lake_users import LakeBefore, LakeRows, Row
-from analytics.restore.rebuilt import LEDGER, ORDER, Form, RebuiltUser, rebuilt
+from analytics.restore.rebuilt import LEDGER, ORDER, RebuiltUser, rebuilt
 from rules.days import unstamp
 from rules.engagement.ledger import EntryKind
 from rules.lake.kept.table_items import OTHERS, item_of
@@ -62,7 +62,6 @@ class Restorer:
     reconciler: Reconciler
     cache: EngagementCache
     erased: Tombstones
-    form: Form
     keep: Collection[str] = ()
     replaced: Collection[str] = ()
 
@@ -99,7 +98,7 @@ class Restorer:
     def _user(self, rows: LakeRows, told: Restored, now: datetime) -> None:
         is_new = LEDGER in self.replaced
         there = [] if is_new else journal_of(self.accounts.ledger, rows.user_id)[0]
-        found = rebuilt(rows, there, self.form, now)
+        found = rebuilt(rows, there, self.accounts.shards, now)
         told.lacks += found.lacks
         if LEDGER not in self.keep:
             for each in found.remarked:

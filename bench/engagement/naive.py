@@ -23,7 +23,7 @@ RETENTION = timedelta(days=90)
 def definitions(prefix: str, projection: str) -> Iterable[Definition]:
     """Return CreateTable's arguments, with keys and indexes as in template.yaml and this projection."""
     for logical_id in TABLES:
-        table = table_definition(logical_id, prefix + logical_id)
+        table = table_definition(logical_id, prefix + logical_id, CreateIdempotencyIndex="true")
         for index in table.get("GlobalSecondaryIndexes", ()):
             index["Projection"] = {"ProjectionType": projection}
         yield table

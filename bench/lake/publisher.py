@@ -114,7 +114,7 @@ def _record(number: int) -> dict[str, Any]:
     image = {
         "user_id": f"u{number % 997}",
         "event_id": f"2026-03-10T05:{number // 60 % 60:02}:{number % 60:02}.000000Z#{number:036}",
-        "client_key": f"key-{number}",
+        "idempotency_key": f"key-{number}",
         "event_type": "CHECK_IN",
         "occurred_at": "2026-03-10T05:16:00Z",
         "activity_date": "2026-03-10",

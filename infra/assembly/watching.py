@@ -131,7 +131,10 @@ def _watched(block: Block, alarms: str) -> str:
 
 def _throttles(table: Block) -> Iterator[str]:
     """Yield a metric of refused reads and one of refused writes, of a table and of each of its indexes."""
-    indexes = [each["IndexName"] for each in table.properties.get("GlobalSecondaryIndexes", [])]
+    declared = table.properties.get("GlobalSecondaryIndexes", [])
+    if isinstance(declared, dict):  # of an index that is not there nothing is refused
+        declared = declared["Fn::If"][1]
+    indexes = [each["IndexName"] for each in declared]
     refusals = ("ReadThrottleEvents", "WriteThrottleEvents")
     for place, (index, name) in enumerate((index, name) for index in ("", *indexes) for name in refusals):
         of_index = f", {{Name: GlobalSecondaryIndexName, Value: {index}}}" if index else ""

@@ -109,10 +109,9 @@ class Histories:
         rows = self.event_store.newest(user_id, span.since, span.until, span.limit, now)
         told = self._with_past(user_id, span, rows, now)
         rows = rows if told is None else told.rows
-        hidden = ("ttl", "client_key", "properties")
+        hidden = ("ttl", "properties")
         views = [
             {name: value for name, value in row.items() if name not in hidden}
-            | {"idempotency_key": row["client_key"]}
             | ({"properties": json.loads(row["properties"])} if "properties" in row else {})
             for row in rows
         ]

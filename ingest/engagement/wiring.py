@@ -15,7 +15,7 @@ def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
     dynamodb = client("dynamodb")
     return Acceptor(
         ClaimStore(dynamodb, config.idempotency_keys_table),
-        EventStore(dynamodb, config.bp_events_table, config.index_idempotency_keys),
+        EventStore(dynamodb, config.bp_events_table),
         ZoneStore(dynamodb, config.user_streaks_table),
         Payloads(lambda: client("s3"), config.payload_bucket),
         BookStore(dynamodb, config.rule_books_table),

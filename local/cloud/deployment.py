@@ -90,7 +90,6 @@ def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
     return [
         "GradualDeployment=false",
         "CreateStreamDoor=true",
-        "Settings=IndexIdempotencyKeys=true",
         "OutgoingWebhooks=true",
         f"WarehouseUrl=duckdb:{WAREHOUSE}",
         *("WarehouseWorkgroupArn=none", "WarehouseCopyRoleArn=none"),  # DuckDB needs neither

@@ -9,7 +9,6 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ import boto3
 from botocore.config import Config
 
 from infra.assembly.short_forms import parse
+from infra.lint.intrinsics import Scope, resolve
 from local.cloud.processes import free_port
 from local.cloud.tools import emulator
 from local.paths import ROOT
@@ -39,15 +39,19 @@ Definition = dict[str, Any]
 
 
 @cache
-def _resources() -> dict[str, Any]:
-    resources: dict[str, Any] = parse((ROOT / "template.yaml").read_text())["Resources"]
-    return resources
+def _template() -> dict[str, Any]:
+    return parse((ROOT / "template.yaml").read_text())
 
 
-def table_definition(logical_id: str, name: str) -> Definition:
-    """Return CreateTable's arguments for a table of template.yaml."""
-    properties = deepcopy(_resources()[logical_id]["Properties"])
-    definition = {key: properties[key] for key in WANTED if key in properties}
+def table_definition(logical_id: str, name: str, **parameters: str) -> Definition:
+    """Return CreateTable's arguments for a table of template.yaml. parameters: other than their defaults."""
+    declared = _template()
+    values = {each: said.get("Default") for each, said in declared["Parameters"].items()} | parameters
+    properties = declared["Resources"][logical_id]["Properties"]
+    definition: Definition = resolve(
+        {key: properties[key] for key in WANTED if key in properties},
+        Scope(values, declared["Mappings"], declared["Conditions"]),
+    )
     if "StreamSpecification" in properties:
         definition["StreamSpecification"] = {"StreamEnabled": True, **properties["StreamSpecification"]}
     return {"TableName": name, **definition}
@@ -102,11 +106,9 @@ CONSTANTS = {
     "EXPORTS_PER_DAY": "1000000",
     "OPEN_QUESTIONS_MAX": "1000",
     "SUBSCRIPTIONS_MAX": "1000",
-    "INDEX_IDEMPOTENCY_KEYS": "false",
     "INDEX_STREAKS": "false",
     "LEADERBOARD_SHARDS": "2",
     "WRITERS": "1",
-    "JOINT_PROJECTIONS": "none",
     "LAKE_BUCKET": "lake",
     "ROOTS_BUCKET": "roots",
     "GLUE_DATABASE": "streakline",

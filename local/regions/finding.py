@@ -108,7 +108,7 @@ class UnseenFinder:
         if name == CLAIMS:
             _, beyond = found.accounts.get(mine["user_id"]["S"], (0, []))
             return mine.get("target", {}).get("S") in {each.entry.created_at for each in beyond}
-        if name != EVENTS or (mine["user_id"]["S"], mine["client_key"]["S"]) not in found.taken:
+        if name != EVENTS or (mine["user_id"]["S"], mine["idempotency_key"]["S"]) not in found.taken:
             return False
         applied = {each.draft.event_id for each in self.new.entries(mine["user_id"]["S"])}
         return mine["event_id"]["S"] not in applied

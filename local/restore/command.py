@@ -25,7 +25,6 @@ from analytics.restore.lacking import NOT_IN_THE_LAKE
 from analytics.restore.lake_users import READ, LakeBefore
 from analytics.restore.others_restored import FROM_ROWS, OthersRestorer
 from analytics.restore.phones_restored import PhonesRestorer
-from analytics.restore.rebuilt import Form
 from analytics.restore.restorer import RESTORED, Restored, Restorer, copied
 from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of, shards_of
@@ -141,7 +140,6 @@ def _restorer(stack: Stack, lake: LakeBefore, erased: Tombstones, arguments: arg
         ),
         cache,
         erased,
-        Form(shards, "IndexIdempotencyKeys=true" in stack.parameters.get("Settings", "")),
         arguments.keep,
         arguments.replace,
     )

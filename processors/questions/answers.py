@@ -191,7 +191,6 @@ def _parts() -> tuple[AnswerCounter, FailureQueue]:
         ResponseStore(dynamodb, config.responses_table),
         config.idempotency_keys_table,
         config.bp_events_table,
-        config.index_idempotency_keys,
     )
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
     answers = AnswerCounter(

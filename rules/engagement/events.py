@@ -134,17 +134,13 @@ def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:
         )
 
 
-def to_item(event: Event, index_key: bool = False) -> dict[str, Any]:
-    """Return the event as table attributes.
-
-    index_key: whether the event is also put into IdempotencyIndex, which costs one more write unit.
-    """
+def to_item(event: Event) -> dict[str, Any]:
+    """Return the event as table attributes."""
     arrived = unstamp(event.created_at)
     item = {
         "user_id": event.user_id,
         "event_id": event.event_id,
-        "client_key": event.idempotency_key,
-        "idempotency_key": event.idempotency_key if index_key else None,
+        "idempotency_key": event.idempotency_key,
         "event_type": event.event_type,
         "occurred_at": event.occurred_at,
         "activity_date": event.activity_date.isoformat(),
@@ -174,7 +170,7 @@ def from_item(item: Mapping[str, Any], place: str = "") -> Event:
         event = Event(
             user_id=text_of(item, "user_id"),
             event_id=text_of(item, "event_id"),
-            idempotency_key=text_of(item, "client_key"),
+            idempotency_key=text_of(item, "idempotency_key"),
             event_type=text_of(item, "event_type"),
             occurred_at=text_of(item, "occurred_at"),
             activity_date=date.fromisoformat(text_of(item, "activity_date")),

@@ -81,7 +81,7 @@ LOADED = {name: entity for name, entity in ENTITIES.items() if entity.in_warehou
 
 # Table attributes whose columns have another name, and those that are not columns at all.
 RENAMED: dict[str, dict[str, str]] = {
-    "events": {"client_key": "idempotency_key", "occurred_at": "occurred_local"},
+    "events": {"occurred_at": "occurred_local"},
     "daily_activity": {},
     "ledger": {},
     "streaks": {"streak_updated_at": "updated_at"},
@@ -100,7 +100,7 @@ RENAMED: dict[str, dict[str, str]] = {
     "table_items": {},
 }
 LEFT_OUT: dict[str, set[str]] = {
-    "events": {"idempotency_key", "ttl", "by_server"},
+    "events": {"ttl", "by_server"},
     "daily_activity": {"last_event_id", "passive_events", "lots", "measures", "reversed_events"},
     "ledger": {"active", "reversed_by", "folded", "applied_through", "chain"},
     "streaks": {

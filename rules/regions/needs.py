@@ -23,7 +23,7 @@ def claim_needed(event: Image, now: datetime) -> str:
 
     Without the claim, a client that asks the new writer again would get a second event for its key.
     """
-    return _text(event, "client_key") if _text(event, "created_at") > stamp(now - ASKED_FOR) else ""
+    return _text(event, "idempotency_key") if _text(event, "created_at") > stamp(now - ASKED_FOR) else ""
 
 
 def events_needed(entries: Iterable[Entry], now: datetime) -> set[str]:

@@ -14,7 +14,6 @@ from local.stack import Stack
 pytestmark = pytest.mark.xdist_group("cloud")
 
 SECONDS_MAX = 120
-SETTINGS_OF_A_LAPTOP = "IndexIdempotencyKeys=true"  # local/cloud/deployment.py
 
 
 def variables(stack: Stack, function: str, alias: str = "$LATEST") -> dict[str, str]:
@@ -27,7 +26,6 @@ def variables(stack: Stack, function: str, alias: str = "$LATEST") -> dict[str, 
 @pytest.mark.parametrize("alias", ["$LATEST", "live"])
 def test_functions_have_their_settings_and_no_others(stack: Stack, alias: str) -> None:
     door, users = (variables(stack, name, alias) for name in ("EventsApi", "UsersApi"))
-    assert door["INDEX_IDEMPOTENCY_KEYS"] == "true"
     assert door["RATE_LIMIT_PER_MINUTE"] == SETTINGS["RateLimitPerMinute"].default
     assert users["COMMANDS_PER_MINUTE"] == SETTINGS["CommandsPerMinute"].default
     assert "RATE_LIMIT_PER_MINUTE" not in users
@@ -107,7 +105,7 @@ def test_other_settings_reach_every_function_and_bad_ones_none(stack: Stack) -> 
         SETTINGS[each].default for each in ("BoardReadsPerMinute", "CommandsPerMinute", "Currency")
     )
     try:
-        changed = f"{SETTINGS_OF_A_LAPTOP}; BoardReadsPerMinute=7; Currency=EUR"
+        changed = "BoardReadsPerMinute=7; Currency=EUR"
         assert redeployed(stack, changed) == "UPDATE_COMPLETE"
         assert seen(stack) == ("7", usual[1], "EUR")
         assert redeployed(stack, f"{changed}; OpenQuestionsMax=1001") == "UPDATE_ROLLBACK_COMPLETE"
@@ -116,5 +114,5 @@ def test_other_settings_reach_every_function_and_bad_ones_none(stack: Stack) -> 
         )
         assert seen(stack) == ("7", usual[1], "EUR")
     finally:
-        redeployed(stack, SETTINGS_OF_A_LAPTOP)
+        redeployed(stack, "")
     assert seen(stack) == usual

@@ -115,7 +115,7 @@ def test_redrive_says_why_a_record_failed_again(live: Stack, user: str) -> None:
     while not (left := _of(user, redrive(live))):
         assert time.monotonic() < deadline
         time.sleep(0.5)
-    assert "client_key is missing" in left[0]["again"]
+    assert "idempotency_key is missing" in left[0]["again"]
     dynamodb.delete_item(TableName=table, Key=bad)
     live.client("sqs").purge_queue(QueueUrl=live.outputs["EngagementFailuresUrl"])
 

@@ -91,11 +91,11 @@ def test_one_poison_record_in_100_waits_with_its_reason(stack: Stack, user: str,
         if each["record"] and bad["user_id"] in json.dumps(each["record"])
     ]
     assert len(left) == 1
-    assert "client_key is missing" in left[0]["reason"]
+    assert "idempotency_key is missing" in left[0]["reason"]
 
     repaired = {
         **bad,
-        "client_key": "k",
+        "idempotency_key": "k",
         "event_type": "CONTRIBUTION",
         "points_awarded": 10,
         "source": "repair",

@@ -173,7 +173,7 @@ def brute_force(days: list[str], grants: list[str], skipped: set[int]) -> tuple[
 def _promises(user: str, events: list[dict[str, Any]], entries: list[Any], report: Report) -> list[str]:
     """What was answered to the outside must be so."""
     wrong: list[str] = []
-    stored = {each["client_key"]: each for each in events}
+    stored = {each["idempotency_key"]: each for each in events}
     if len(stored) != len(events):
         wrong.append(f"{user}: an idempotency key led to two events")
     for (owner, key), event_id in report.accepted.items():

@@ -45,9 +45,6 @@ class Listeners(Spenders):
         clients = {"dynamodb": self.faults, "sqs": lean_client(self.engine, "sqs"), "lambda": _Nobody()}
         patch.setattr(processors.outgoing.telling, "client", clients.__getitem__)
         super()._wire(patch)
-        patch.setenv(
-            "JOINT_PROJECTIONS", "transactions"
-        )  # the emulator's streams lack what a statement writes
 
     def _book(self) -> dict[str, Any]:
         """The same achievements in each version; those of another version would wait for the next change."""

@@ -81,8 +81,6 @@ class Simulation(Callers):
         patch.setattr("adapters.book.book_store.FRESH_SECONDS", self.book_fresh_seconds)
         for each in ("engagement.amnesty.amnesty_store", "privacy.tombstones"):
             patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
-        ways = "statements", "transactions", "none"
-        patch.setenv("JOINT_PROJECTIONS", ways[self.seed % len(ways)])
         patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
         # Each fault is logged with its traceback, which takes longer than the call.
         patch.setattr(logging.root.manager, "disable", logging.CRITICAL)

@@ -44,6 +44,9 @@ class Spenders(Simulation):
             "due",
             lambda *arguments: (each for each in real_due(*arguments) if each in self.users),
         )
+        # A process that cannot read the book goes on with the old one for five seconds of its own clock. Here
+        # they would be days, so a door that cannot read it refuses.
+        patch.setattr("adapters.platform.refresh.Unavailable", ())
         super()._wire(patch)
 
     def _new_process(self) -> None:

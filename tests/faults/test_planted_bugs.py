@@ -5,15 +5,12 @@ fail would show up here.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import adapters.engagement.account_store
 import adapters.engagement.claims
-import adapters.engagement.joint.joint_projections
-import adapters.engagement.joint.statements
 import adapters.engagement.ledger_store
 import processors.engagement
 import rules.engagement.absorbing
@@ -29,8 +26,6 @@ SEEDS_MAX = 40
 # Where a bug needs a rare meeting: schedules that have found it come first.
 FOUND_BY = {
     "unconditional_day": (353, 500, 611),
-    "unmarked_statements": (306, 396, 450),
-    "joint_profiles_before_days": (315, 348, 363),
 }
 Patch = pytest.MonkeyPatch
 
@@ -68,34 +63,6 @@ def unconditional_day(patch: Patch) -> None:
         self._dynamodb.put_item(TableName=self._days, Item=item(day_attributes(day)))
 
     patch.setattr(adapters.engagement.account_store.AccountStore, "_put_day", put)
-
-
-def unmarked_statements(patch: Patch) -> None:
-    real = adapters.engagement.joint.statements.statement_of
-
-    def statement_of(put: Any, names: Any) -> Any:
-        made = real(put, names) or {}
-        text, parameters = made["Statement"], made["Parameters"]
-        if not text.startswith("UPDATE"):
-            return made
-        return {"Statement": text.rpartition(" AND ")[0], "Parameters": parameters[:-1]}
-
-    patch.setattr(adapters.engagement.joint.joint_projections, "statement_of", statement_of)
-
-
-def joint_profiles_before_days(patch: Patch) -> None:
-    kind = adapters.engagement.joint.joint_projections.JointProjections
-    real = kind.commit
-
-    def commit(self: Any, decisions: Any) -> Any:
-        first = real(self, {user: replace(each, days={}) for user, each in decisions.items()})
-        same = {
-            user: replace(each, before=replace(each.before, profile=each.profile))
-            for user, each in decisions.items()
-        }
-        return first & real(self, same)
-
-    patch.setattr(kind, "commit", commit)
 
 
 def swallowed_partial_failure(patch: Patch) -> None:
@@ -217,8 +184,6 @@ BUGS: list[Callable[[Patch], None]] = [
     lost_deactivation,
     unconditional_profile,
     unconditional_day,
-    unmarked_statements,
-    joint_profiles_before_days,
     swallowed_partial_failure,
     forgotten_duplicates,
     blind_trust_in_the_fast_path,

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from tests.support.declared import FAILURES, FUNCTIONS, MAPPINGS, NO_VALUE, QUEUES, TABLES, WORK, logical_ids
+from tests.support.declared import (
+    FAILURES,
+    FUNCTIONS,
+    MAPPINGS,
+    NO_VALUE,
+    QUEUES,
+    TABLES,
+    WORK,
+    indexes_of,
+    logical_ids,
+)
 from tests.support.template import resources, template
 
 
@@ -60,7 +70,7 @@ def test_a_table_that_throttles_and_an_api_that_fails_raise_an_alarm() -> None:
     for metric in ("ReadThrottleEvents", "WriteThrottleEvents"):
         assert watched("AWS/DynamoDB", metric, "TableName") == set(TABLES)
         for table, declared in TABLES.items():
-            indexes = {each["IndexName"] for each in declared["Properties"].get("GlobalSecondaryIndexes", [])}
+            indexes = {each["IndexName"] for each in indexes_of(declared["Properties"])}
             assert throttled_indexes(table, metric) == indexes
     assert watched("AWS/ApiGateway", "5xx", "ApiId") == {"ApiId"}
 

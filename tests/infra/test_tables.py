@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.declared import TABLES, properties
-from tests.support.template import resources, template
+from tests.support.declared import TABLES, indexes_of, properties
+from tests.support.template import resources, table_definition, template
 
 Key = tuple[str, str]
 # table: (partition key, sort key), its indexes in the same way, the attribute that expires items, the stream
@@ -78,6 +78,16 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
 NUMBERS = {"current_streak", "total_points", "version"}
 
 
+def test_only_who_asks_for_it_has_an_index_of_keys() -> None:
+    plain = table_definition("BPEvents", "BPEvents")
+    assert "GlobalSecondaryIndexes" not in plain
+    assert {each["AttributeName"] for each in plain["AttributeDefinitions"]} == {"user_id", "event_id"}
+    asked = table_definition("BPEvents", "BPEvents", CreateIdempotencyIndex="true")
+    (index,) = asked["GlobalSecondaryIndexes"]
+    assert (index["IndexName"], keys_of(index["KeySchema"])) == ("IdempotencyIndex", ("idempotency_key", ""))
+    assert {"AttributeName": "idempotency_key", "AttributeType": "S"} in asked["AttributeDefinitions"]
+
+
 def test_the_tables_are_those_of_the_design() -> None:
     assert set(TABLES) == set(TABLE_KEYS)
 
@@ -93,12 +103,11 @@ def test_a_table_has_the_keys_and_indexes_of_the_design(name: str) -> None:
     keys, indexes, expires, stream = TABLE_KEYS[name]
     table = properties(name)
     assert keys_of(table["KeySchema"]) == keys
-    found = {
-        each["IndexName"]: keys_of(each["KeySchema"]) for each in table.get("GlobalSecondaryIndexes", [])
-    }
+    found = {each["IndexName"]: keys_of(each["KeySchema"]) for each in indexes_of(table)}
     assert found == indexes
     used = {part for pair in (keys, *indexes.values()) for part in pair if part}
-    assert {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]} == {
+    attributes = [each.get("Fn::If", ["", each])[1] for each in table["AttributeDefinitions"]]
+    assert {each["AttributeName"]: each["AttributeType"] for each in attributes} == {
         part: "N" if part in NUMBERS else "S" for part in used
     }
     ttl = table.get("TimeToLiveSpecification", {"AttributeName": "", "Enabled": True})

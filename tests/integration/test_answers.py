@@ -54,7 +54,7 @@ def test_from_the_answer_to_streak_and_balance(monkeypatch: pytest.MonkeyPatch) 
         {"badge": "first_answer", "title": "First answer", "earned_on": receipt["activity_date"]}
     ]
     (event,) = events_of(user)
-    assert event["client_key"] == f"answer:{question['question_id']}"
+    assert event["idempotency_key"] == f"answer:{question['question_id']}"
     assert (event["event_type"], event["source"]) == ("QUESTION_ANSWERED", "questions")
     assert (event["occurred_at"], event["activity_date"]) == (receipt["created_at"], receipt["activity_date"])
     image = item(event)

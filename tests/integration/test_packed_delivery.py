@@ -33,7 +33,7 @@ def change(number: int) -> Record:
     image = {
         "user_id": f"u{number % 9}",
         "event_id": f"{occurred}#e{number}",
-        "client_key": f"k{number}",
+        "idempotency_key": f"k{number}",
         "event_type": "CHECK_IN",
         "occurred_at": occurred,
         "activity_date": "2031-05-06",

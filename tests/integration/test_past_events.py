@@ -41,7 +41,7 @@ def stored(user: str, number: int) -> dict[str, Any]:
     return {
         "user_id": user,
         "event_id": f"{stamp(at)}#{uuid.uuid5(uuid.NAMESPACE_OID, f'{user}{number}')}",
-        "client_key": f"k{number}",
+        "idempotency_key": f"k{number}",
         "event_type": "CHECK_IN",
         "occurred_at": at.strftime("%Y-%m-%dT%H:%M:%S+01:00"),
         "activity_date": at.date().isoformat(),

@@ -169,7 +169,7 @@ def test_what_fails_again_is_kept_with_the_reason_and_stops_nothing(aws: Any, re
     keep(aws, "Engagement", by_hand())
     keep(aws, "Feature", '{"lead": 1}')
     keep(aws, "Memory", '{"lead": 2}')
-    failed = [{"itemIdentifier": "1", "reason": "client_key is missing"}]
+    failed = [{"itemIdentifier": "1", "reason": "idempotency_key is missing"}]
     aws.functions.answers = {
         "Engagement": {"batchItemFailures": failed},
         "Memory": {"errorMessage": "out of memory"},
@@ -177,7 +177,7 @@ def test_what_fails_again_is_kept_with_the_reason_and_stops_nothing(aws: Any, re
     answer = redrive()
     assert answer["redriven"] == 1
     told = {each["consumer"]: (each["reason"], each["again"]) for each in answer["left"]}
-    assert told["engagement"] == ("by hand", "client_key is missing")
+    assert told["engagement"] == ("by hand", "idempotency_key is missing")
     assert told["memory"][1] == "Unhandled: out of memory"
     assert {each["consumer"] for each in redrive("--list")["left"]} == {"engagement", "memory"}
 

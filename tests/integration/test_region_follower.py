@@ -7,6 +7,7 @@ import pytest
 
 from adapters.engagement.account_items import entry_from, entry_item
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from adapters.regions.follower import Follower
 from rules.days import parse_moment
@@ -39,7 +40,7 @@ def test_what_a_carrier_names_is_stored_before_a_profile_is_followed(standby: En
     assert carried, "three of a batch are carried by the last"
     head = carriers[-1]
     ledger = LedgerStore(standby.client("dynamodb"), "RewardsLedger")
-    ledger._transact(list(ledger.appending(None, entries).actions), own=0)
+    put_all(standby.client("dynamodb"), "RewardsLedger", [entry_item(each) for each in carriers])
     day = {"user_id": "zoe", "activity_date": "2026-03-20", "ledger_head": head.created_at}
     profile = {"user_id": "zoe", "ledger_head": head.created_at}
     changes = [
@@ -58,7 +59,9 @@ def test_entries_events_and_claims_come_in_the_writer_s_order(standby: Engine) -
     (opened, earned) = append("yan", None, [Draft(EntryKind.EARN, 5, identifier, "READ", "2026-03-20")], NOW)
     stored = {
         "IdempotencyKeys": item({"user_id": "yan", "idempotency_key": "k", "target": identifier}),
-        "BPEvents": item({"user_id": "yan", "event_id": identifier, "client_key": "k", "created_at": STAMP}),
+        "BPEvents": item(
+            {"user_id": "yan", "event_id": identifier, "idempotency_key": "k", "created_at": STAMP}
+        ),
     }
     first, second = (
         ItemChange(name, 1, 7, {key: each[key] for key in KEYS[name]}, each, is_new=True)

@@ -116,7 +116,7 @@ ITEMS: dict[str, dict[str, Any]] = {
     "BPEvents": {
         "user_id": {"S": "ann"},
         "event_id": {"S": "2026#e"},
-        "client_key": {"S": "k"},
+        "idempotency_key": {"S": "k"},
         "ttl": {"N": str(int(NOW.timestamp()) + 60)},
     },
 }
@@ -199,7 +199,7 @@ def test_one_event_under_two_ids_is_not_carried(both: tuple[Engine, Engine]) -> 
     )
     for side, at in ((old, "2026-03-20T10:00:01"), (new, "2026-03-20T10:00:02")):
         claim = {"idempotency_key": {"S": "twice"}, "target": {"S": f"{at}#id"}, "body_hash": {"S": "same"}}
-        event = {"event_id": {"S": f"{at}#id"}, "client_key": {"S": "twice"}, "ttl": {"N": "9999999999"}}
+        event = {"event_id": {"S": f"{at}#id"}, "idempotency_key": {"S": "twice"}, "ttl": {"N": "9999999999"}}
         side.table("IdempotencyKeys").put({"user_id": {"S": "bob"}, **claim, "ttl": event["ttl"]})
         side.table("BPEvents").put({"user_id": {"S": "bob"}, **event})
     found = UnseenFinder(old, new, NOBODY, NOW).find()

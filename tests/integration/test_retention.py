@@ -42,7 +42,7 @@ def stored_event(user: str, number: int, arrived: datetime = CAME, **more: Any) 
     return {
         "user_id": user,
         "event_id": f"{at}#e{number}",
-        "client_key": f"k{number}",
+        "idempotency_key": f"k{number}",
         "event_type": "CHECK_IN",
         "occurred_at": at,
         "activity_date": at[:10],

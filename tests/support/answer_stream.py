@@ -113,4 +113,4 @@ def live(person: str) -> Stats:
 
 
 def keys_of(user_id: str) -> Counter[str]:
-    return Counter(each["client_key"] for each in events_of(user_id))
+    return Counter(each["idempotency_key"] for each in events_of(user_id))

@@ -31,6 +31,13 @@ def properties(logical_id: str) -> dict[str, Any]:
     return found
 
 
+def indexes_of(table: dict[str, Any]) -> list[Any]:
+    """A table's indexes, with one that only a parameter makes."""
+    declared = table.get("GlobalSecondaryIndexes", [])
+    found: list[Any] = declared["Fn::If"][1] if isinstance(declared, dict) else declared
+    return found
+
+
 def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 

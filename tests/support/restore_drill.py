@@ -28,7 +28,6 @@ from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.lake_users import LakeBefore
 from analytics.restore.phones_restored import PhonesRestorer
-from analytics.restore.rebuilt import Form
 from analytics.restore.restorer import RESTORED, Restored, Restorer
 from infra.assembly.marks import PUBLISHED
 from local.cloud.streams.event_filters import matches
@@ -313,7 +312,6 @@ def restorer_of(
             reconciler,
             cache,
             tombstones(dynamodb),
-            Form(SHARDS, index_keys=False),
             **more,
         )
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from infra.assembly.short_forms import parse
 from infra.assembly.text import ROOT
+from local.cloud.dynamodb_engine import table_definition
 
 __all__ = ["ROOT", "resources", "table_definition", "template"]
 
@@ -19,13 +20,3 @@ def resources(kind: str) -> dict[str, dict[str, Any]]:
     """Return the resources of a type, by logical id."""
     found = template()["Resources"].items()
     return {name: each for name, each in found if each["Type"] == kind}
-
-
-def table_definition(logical_id: str, name: str) -> dict[str, Any]:
-    """Return CreateTable's arguments for a table of the template."""
-    wanted = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
-    properties = template()["Resources"][logical_id]["Properties"]
-    definition = {key: properties[key] for key in wanted if key in properties}
-    if "StreamSpecification" in properties:
-        definition["StreamSpecification"] = {"StreamEnabled": True, **properties["StreamSpecification"]}
-    return {"TableName": name, **definition}

@@ -82,7 +82,7 @@ class StretchStore:
     def keys_of(self, user_id: str, stretch: Stretch) -> set[str]:
         """Return the keys of the events that came with the batch that ended a stretch."""
         between = self._between(user_id, stretch.receipt_at - FUTURE_MAX, stretch.until + FUTURE_MAX)
-        return {each["client_key"] for each in between if each["created_at"] == stamp(stretch.until)}
+        return {each["idempotency_key"] for each in between if each["created_at"] == stamp(stretch.until)}
 
     def _between(self, user_id: str, first: datetime, last: datetime) -> Any:
         names = {":user": user_id, ":first": stamp(first), ":last": stamp(last)}
@@ -91,7 +91,7 @@ class StretchStore:
             TableName=self._events,
             KeyConditionExpression="user_id = :user AND event_id BETWEEN :first AND :last",
             ExpressionAttributeValues=item(names),
-            ProjectionExpression="event_id, created_at, by_server, client_key",
+            ProjectionExpression="event_id, created_at, by_server, idempotency_key",
             ScanIndexForward=False,
             Limit=500,
         )

@@ -40,7 +40,7 @@ def event(chance: Random, moment: datetime) -> Item:
     return {
         "event_id": f"{stamp(moment)}#{_id(chance)}",
         "user_id": f"u{chance.randrange(200_000):06}",
-        "client_key": _id(chance)[:8],
+        "idempotency_key": _id(chance)[:8],
         "event_type": chance.choice(KINDS),
         "occurred_at": f"{moment:%Y-%m-%dT%H:%M:%S}Z",
         "activity_date": f"{moment:%Y-%m-%d}",

@@ -97,7 +97,7 @@ def _chosen(body: Mapping[str, Any], image: Mapping[str, Any]) -> dict[str, str]
     properties = f'"properties":"{properties}",'  # a row without them lacks the name, too
     texts = {
         "user_id": body["user_id"],
-        "idempotency_key": image.get("client_key", {}).get("S", ""),
+        "idempotency_key": image.get("idempotency_key", {}).get("S", ""),
         "event_type": body["event_type"],
         "zone": body["timezone"],
         "occurred_at": image.get("occurred_at", {}).get("S", ""),

@@ -131,7 +131,6 @@ class Failover(Callers):
         patch.setattr("adapters.book.book_store.FRESH_SECONDS", math.inf)
         for each in ("engagement.amnesty.amnesty_store", "privacy.tombstones"):
             patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
-        patch.setenv("JOINT_PROJECTIONS", "none")  # the engine's streams lack what a statement writes
         patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
         # Each fault is logged with its traceback, which takes longer than the call.
         patch.setattr(logging.root.manager, "disable", logging.CRITICAL)

@@ -22,7 +22,7 @@ def failover_violations(run: Failover) -> list[str]:
 def _doubled(run: Failover) -> list[str]:
     """A key has one event, also where the clock of its device was corrected by something else each time."""
     events = of_users(run.writer, run.users).items("BPEvents")
-    counted = Counter((each["user_id"]["S"], each["client_key"]["S"]) for each in events)
+    counted = Counter((each["user_id"]["S"], each["idempotency_key"]["S"]) for each in events)
     return [f"{user}: {key} has {count} events" for (user, key), count in counted.items() if count > 1]
 
 

@@ -23,7 +23,6 @@ SECOND = 1_767_225_600
 def record(points: int, number: int, seconds: float, name: str = "MODIFY") -> Record:
     """A change of one event, as its table's stream tells it."""
     stored = event(1, points_awarded=points, occurred_local=..., version=..., dt=..., hour=...)
-    stored["client_key"] = stored.pop("idempotency_key")
     return {
         "eventName": name,
         "eventSourceARN": "arn:aws:dynamodb:eu-west-1:1:table/Events/stream/2026-01-01T00:00:00.000",

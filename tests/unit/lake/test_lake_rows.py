@@ -50,7 +50,7 @@ def test_an_event(occurred: datetime, zone: str, corrected: bool) -> None:
         created_at=stamp(NOW),
         properties='{"a": 1}',
     )
-    row = row_of(EVENTS, to_item(event, index_key=True), NOW, corrected)
+    row = row_of(EVENTS, to_item(event), NOW, corrected)
     has_its_shape(EVENTS, row)
     assert (row["occurred_at"], row["idempotency_key"]) == (stamp(occurred), "k")
     assert row["version"] == int(corrected)

@@ -105,7 +105,7 @@ def events() -> Iterator[dict[str, Any]]:
         device_time="2026-06-08T23:00:00Z",
         offline_since="2026-06-01T09:00:00.000000Z",
     )
-    yield to_item(event, index_key=True)
+    yield to_item(event)
 
 
 def daily_activity() -> Iterator[dict[str, Any]]:

@@ -28,6 +28,7 @@ from local.plan.limits import OWN, SHARED, crossing
 from local.plan.operations import operations
 from local.plan.picture import picture
 from local.plan.report import as_json, leaving, table
+from tests.support.declared import indexes_of
 
 PRICES = ROOT / "local" / "plan" / "prices"
 TRAFFIC = Traffic(daily_actives=5000, lead_events=500, leads=1000, questions=50, phones=20)
@@ -160,7 +161,7 @@ def test_every_index_is_known_to_the_limits() -> None:
         f"{name}/{index['IndexName']}"
         for name, each in template()["Resources"].items()
         if each["Type"] == "AWS::DynamoDB::Table"
-        for index in each["Properties"].get("GlobalSecondaryIndexes", ())
+        for index in indexes_of(each["Properties"])
     }
     assert found == {*SHARED, *OWN}
     parameters = {shards for shards in SHARED.values() if isinstance(shards, str)}

@@ -26,7 +26,6 @@ NUMBERS = {
 }
 BOOST = '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2}]'
 TEXTS = {
-    "IndexIdempotencyKeys": (("true", "false"), ("True", "yes", "")),
     "IndexStreaks": (("true", "false"), ("TRUE", "2", "")),
     "Currency": (
         ("EUR", "BRL", "USD acme=EUR shop.br=BRL"),

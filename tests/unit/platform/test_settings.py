@@ -10,6 +10,7 @@ import pytest
 import adapters.settings
 from adapters.settings import read, variable
 from adapters.settings.event_doors import EventsApiSettings
+from adapters.settings.outgoing import DeliverSettings
 from tests.support.template import resources, template
 
 # By name: XFunction reads XSettings.
@@ -33,21 +34,27 @@ COMPLETE = {
     "RULE_BOOKS_TABLE": "RuleBooks",
     "LIMITS_TABLE": "Limits",
     "RATE_LIMIT_PER_MINUTE": "60",
-    "INDEX_IDEMPOTENCY_KEYS": "false",
     "ERASURES_TABLE": "Erasures",
     "ERASURE_SECRET_ARN": "secret",
     "RECEIPT_SECRET_ARN": "secret",
 }
+OF_DELIVERY = {variable(each.name): "" for each in fields(DeliverSettings)}
 
 
 def test_settings_are_read_with_their_types() -> None:
     config = read(EventsApiSettings, COMPLETE)
     assert config.user_streaks_table == "streaks"
     assert config.rate_limit_per_minute == 60
-    assert config.index_idempotency_keys is False
-    assert (
-        read(EventsApiSettings, {**COMPLETE, "INDEX_IDEMPOTENCY_KEYS": "true"}).index_idempotency_keys is True
-    )
+
+
+@pytest.mark.parametrize(("text", "meant"), [("true", True), ("false", False)])
+def test_true_and_false_are_read(text: str, meant: bool) -> None:
+    assert read(DeliverSettings, {**OF_DELIVERY, "PRIVATE_ENDPOINTS": text}).private_endpoints is meant
+
+
+def test_another_word_for_true_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="PRIVATE_ENDPOINTS must be true or false"):
+        read(DeliverSettings, {**OF_DELIVERY, "PRIVATE_ENDPOINTS": "True"})
 
 
 def test_an_empty_text_is_a_value() -> None:
@@ -63,7 +70,7 @@ def test_an_empty_environment_is_told_with_every_variable_that_is_missing(kind: 
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
-    wrong = {**COMPLETE, "RATE_LIMIT_PER_MINUTE": "many", "INDEX_IDEMPOTENCY_KEYS": "True"}
+    wrong = {**COMPLETE, "RATE_LIMIT_PER_MINUTE": "many"}
     del wrong["PAYLOAD_BUCKET"]
     with pytest.raises(RuntimeError) as told:
         read(EventsApiSettings, wrong)
@@ -71,9 +78,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     assert [reason.split()[0] for reason in reasons] == [
         "PAYLOAD_BUCKET",
         "RATE_LIMIT_PER_MINUTE",
-        "INDEX_IDEMPOTENCY_KEYS",
     ]
-    assert "must be true or false" in reasons[2]
 
 
 @pytest.mark.parametrize("text", ["", "1.5", "60 s"])

@@ -74,7 +74,7 @@ def same_week(one: date, other: date) -> bool:
 
 STORED = {
     "user_id": "ann",
-    "client_key": "k",
+    "idempotency_key": "k",
     "event_type": "LESSON_COMPLETED",
     "occurred_at": "2026-03-01T00:00:00+00:00",
     "activity_date": "2026-03-01",

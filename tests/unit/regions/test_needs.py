@@ -17,7 +17,7 @@ WAITED_MAX = timedelta(days=30)  # before it is applied: adapters/engagement/led
 
 
 def event(created_at: datetime) -> dict[str, dict[str, str]]:
-    return {"client_key": {"S": "k1"}, "created_at": {"S": stamp(created_at)}}
+    return {"idempotency_key": {"S": "k1"}, "created_at": {"S": stamp(created_at)}}
 
 
 @given(st.timedeltas(timedelta(0), RETENTION))

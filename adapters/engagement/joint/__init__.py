@@ -1,1 +1,0 @@
-"""Writes of several accounts in one request."""
