@@ -29,7 +29,7 @@ def refuse_oversized(statements: Sequence[str]) -> None:
 
 
 def literal_lists(values: Iterable[str]) -> Iterator[str]:
-    """Yield lists of literals, each short enough for one statement: `'ann', 'bob'`. No values give no list."""
+    """Yield lists of literals, each short enough for one statement: `'ann', 'bob'`. No values: no list."""
     texts: list[str] = []
     size = 0
     for each in map(literal, values):
