@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.raw_lines import Batch, Unreadable, batches, unzipped
-from analytics.curation.refused_lines import ndjson, raw_of
+from analytics.curation.refused_lines import WHOLE_OBJECT, ndjson, raw_of
 from analytics.curation.row_staging import Staging
 from analytics.lake.arrow_buffers import array_of
 from analytics.lake.arrow_schema import arrow_schema
@@ -65,10 +65,12 @@ class Intake:
     def _texts(self, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
         for key, data in _fetched(self.objects, raw):
             try:
-                yield key, unzipped(data)
+                text = unzipped(data)
             except Unreadable as error:
+                text = error.text
                 self.rows += 1
-                self._refuse(key, {"line": 0, "reason": f"unreadable object: {error}"})
+                self._refuse(key, {"line": WHOLE_OBJECT, "reason": f"unreadable object: {error}"})
+            yield key, text
 
     def _take_batch(self, batch: Batch, place: Place) -> None:
         count, first = len(batch.lines), self._place

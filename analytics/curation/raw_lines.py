@@ -1,7 +1,13 @@
-"""Raw objects are unzipped and split into lines, a batch of objects at a time."""
+"""Raw objects are unzipped and split into lines, a batch of objects at a time.
 
+`unzipped` is what reads any object that Firehose has written. Nobody else unzips one.
+"""
+
+import gzip
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +28,15 @@ TEXT_BYTES_MAX = 2**30  # Firehose's largest buffer is 128 MiB
 
 
 class Unreadable(ValueError):
-    """An object that cannot be unzipped: the reason."""
+    """An object of which not all can be unzipped: the reason.
+
+    text: its whole members' lines. rest: the bytes of the others. seen: what can be read of these, by anybody
+    who tries; nothing proves that it is right.
+    """
+
+    def __init__(self, reason: str, text: bytes, rest: bytes, seen: bytes) -> None:
+        super().__init__(reason)
+        self.text, self.rest, self.seen = text, rest, seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +64,69 @@ def unzipped(data: bytes) -> bytes:
     """Return an object's text, plain or gzip; plain lines may follow its members. Raises Unreadable."""
     try:
         text = _inflated(data) if data.startswith(GZIP) else data
-    except isal_zlib.error as error:  # type: ignore[misc]
-        raise Unreadable(str(error)) from None
+    except (isal_zlib.error, EOFError):
+        raise _unreadable(data) from None
     if len(text) > TEXT_BYTES_MAX:
-        raise Unreadable(f"{len(text)} bytes are too many for one object")
+        raise Unreadable(f"{len(text)} bytes are too many for one object", b"", data, text)
     return text
+
+
+def readable(data: bytes) -> bytes:
+    """Return all that anybody can read in an object, also where that is not whole."""
+    try:
+        return unzipped(data)
+    except Unreadable as error:
+        return b"\n".join((error.text, error.seen, error.rest))
+
+
+def _unreadable(data: bytes) -> Unreadable:
+    """Read what can be read of an object with members that are not whole."""
+    text, rest, seen = [], [], []
+    at = 0
+    while data.startswith(GZIP, at):
+        found, end = _member(data, at)
+        if end:
+            text.append(found)
+            at = end
+            continue
+        next_member = data.find(MEMBER, at + 1)
+        end = next_member if next_member > 0 else len(data)
+        rest.append(data[at:end])
+        seen.append(found)
+        at = end
+    text.append(_plain_lines(data[at:]))
+    left = b"".join(rest)
+    reason = f"{len(left)} of {len(data)} bytes cannot be unzipped: a gzip member ends early, or is damaged"
+    return Unreadable(reason, b"".join(text), left, b"\n".join(seen))
+
+
+def _member(data: bytes, start: int) -> tuple[bytes, int]:
+    """Return the text of the member that begins there, and where it ends; 0: it is not whole."""
+    stream, parts = zlib.decompressobj(zlib.MAX_WBITS + 16), list[bytes]()
+    for at in range(start, len(data), PIECE_BYTES):
+        before, piece = stream.copy(), data[at : at + PIECE_BYTES]
+        try:
+            parts.append(stream.decompress(piece))
+        except zlib.error:
+            with suppress(zlib.error):  # up to the very byte that is wrong
+                for place in range(len(piece)):
+                    parts.append(before.decompress(piece[place : place + 1]))
+            break
+        if stream.eof:
+            return b"".join(parts), min(at + PIECE_BYTES, len(data)) - len(stream.unused_data)
+        if sum(map(len, parts)) > TEXT_BYTES_MAX:
+            break
+    return b"".join(parts), 0
+
+
+def _plain_lines(data: bytes) -> bytes:
+    """Return what follows an object's members; gzip may be padded with zeros."""
+    return b"\n" + data if data.strip(b"\0") else b""
+
+
+def zipped_as(data: bytes, text: bytes) -> bytes:
+    """Return the text of an object that takes another one's place: zipped if that is."""
+    return gzip.compress(text, mtime=0) if data.startswith(GZIP) else text
 
 
 def _inflated(data: bytes) -> bytes:
@@ -71,17 +143,18 @@ def _inflated(data: bytes) -> bytes:
 
 
 def _of_members(data: bytes) -> bytes:
-    """Return the text of gzip members, and of the plain lines after them; raises Unreadable."""
+    """Return the text of gzip members, and of the plain lines after them.
+
+    Raises isal's error, and EOFError if one ends early.
+    """
     parts: list[bytes] = []
     while data.startswith(GZIP):
         member = isal_zlib.decompressobj(isal_zlib.MAX_WBITS + 16)
         parts.append(bytes(member.decompress(data)))
         if not member.eof:
-            raise Unreadable("incomplete: a gzip member ends early")
+            raise EOFError
         data = member.unused_data
-    if data.strip(b"\0"):  # gzip may be padded with zeros
-        parts += [b"\n", data]
-    return b"".join(parts)
+    return b"".join([*parts, _plain_lines(data)])
 
 
 def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) -> Iterator[Batch]:

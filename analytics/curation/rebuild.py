@@ -1,10 +1,12 @@
 """Makes a partition anew, and tells where not all of its raw objects were there any more."""
 
 from collections.abc import Callable, Collection
+from functools import partial
 
 from adapters.platform.objects import Objects
 from analytics.curation.curate import RawGone, Task, curate
-from analytics.lake import rebuild_notes
+from analytics.curation.refused_lines import unreadable_objects
+from analytics.lake import rebuild_notes, unread_objects
 from analytics.lake.bookkeeping import Counts
 
 
@@ -26,6 +28,10 @@ def curate_in_run(
     objects: Objects, run_id: str, task: Task, *, is_rebuild: bool, arrived: Collection[str] | None
 ) -> Counts:
     """Bring a partition up to date in a nightly run, or make it anew; returns its counts."""
-    if not is_rebuild:
-        return curate(objects, task, arrived=arrived)
-    return rebuild(objects, task, lambda reason: rebuild_notes.note(objects, run_id, task, reason), arrived)
+    if is_rebuild:
+        counts = rebuild(objects, task, partial(rebuild_notes.note, objects, run_id, task), arrived)
+    else:
+        counts = curate(objects, task, arrived=arrived)
+    for key, reason in unreadable_objects(objects, task) if counts.quarantined else ():
+        unread_objects.note(objects, run_id, key, reason)
+    return counts

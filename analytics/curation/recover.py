@@ -8,60 +8,140 @@ by itself. What is no row at all is in errors/ too, and stays there for an opera
 import base64
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import date
+from typing import Any
 
-from adapters.platform.objects import Objects
+from adapters.platform.objects import NoObject, ObjectChanged, Objects
+from analytics.curation.raw_lines import Unreadable, unzipped, zipped_as
 from analytics.lake.layout import raw_prefix
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import row_texts
 
 ERRORS = "errors/"
 HOUR = re.compile(r"[01]\d|2[0-3]", re.ASCII)
+DATA = "rawData"
+_JSON = json.JSONDecoder()
+_BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")  # records: they may be a list, and begin with a byte order mark
+# Where a record may begin, behind something that is none.
+_NEXT = re.compile(r"\n|(?<=\})(?=\s*\{)")
 
 
 class Lost(ValueError):
-    """A row that belongs to no partition, or an error record without any row."""
+    """A row that belongs to no partition."""
 
 
-def recover(objects: Objects, today: date) -> tuple[int, int]:
-    """Move error records' rows to their partitions; returns how many rows moved, how many stay.
+@dataclass(frozen=True, slots=True)
+class ErrorRecord:
+    """A record of an error object: its text, and what it says; nothing, if it is no JSON object."""
 
-    An object leaves errors/ when all of its records have been moved. A repetition after a crash writes the
-    same raw objects, or on another date (UTC) copies of them, whose rows are duplicates.
-    """
-    moved = stay = 0
-    for entity in ENTITIES:
-        for stored in list(objects.list(f"{ERRORS}{entity}/")):
-            rows, lost = _rows(objects.get(stored.key).splitlines())
-            name = stored.key.removeprefix(f"{ERRORS}{entity}/")
-            for (dt, hour), lines in sorted(rows.items()):
-                prefix = raw_prefix(entity, dt, hour, arrived=today.isoformat())
-                objects.put(f"{prefix}recovered/{name}", b"".join(lines))
-            if not lost:
-                objects.delete([stored.key])
-            moved, stay = moved + sum(map(len, rows.values())), stay + lost
-    return moved, stay
+    text: bytes
+    told: Mapping[str, Any]
 
-
-def _rows(records: Iterable[bytes]) -> tuple[dict[tuple[str, str], list[bytes]], int]:
-    """Return the rows of an error object by partition, and how many have none."""
-    rows: dict[tuple[str, str], list[bytes]] = {}
-    lost = 0
-    for record in records:
+    @property
+    def data(self) -> bytes | None:
+        """What Firehose was sent; None if the record does not say it."""
         try:
-            data = base64.b64decode(json.loads(record)["rawData"], validate=True)
+            return base64.b64decode(self.told[DATA], validate=True)
         except (KeyError, TypeError, ValueError):
-            lost += 1
-            continue
-        texts = row_texts(data)
-        lost += not texts
+            return None
+
+    def having(self, data: bytes) -> bytes:
+        """Return the text of this record with other data."""
+        return json.dumps({**self.told, DATA: base64.b64encode(data).decode()}).encode() + b"\n"
+
+
+def error_records(text: bytes) -> Iterator[ErrorRecord]:
+    """Yield the records of an error object, however they are laid out: in lines, in one, indented, as a list.
+
+    What is no record is yielded too, by lines, so nothing of the text is left out but what parts records.
+    """
+    chars = text.decode(errors="surrogateescape")
+    at = _end_of_gap(chars, 0)
+    while at < len(chars):
+        try:
+            told, end = _JSON.raw_decode(chars, at)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            following = _NEXT.search(chars, at + 1)
+            told, end = {}, following.end() if following else len(chars)
+        record = chars[at:end].rstrip("\n") + "\n"
+        yield ErrorRecord(record.encode(errors="surrogateescape"), told)
+        at = _end_of_gap(chars, end)
+
+
+def _end_of_gap(chars: str, at: int) -> int:
+    gap = _BETWEEN.match(chars, at)
+    return gap.end() if gap else at
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """An error object's rows by partition, and the records that have none. lost: how many rows these have."""
+
+    rows: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)
+    left: list[bytes] = field(default_factory=list)
+    lost: int = 0
+
+    def take(self, record: ErrorRecord) -> None:
+        """Sort in a record's rows."""
+        if not (texts := row_texts(record.data or b"")):
+            self.left.append(record.text)
+            self.lost += 1
+            return
+        astray = []
         for row in texts:
             try:
-                rows.setdefault(_partition(row), []).append(row + b"\n")
-            except (KeyError, TypeError, ValueError):
-                lost += 1
-    return rows, lost
+                self.rows.setdefault(_partition(row), []).append(row + b"\n")
+            except (KeyError, TypeError, ValueError, RecursionError):
+                astray.append(row + b"\n")
+        if astray:
+            self.left.append(record.text if len(astray) == len(texts) else record.having(b"".join(astray)))
+            self.lost += len(astray)
+
+
+def recover(objects: Objects, today: date, say: Callable[[str, str], object]) -> tuple[int, int]:
+    """Move error records' rows to their partitions; returns how many rows moved, how many stay.
+
+    say: is told of each object that stays, and why. An object leaves errors/ when all of its records have
+    been moved; else it keeps those that have not. A repetition after a crash writes the same raw objects, or
+    on another date (UTC) copies of them, whose rows are duplicates.
+    """
+    moved = stay = 0
+    for stored in list(objects.list(ERRORS)):
+        entity, _, name = stored.key.removeprefix(ERRORS).partition("/")
+        if entity not in ENTITIES:
+            say(stored.key, f"there is no entity {entity}")
+            stay += 1
+            continue
+        with suppress(NoObject, ObjectChanged):  # another night moves it
+            data = objects.get(stored.key)
+            found, rest, reasons = _Sorted(), b"", list[str]()
+            try:
+                text = unzipped(data)
+            except Unreadable as error:
+                text, rest = error.text, error.rest
+                found.lost += 1
+                reasons.append(str(error))
+            for record in error_records(text):
+                found.take(record)
+            for (dt, hour), lines in sorted(found.rows.items()):
+                prefix = raw_prefix(entity, dt, hour, arrived=today.isoformat())
+                objects.put(f"{prefix}recovered/{name}", b"".join(lines))
+            if found.left:
+                reasons.append(f"{len(found.left)} records have no row of a partition")
+            if reasons:
+                say(stored.key, "; ".join(reasons))
+            if not (found.left or rest):
+                objects.delete_if(stored.key, stored.etag)
+            elif found.rows:
+                left = zipped_as(data, b"".join(found.left)) if found.left else b""
+                objects.put_if(stored.key, left + rest, stored.etag)
+            moved, stay = moved + sum(map(len, found.rows.values())), stay + found.lost
+    return moved, stay
 
 
 def _partition(row: bytes) -> tuple[str, str]:

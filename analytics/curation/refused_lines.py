@@ -16,6 +16,7 @@ from analytics.lake.bookkeeping import Bookkeeping, Counts
 from analytics.lake.layout import Place
 from rules.lake.valid_row import RowRefused, read_row
 
+WHOLE_OBJECT = 0  # the line of an entry that is about the object; it is the first of its file
 Entry = dict[str, Any]
 
 
@@ -76,6 +77,14 @@ def quarantine_keys(objects: Objects, task: Place) -> Iterator[str]:
     for each in objects.list(layout.QUARANTINE + prefix.removeprefix(layout.RAW)):
         if bool(layout.raw_place(layout.raw_key(each.key))) == is_of_hours:
             yield each.key
+
+
+def unreadable_objects(objects: Objects, task: Place) -> Iterator[tuple[str, str]]:
+    """Yield the raw objects of a partition that could not be read whole, and why not."""
+    for key in quarantine_keys(objects, task):
+        entry = json.loads(objects.get(key).split(b"\n", 1)[0])
+        if entry["line"] == WHOLE_OBJECT:
+            yield entry["source"], entry["reason"]
 
 
 def ndjson(entries: list[Entry]) -> bytes:

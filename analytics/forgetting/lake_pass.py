@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
+from analytics.curation.recover import ERRORS
 from analytics.forgetting.curated_rows import Found, goes, may_hold, names_in, written_anew
 from analytics.forgetting.lines import Finder
 from analytics.forgetting.other_objects import Named, OtherObjects
@@ -26,8 +27,10 @@ from analytics.forgetting.raw_objects import RawObjects
 from analytics.forgetting.waiting import Everybody
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, footer_of, read_bookkeeping
+from analytics.lake.failed_tasks import failed_tasks, remembered
 from analytics.lake.layout import Place
 from rules.days import unstamp
+from rules.lake.entities import ENTITIES
 from rules.lake.residue import PERSONS
 from rules.privacy.tombstones import Tombstone
 
@@ -58,6 +61,7 @@ class LakePass:
             self.progress.after = ""
             self.progress.save(self.objects)
         if self.progress.due:
+            self._errors_of_nothing()
             names = {kind: each.keys() for kind, each in self.everybody.by_kind.items()}
             others = OtherObjects(self.objects, self.progress.run_id, now, names, self._note_other)
             self.progress.left = dict(self._of_others(others.clean()))
@@ -137,6 +141,8 @@ class LakePass:
             whose = [name for name, each in everyone.items() if each.erasure_id in ids]
             self._clean_sources(entity, place, book, Finder(entity, whose))
             self.objects.forget_former(layout.curated_prefix(entity, place.dt))
+        if self.progress.due and book.counts.quarantined:  # lines of anybody are in the sources alone
+            self._clean_sources(entity, place, book, Finder(entity, everyone))
 
     def _refused(self, entity: str, names: Collection[str]) -> Mapping[str, Tombstone]:
         found = {name: self.everybody.refused(entity, name) for name in names}
@@ -149,9 +155,20 @@ class LakePass:
 
     def _lines(self, entity: str) -> None:
         finder, raw = Finder(entity, self.everybody.in_entity(entity)), self._raw(entity)
-        raw.clean_loose(entity, finder)
+        failed = {*remembered(self.objects), *failed_tasks(self.objects, self.progress.run_id)}
+        raw.clean_loose(entity, finder, {each for each in failed if each.entity == entity})
         raw.clean_quarantine(entity, finder)
-        raw.clean_errors(entity, finder)
+        raw.clean_errors(f"{ERRORS}{entity}/", finder)
+        raw.forget_former(entity)
+
+    def _errors_of_nothing(self) -> None:
+        """Take persons out of errors that are below no entity: nobody knows which column names them."""
+        below = [each for each in self.objects.below(ERRORS) if each.split("/")[1] not in ENTITIES]
+        for prefix in below:
+            for entity in {column: entity for entity, column in PERSONS.items()}.values():
+                finder = Finder(entity, self.everybody.in_entity(entity))
+                self._raw(entity).clean_errors(prefix, finder)
+            self.objects.forget_former(prefix)
 
     def _raw(self, entity: str) -> RawObjects:
         def note(what: str, gone: Mapping[str, int]) -> None:

@@ -1,14 +1,16 @@
 """Takes persons' lines out of texts of raw objects, of the quarantine, and of Firehose's errors."""
 
+import base64
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from rules.lake.packed_records import row_text
 from rules.lake.residue import PERSONS
 
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
 # Tells whether a row of a person is to go; it is one of those who are looked for.
 Goes = Callable[[Mapping[str, Any]], bool]
 
@@ -37,6 +39,10 @@ class Finder:
         """Whether a text has any of the names."""
         return self._any is not None and self._any.search(text) is not None
 
+    def named(self, text: bytes) -> Counter[str]:
+        """Return whom a text names, and how often."""
+        return Counter(self._written[each] for each in self._any.findall(text)) if self._any else Counter()
+
     def whose(self, line: bytes) -> str | None:
         """Return whose line it is; None if it is of none of them, or does not go.
 
@@ -54,15 +60,28 @@ class Finder:
         person: str = row[self._column]
         return person if person in self._ids and self._goes(row) else None
 
-    def without(self, text: bytes) -> tuple[bytes, Counter[str]]:
-        """Return a text of lines without theirs, and how many each had."""
+    def without(
+        self, text: bytes, read: Callable[[bytes], bytes] | None = None
+    ) -> tuple[bytes, Counter[str]]:
+        """Return a text of lines without theirs, and how many each had.
+
+        read: returns the raw line that a line of the text has, if it is not that line itself.
+        """
         gone: Counter[str] = Counter()
-        if not self.may_be_in(text):
+        if read is None and not self.may_be_in(text):
             return text, gone
         kept = []
         for line in re.findall(rb"[^\n]*\n|[^\n]+", text):
-            if person := self.whose(line):
+            if person := self.whose(read(line) if read else line):
                 gone[person] += 1
             else:
                 kept.append(line)
         return b"".join(kept), gone
+
+
+def in_base64(text: bytes) -> Iterator[bytes]:
+    """Yield what a text may have in base64, wherever that begins: the data of a record that was cut off."""
+    for run in _BASE64.findall(text.replace(b"\\/", b"/")):
+        for start in range(4):
+            part = run[start:]
+            yield base64.b64decode(part[: len(part) // 4 * 4])

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import ForgettingObjects, NoObject, StoredObject
+from analytics.curation.raw_lines import readable
 from analytics.forgetting.waiting import KINDS
 from analytics.lake.layout import RUNS, report_key, run_of
 
@@ -68,10 +69,11 @@ class OtherObjects:
         """Return who is named, and how often."""
         if data.startswith(PARQUET):
             return self._in_rows(data)
+        text = readable(data)
         found: Counter[tuple[str, str]] = Counter()
         for kind, names in self.names.items():
             for each in names:
-                if number := len(re.findall(rb"(?<![\w-])" + re.escape(each.encode()) + rb"(?![\w-])", data)):
+                if number := len(re.findall(rb"(?<![\w-])" + re.escape(each.encode()) + rb"(?![\w-])", text)):
                     found[kind, each] += number
         return found
 

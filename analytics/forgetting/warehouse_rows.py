@@ -7,14 +7,13 @@ once. Dates of rows that go are noted as a load notes them, so all models of the
 # ruff: noqa: S608 (names of tables and columns are from the catalog and our declarations)
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from adapters.platform.batches import chunks
 from analytics.forgetting.waiting import KINDS, Erasee
 from analytics.warehouse.ddl import SCHEMAS
 from analytics.warehouse.merge_sql import LOCK
-from analytics.warehouse.statements import literal
+from analytics.warehouse.statements import literal, literal_lists
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED
 
@@ -27,7 +26,6 @@ WHERE t.table_type = 'BASE TABLE' AND c.table_schema IN ({", ".join(map(literal,
     AND c.column_name IN ({", ".join(map(literal, sorted(KINDS)))})
 ORDER BY 1, 2
 """
-NAMES_MAX = 500  # in one statement, which may have 100 KB
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,8 @@ class WarehouseRows:
     def count(self) -> Counter[str]:
         """Return by erasure how many rows there are."""
         counts: Counter[str] = Counter()
-        for table, column, names in self._parts():
-            who = f"SELECT {column} AS who, COUNT(*) AS found FROM {table} WHERE {_is_one(column, names)}"
+        for table, column, is_one in self._parts():
+            who = f"SELECT {column} AS who, COUNT(*) AS found FROM {table} WHERE {is_one}"
             waiting = self.by_kind[KINDS[column]]
             for row in self.warehouse.rows(f"{who} GROUP BY {column}"):
                 counts[waiting[row["who"]].erasure_id] += int(row["found"])
@@ -49,30 +47,25 @@ class WarehouseRows:
 
     def remove(self) -> None:
         """Delete them, table by table; again it changes nothing."""
-        for table, column, names in self._parts():
-            delete = f"DELETE FROM {table} WHERE {_is_one(column, names)}"
+        for table, _, is_one in self._parts():
+            delete = f"DELETE FROM {table} WHERE {is_one}"
             schema, _, name = table.partition(".")
-            touched = [LOCK, _touch(name, column, names)] if schema == "lake" and name in LOADED else []
+            touched = [LOCK, _touch(name, is_one)] if schema == "lake" and name in LOADED else []
             self.warehouse.run([*touched, delete])
 
-    def _parts(self) -> Iterator[tuple[str, str, Sequence[str]]]:
-        """Yield tables, columns and some names in them."""
+    def _parts(self) -> Iterator[tuple[str, str, str]]:
+        """Yield tables, columns, and the condition that a row is of one of some names."""
         for row in self.warehouse.rows(TABLES):
-            names = sorted(self.by_kind[KINDS[row["col"]]])
-            for some in chunks(names, NAMES_MAX):
-                yield row["name"], row["col"], some
+            for names in literal_lists(sorted(self.by_kind[KINDS[row["col"]]])):
+                yield row["name"], row["col"], f"{row['col']} IN ({names})"
 
 
-def _is_one(column: str, names: Sequence[str]) -> str:
-    return f"{column} IN ({', '.join(map(literal, names))})"
-
-
-def _touch(entity: str, column: str, names: Sequence[str]) -> str:
+def _touch(entity: str, is_one: str) -> str:
     """Return the statement that notes the dates of these rows, as those of a load of its own."""
     occurred = LOADED[entity].occurred
     number = f"(SELECT COALESCE(MAX(load_number), 0) + 1 FROM lake.loads WHERE entity = {literal(entity)})"
     return (
         f"INSERT INTO lake.loads SELECT {literal(entity)}, latest.load_number, gone.dt FROM "
         f'(SELECT DISTINCT CAST("{occurred}" AS DATE) AS dt FROM lake.{entity} '
-        f"WHERE {_is_one(column, names)}) AS gone CROSS JOIN (SELECT {number} AS load_number) AS latest"
+        f"WHERE {is_one}) AS gone CROSS JOIN (SELECT {number} AS load_number) AS latest"
     )

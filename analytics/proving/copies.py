@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files, layout
+from analytics.warehouse.statements import literal_lists
 from analytics.warehouse.warehouse import Warehouse
 from rules.engagement.proving.chains import LedgerLink
 from rules.engagement.proving.hashes import encoded
@@ -15,7 +16,6 @@ from rules.engagement.proving.sealing import HIDDEN, SHOWN, fields_of
 from rules.lake.residue import is_residue
 
 COLUMNS = (*SHOWN, *HIDDEN, "seal")
-AT_ONCE = 200  # accounts in a query of the warehouse
 Copies = dict[str, list[LedgerLink]]
 
 
@@ -45,10 +45,9 @@ def lake_copies(
 
 def warehouse_copies(warehouse: Warehouse, accounts: Collection[str]) -> Copies:
     """Return what the warehouse has of some accounts."""
-    listed, rows = sorted(accounts), list[Mapping[str, Any]]()
+    rows = list[Mapping[str, Any]]()
     names = ", ".join(f'"{each}"' for each in COLUMNS)
-    for start in range(0, len(listed), AT_ONCE):
-        some = ", ".join("'" + each.replace("'", "''") + "'" for each in listed[start : start + AT_ONCE])
+    for some in literal_lists(sorted(accounts)):
         rows += warehouse.rows(f"SELECT {names} FROM lake.ledger WHERE account_id IN ({some})")  # noqa: S608 (quoted)
     return _by_account(rows)
 

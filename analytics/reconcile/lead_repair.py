@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import item, plain
 from analytics.reconcile.lead_items import LEAD, LeadItems
-from analytics.warehouse.statements import literal
+from analytics.warehouse.statements import literal, literal_lists
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import stamp
 from rules.engagement.ledger_doubts import LAKE_LAG
@@ -74,9 +74,9 @@ class LeadRepair:
         known = self.warehouse.rows(LEAVES.format(lead=literal(lead)))
         leaves = [str(row["lead_organization_id"]) for row in known] or [lead]
         until = now - LAKE_LAG
-        listed = ", ".join(map(literal, leaves))
-        asked = EVENTS.format(leaves=listed, until=literal(until.replace(tzinfo=None)))
-        lake = events_of(self.warehouse.rows(asked))
+        before = literal(until.replace(tzinfo=None))
+        asked = [EVENTS.format(leaves=some, until=before) for some in literal_lists(leaves)]
+        lake = events_of(chain.from_iterable(map(self.warehouse.rows, asked)))
         found = (each for each in self.events.of_leaves(leaves) if each.received_at < stamp(until))
         rows = (_row(each, now) for each in found)
         table = events_of(row for row in rows if "unreadable" not in row)

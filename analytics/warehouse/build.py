@@ -14,7 +14,7 @@ from analytics.warehouse.merge_sql import LOAD_NUMBER
 from analytics.warehouse.model_tests import ALL, Scope
 from analytics.warehouse.models import Model, entities_of, fingerprint, models
 from analytics.warehouse.statements import literal
-from analytics.warehouse.touched import joined, narrowed, since, spans, starts, within
+from analytics.warehouse.touched import Span, joined_days, narrowed, since, sources, starts, within
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED
 
@@ -23,7 +23,6 @@ FROM information_schema.tables
 WHERE table_schema IN ('staging', 'facts', 'dimensions', 'marts')"""
 _BUILDS = "SELECT model, fingerprint, loads, tested FROM lake.builds"
 _LOADS = f"SELECT entity, MAX({LOAD_NUMBER}) AS newest FROM lake.loads GROUP BY entity"  # noqa: S608 (a constant)
-DATES_MAX = 1000  # in one statement; if more were touched, the model is built anew
 Loads = Mapping[str, int]  # the newest load number by lake table
 
 
@@ -78,26 +77,27 @@ class Builder:
             return _refill(model)
         if not model.by_date:
             (entity,) = entities_of(model, self.known)
-            days = self._noted(model, before.loads)
-            return _increment(model, before.loads.get(entity, 0), days if len(days) <= DATES_MAX else [])
-        dates = self.touched(model, before.loads)
-        return _rebuild_dates(model, dates) if len(dates) <= DATES_MAX else _refill(model)
+            return _increment(model, before.loads.get(entity, 0), self._noted(model, before.loads))
+        return _rebuild_dates(model, self.touched(model, before.loads))
 
-    def touched(self, model: Model, loads: Loads) -> list[date]:
+    def touched(self, model: Model, loads: Loads) -> list[Span]:
         """Return the dates of a model by date whose rows may differ since these loads."""
-        days = set(self._noted(model, loads))
+        days = self._days(model, loads)
         if days and model.also_touched:
             days |= {row["dt"] for row in self.warehouse.rows(since(model.also_touched, loads))}
         return starts(days, model.periods, model.window, model.around)
 
-    def _noted(self, model: Model, since: Loads) -> list[date]:
+    def _noted(self, model: Model, since: Loads) -> list[Span]:
         """Return the dates of rows that later loads brought or replaced."""
+        return joined_days(self._days(model, since))
+
+    def _days(self, model: Model, since: Loads) -> set[date]:
         later = " OR ".join(
             f"(entity = {literal(entity)} AND {LOAD_NUMBER} > {since.get(entity, 0)})"
             for entity in sorted(entities_of(model, self.known))
         )
         rows = self.warehouse.rows(f"SELECT DISTINCT dt FROM lake.loads WHERE {later}")  # noqa: S608
-        return sorted(row["dt"] for row in rows)
+        return {row["dt"] for row in rows}
 
     def now_in(self, model: Model) -> dict[str, int]:
         """Return the newest loads of a model's lake tables."""
@@ -114,11 +114,8 @@ class Builder:
         if model.tested_in or self.holds_all(model, before.tested):
             return None
         if model.by_date:
-            dates = self.touched(model, before.tested)
-            if len(dates) > DATES_MAX:
-                return ALL
-            rows = f'"{model.by_date}" IN ({", ".join(map(literal, dates))})'
-            return Scope(rows, rows if model.by_date in model.key else "") if dates else None
+            rows = within(_quoted(model.by_date), self.touched(model, before.tested))
+            return Scope(rows, rows if model.by_date in model.key else "") if rows else None
         return self._later(model, before.tested)
 
     def _later(self, model: Model, tested: Loads) -> Scope:
@@ -126,9 +123,9 @@ class Builder:
         if LOAD_NUMBER not in model.columns or len(entities) != 1:
             return ALL
         rows, days = f"{LOAD_NUMBER} > {tested.get(min(entities), 0)}", self._noted(model, tested)
-        if not model.placed_by or not days or len(days) > DATES_MAX:
+        if not model.placed_by or not days:
             return Scope(rows)
-        near = within(_quoted(model.placed_by), joined((day, day) for day in days))
+        near = within(_quoted(model.placed_by), days)
         return Scope(f"{rows} AND ({near})", near)
 
     def note_tested(self, model: Model) -> None:
@@ -201,9 +198,9 @@ def _refill(model: Model) -> list[str]:
     return [f"DELETE FROM {model.name}", _insert(model, "", model.sql)]  # noqa: S608
 
 
-def _increment(model: Model, newest: int, days: Collection[date]) -> list[str]:
-    """Return the SQL that takes over the rows of loads after the newest. days: these are touched; or none."""
-    columns, later, spans = _columns(model), f"{LOAD_NUMBER} > {newest}", joined((day, day) for day in days)
+def _increment(model: Model, newest: int, spans: Collection[Span]) -> list[str]:
+    """Return the SQL that takes over the rows of loads after the newest. spans: dates that these touched."""
+    columns, later = _columns(model), f"{LOAD_NUMBER} > {newest}"
     sql = narrowed(model, spans, later) if spans else model.sql
     old = same = " AND ".join(f'{model.name}."{key}" = fresh."{key}"' for key in model.key)
     if spans and model.placed_by:
@@ -220,12 +217,12 @@ def _increment(model: Model, newest: int, days: Collection[date]) -> list[str]:
     ]
 
 
-def _rebuild_dates(model: Model, dates: Collection[date]) -> list[str]:
+def _rebuild_dates(model: Model, spans: Collection[Span]) -> list[str]:
     """Return the SQL that replaces the rows of some dates; the dates stand in it, so only these are read."""
-    if not dates:
+    if not spans:
         return []
-    where = f' WHERE "{model.by_date}" IN ({", ".join(map(literal, dates))})'
-    sql = narrowed(model, spans(dates, model.periods, model.window, model.around))
+    where = f" WHERE {within(_quoted(str(model.by_date)), spans)}"
+    sql = narrowed(model, sources(spans, model.periods, model.window, model.around))
     return [f"DELETE FROM {model.name}{where}", _insert(model, where, sql)]  # noqa: S608
 
 

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
+from adapters.platform.batches import chunks
+from analytics.warehouse.statements import STATEMENTS_MAX
 from analytics.warehouse.translate import REDSHIFT
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.schema import BYTES_MAX
@@ -76,7 +79,8 @@ def prepare(warehouse: Warehouse) -> list[str]:
     Running it again changes nothing. A schema only grows: a column that is no longer declared stays.
     """
     create = [f"CREATE SCHEMA IF NOT EXISTS {schema}" for schema in SCHEMAS]
-    warehouse.run([*create, *(table.sql for table in declared_tables().values())])
+    for some in chunks([*create, *(table.sql for table in declared_tables().values())], STATEMENTS_MAX):
+        warehouse.run(some)
     found: dict[str, Found] = {}
     for row in warehouse.rows(_COLUMNS):
         found.setdefault(str(row["table_name"]), {})[str(row["column_name"])] = row
@@ -87,23 +91,27 @@ def prepare(warehouse: Warehouse) -> list[str]:
     ]
     if changes:
         # Views know the types that they were made with.
-        warehouse.run([*changes, "DELETE FROM lake.builds"])
-    return changes
+        warehouse.run(["DELETE FROM lake.builds"])
+    for each in changes:
+        warehouse.run(each)
+    return list(chain.from_iterable(changes))
 
 
-def _changes(table: Table, found: Found) -> Iterator[str]:
+def _changes(table: Table, found: Found) -> Iterator[list[str]]:
+    """Yield transactions."""
     narrow = {
         each.name for each in table.columns if each.name in found and _is_narrower(found[each.name], each)
     }
     if narrow & table.keys:
-        yield from _made_anew(table, found)
+        yield _made_anew(table, found)
         return
     for column in table.columns:
-        yield from _change(table.name, column, found.get(column.name))
+        if change := list(_change(table.name, column, found.get(column.name))):
+            yield change
 
 
-def _made_anew(table: Table, found: Found) -> Iterator[str]:
-    """Yield the statements that make the table anew as it is declared, with its rows."""
+def _made_anew(table: Table, found: Found) -> list[str]:
+    """Return the statements that make the table anew as it is declared, with its rows."""
     tree = sqlglot.parse_one(table.sql, read=REDSHIFT)
     tree.set("exists", False)
     tree.this.set("this", exp.to_table(f"lake.{table.name}__wide"))
@@ -113,17 +121,20 @@ def _made_anew(table: Table, found: Found) -> Iterator[str]:
                 each for each in column.constraints if isinstance(each.kind, exp.NotNullColumnConstraint)
             ]
             column.set("constraints", [each for each in column.constraints if each not in required])
-    yield tree.sql(dialect=REDSHIFT)
     types = {each.name: each.type for each in table.columns}
-    for name in found.keys() - types.keys():  # no longer declared: it stays
+    for name in sorted(found.keys() - types.keys()):  # no longer declared: it stays
         types[name] = _type(found[name])
-        yield f'ALTER TABLE lake.{table.name}__wide ADD COLUMN "{name}" {types[name]}'
+        kind = exp.DataType.build(types[name], dialect=REDSHIFT)
+        tree.this.append("expressions", exp.ColumnDef(this=exp.to_identifier(name, quoted=True), kind=kind))
     kept = [name for name in types if name in found]
     names = ", ".join(f'"{name}"' for name in kept)
     values = ", ".join(f'CAST("{name}" AS {types[name]})' for name in kept)
-    yield f"INSERT INTO lake.{table.name}__wide ({names}) SELECT {values} FROM lake.{table.name}"  # noqa: S608
-    yield f"DROP TABLE lake.{table.name}"
-    yield f"ALTER TABLE lake.{table.name}__wide RENAME TO {table.name}"
+    return [
+        tree.sql(dialect=REDSHIFT),
+        f"INSERT INTO lake.{table.name}__wide ({names}) SELECT {values} FROM lake.{table.name}",  # noqa: S608
+        f"DROP TABLE lake.{table.name}",
+        f"ALTER TABLE lake.{table.name}__wide RENAME TO {table.name}",
+    ]
 
 
 def _type(found: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import duckdb
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import Objects
-from analytics.warehouse.statements import StatementFailed
+from analytics.warehouse.statements import StatementFailed, refuse_oversized
 from analytics.warehouse.transfer.copying import Copy, manifest_tables
 from analytics.warehouse.transfer.unloading import Unload, write_unloaded
 from analytics.warehouse.translate import DUCKDB, translate
@@ -34,7 +34,8 @@ class DuckWarehouse:
     read_only: bool = False
 
     def run(self, statements: Sequence[str]) -> None:
-        """Execute in one transaction. Raises StatementFailed."""
+        """Execute in one transaction. Raises StatementFailed, also for what is too large for Redshift."""
+        refuse_oversized(statements)
         with self._open() as connection:
             connection.begin()
             for statement in statements:
@@ -43,6 +44,7 @@ class DuckWarehouse:
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """Return a query's rows. Raises StatementFailed."""
+        refuse_oversized([sql])
         with self._open() as connection:
             found = self._execute(connection, sql)
             names = [column[0] for column in found.description or ()]

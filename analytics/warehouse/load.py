@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from adapters.platform.batches import chunks
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import layout
 from analytics.lake.footers import Footer, read_footer
@@ -19,9 +20,11 @@ from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED
 
 READERS = 16
-DAYS_MAX = 200  # in one transaction: 4,800 files. A batch of the Data API may have 40 statements of 100 KB
+DAYS_MAX = 200  # in one transaction: 4,800 files. It may have 40 statements of 100 KB
+SCHEMAS_MAX = 8  # sets of columns in one transaction: each takes two statements
 VALUES_MAX = 500  # rows in one INSERT
 WHOLE_DAY = "day"
+Columns = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,8 @@ class Loader:
     def load(self, run_id: str, tasks: Iterable[Place]) -> dict[str, int]:
         """Load the partitions of these tasks; returns the number of files by entity.
 
-        Each entity is loaded in one transaction, or in one for each 200 days. Raises StatementFailed.
+        Each entity is loaded in one transaction, or in one for each 200 days and 8 sets of columns. Raises
+        StatementFailed.
         """
         days: dict[str, dict[str, set[str | None]]] = {}
         for task in tasks:
@@ -61,7 +65,10 @@ class Loader:
         for start in range(0, len(days), DAYS_MAX):
             some = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
             files = self._files(entity, some)
-            self.warehouse.run([*self._merge(run_id, entity, files), *curation(entity, some, files)])
+            *earlier, last = list(chunks(self._staged(run_id, entity, files), SCHEMAS_MAX)) or [[]]
+            for staged in earlier:
+                self.warehouse.run(self._merge(entity, staged))
+            self.warehouse.run([*self._merge(entity, last), *curation(entity, some, files)])
             count += len(files)
         return count
 
@@ -76,20 +83,31 @@ class Loader:
             footers = pool.map(lambda each: read_footer(self.objects, each[0]), found)
             return [CuratedFile(*each, footer) for each, footer in zip(found, footers, strict=True)]
 
-    def _merge(self, run_id: str, entity: str, files: Sequence[CuratedFile]) -> Iterator[str]:
-        """Yield the load's statements. Files with different columns (a schema grows) are staged apart."""
-        if not files:
-            return
-        by_columns: dict[tuple[tuple[str, str], ...], list[StoredObject]] = {}
+    def _staged(
+        self, run_id: str, entity: str, files: Sequence[CuratedFile]
+    ) -> Iterator[tuple[Columns, str]]:
+        """Store manifests of files with the same columns (a schema grows); yield columns and URL of each."""
+        by_columns: dict[Columns, list[StoredObject]] = {}
         for file in files:
             by_columns.setdefault(file.footer.columns, []).append(file.stored)
-        yield merge_sql.LOCK
         for number, (columns, stored) in enumerate(by_columns.items()):
             key = layout.run_key(run_id, f"load-{entity}-{files[0].place.dt}-{number}.manifest")
             self.objects.put(key, manifest(self.lake, stored))
-            yield merge_sql.stage(f"staged_{number}", columns)
-            yield Copy(f"staged_{number}", f"{self.lake}/{key}", self.role_arn).sql()
-        yield from merge_sql.merge(LOADED[entity], list(by_columns))
+            yield columns, f"{self.lake}/{key}"
+
+    def _merge(self, entity: str, staged: Sequence[tuple[Columns, str]]) -> list[str]:
+        """Return the load's statements. staged: columns and manifest of each staging table."""
+        if not staged:
+            return []
+        copies = [
+            statement
+            for number, (columns, url) in enumerate(staged)
+            for statement in (
+                merge_sql.stage(f"staged_{number}", columns),
+                Copy(f"staged_{number}", url, self.role_arn).sql(),
+            )
+        ]
+        return [merge_sql.LOCK, *copies, *merge_sql.merge(LOADED[entity], [columns for columns, _ in staged])]
 
 
 def curation(

@@ -10,9 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from adapters.platform.aws import pauses
-from analytics.warehouse.statements import StatementFailed
+from analytics.warehouse.statements import StatementFailed, refuse_oversized
 
-STATEMENTS_MAX = 40  # in one batch, which is one transaction
 ATTEMPTS_MAX = 5  # for a transaction, if others get in its way
 POLLS_MAX = 1_000_000  # the time ends them before
 POLL_SECONDS_MAX = 1.8
@@ -44,8 +43,7 @@ class RedshiftWarehouse:
 
     def run(self, statements: Sequence[str]) -> None:
         """Execute in one transaction; repeat it if another one got in its way. Raises StatementFailed."""
-        if len(statements) > STATEMENTS_MAX:
-            raise ValueError(f"{len(statements)} statements: one transaction takes {STATEMENTS_MAX}")
+        refuse_oversized(statements)
         for attempt in pauses(ATTEMPTS_MAX, base_seconds=0.5, longest_seconds=10):
             try:
                 self._wait(self._submit(statements), statements)
@@ -57,6 +55,7 @@ class RedshiftWarehouse:
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """Return a query's rows, fetched page by page. Raises StatementFailed."""
+        refuse_oversized([sql])
         submitted = self._submit([sql])
         self._wait(submitted, [sql])
         # `:1` is the batch's first statement, and its only one.

@@ -1,8 +1,13 @@
-"""The error of a refused statement, and SQL literals."""
+"""What one statement and one transaction may be, the error of a refused statement, and SQL literals."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 
 STATEMENT_SHOWN_MAX = 2000
+# What Redshift's Data API takes: https://docs.aws.amazon.com/redshift/latest/mgmt/data-api.html
+STATEMENT_BYTES_MAX = 100_000
+STATEMENTS_MAX = 40  # in one batch, which is one transaction
+LIST_BYTES_MAX = 50_000  # of values that stand in a statement
 
 
 class StatementFailed(RuntimeError):
@@ -11,6 +16,30 @@ class StatementFailed(RuntimeError):
     def __init__(self, statement: str, reason: str) -> None:
         super().__init__(f"{reason}\n{statement[:STATEMENT_SHOWN_MAX]}")
         self.statement, self.reason = statement, reason
+
+
+def refuse_oversized(statements: Sequence[str]) -> None:
+    """Raise StatementFailed if the Data API would not take these as one transaction."""
+    for each in statements:
+        if (size := len(each.encode())) > STATEMENT_BYTES_MAX:
+            raise StatementFailed(each, f"{size} bytes: a statement may have {STATEMENT_BYTES_MAX}")
+    if len(statements) > STATEMENTS_MAX:
+        reason = f"{len(statements)} statements: a transaction may have {STATEMENTS_MAX}"
+        raise StatementFailed(statements[STATEMENTS_MAX], reason)
+
+
+def literal_lists(values: Iterable[str]) -> Iterator[str]:
+    """Yield lists of literals, each short enough for one statement: `'ann', 'bob'`. No values: no list."""
+    texts: list[str] = []
+    size = 0
+    for each in map(literal, values):
+        if texts and size + len(each.encode()) > LIST_BYTES_MAX:
+            yield ", ".join(texts)
+            texts, size = [], 0
+        texts.append(each)
+        size += len(each.encode()) + len(", ")
+    if texts:
+        yield ", ".join(texts)
 
 
 def literal(value: str | int | date | None) -> str:

@@ -3,45 +3,56 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
+from itertools import pairwise
 
 from analytics.warehouse.models import Model
 from analytics.warehouse.statements import literal
 
 DAY = timedelta(days=1)
+SPANS_MAX = 16  # in a condition: a statement may repeat it for each table and test, and has 100 KB
 Span = tuple[date, date]  # both included
 
 
-def starts(days: Iterable[date], periods: Collection[str], window: int = 0, around: int = 0) -> list[date]:
-    """Return the first dates of the periods that a change of these dates changes, sorted.
+def starts(days: Iterable[date], periods: Collection[str], window: int = 0, around: int = 0) -> list[Span]:
+    """Return the first dates of the periods that a change of these dates changes.
 
     window: a period follows from so many dates before it too; around: from so many on both sides. Example:
     with the window 1 and days, a change of 2026-01-31 changes 2026-01-31 and 2026-02-01.
     """
     reached = {day + number * DAY for day in days for number in range(-around, max(window, around) + 1)}
-    return sorted({_start(day, period) for day in reached for period in periods})
+    return joined_days(_start(day, period) for day in reached for period in periods)
 
 
-def spans(
-    first_dates: Iterable[date], periods: Collection[str], window: int = 0, around: int = 0
-) -> list[Span]:
-    """Return what periods with these first dates follow from, as few spans as possible, sorted."""
+def sources(anew: Iterable[Span], periods: Collection[str], window: int = 0, around: int = 0) -> list[Span]:
+    """Return the dates that all periods follow from whose first dates are in these spans."""
     return joined(
-        (first - max(window, around) * DAY, _end(first, period) + around * DAY)
-        for first in first_dates
+        (first - max(window, around) * DAY, _end(last, period) + around * DAY)
+        for first, last in anew
         for period in periods
-        if first == _start(first, period)
+        if first <= _start(last, period)
     )
 
 
 def joined(found: Iterable[Span]) -> list[Span]:
-    """Return the same dates in spans that neither overlap nor touch."""
+    """Return spans with these dates that neither overlap nor touch, sorted.
+
+    If there are more than SPANS_MAX, the narrowest gaps between them are filled: to read dates that nothing
+    has touched, and to make them anew, changes nothing.
+    """
     merged: list[Span] = []
     for first, last in sorted(found):
         if merged and first <= merged[-1][1] + DAY:
             merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
             merged.append((first, last))
-    return merged
+    by_gap = sorted(range(1, len(merged)), key=lambda place: merged[place][0] - merged[place - 1][1])
+    begins = [0, *sorted(by_gap[1 - SPANS_MAX :]), len(merged)]
+    return [(merged[begin][0], merged[end - 1][1]) for begin, end in pairwise(begins)] if merged else []
+
+
+def joined_days(days: Iterable[date]) -> list[Span]:
+    """Return `joined` of single dates."""
+    return joined((day, day) for day in days)
 
 
 def within(column: str, found: Iterable[Span]) -> str:
@@ -83,7 +94,8 @@ def _start(day: date, period: str) -> date:
     return day - day.weekday() * DAY if period == "week" else day
 
 
-def _end(first: date, period: str) -> date:
+def _end(day: date, period: str) -> date:
+    first = _start(day, period)
     if period == "month":
         return (first + 31 * DAY).replace(day=1) - DAY
     return first + 6 * DAY if period == "week" else first

@@ -1,10 +1,10 @@
 """Rows reach the lake; the nightly run curates, loads and compares; the warehouse answers."""
 
-import gzip
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from adapters.platform.objects import S3Objects
+from analytics.curation.raw_lines import readable
 from analytics.lake.layout import Place
 from analytics.lake.raw_listing import of_place
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
@@ -14,7 +14,6 @@ from local.smoke.steps import SmokeStep, StepSkipped
 from local.smoke.subject import Subject
 from local.stack import Stack
 
-GZIP = b"\x1f\x8b"
 SKEW = timedelta(minutes=5)  # between this machine's clock and S3's
 NOON = "12"
 EVENTS = "SELECT COUNT(*) AS events FROM lake.events WHERE user_id = '{user}' AND activity_date = '{day}'"
@@ -35,9 +34,7 @@ def _object_with(subject: Subject, day: str) -> tuple[str | None, Any]:
         if each.modified < subject.began - SKEW:
             continue
         count += 1
-        body = objects.get(each.key)
-        text = gzip.decompress(body) if body.startswith(GZIP) else body
-        if f'"{subject.name}"'.encode() in text:
+        if f'"{subject.name}"'.encode() in readable(objects.get(each.key)):
             return each.key, count
     return None, f"{count} new objects without it"
 

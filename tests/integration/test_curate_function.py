@@ -1,5 +1,7 @@
 """The steps of the nightly machine over S3 and the Glue catalog (by moto), and the other two launchers."""
 
+import base64
+import gzip
 import json
 import shutil
 import sys
@@ -24,12 +26,12 @@ from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
 from analytics.lake.failed_tasks import noted, remembered
 from analytics.lake.layout import curated_key
-from analytics.reconcile.run_report import gather, markdown
+from analytics.reconcile.run_report import gather, is_whole, markdown
 from analytics.steps import curate_function, curate_large_function
 from infra.jobs import curate_spark
 from rules.lake.entities import EVENTS, LOADED, Field, Type
 from rules.lake.valid_row import RowRefused
-from tests.support.raw_lake import DT, PLACE, event, put_raw, quarantined, rows, total
+from tests.support.raw_lake import DT, PLACE, event, line, put_raw, quarantined, rows, total
 
 CONTEXT = SimpleNamespace(
     function_name="curate", memory_limit_in_mb=1024, invoked_function_arn="arn", aws_request_id="1"
@@ -153,6 +155,33 @@ def test_a_rebuild_says_of_what_raw_objects_are_gone(lake: S3Objects) -> None:
     text = markdown(report)
     assert "Raw objects that came before 2025-09-03 are deleted" in text
     assert "| events | 2026-03-01 | 05 | 1 raw objects are gone, hour=05/a first |" in text
+
+
+def test_the_report_names_what_could_not_be_read(lake: S3Objects) -> None:
+    """An error object and a raw one, both cut off; what is whole in them is in the lake."""
+    row = line(event(1))
+    told = json.dumps({"rawData": base64.b64encode(row).decode()}).encode()
+    whole, cut = gzip.compress(told * 2), gzip.compress(told)[:-5]
+    lake.put("errors/events/x/whole", whole)
+    lake.put("errors/events/x/cut", whole + cut)
+    lake.put(
+        f"raw/events/dt={DT}/hour=05/cut", gzip.compress(line(event(2)) + b"\n") + gzip.compress(b"{}")[:-5]
+    )
+    for run_id in ("r1", "r2"):
+        (batch,) = json.loads(lake.get(step("plan", run_id=run_id)["batches_key"]))
+        step("curate", **batch)
+        step("commit", run_id=run_id)
+        report = gather(lake, run_id, datetime(2026, 3, 2, tzinfo=UTC), {"Error": "of another step"})
+        assert [each["object"] for each in report["unread_objects"]] == [
+            "errors/events/x/cut",
+            f"raw/events/dt={DT}/hour=05/cut",
+        ]
+        assert not is_whole(report | {"error": None})
+        assert is_whole(report | {"error": None, "unread_objects": []})
+        assert "bytes cannot be unzipped" in markdown(report)
+    assert [row["event_id"][-2:] for row in rows(lake)] == ["e1", "e2"]
+    assert lake.get("errors/events/x/cut") == cut
+    assert lake.etag("errors/events/x/whole") is None
 
 
 def test_a_plan_of_some_days_by_entity(lake: S3Objects) -> None:

@@ -5,13 +5,18 @@ from datetime import date
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
+from analytics.curation import raw_lines
 from analytics.curation.curate import curate
 from analytics.curation.planning.plan import plan
-from analytics.curation.raw_lines import Unreadable, unzipped
+from analytics.curation.raw_lines import Unreadable, readable, unzipped
+from analytics.curation.rebuild import curate_in_run
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import NOWHERE, Place, nowhere
+from analytics.lake.unread_objects import noted
 from analytics.recompute.recompute import recompute
 from tests.support.raw_lake import DAY, DT, PLACE, event, line, put_raw, quarantined, rows, total
 
@@ -46,8 +51,70 @@ def test_plain_lines_after_a_gzip_member_are_read(objects: FolderObjects, data: 
 def test_zeros_after_a_gzip_member_are_no_lines_and_anything_else_is() -> None:
     assert unzipped(zipped(ONE) + bytes(512)) == ONE
     assert unzipped(zipped(ONE) + b"x") == ONE + b"\nx"
-    with pytest.raises(Unreadable):
+    with pytest.raises(Unreadable) as cut:
         unzipped(zipped(ONE) + zipped(TWO)[:-4])
+    assert (cut.value.text, cut.value.rest, cut.value.seen) == (ONE, zipped(TWO)[:-4], TWO)
+
+
+CUT = {
+    "in its data": zipped(TWO)[:40],
+    "in its checksum": zipped(TWO)[:-3],
+    "in its head": zipped(TWO)[:5],
+    "after its first bytes": b"\x1f\x8b",
+    "damaged": zipped(TWO)[:-6] + b"\0" + zipped(TWO)[-5:],
+}
+
+
+@pytest.mark.parametrize(
+    "before", [b"", zipped(ONE), zipped(ONE) + zipped(THREE)], ids=["first", "second", "third"]
+)
+@pytest.mark.parametrize("rest", CUT.values(), ids=CUT)
+def test_an_object_that_is_not_whole_gives_its_whole_members_and_the_report_names_it(
+    objects: FolderObjects, before: bytes, rest: bytes
+) -> None:
+    """Night after night, while its hour is curated; until it is replaced by a whole one."""
+    key = put_raw(objects, "a", [])
+    put_raw(objects, "b", [event(9)])
+    objects.put(key, before + rest)
+    members = before.count(b"\x1f\x8b\x08")
+    for run_id in ("one", "two"):
+        put_raw(objects, run_id, [event(9)])
+        counts = curate_in_run(objects, run_id, PLACE, is_rebuild=False, arrived=None)
+        assert (counts.curated, counts.quarantined) == (1 + members, 1)
+        (entry,) = quarantined(objects)
+        (named,) = noted(objects, run_id)
+        assert named == {"object": key, "reason": entry["reason"]}
+        assert named["reason"].startswith(f"unreadable object: {len(rest)} of {len(before + rest)} bytes")
+    objects.put(key, before + zipped(TWO))
+    counts = curate_in_run(objects, "three", PLACE, is_rebuild=False, arrived=None)
+    assert (counts.curated, counts.quarantined) == (2 + members, 0)
+    assert noted(objects, "three") == []
+
+
+def test_the_largest_text_of_an_object(objects: FolderObjects, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raw_lines, "TEXT_BYTES_MAX", len(ONE))
+    assert unzipped(zipped(ONE)) == ONE
+    with pytest.raises(Unreadable, match="too many") as large:
+        unzipped(zipped(ONE + TWO))
+    assert (large.value.text, large.value.seen) == (b"", ONE + TWO)
+
+
+@given(st.binary(max_size=40), st.integers(0, 200), st.integers(0, 7))
+def test_any_damage_leaves_all_that_is_proven_and_nothing_else(junk: bytes, at: int, members: int) -> None:
+    texts = [b'{"n":%d}\n' % number * 9 for number in range(members)]
+    data = bytearray(b"".join(map(zipped, texts)))
+    data[at : at + len(junk)] = junk
+    try:
+        text, rest = unzipped(bytes(data)), b""
+    except Unreadable as error:
+        text, rest = error.text, error.rest
+    if data.startswith(b"\x1f\x8b"):
+        lines = {
+            line for line in text.split(b"\n") if line in {b'{"n":%d}' % number for number in range(members)}
+        }
+        whole = {each.strip().split(b"\n")[0] for each in texts if zipped(each) in data}
+        assert whole <= lines or rest, "a whole member is read, or the object is said to be damaged"
+    assert readable(bytes(data)) is not None
 
 
 @pytest.mark.parametrize("cut", [lambda data: data[:-20], lambda data: data[: len(data) // 2]])

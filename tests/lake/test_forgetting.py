@@ -1,6 +1,7 @@
 """Persons who were erased leave the lake, whenever the pass dies and whoever curates beside it."""
 
 import base64
+import gzip
 import json
 import random
 import shutil
@@ -16,7 +17,9 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.curation.rebuild import rebuild
+from analytics.curation.recover import recover
 from analytics.forgetting.progress import Progress
+from analytics.lake.failed_tasks import remember
 from analytics.lake.layout import Place
 from analytics.recompute.recompute import recompute
 from analytics.steps.forget_function import ForgetSteps
@@ -24,6 +27,7 @@ from analytics.steps.warehouse_function import WarehouseSteps
 from analytics.warehouse.nightly.night import Item, Kind, State, WarehouseNight
 from analytics.warehouse.warehouse import NoWarehouse
 from rules.lake.entities import ENTITIES
+from rules.lake.packed_records import framed, head_of
 from rules.lake.residue import PERSONS, Names, is_residue
 from rules.privacy.erasures import PersonKind
 from rules.privacy.tombstones import Tombstone, user_subject
@@ -206,6 +210,119 @@ def test_lines_that_are_refused_misplaced_or_not_curated_go_too(tmp_path: Path) 
     found = jobs.all["e"].found
     assert found["events"] == 1
     assert found["raw, quarantine, errors"] >= 7
+
+
+def error_record(data: bytes, **more: Any) -> bytes:
+    told = {"errorCode": "Firehose.DynamicPartitioning.X", **more, "rawData": base64.b64encode(data).decode()}
+    return json.dumps(told).encode() + b"\n"
+
+
+MINE, OTHER = (
+    json.dumps(event(each, user_id=user)).encode() for each, user in ((1, "canary-user"), (2, "ann"))
+)
+BOTH = framed(head_of("2026-03-01", "05"), [MINE, OTHER])
+RECORDS = [
+    error_record(BOTH),
+    error_record(MINE),
+    error_record(OTHER),
+    error_record(BOTH, errorMessage='no "canary-user"'),
+]
+CUT = b"".join(RECORDS)[: -len(RECORDS[-1]) // 2]  # the last record ends within its base64
+ERROR_OBJECTS = {
+    "lines": b"".join(RECORDS),
+    "one line": b"".join(each.strip() for each in RECORDS),
+    "indented": b"".join(json.dumps(json.loads(each), indent=2).encode() for each in RECORDS),
+    "list": json.dumps([json.loads(each) for each in RECORDS]).encode(),
+    "escaped": b"".join(RECORDS).replace(b"/", b"\\/"),
+    "a message": b"".join(RECORDS)
+    + error_record(OTHER, errorMessage='no "canary-user"', details={"of": ["canary-user"]}),
+    "cut off": CUT,
+    "its begin is cut off": b"".join(RECORDS[:3]) + RECORDS[0][90:] + RECORDS[2],
+    "no record": MINE + b"\n" + OTHER + b"\n" + RECORDS[2],
+    "a byte order mark": b"\xef\xbb\xbf" + b"".join(RECORDS),
+}
+WAYS: dict[str, Any] = {
+    "plain": bytes,
+    "zipped": gzip.compress,
+    "in members": lambda text: gzip.compress(text[:500]) + gzip.compress(text[500:]),
+    "garbage behind": lambda text: gzip.compress(text) + b"garbage",
+    "cut in the second member": lambda text: gzip.compress(text) + gzip.compress(RECORDS[1])[:-9],
+    "cut in the first member": lambda text: gzip.compress(text)[:-4],
+    "a damaged member": lambda text: gzip.compress(text) + damaged(RECORDS[1]) + gzip.compress(RECORDS[2]),
+}
+
+
+def damaged(text: bytes) -> bytes:
+    """A member whose checksum is wrong: unzip tells all of it, and then an error."""
+    zipped = bytearray(gzip.compress(text))
+    zipped[-6] ^= 0xFF
+    return bytes(zipped)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_errors_of_firehose_name_nobody_however_they_are_laid_out(tmp_path: Path, way: str) -> None:
+    lake, jobs = FolderObjects(tmp_path), MemoryJobs()
+    jobs.add("e", NOW, user="canary-user")
+    keys = {
+        f"errors/{entity}/x/{name}": text
+        for name, text in ERROR_OBJECTS.items()
+        for entity in ("events", "nothing")
+    }
+    for key, text in keys.items():
+        lake.put(key, WAYS[way](text))
+    assert having(tmp_path, ["canary-user"]) == keys.keys()
+    night(lake, jobs, "one")
+    assert having(tmp_path, ["canary"]) == set()
+    assert having(tmp_path, ["ann"]) == keys.keys()
+    before = {key: lake.get(key) for key in keys}
+    night(lake, jobs, "two", NOW + timedelta(days=3))
+    assert {key: lake.get(key) for key in before} == before, "again it changes nothing"
+    assert jobs.all["e"].is_done
+    for key, data in before.items():
+        lake.put(key, data)
+    recover(lake, NOW.date(), lambda _key, _reason: None)
+    assert b"canary" not in b"".join(lake.get(each.key) for each in lake.list("raw/"))
+    assert having(tmp_path, ["ann"]) >= {
+        f"raw/events/arrived={NOW:%Y-%m-%d}/dt=2026-03-01/hour=05/recovered/x/{name}"
+        for name in ("lines", "one line")
+    }
+
+
+CUT_OFF = {
+    "in the whole member": gzip.compress(MINE + b"\n" + OTHER) + gzip.compress(OTHER)[:-5],
+    "in the cut one": gzip.compress(OTHER) + gzip.compress(OTHER + b"\n" + MINE + b"\n")[:-5],
+    "in the cut one, alone": gzip.compress(OTHER + b"\n" + MINE + b"\n")[:-5],
+    "in a damaged one": gzip.compress(OTHER) + damaged(MINE) + gzip.compress(OTHER),
+    "in plain lines behind": gzip.compress(OTHER)[:-5] + MINE + b"\n",
+    "in a cut line": gzip.compress(OTHER + b"\n" + MINE[:-10]),
+}
+
+
+@pytest.mark.parametrize("state", ["curated", "not curated", "failed beside others", "no quarantine"])
+@pytest.mark.parametrize("name", CUT_OFF)
+def test_raw_objects_that_cannot_be_read_whole_name_nobody(tmp_path: Path, name: str, state: str) -> None:
+    """Nothing of what nobody can unzip whole is in a curated file that would lead to it."""
+    lake, jobs, place = FolderObjects(tmp_path), MemoryJobs(), Place("events", "2026-03-01", "05")
+    jobs.add("e", NOW, user="canary-user")
+    put_raw(lake, "first", [OTHER])
+    if state == "failed beside others":
+        curate(lake, place)
+        remember(lake, [], [place])
+    key = "raw/events/dt=2026-03-01/hour=05/cut"
+    lake.put(key, CUT_OFF[name])
+    if state in ("curated", "no quarantine"):
+        curate(lake, place)
+    if state == "no quarantine":
+        lake.delete([each.key for each in lake.list("quarantine/")])
+    assert key in having(tmp_path, ["canary-user"])
+    night(lake, jobs, "one")
+    assert having(tmp_path, ["canary-user"]) == set()
+    assert key in having(tmp_path, ["ann"])
+    night(lake, jobs, "two", NOW + timedelta(days=3))
+    assert jobs.all["e"].is_done
+    curate(lake, place)
+    assert {row["user_id"] for row in rows(lake)} <= {"ann", Names("salt of e").of("canary-user")}
+    assert having(tmp_path, ["canary-user"]) == set()
 
 
 def left_by_a_run(lake: FolderObjects, run_id: str) -> set[str]:

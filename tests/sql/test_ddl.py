@@ -3,7 +3,7 @@
 import pytest
 
 from analytics.warehouse import ddl
-from analytics.warehouse.ddl import Column, Table, prepare
+from analytics.warehouse.ddl import Column, Table, declared_tables, prepare
 from tests.sql.conftest import Lake
 
 
@@ -29,6 +29,28 @@ def test_missing_columns_are_added_and_narrow_ones_widened(
         changes = prepare(warehouse)
         assert 'ALTER TABLE lake.t ADD COLUMN "d" DATE' in changes
         assert warehouse.rows("SELECT a, b, c, d FROM lake.t") == [{"a": 1, "b": "2", "c": "é", "d": None}]
+        assert prepare(warehouse) == []
+
+
+def test_more_changes_than_one_transaction_takes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """60 columns are new, and 20 are wider: what was begun goes on if the warehouse goes away in between."""
+    old, new = [f"a{number}" for number in range(20)], [f"b{number}" for number in range(60)]
+    small = f"CREATE TABLE IF NOT EXISTS lake.t ({', '.join(f'{each} BIGINT' for each in old)})"
+    columns = tuple(Column(each, "VARCHAR(64)") for each in (*old, *new))
+    listed = ", ".join(f"{each.name} {each.type}" for each in columns)
+    tables = {"t": Table("t", columns, f"CREATE TABLE IF NOT EXISTS lake.t ({listed})")}
+    tables |= {
+        f"t{number}": Table("t", (), f"CREATE TABLE IF NOT EXISTS lake.t{number} (a INT)")
+        for number in range(50)
+    }
+    monkeypatch.setattr(ddl, "declared_tables", lambda: tables | {"builds": declared_tables()["builds"]})
+    for warehouse in lake.warehouses:
+        warehouse.run(
+            ["CREATE SCHEMA lake", small, f"INSERT INTO lake.t VALUES ({', '.join(map(str, range(20)))})"]
+        )
+        assert len(prepare(warehouse)) == 60 + 4 * 20
+        (row,) = warehouse.rows("SELECT * FROM lake.t")
+        assert [row[each] for each in old] == [str(number) for number in range(20)]
         assert prepare(warehouse) == []
 
 

@@ -196,7 +196,7 @@ def test_only_the_touched_dates_are_read_again(tmp_path: Path) -> None:
         builder = Builder.read(warehouse)
         model = models()["marts.leaderboard_history"]
         touched = builder.touched(model, builder.built[model.name].loads)
-        assert touched == [date(2026, 2, 1), date(2026, 2, 2)]
+        assert touched == [(date(2026, 2, 1), date(2026, 2, 2))]
         build(warehouse)
         wrong = warehouse.rows(
             "SELECT activity_date AS d FROM facts.activity_totals WHERE points_earned = -1"

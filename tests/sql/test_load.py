@@ -98,6 +98,26 @@ def test_files_from_before_the_schema_grew(lake: Lake) -> None:
     assert [tuple(each.values()) for each in found] == [("o'brien", "17", None), ("u", "größe's", "s3://b/k")]
 
 
+def test_files_of_more_schemas_than_one_transaction_takes(lake: Lake) -> None:
+    """Each set of columns takes two statements. A warehouse that is made anew may meet years of them."""
+    optional = ("timezone", "properties", "properties_ref", "extra", "rules_version")
+    places = []
+    for number in range(20):
+        left_out = [name for place, name in enumerate(optional) if number >> place & 1]
+        schema = pa.schema([each for each in arrow_schema(EVENTS) if each.name not in left_out])
+        place = Place("events", "2026-01-30", f"{number:02}")
+        row = dict.fromkeys(schema.names) | some() | {"event_id": f"{number}"}
+        write(lake.objects, place, [{name: row[name] for name in schema.names}], schema)
+        places.append(place)
+    lake.load("run", places)
+    assert state(lake, "SELECT COUNT(*) AS n, COUNT(DISTINCT load_number) AS loads FROM lake.events") == [
+        {"n": 20, "loads": 3}
+    ]
+    assert state(lake, "SELECT COUNT(*) AS n FROM lake.curation") == [{"n": 20}]
+    lake.load("again", places)
+    assert state(lake, "SELECT MAX(load_number) AS last FROM lake.events") == [{"last": 3}]
+
+
 def test_a_footer_larger_than_the_first_look(lake: Lake) -> None:
     names = {f"hour=23/{number}": "e" * 32 for number in range(3000)}
     counts = {"schema": 15, "in": 1, "curated": 1, "duplicates": 0, "quarantined": 0, "sources": names}

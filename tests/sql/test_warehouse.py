@@ -143,7 +143,7 @@ def test_who_is_asked_for(lake: Lake) -> None:
 
 
 def test_more_statements_than_a_batch_takes(lake: Lake) -> None:
-    with pytest.raises(ValueError, match="one transaction takes 40"):
+    with pytest.raises(StatementFailed, match="41 statements: a transaction may have 40"):
         lake.redshift.run(["SELECT 1"] * 41)
 
 

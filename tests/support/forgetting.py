@@ -1,7 +1,11 @@
 """Nights that forget: raw objects of a story, erasures that wait, and what a byte scan of a lake finds."""
 
+import base64
 import json
+import re
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -12,7 +16,6 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import FolderObjects, Objects
 from analytics.curation.curate import curate
-from analytics.curation.raw_lines import unzipped
 from analytics.lake.layout import Place
 from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
@@ -76,8 +79,23 @@ def write_raw(sample: Sample, objects: Objects, name: str, arrived: str = "") ->
     return list(by_place)
 
 
+def readings(data: bytes) -> Iterator[bytes]:
+    """Yield what anybody can read in an object: as it is, unzipped as far as that goes, and out of base64."""
+    texts = [data]
+    for found in re.finditer(re.escape(b"\x1f\x8b\x08"), data):
+        stream, text = zlib.decompressobj(31), bytearray()
+        with suppress(zlib.error):
+            for at in range(found.start(), len(data), 64):
+                text += stream.decompress(data[at : at + 64])
+        texts.append(bytes(text))
+    for text in texts:
+        yield text
+        for run in re.findall(rb"[A-Za-z0-9+/]{16,}", text.replace(b"\\/", b"/")):
+            yield from (base64.b64decode(run[start:][: (len(run) - start) // 4 * 4]) for start in range(4))
+
+
 def having(root: Path, names: Iterable[str]) -> set[str]:
-    """Return the files below a folder that have one of the names: in their bytes, unzipped, or in a column."""
+    """Return the files below a folder that have one of the names: where anybody can read it, or in a column."""
     wanted = [each.encode() for each in names]
     found = set()
     for path in sorted(each for each in root.rglob("*") if each.is_file()):
@@ -88,7 +106,7 @@ def having(root: Path, names: Iterable[str]) -> set[str]:
                 json.dumps(pq.read_table(path).to_pydict(), default=str, ensure_ascii=False).encode()
             )
         elif path.suffix != ".duckdb":
-            texts.append(unzipped(data))
+            texts += readings(data)
         if any(each in text for each in wanted for text in texts):
             found.add(path.relative_to(root).as_posix())
     return found

@@ -16,6 +16,7 @@ from analytics.warehouse.merge_sql import merge, stage
 from analytics.warehouse.model_tests import check
 from analytics.warehouse.models import fingerprint, models
 from analytics.warehouse.nightly.workgroup import grant_analysts
+from analytics.warehouse.statements import refuse_oversized
 from analytics.warehouse.transfer.copying import Copy
 from local.operate.report.mart_figures import figures
 from local.smoke import lake as smoke_lake
@@ -26,16 +27,18 @@ DOCUMENTS = ("sql/README.md", "docs/runbook.md")
 
 
 class Recorder:
-    """Keeps what it is sent, and answers each query with the same rows."""
+    """Keeps what it is sent, and answers each query with the same rows. It refuses what Redshift would."""
 
     def __init__(self, rows: Sequence[dict[str, Any]] = ()) -> None:
         self.sent: list[str] = []
         self.answer = list(rows)
 
     def run(self, statements: Sequence[str]) -> None:
+        refuse_oversized(statements)
         self.sent += statements
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
+        refuse_oversized([sql])
         self.sent.append(sql)
         return self.answer
 

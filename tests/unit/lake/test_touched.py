@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.warehouse.models import models
-from analytics.warehouse.touched import joined, narrowed, since, spans, starts, within
+from analytics.warehouse.touched import SPANS_MAX, joined, narrowed, since, sources, starts, within
 
 DAYS = st.dates(date(2019, 12, 20), date(2021, 1, 10))
 PERIODS = st.sets(st.sampled_from(["day", "week", "month"]), min_size=1)
@@ -31,8 +31,9 @@ def period_of(day: date, period: str) -> tuple[int, ...]:
 def test_they_follow_from_all_their_dates_and_no_others(
     days: set[date], periods: set[str], window: int
 ) -> None:
-    first = starts(days, periods, window)
-    read = set(days_of(spans(first, periods, window)))
+    spans = starts(days, periods, window)
+    first = list(days_of(spans))
+    read = set(days_of(sources(spans, periods, window)))
     for period in periods:
         changed = {period_of(day + timedelta(days=k), period) for day in days for k in range(window + 1)}
         assert changed <= {period_of(each, period) for each in first}
@@ -52,6 +53,37 @@ def test_joined_spans_have_the_same_dates_and_gaps_between_them(told: list[tuple
     found = joined(given_spans)
     assert list(days_of(found)) == sorted(set(days_of(given_spans)))
     assert all(later[0] - earlier[1] > timedelta(days=1) for earlier, later in pairwise(found))
+
+
+@given(st.sets(st.dates(date(2016, 1, 1), date(2026, 1, 1)), max_size=60), PERIODS, st.integers(0, 3))
+def test_many_dates_are_few_spans_and_all_that_their_periods_follow_from(
+    days: set[date], periods: set[str], around: int
+) -> None:
+    """What is made anew besides, because gaps were filled, is made from all its rows too."""
+    spans = starts(days, periods, around=around)
+    anew, read = set(days_of(spans)), set(days_of(sources(spans, periods, around=around)))
+    assert len(spans) <= SPANS_MAX
+    assert days <= read
+    for period in periods:
+        whole = {period_of(each, period) for each in anew if is_first(each, period)}
+        assert {period_of(day, period) for day in days} <= whole
+        of_them = (
+            each
+            for each in days_of([(date(2015, 11, 1), date(2026, 3, 1))])
+            if period_of(each, period) in whole
+        )
+        assert {each + timedelta(days=k) for each in of_them for k in (-around, around)} <= read
+
+
+def is_first(day: date, period: str) -> bool:
+    return period == "day" or day == (
+        day.replace(day=1) if period == "month" else day - timedelta(days=day.weekday())
+    )
+
+
+def test_the_narrowest_gaps_are_filled() -> None:
+    days = [date(2026, 1, 1) + timedelta(days=number**2) for number in range(SPANS_MAX + 2)]
+    assert joined((day, day) for day in days) == [(days[0], days[2]), *((day, day) for day in days[3:])]
 
 
 def test_a_timestamp_of_the_last_date_is_within() -> None:
