@@ -64,7 +64,9 @@ def _columns(table: str) -> dict[str, Kind]:
     entity = LOADED.get(table)
     if entity is None:
         return {}
-    kinds = {field.name: of_type(exp.DataType.build(HIVE[field.type], dialect="hive")) for field in entity.fields}
+    kinds = {
+        field.name: of_type(exp.DataType.build(HIVE[field.type], dialect="hive")) for field in entity.fields
+    }
     return kinds | dict.fromkeys(("dt", "hour", EXTRA), TEXT)
 
 

@@ -28,6 +28,13 @@ Row = tuple[Of, str] | tuple[Of, str, str]
 NOW = "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"  # whatever the session's zone
 
 
+# DuckDB also takes a comma before a closing bracket, NaN and Infinity; within a text each may stand.
+_LOOSE = r"',\s*[\]}}]|(?i:nan|inf)'"
+_TEXTS_AWAY = r"regexp_replace({0}, '\"(\\.|[^\"\\])*\"', '0', 'g')"
+_VALID = f"(json_valid({{0}}) AND NOT (regexp_matches({{0}}, {_LOOSE}) AND regexp_matches({_TEXTS_AWAY}, {_LOOSE})))"
+_JSON_TEXT = f"(CASE WHEN {_VALID} THEN {{0}} END)"
+
+
 def _no_part_below_1(expression: str) -> str:
     return f"CASE WHEN {{2}} < 1 THEN error('SPLIT_PART counts from 1') ELSE {expression} END"
 
@@ -36,9 +43,10 @@ def _not_negative(name: str) -> str:
     return f"CASE WHEN {{1}} < 0 THEN error('{name} takes no negative length') ELSE {name}({{0}}, {{1}}) END"
 
 
-def _of_valid_json(expression: str) -> str:
-    """Return an expression for texts of JSON that is NULL for others, as null_if_invalid asks."""
-    return f"CASE WHEN {{lenient}} AND NOT json_valid({{0}}) THEN NULL ELSE {expression} END"
+def _of_json(expression: str) -> str:
+    """Return an expression for texts of JSON, {json}. Of others it is an error, or NULL as null_if_invalid asks."""
+    wrong = "{0} IS NULL OR {lenient} THEN NULL ELSE error('this is no JSON: ' || left({0}, 99))"
+    return f"CASE WHEN {_VALID} THEN {expression} WHEN {wrong} END".replace("{json}", _JSON_TEXT)
 
 
 def _compared(type_: str) -> str:
@@ -103,7 +111,10 @@ _NUMBERS: dict[str, Row] = {
     "SIN": (FLOAT, "sin({0})"),
     **dict.fromkeys(("DSQRT", "SQRT"), (FLOAT, "sqrt({0})")),
     "TAN": (FLOAT, "tan({0})"),
-    "TO_HEX": (TEXT, "CASE WHEN {0} < 0 THEN error('TO_HEX takes no negative number') ELSE lower(to_hex({0})) END"),
+    "TO_HEX": (
+        TEXT,
+        "CASE WHEN {0} < 0 THEN error('TO_HEX takes no negative number') ELSE lower(to_hex({0})) END",
+    ),
 }
 _CHOICES: dict[str, Row] = {
     **dict.fromkeys(("COALESCE", "NVL"), (common, "coalesce({args})")),
@@ -114,10 +125,13 @@ _CHOICES: dict[str, Row] = {
 }
 _JSON: dict[str, Row] = {
     "ARRAY": (SUPER, "[{args}]"),
-    "CAN_JSON_PARSE": (BOOLEAN, "json_valid({0})"),
-    "IS_VALID_JSON": (BOOLEAN, "CASE WHEN json_valid({0}) THEN json_type({0}) = 'OBJECT' ELSE FALSE END"),
-    "IS_VALID_JSON_ARRAY": (BOOLEAN, "CASE WHEN json_valid({0}) THEN json_type({0}) = 'ARRAY' ELSE FALSE END"),
-    "JSON_PARSE": (SUPER, "CAST({0} AS JSON)"),
+    "CAN_JSON_PARSE": (BOOLEAN, _VALID),
+    "IS_VALID_JSON": (BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'OBJECT')"),
+    "IS_VALID_JSON_ARRAY": (BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'ARRAY')"),
+    "JSON_PARSE": (
+        SUPER,
+        f"CASE WHEN {_VALID} THEN CAST({_JSON_TEXT} AS JSON) WHEN {{0}} IS NOT NULL THEN error('this is no JSON') END",
+    ),
     "JSON_SERIALIZE": (TEXT, "CAST(to_json({0}) AS VARCHAR)"),
 }
 # With null_if_invalid as their last argument. Of an element that is not there the manual says both, NULL and an
@@ -125,21 +139,19 @@ _JSON: dict[str, Row] = {
 OF_JSON_TEXTS: dict[str, tuple[Kind, str]] = {
     "JSON_ARRAY_LENGTH": (
         INT4,
-        _of_valid_json(
-            "CASE WHEN json_type({0}) <> 'ARRAY' THEN error('JSON_ARRAY_LENGTH: this is no array') "
-            "ELSE CAST(json_array_length({0}) AS INTEGER) END"
+        _of_json(
+            "CASE WHEN json_type({json}) = 'ARRAY' THEN CAST(json_array_length({json}) AS INTEGER) "
+            "ELSE error('JSON_ARRAY_LENGTH: this is no array') END"
         ),
     ),
     "JSON_EXTRACT_ARRAY_ELEMENT_TEXT": (
         TEXT,
-        _of_valid_json(
-            "CASE WHEN {0} IS NULL THEN NULL WHEN json_type({0}) <> 'ARRAY' "
-            "THEN error('JSON_EXTRACT_ARRAY_ELEMENT_TEXT: this is no array') "
-            "WHEN {1} < 0 OR {1} >= json_array_length({0}) THEN '' "
-            "ELSE ({0} ->> CAST({1} AS BIGINT)) END"
+        _of_json(
+            "CASE WHEN json_type({json}) <> 'ARRAY' THEN error('JSON_EXTRACT_ARRAY_ELEMENT_TEXT: this is no array') "
+            "WHEN {1} < 0 OR {1} >= json_array_length({json}) THEN '' ELSE ({json} ->> CAST({1} AS BIGINT)) END"
         ),
     ),
-    "JSON_EXTRACT_PATH_TEXT": (TEXT, _of_valid_json("({0} ->> {path})")),
+    "JSON_EXTRACT_PATH_TEXT": (TEXT, _of_json("({json} ->> {path})")),
 }
 _DATES: dict[str, Row] = {
     "DATE_CMP": (INT4, _compared("DATE")),
@@ -192,9 +204,15 @@ FUNCTIONS: dict[str, Row] = {
 
 _ON_THE_LEADER = "Redshift runs it on its leader node alone, and refuses it beside a table"
 REFUSED: dict[str, str] = {
-    **dict.fromkeys(("AGE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "ISFINITE", "LOCALTIME", "NOW"), _ON_THE_LEADER),
-    **dict.fromkeys(("CURRENT_SCHEMA", "CURRENT_SCHEMAS", "GETBIT", "GET_BYTE", "SET_BIT", "TO_ASCII"), _ON_THE_LEADER),
-    **dict.fromkeys(("GENERATE_SERIES", "STRING_AGG", "UNNEST", "CONCAT_WS"), "Redshift has no such function"),
+    **dict.fromkeys(
+        ("AGE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "ISFINITE", "LOCALTIME", "NOW"), _ON_THE_LEADER
+    ),
+    **dict.fromkeys(
+        ("CURRENT_SCHEMA", "CURRENT_SCHEMAS", "GETBIT", "GET_BYTE", "SET_BIT", "TO_ASCII"), _ON_THE_LEADER
+    ),
+    **dict.fromkeys(
+        ("GENERATE_SERIES", "STRING_AGG", "UNNEST", "CONCAT_WS"), "Redshift has no such function"
+    ),
     **dict.fromkeys(
         ("CHECKSUM", "CRC32", "FNV_HASH", "FARMFINGERPRINT64", "SOUNDEX", "DIFFERENCE"),
         "nothing here computes the same value: MD5, SHA1 and SHA2 are there",

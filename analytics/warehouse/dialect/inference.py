@@ -146,7 +146,9 @@ def _source(source: exp.Expr, names: _Names) -> Columns:
         return {} if source.args.get("pivots") else _of_table(source, names)
     if isinstance(source, exp.Subquery):
         found = _query(source, names)
-        renamed = [each.name.lower() for each in source.alias_column_names and source.args["alias"].args["columns"]]
+        renamed = [
+            each.name.lower() for each in source.alias_column_names and source.args["alias"].args["columns"]
+        ]
         return dict(zip(renamed or found, found.values(), strict=False))
     _within(source, names)
     return {}

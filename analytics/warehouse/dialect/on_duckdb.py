@@ -148,7 +148,9 @@ def _is_named(node: exp.Expr) -> bool:
 
 def _named(node: exp.Expr) -> str:
     inner: Any = node
-    while isinstance(inner, exp.Window | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls | exp.Paren | exp.Cast):
+    while isinstance(
+        inner, exp.Window | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls | exp.Paren | exp.Cast
+    ):
         inner = inner.this
     if isinstance(inner, exp.Column):
         return str(inner.name)
@@ -164,7 +166,8 @@ def _call(call: exp.Anonymous, over: str = "", nulls: str = "", order: exp.Order
         raise NotAsRedshift(f"{name}: {REFUSED[name]}")
     kinds = [kind_of(each.expressions[0] if isinstance(each, exp.Distinct) else each) for each in nodes]
     if (
-        name in SPECIAL and (over == "" or SPECIAL[name].is_aggregate or name in _OVER)
+        name in SPECIAL
+        and (over == "" or SPECIAL[name].is_aggregate or name in _OVER)
         or name in FUNCTIONS
         or name in OF_JSON_TEXTS
     ):
@@ -173,7 +176,13 @@ def _call(call: exp.Anonymous, over: str = "", nulls: str = "", order: exp.Order
         raise NotAsRedshift(f"{name}: {_UNKNOWN_FUNCTION}")
     texts = [_sql(each) for each in nodes]
     asked = Call(name, nodes, texts, kinds, over, order)
-    if over and name not in AGGREGATES and name not in VALUES and name in FUNCTIONS and "{over}" not in FUNCTIONS[name][1]:
+    if (
+        over
+        and name not in AGGREGATES
+        and name not in VALUES
+        and name in FUNCTIONS
+        and "{over}" not in FUNCTIONS[name][1]
+    ):
         raise NotAsRedshift(f"{name}: it is no window function")
     if nulls and name not in VALUES:
         raise NotAsRedshift(f"{name} takes no IGNORE NULLS")
@@ -200,7 +209,11 @@ def _by_table(call: Call, nulls: str) -> str:
             some = {"args": ", ".join(call.texts), "over": call.over, "nulls": nulls}
             if "{moment0}" in form:
                 some["moment0"] = call.moment(0)
-            return f"({form.format(*call.texts, **some)})" if form.startswith("CASE") else form.format(*call.texts, **some)
+            return (
+                f"({form.format(*call.texts, **some)})"
+                if form.startswith("CASE")
+                else form.format(*call.texts, **some)
+            )
     raise NotAsRedshift(f"{call.name}: it is not known with {len(call.texts)} arguments")
 
 
@@ -248,7 +261,9 @@ def _rewrite_window(window: exp.Window) -> None:
     name = name_of(inner)
     is_framed = name in AGGREGATES or (name in VALUES and name not in _NO_FRAME) or name in ("SUM", "AVG")
     if is_framed and window.args.get("order") and not window.args.get("spec"):
-        raise NotAsRedshift(f"{name} OVER (ORDER BY ...): Redshift asks for a frame, such as ROWS UNBOUNDED PRECEDING")
+        raise NotAsRedshift(
+            f"{name} OVER (ORDER BY ...): Redshift asks for a frame, such as ROWS UNBOUNDED PRECEDING"
+        )
     place = window.copy()
     place.set("this", exp.Var(this=""))
     over = place.sql(dialect=DUCKDB, comments=False).strip()
@@ -275,7 +290,9 @@ def _division(node: exp.Div) -> str:
         return "NULL"
     if not (one.is_exact and other.is_exact):
         unknown = left if not one.is_exact else right
-        raise NotAsRedshift(f"/: the type of {unknown} is not known here, and decides what a quotient is: CAST it")
+        raise NotAsRedshift(
+            f"/: the type of {unknown} is not known here, and decides what a quotient is: CAST it"
+        )
     if one.is_whole and other.is_whole:
         return f"({left} // {right})"
     scale = kind_of_arithmetic(exp.Div, one, other).scale
@@ -289,7 +306,9 @@ def _concatenation(node: exp.DPipe) -> str:
 def _as_text(node: exp.Expr) -> str:
     kind, text = kind_of(node), _sql(node)
     if kind in (FLOAT, BOOLEAN):
-        raise NotAsRedshift(f"||: how Redshift writes a {kind.name} the manual leaves open: CAST it to DECIMAL or use CASE")
+        raise NotAsRedshift(
+            f"||: how Redshift writes a {kind.name} the manual leaves open: CAST it to DECIMAL or use CASE"
+        )
     return text if kind == TEXT else f"CAST({text} AS VARCHAR)"
 
 
@@ -374,13 +393,14 @@ def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
         if kind.name != "super" and int(size) >= 45:  # no number or moment is longer
             return whole
         cut = f"error('the value is too long for VARCHAR({size})')"
-    return f"(CASE WHEN strlen({whole}) <= {size} THEN {whole} ELSE {cut} END)"
+    return f"(CASE WHEN strlen({whole}) > {size} THEN {cut} ELSE {whole} END)"
 
 
 def _decode(node: exp.DecodeCase) -> str:
     value, *rest = [_sql(each) for each in node.expressions]
     whens = [
-        f"WHEN {value} IS NOT DISTINCT FROM {rest[at]} THEN {rest[at + 1]}" for at in range(0, len(rest) - 1, 2)
+        f"WHEN {value} IS NOT DISTINCT FROM {rest[at]} THEN {rest[at + 1]}"
+        for at in range(0, len(rest) - 1, 2)
     ]
     default = f" ELSE {rest[-1]}" if len(rest) % 2 else ""
     return f"(CASE {' '.join(whens)}{default} END)"
@@ -412,7 +432,9 @@ def _compared(node: Any) -> None:
     """Refuse a text with blanks at its end: Redshift disregards them when it compares, and DuckDB does not."""
     some = [*node.expressions, node.this] if isinstance(node, exp.In) else [node.this, node.expression]
     if any(isinstance(each, exp.Literal) and each.is_string and each.name.endswith(" ") for each in some):
-        raise NotAsRedshift("a text with blanks at its end is compared: Redshift disregards them, and here they count")
+        raise NotAsRedshift(
+            "a text with blanks at its end is compared: Redshift disregards them, and here they count"
+        )
 
 
 def _unit_of_interval(node: exp.Interval) -> None:
@@ -426,7 +448,9 @@ def _at_zone(node: exp.AtTimeZone) -> str:
 
 _BUILDERS: dict[type[exp.Expr], Callable[[Any], str | None]] = {
     exp.Anonymous: _call,
-    exp.ApproxDistinct: lambda node: f"count(DISTINCT {_sql(node.this)})",  # exact: it is within what Redshift allows
+    exp.ApproxDistinct: lambda node: (
+        f"count(DISTINCT {_sql(node.this)})"
+    ),  # exact: it is within what Redshift allows
     exp.AtTimeZone: _at_zone,
     exp.BitwiseXor: lambda node: f"xor({_sql(node.this)}, {_sql(node.expression)})",
     exp.Cast: _cast,

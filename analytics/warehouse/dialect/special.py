@@ -9,7 +9,17 @@ from sqlglot import exp
 
 from analytics.warehouse.dialect import kinds
 from analytics.warehouse.dialect.formats import part_of, read_format, written
-from analytics.warehouse.dialect.kinds import DATE, FLOAT, INT4, INT8, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, Kind
+from analytics.warehouse.dialect.kinds import (
+    DATE,
+    FLOAT,
+    INT4,
+    INT8,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Kind,
+)
 from analytics.warehouse.dialect.refusal import NotAsRedshift
 
 MOMENTS = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
@@ -82,19 +92,27 @@ def with_hyphens(text: str) -> str:
 def zone(node: Any, text: str) -> str:
     """Return a zone. Raises NotAsRedshift for an abbreviation or an offset, which others read otherwise."""
     if isinstance(node, exp.Literal) and not _ZONE.fullmatch(node.name):
-        raise NotAsRedshift(f"the zone {node.name} is not known to be the same here: name it Region/City, or UTC")
+        raise NotAsRedshift(
+            f"the zone {node.name} is not known to be the same here: name it Region/City, or UTC"
+        )
     return text
 
 
 def extracted(part: str, text: str, kind: Kind, *, is_date_part: bool = False) -> str:
     """Return a part of a moment, as EXTRACT or as DATE_PART gives it. Raises NotAsRedshift."""
     if part == "epoch":
-        return f"epoch({text})" if is_date_part or kind == TIMESTAMPTZ else f"CAST(floor(epoch({text})) AS BIGINT)"
+        return (
+            f"epoch({text})"
+            if is_date_part or kind == TIMESTAMPTZ
+            else f"CAST(floor(epoch({text})) AS BIGINT)"
+        )
     if part == "second" and is_date_part:
         return f"(second({text}) + microsecond({text}) % 1000000 / 1e6)"
     if part == "millisecond":
         if is_date_part:
-            raise NotAsRedshift("DATE_PART of milliseconds: the manual says two things of it; EXTRACT(ms FROM ...)")
+            raise NotAsRedshift(
+                "DATE_PART of milliseconds: the manual says two things of it; EXTRACT(ms FROM ...)"
+            )
         return f"CAST(millisecond({text}) % 1000 AS INTEGER)"
     if part == "microsecond":
         return f"CAST(microsecond({text}) % 1000000 AS INTEGER)"
@@ -134,9 +152,7 @@ def _dateadd(call: Call) -> str:
     unit, times = _STEPS[part]
     steps = f"to_{unit}(CAST(({call.texts[1]}) * {times} AS {'BIGINT' if unit[0] in 'hms' and unit != 'months' else 'INTEGER'}))"
     if unit == "years":  # 29 February and years are 1 March where there is none; and months, 28 February
-        return (
-            f"({start} + {steps} + to_days(CAST(day({start}) = 29 AND day({start} + {steps}) = 28 AS INTEGER)))"
-        )
+        return f"({start} + {steps} + to_days(CAST(day({start}) = 29 AND day({start} + {steps}) = 28 AS INTEGER)))"
     return f"({start} + {steps})"
 
 
@@ -172,7 +188,10 @@ def _months_between(call: Call) -> str:
     one, other = call.moment(0), call.moment(1)
     months = f"((year({one}) - year({other})) * 12 + month({one}) - month({other}))"
     both_last = f"(last_day({one}) = CAST({one} AS DATE) AND last_day({other}) = CAST({other} AS DATE))"
-    days = [f"(day({each}) + (epoch({each}) - epoch(date_trunc('day', {each}))) / 86400e0)" for each in (one, other)]
+    days = [
+        f"(day({each}) + (epoch({each}) - epoch(date_trunc('day', {each}))) / 86400e0)"
+        for each in (one, other)
+    ]
     rest = f"({days[0]} - {days[1]}) / 31e0"
     is_whole = f"day({one}) = day({other}) OR {both_last}"
     return f"CASE WHEN {is_whole} THEN CAST({months} AS DOUBLE) ELSE {months} + {rest} END"
@@ -230,7 +249,11 @@ def _trunc(call: Call) -> str:
 
 def _sum(call: Call) -> str:
     kind = call.kinds[0]
-    if kind == kinds.BOOLEAN or not kind.is_number and kind not in (kinds.UNKNOWN, kinds.NOTHING, kinds.INTERVAL):
+    if (
+        kind == kinds.BOOLEAN
+        or not kind.is_number
+        and kind not in (kinds.UNKNOWN, kinds.NOTHING, kinds.INTERVAL)
+    ):
         raise NotAsRedshift(f"SUM of a {kind.name}: Redshift has none")
     total = f"sum({call.texts[0]}){call.over}"
     if not kind.is_exact:
@@ -248,7 +271,9 @@ def _avg(call: Call) -> str:
     if kind.is_exact:
         whole = divided(total, decimal_sum(kind), count, INT8, kind.scale)
         return f"CASE WHEN {count} > 0 THEN {whole} END"
-    raise NotAsRedshift("AVG: of whole numbers it is a whole number, and this type is not known here: CAST it")
+    raise NotAsRedshift(
+        "AVG: of whole numbers it is a whole number, and this type is not known here: CAST it"
+    )
 
 
 def decimal_sum(kind: Kind) -> Kind:
@@ -282,7 +307,11 @@ def _ordered(call: Call, at: int = 0) -> tuple[str, Kind, bool]:
     if call.order is None or len(call.order.expressions) != 1:
         raise NotAsRedshift(f"{call.name} needs WITHIN GROUP (ORDER BY one expression)")
     ordered = call.order.expressions[at]
-    return f"({ordered.this.sql(dialect='duckdb')})", ordered.this.meta.get("kind", kinds.UNKNOWN), bool(ordered.args.get("desc"))
+    return (
+        f"({ordered.this.sql(dialect='duckdb')})",
+        ordered.this.meta.get("kind", kinds.UNKNOWN),
+        bool(ordered.args.get("desc")),
+    )
 
 
 def _as_float(text: str, kind: Kind) -> str:
@@ -311,7 +340,9 @@ def _listagg(call: Call) -> str:
     distinct = "DISTINCT " if isinstance(call.nodes[0], exp.Distinct) else ""
     text, *rest = [f"({each.sql(dialect='duckdb')})" for each in nodes]
     order = f" {call.order.sql(dialect='duckdb').strip()}" if call.order is not None else ""
-    return f"string_agg({distinct}CAST({text} AS VARCHAR), {rest[0] if rest else chr(39) * 2}{order}){call.over}"
+    return (
+        f"string_agg({distinct}CAST({text} AS VARCHAR), {rest[0] if rest else chr(39) * 2}{order}){call.over}"
+    )
 
 
 def _ratio_to_report(call: Call) -> str:
@@ -322,13 +353,20 @@ def _ratio_to_report(call: Call) -> str:
 
 
 def _strtol(call: Call) -> str:
-    base, (text, _) = call.whole(1, "the base"), call.texts
+    base, text = call.whole(1, "the base"), call.texts[0]
     if base == 10:
         return f"CAST({text} AS BIGINT)"
-    prefix = {16: "0x", 2: "0b"}.get(base)
-    if prefix is None:
-        raise NotAsRedshift(f"STRTOL of base {base}: 2, 10 and 16 are translated")
-    return f"CAST(('{prefix}' || {text}) AS BIGINT)"
+    if base == 16:
+        return f"CAST(('0x' || regexp_replace({text}, '^0[xX]', '')) AS BIGINT)"
+    if not 2 <= base <= 36:
+        raise NotAsRedshift(f"STRTOL of base {base}: it is 2 to 36")
+    digits = "0123456789abcdefghijklmnopqrstuvwxyz"[:base]
+    values = f"list_transform(string_split(lower({text}), ''), lambda digit: CAST(strpos('{digits}', digit) - 1 AS BIGINT))"
+    number = (
+        f"list_reduce(list_prepend(CAST(0 AS BIGINT), {values}), lambda total, digit: total * {base} + digit)"
+    )
+    wrong = f"error('STRTOL: this is no number of base {base}: ' || {text})"
+    return f"CASE WHEN NOT regexp_full_match(lower({text}), '[{digits}]+') THEN {wrong} WHEN {text} IS NOT NULL THEN {number} END"
 
 
 def _sha2(call: Call) -> str:
@@ -340,16 +378,14 @@ def _sha2(call: Call) -> str:
 def substring(text: str, start: str, length: str | None) -> str:
     """Return a part of a text. A start below 1 is so far to the left of the first character."""
     if length is None:
-        return f"substring({text}, greatest({start}, 1))"
+        return f"CASE WHEN {start} >= 1 THEN substring({text}, {start}) WHEN {start} < 1 THEN {text} END"
     cut = f"substring({text}, 1, greatest({start} + {length} - 1, 0))"
-    some = f"CASE WHEN {start} >= 1 THEN substring({text}, {start}, {length}) ELSE {cut} END"
+    some = f"CASE WHEN {start} >= 1 THEN substring({text}, {start}, {length}) WHEN {start} < 1 AND {length} >= 0 THEN {cut} END"
     return f"CASE WHEN {length} < 0 THEN error('SUBSTRING takes no negative length') ELSE {some} END"
 
 
 def _substr(call: Call) -> str:
     return substring(call.texts[0], call.texts[1], call.texts[2] if len(call.texts) == 3 else None)
-
-
 
 
 def _pattern(call: Call, flags_at: int, allowed: str) -> tuple[str, str]:
@@ -396,7 +432,7 @@ def _regexp_substr(call: Call) -> str:
         group = ""
     place = _occurrence(call, 3)
     found = f"regexp_extract_all({call.texts[0]}, {pattern}{group})[{place}]"
-    return f"CASE WHEN {place} >= 1 AND {call.texts[0]} IS NOT NULL THEN coalesce({found}, '') END"
+    return f"CASE WHEN {place} >= 1 AND {call.texts[0]} IS NOT NULL AND {call.texts[1]} IS NOT NULL THEN coalesce({found}, '') END"
 
 
 def _regexp_instr(call: Call) -> str:
@@ -421,7 +457,9 @@ SPECIAL: dict[str, Special] = {
     ),
     **dict.fromkeys(("DATEDIFF", "DATE_DIFF"), Special(INT8, (3,), _datediff)),
     **dict.fromkeys(("DATE_PART", "PGDATE_PART"), Special(FLOAT, (2,), _date_part)),
-    "DATE_TRUNC": Special(lambda given: given[1] if given[1] == TIMESTAMPTZ else TIMESTAMP, (2,), _date_trunc),
+    "DATE_TRUNC": Special(
+        lambda given: given[1] if given[1] == TIMESTAMPTZ else TIMESTAMP, (2,), _date_trunc
+    ),
     "LISTAGG": Special(TEXT, (1, 2), _listagg),
     "MEDIAN": Special(lambda given: FLOAT if given[0].is_exact else given[0], (1,), _median),
     "MONTHS_BETWEEN": Special(FLOAT, (2,), _months_between),
