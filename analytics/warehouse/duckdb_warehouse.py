@@ -10,15 +10,39 @@ import duckdb
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import Objects
+from analytics.warehouse.dialect.refusal import NotAsRedshift
 from analytics.warehouse.statements import StatementFailed, refuse_oversized
 from analytics.warehouse.transfer.copying import Copy, manifest_tables
 from analytics.warehouse.transfer.unloading import Unload, write_unloaded
-from analytics.warehouse.translate import DUCKDB, translate
+from analytics.warehouse.translate import Columns, for_duckdb, tables_of
 
 # While one process writes to the file, no other may write or read it. Whoever comes second waits.
 IN_USE = ("lock", "already attached")  # by another process, by another thread of this one
 OPEN_ATTEMPTS_MAX = 120
 PAUSE_SECONDS_MAX = 0.5
+
+
+def translated(connection: Any, statement: str) -> str | None:
+    """Return a statement of Redshift for a connection; None if there is nothing to do.
+
+    Raises NotAsRedshift for what would be answered otherwise here, and sqlglot's ParseError.
+    """
+    return for_duckdb(statement, _columns(connection, tables_of(statement)))
+
+
+def _columns(connection: Any, tables: Sequence[str]) -> Columns:
+    if not tables:
+        return ()
+    found: dict[str, list[tuple[str, str]]] = {}
+    rows = connection.execute(
+        "SELECT lower(schema_name || '.' || table_name), column_name, data_type FROM duckdb_columns() "
+        "WHERE list_contains(?, lower(schema_name || '.' || table_name)) "
+        "OR (schema_name = 'main' AND list_contains(?, lower(table_name))) ORDER BY ALL",
+        [list(tables), list(tables)],
+    )
+    for table, name, type_ in rows.fetchall():
+        found.setdefault(table.removeprefix("main."), []).append((name, type_))
+    return tuple((table, tuple(fields)) for table, fields in found.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +104,10 @@ class DuckWarehouse:
             return self._copy(connection, copy)
         if unload := Unload.parse(statement):
             return self._unload(connection, unload)
-        sql = translate(statement, DUCKDB)
         try:
+            sql = translated(connection, statement)
             return connection.execute(sql) if sql else connection
-        except duckdb.Error as error:
+        except (duckdb.Error, NotAsRedshift) as error:
             raise StatementFailed(statement, str(error)) from error
 
     def _copy(self, connection: Any, copy: Copy) -> Any:
@@ -99,8 +123,8 @@ class DuckWarehouse:
         if self.objects is None:
             raise StatementFailed(unload.sql(), "this warehouse was not told where the lake is")
         try:
-            rows = connection.sql(translate(unload.select, DUCKDB)).to_arrow_table()
-        except duckdb.Error as error:
+            rows = connection.sql(translated(connection, unload.select)).to_arrow_table()
+        except (duckdb.Error, NotAsRedshift) as error:
             raise StatementFailed(unload.sql(), str(error)) from error
         write_unloaded(self.objects, self.lake, unload.to, rows)
         return connection
@@ -123,7 +147,6 @@ class DuckWarehouse:
                     raise
                 continue
             connection.execute("SET TimeZone = 'UTC'")
-            connection.execute("SET integer_division = true")  # 7 / 2 is 3, as it is to Redshift
             connection.execute("SET enable_progress_bar = false")
             return connection
         raise AssertionError("unreachable")

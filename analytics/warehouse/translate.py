@@ -4,30 +4,75 @@ It leaves out what has no counterpart there: how Redshift spreads, sorts and com
 of views, and on DuckDB also locks (its file has one writer).
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
+from analytics.warehouse.dialect.kinds import of_type
+from analytics.warehouse.dialect.on_duckdb import on_duckdb
+from analytics.warehouse.dialect.reading import read
+
 REDSHIFT, DUCKDB, POSTGRES, ATHENA = "redshift", "duckdb", "postgres", "athena"
 _LAYOUT = (exp.DistKeyProperty, exp.DistStyleProperty, exp.SortKeyProperty)
-_LATE_BINDING = "WITH NO SCHEMA BINDING"
+_LATE_BINDING, _LOCK = "WITH NO SCHEMA BINDING", "LOCK "
 
 
 # Statements come in the same order night after night: of a cache that is too small for them none is still
 # there. Nights of all kinds have a thousand of them, and each takes 20 to 40 ms of CPU.
 @lru_cache(maxsize=4096)
-def translate(statement: str, dialect: str) -> str | None:
-    """Return one Redshift statement in another dialect; None if that engine has nothing to do for it.
+def translate(statement: str, dialect: str) -> str:
+    """Return one Redshift statement in the dialect of Athena or PostgreSQL.
 
     Raises sqlglot's ParseError if the statement is not Redshift's SQL.
     """
     text = statement.strip().rstrip(";")
-    if text.upper().startswith("LOCK "):
-        return None if dialect == DUCKDB else text.replace("LOCK ", "LOCK TABLE ", 1)
+    if text.upper().startswith(_LOCK):
+        return text.replace(_LOCK, "LOCK TABLE ", 1)
     tree = sqlglot.parse_one(text.removesuffix(_LATE_BINDING), read=REDSHIFT)
     return str(_adapt(tree, dialect).sql(dialect=dialect))
+
+
+def tables_of(statement: str) -> Sequence[str]:
+    """Return the names of the tables, by schema.name in small letters, whose columns DuckDB's SQL depends on."""
+    if _is_nothing(statement):
+        return ()
+    tables = read(_without_binding(statement)).find_all(exp.Table)
+    return sorted({f"{each.db}.{each.name}".lower().lstrip(".") for each in tables})
+
+
+Columns = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
+@lru_cache(maxsize=4096)
+def for_duckdb(statement: str, columns: Columns = ()) -> str | None:
+    """Return one Redshift statement as DuckDB's SQL; None if that engine has nothing to do for it.
+
+    columns: of each of tables_of the names and DuckDB's types. Raises NotAsRedshift for what DuckDB would answer
+    otherwise, and sqlglot's ParseError.
+    """
+    if _is_nothing(statement):
+        return None
+    known = {
+        table: {name.lower(): of_type(exp.DataType.build(type_, dialect=DUCKDB)) for name, type_ in fields}
+        for table, fields in columns
+    }
+    tree = on_duckdb(read(_without_binding(statement)), lambda name: known.get(name, {}))
+    _strip_layout(tree)
+    # Redshift does not enforce primary keys. DuckDB would, after each statement, and slowly.
+    for key in list(tree.find_all(exp.PrimaryKey)):
+        key.pop()
+    return str(tree.sql(dialect=DUCKDB, comments=False))
+
+
+def _without_binding(statement: str) -> str:
+    return statement.strip().rstrip(";").removesuffix(_LATE_BINDING)
+
+
+def _is_nothing(statement: str) -> bool:
+    return statement.strip().upper().startswith(_LOCK)
 
 
 def _adapt(tree: Any, dialect: str) -> Any:
@@ -37,10 +82,6 @@ def _adapt(tree: Any, dialect: str) -> Any:
             call.replace(_is_json(call.expressions[0], dialect))
     for call in list(tree.find_all(exp.FromBase)):
         call.replace(_hexadecimal(call.this, dialect))
-    if dialect == DUCKDB:
-        # Redshift does not enforce primary keys. DuckDB would, after each statement, and slowly.
-        for key in list(tree.find_all(exp.PrimaryKey)):
-            key.pop()
     if dialect == POSTGRES:
         _for_postgres(tree)
     if dialect == ATHENA:
@@ -58,8 +99,6 @@ def _strip_layout(tree: Any) -> None:
 
 
 def _is_json(text: Any, dialect: str) -> Any:
-    if dialect == DUCKDB:
-        return exp.func("JSON_VALID", text.copy())
     if dialect == ATHENA:
         read = exp.Anonymous(
             this="TRY", expressions=[exp.Anonymous(this="JSON_PARSE", expressions=[text.copy()])]
@@ -74,9 +113,6 @@ def _hexadecimal(digits: Any, dialect: str) -> Any:
         padded = exp.func("LPAD", digits.copy(), exp.Literal.number(16), exp.Literal.string("0"))
         bits = exp.cast(exp.DPipe(this=exp.Literal.string("x"), expression=padded), "bit(64)")
         return exp.cast(bits, "bigint")
-    if dialect == DUCKDB:
-        text = exp.DPipe(this=exp.Literal.string("0x"), expression=exp.paren(digits.copy()))
-        return exp.cast(exp.paren(text), "bigint")
     return exp.FromBase(this=digits.copy(), expression=exp.Literal.number(16))
 
 

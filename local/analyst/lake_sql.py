@@ -5,11 +5,17 @@ A model becomes its own SELECT. Any other name is a table of the Glue catalog, w
 are in the files, and the column `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
 """
 
+from collections.abc import Callable
 from graphlib import TopologicalSorter
 
 import sqlglot
 from sqlglot import exp
 
+from analytics.lake.arrow_schema import HIVE
+from analytics.warehouse.dialect.kinds import TEXT, Kind, of_type
+from analytics.warehouse.dialect.on_duckdb import on_duckdb
+from analytics.warehouse.dialect.reading import read
+from analytics.warehouse.dialect.refusal import NotAsRedshift
 from analytics.warehouse.models import FOLDERS, models
 from analytics.warehouse.translate import DUCKDB, REDSHIFT, translate
 from local.analyst.answer import QueryFailed
@@ -24,21 +30,44 @@ CURATION, CALENDAR = "staging.curation", "dimensions.dates"
 def over_files(query: str, dialect: str) -> str:
     """Return a query in Redshift's SQL as one over the Glue catalog's tables, in a dialect of sqlglot.
 
-    Raises QueryFailed for a table that the lake does not have.
+    Raises QueryFailed for a table that the lake does not have, and for what DuckDB would answer otherwise.
     """
-    tree = sqlglot.parse_one(query, read=REDSHIFT)
-    reads = _all_read(tree)
-    own = [_part(name) for name in TopologicalSorter(reads).static_order()]
+    parse = read if dialect == DUCKDB else _parse
+    tree = parse(query).copy()
+    reads = _all_read(tree, parse)
+    own = [_part(name, parse) for name in TopologicalSorter(reads).static_order()]
     tree = _renamed(tree)
     theirs = tree.args.get("with_")
     if theirs is not None:
         theirs.set("expressions", [*own, *theirs.expressions])
     elif own:
         tree.set("with_", exp.With(expressions=own))
-    translated = sqlglot.parse_one(str(translate(tree.sql(dialect=REDSHIFT), dialect)), read=dialect)
-    if dialect == DUCKDB:
-        _without_zones(translated)
-    return translated.sql(dialect=dialect)
+    if dialect != DUCKDB:
+        return translate(tree.sql(dialect=REDSHIFT), dialect)
+    try:
+        translated = on_duckdb(tree, _columns)
+    except NotAsRedshift as error:
+        raise QueryFailed(str(error)) from error
+    _without_zones(translated)
+    return str(translated.sql(dialect=DUCKDB, comments=False))
+
+
+Parse = Callable[[str], exp.Expr]
+
+
+def _parse(sql: str) -> exp.Expr:
+    return sqlglot.parse_one(sql, read=REDSHIFT)
+
+
+def _columns(table: str) -> dict[str, Kind]:
+    """Return the columns of a table of the Glue catalog."""
+    entity = LOADED.get(table)
+    if entity is None:
+        return {}
+    kinds = {
+        field.name: of_type(exp.DataType.build(HIVE[field.type], dialect="hive")) for field in entity.fields
+    }
+    return kinds | dict.fromkeys(("dt", "hour", EXTRA), TEXT)
 
 
 def _without_zones(tree: exp.Expr) -> None:
@@ -55,12 +84,12 @@ def _without_zones(tree: exp.Expr) -> None:
         )
 
 
-def _part(name: str) -> exp.CTE:
+def _part(name: str, parse: Parse) -> exp.CTE:
     alias = exp.TableAlias(this=exp.to_identifier(_local(name)))
-    return exp.CTE(this=_renamed(_definition(name)), alias=alias)
+    return exp.CTE(this=_renamed(_definition(name, parse)), alias=alias)
 
 
-def _all_read(tree: exp.Expr) -> dict[str, set[str]]:
+def _all_read(tree: exp.Expr, parse: Parse) -> dict[str, set[str]]:
     """Return the names that a query reads, directly or not, each with those that it is made of."""
     reads: dict[str, set[str]] = {}
     left = _names(tree)
@@ -68,7 +97,7 @@ def _all_read(tree: exp.Expr) -> dict[str, set[str]]:
         name = left.pop()
         if name not in reads:
             reads[name] = _names(
-                _definition(name), frozenset({CURATION}) if name == CALENDAR else frozenset()
+                _definition(name, parse), frozenset({CURATION}) if name == CALENDAR else frozenset()
             )
             left |= reads[name]
     return reads
@@ -82,13 +111,12 @@ def _names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
     return names
 
 
-def _definition(name: str) -> exp.Expr:
+def _definition(name: str, parse: Parse) -> exp.Expr:
     schema, _, own = name.partition(".")
     if name == CURATION:
         days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {each}" for each in LOADED]
-        return sqlglot.parse_one(" UNION ALL ".join(days), read=REDSHIFT)
-    sql = _newest(LOADED[own]) if schema == LAKE else models()[name].sql
-    return sqlglot.parse_one(sql, read=REDSHIFT)
+        return parse(" UNION ALL ".join(days)).copy()
+    return parse(_newest(LOADED[own]) if schema == LAKE else models()[name].sql).copy()
 
 
 def _newest(entity: Entity) -> str:

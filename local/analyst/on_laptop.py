@@ -7,8 +7,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.translate import DUCKDB, translate
+from analytics.warehouse.dialect.refusal import NotAsRedshift
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse, translated
 from local.analyst.answer import Answer, QueryFailed, nested_as_json, sentence
 
 ENGINE = "DuckDB"
@@ -22,8 +22,8 @@ def answer(path: Path, query: str) -> Iterator[Answer]:
         raise QueryFailed(f"there is no warehouse at {path}: `streakline recompute` makes it")
     try:
         with DuckWarehouse(path, read_only=True).reading() as connection:
-            reader = connection.sql(translate(query, DUCKDB)).to_arrow_reader(BATCH_ROWS)
+            reader = connection.sql(translated(connection, query)).to_arrow_reader(BATCH_ROWS)
             schema, batches = nested_as_json(reader)
             yield Answer(ENGINE, schema, batches)
-    except (duckdb.Error, pa.ArrowException) as error:
+    except (duckdb.Error, NotAsRedshift, pa.ArrowException) as error:
         raise QueryFailed(sentence(ENGINE, error)) from error

@@ -1,0 +1,483 @@
+"""Functions of Redshift that need more than a row of a table: a unit, a format or a type decides how they run."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from analytics.warehouse.dialect import kinds
+from analytics.warehouse.dialect.formats import part_of, read_format, written
+from analytics.warehouse.dialect.kinds import (
+    DATE,
+    FLOAT,
+    INT4,
+    INT8,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Kind,
+)
+from analytics.warehouse.dialect.refusal import NotAsRedshift
+
+MOMENTS = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
+_DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+# A day without hyphens, as Redshift's literals may be; zones that mean the same everywhere.
+_TIGHT_DAY = re.compile(r"(\d{4})(\d{2})(\d{2})(?=$|[ T])")
+_A_SUNDAY = "TIMESTAMP '0001-01-07'"
+_ZONE = re.compile(r"[A-Za-z_]+(/[A-Za-z0-9_+-]+)+|UTC|GMT", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call as its builder sees it: arguments as nodes, as SQL of DuckDB, and with their types.
+
+    over: the window, as SQL; order: the expressions and order of WITHIN GROUP.
+    """
+
+    name: str
+    nodes: Sequence[Any]
+    texts: Sequence[str]
+    kinds: Sequence[Kind]
+    over: str = ""
+    order: exp.Order | None = None
+
+    def literal(self, at: int, meaning: str) -> str:
+        """Return the text of an argument that must be one in quotes. Raises NotAsRedshift."""
+        node = self.nodes[at]
+        if not (isinstance(node, exp.Literal) and node.is_string):
+            raise NotAsRedshift(f"{self.name}: {meaning} is translated only if it is a text in quotes")
+        return str(node.name)
+
+    def unit(self, at: int = 0) -> str:
+        """Return a date part, which may stand in quotes."""
+        return part_of(self.nodes[at].name)
+
+    def whole(self, at: int, meaning: str) -> int:
+        """Return an argument that must be a whole number as it stands."""
+        node = self.nodes[at]
+        if not (isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()):
+            raise NotAsRedshift(f"{self.name}: {meaning} is translated only if it is a number as it stands")
+        return int(node.name)
+
+    def moment(self, at: int) -> str:
+        """Return an argument as an instant; a time of day stays one."""
+        return moment(self.nodes[at], self.texts[at], self.kinds[at])
+
+
+@dataclass(frozen=True)
+class Special:
+    """Builds a call's SQL. counts: numbers of arguments that it takes."""
+
+    kind: Kind | Callable[[Sequence[Kind]], Kind]
+    counts: Sequence[int]
+    build: Callable[[Call], str]
+    is_aggregate: bool = False
+
+
+def moment(node: Any, text: str, kind: Kind) -> str:
+    """Return an expression as a TIMESTAMP. With a zone it keeps it; a time of day stays one."""
+    if isinstance(node, exp.Literal) and node.is_string:
+        return f"CAST('{with_hyphens(node.name)}' AS TIMESTAMP)"
+    return text if kind in (TIMESTAMP, TIMESTAMPTZ, TIME) else f"CAST({text} AS TIMESTAMP)"
+
+
+def with_hyphens(text: str) -> str:
+    """Return a literal's text for a statement, with YYYY-MM-DD in place of YYYYMMDD."""
+    return _TIGHT_DAY.sub(r"\1-\2-\3", text.strip(), count=1).replace("'", "''")
+
+
+def zone(node: Any, text: str) -> str:
+    """Return a zone. Raises NotAsRedshift for an abbreviation or an offset, which others read otherwise."""
+    if isinstance(node, exp.Literal) and not _ZONE.fullmatch(node.name):
+        raise NotAsRedshift(
+            f"the zone {node.name} is not known to be the same here: name it Region/City, or UTC"
+        )
+    return text
+
+
+def extracted(part: str, text: str, kind: Kind, *, is_date_part: bool = False) -> str:
+    """Return a part of a moment, as EXTRACT or as DATE_PART gives it. Raises NotAsRedshift."""
+    if part == "epoch":
+        return (
+            f"epoch({text})"
+            if is_date_part or kind == TIMESTAMPTZ
+            else f"CAST(floor(epoch({text})) AS BIGINT)"
+        )
+    if part == "second" and is_date_part:
+        return f"(second({text}) + microsecond({text}) % 1000000 / 1e6)"
+    if part == "millisecond":
+        if is_date_part:
+            raise NotAsRedshift(
+                "DATE_PART of milliseconds: the manual says two things of it; EXTRACT(ms FROM ...)"
+            )
+        return f"CAST(millisecond({text}) % 1000 AS INTEGER)"
+    if part == "microsecond":
+        return f"CAST(microsecond({text}) % 1000000 AS INTEGER)"
+    if part == "decade":
+        return f"CAST(decade({text}) + 1 AS INTEGER)"
+    return f"CAST(date_part('{part}', {text}) AS INTEGER)"
+
+
+def _date_part(call: Call) -> str:
+    return extracted(call.unit(), call.moment(1), call.kinds[1], is_date_part=True)
+
+
+# How many of which unit of DuckDB make a part.
+_STEPS = {
+    "millennium": ("years", 1000),
+    "century": ("years", 100),
+    "decade": ("years", 10),
+    "year": ("years", 1),
+    "quarter": ("months", 3),
+    "month": ("months", 1),
+    "week": ("days", 7),
+    "day": ("days", 1),
+    "dow": ("days", 1),
+    "doy": ("days", 1),
+    "hour": ("hours", 1),
+    "minute": ("minutes", 1),
+    "second": ("seconds", 1),
+    "millisecond": ("milliseconds", 1),
+    "microsecond": ("microseconds", 1),
+}
+
+
+def _dateadd(call: Call) -> str:
+    part, start = call.unit(), call.moment(2)
+    if part not in _STEPS:
+        raise NotAsRedshift(f"{call.name} of {part}")
+    unit, times = _STEPS[part]
+    steps = f"to_{unit}(CAST(({call.texts[1]}) * {times} AS {'BIGINT' if unit[0] in 'hms' and unit != 'months' else 'INTEGER'}))"
+    if unit == "years":  # 29 February and years are 1 March where there is none; and months, 28 February
+        return f"({start} + {steps} + to_days(CAST(day({start}) = 29 AND day({start} + {steps}) = 28 AS INTEGER)))"
+    return f"({start} + {steps})"
+
+
+def _datediff(call: Call) -> str:
+    part, one, other = call.unit(), call.moment(1), call.moment(2)
+    if part in ("dow", "doy", "epoch"):
+        raise NotAsRedshift(f"{call.name} of {part}")
+    if part == "week":  # weeks begin on Sundays
+        first, last = (f"(date_diff('day', {_A_SUNDAY}, {each}) // 7)" for each in (one, other))
+        return f"({last} - {first})"
+    if part in ("millennium", "century"):  # they begin with a year that ends with 1
+        one, other = f"({one} - to_years(1))", f"({other} - to_years(1))"
+    return f"date_diff('{part}', {one}, {other})"
+
+
+def _date_trunc(call: Call) -> str:
+    part, start = part_of(call.literal(0, "the date part")), call.moment(1)
+    if part in ("dow", "doy", "epoch", "decade"):
+        raise NotAsRedshift(f"DATE_TRUNC to {part}")
+    if part in ("millennium", "century"):
+        return f"(date_trunc('{part}', {start} - to_years(1)) + to_years(1))"
+    return f"date_trunc('{part}', {start})"
+
+
+def _add_months(call: Call) -> str:
+    start = call.moment(0)
+    end = f"({start} + to_months(CAST({call.texts[1]} AS INTEGER)))"
+    last = f"(CAST(last_day({end}) AS TIMESTAMP) + ({start} - date_trunc('day', {start})))"
+    return f"CASE WHEN last_day({start}) = CAST({start} AS DATE) THEN {last} ELSE {end} END"
+
+
+def _months_between(call: Call) -> str:
+    one, other = call.moment(0), call.moment(1)
+    months = f"((year({one}) - year({other})) * 12 + month({one}) - month({other}))"
+    both_last = f"(last_day({one}) = CAST({one} AS DATE) AND last_day({other}) = CAST({other} AS DATE))"
+    days = [
+        f"(day({each}) + (epoch({each}) - epoch(date_trunc('day', {each}))) / 86400e0)"
+        for each in (one, other)
+    ]
+    rest = f"({days[0]} - {days[1]}) / 31e0"
+    is_whole = f"day({one}) = day({other}) OR {both_last}"
+    return f"CASE WHEN {is_whole} THEN CAST({months} AS DOUBLE) ELSE {months} + {rest} END"
+
+
+def _next_day(call: Call) -> str:
+    name = call.literal(1, "the weekday").lower()
+    found = [at for at, each in enumerate(_DAYS) if name in (each, each[:3], each[:2])]
+    if not found:
+        raise NotAsRedshift(f"NEXT_DAY: {name} is no weekday")
+    start = f"CAST({call.moment(0)} AS DATE)"
+    return f"({start} + CAST(({found[0]} - dayofweek({start}) + 6) % 7 + 1 AS INTEGER))"
+
+
+def _to_char(call: Call) -> str:
+    form = call.literal(1, "the format")
+    if call.kinds[0] not in (DATE, TIMESTAMP, TIMESTAMPTZ):
+        raise NotAsRedshift("TO_CHAR is translated for dates and timestamps: CAST it if it is one")
+    start = call.moment(0)
+    return f"CASE WHEN {call.texts[0]} IS NOT NULL THEN {written(form, start)} END"
+
+
+def _to_date(call: Call) -> str:
+    return f"CAST({_read(call)} AS DATE)"
+
+
+def _to_timestamp(call: Call) -> str:
+    return f"({_read(call)} AT TIME ZONE 'UTC')"
+
+
+def _read(call: Call) -> str:
+    form = read_format(call.literal(1, "the format")).replace("'", "''")
+    return f"strptime(CAST({call.texts[0]} AS VARCHAR), '{form}')"
+
+
+def _convert_timezone(call: Call) -> str:
+    *zones, start = range(len(call.texts))
+    named = [zone(call.nodes[at], call.texts[at]) for at in zones]
+    one, other = named if len(named) == 2 else ("'UTC'", named[0])
+    return f"((CAST({call.moment(start)} AS TIMESTAMP) AT TIME ZONE {one}) AT TIME ZONE {other})"
+
+
+def _timezone(call: Call) -> str:
+    return f"({call.texts[1]} AT TIME ZONE {zone(call.nodes[0], call.texts[0])})"
+
+
+def _trunc(call: Call) -> str:
+    kind = call.kinds[0]
+    if kind.is_number:
+        return f"trunc({', '.join(call.texts)})"
+    if kind in (DATE, TIMESTAMP, TIMESTAMPTZ) and len(call.texts) == 1:
+        return f"CAST({call.texts[0]} AS DATE)"
+    raise NotAsRedshift("TRUNC: whether this is a number or a timestamp is not known here: CAST it")
+
+
+def _sum(call: Call) -> str:
+    kind = call.kinds[0]
+    if (
+        kind == kinds.BOOLEAN
+        or not kind.is_number
+        and kind not in (kinds.UNKNOWN, kinds.NOTHING, kinds.INTERVAL)
+    ):
+        raise NotAsRedshift(f"SUM of a {kind.name}: Redshift has none")
+    total = f"sum({call.texts[0]}){call.over}"
+    if not kind.is_exact:
+        return total
+    return f"CAST({total} AS {'BIGINT' if kinds.summed(kind) == INT8 else f'DECIMAL(38, {kind.scale})'})"
+
+
+def _avg(call: Call) -> str:
+    kind, (text,) = call.kinds[0], call.texts
+    total, count = f"sum({text}){call.over}", f"count({text}){call.over}"
+    if kind == FLOAT:
+        return f"avg({text}){call.over}"
+    if kind.is_whole:
+        return f"CAST(CASE WHEN {count} > 0 THEN {total} // {count} END AS BIGINT)"
+    if kind.is_exact:
+        whole = divided(total, decimal_sum(kind), count, INT8, kind.scale)
+        return f"CASE WHEN {count} > 0 THEN {whole} END"
+    raise NotAsRedshift(
+        "AVG: of whole numbers it is a whole number, and this type is not known here: CAST it"
+    )
+
+
+def decimal_sum(kind: Kind) -> Kind:
+    """Return the type of a sum of decimals, as DuckDB has it too."""
+    return kinds.decimal(kinds.DIGITS_MAX, kind.scale)
+
+
+def divided(one: str, of_one: Kind, other: str, of_other: Kind, scale: int) -> str:
+    """Return a quotient of decimals with so many digits after the point, exactly; further digits are cut off.
+
+    DuckDB would divide them as floating-point numbers. Whether Redshift cuts off or rounds the manual leaves open.
+    """
+    shift = scale - of_one.scale + of_other.scale
+    top, below = _as_whole(one, of_one.scale), _as_whole(other, of_other.scale)
+    if shift >= 0:
+        top = f"{top} * CAST({10**shift} AS HUGEINT)"
+    else:
+        below = f"{below} * CAST({10**-shift} AS HUGEINT)"
+    unit = "1" if scale == 0 else f"0.{'0' * (scale - 1)}1"
+    return f"CAST(CAST(({top}) // ({below}) AS DECIMAL(38, 0)) * {unit} AS DECIMAL(38, {scale}))"
+
+
+def _as_whole(text: str, scale: int) -> str:
+    if scale == 0:
+        return f"CAST({text} AS HUGEINT)"
+    return f"CAST(CAST({text} AS DECIMAL(38, {scale})) * {10**scale} AS HUGEINT)"
+
+
+def _ordered(call: Call, at: int = 0) -> tuple[str, Kind, bool]:
+    """Return what WITHIN GROUP orders by, its type, and whether it does so downwards."""
+    if call.order is None or len(call.order.expressions) != 1:
+        raise NotAsRedshift(f"{call.name} needs WITHIN GROUP (ORDER BY one expression)")
+    ordered = call.order.expressions[at]
+    return (
+        f"({ordered.this.sql(dialect='duckdb')})",
+        ordered.this.meta.get("kind", kinds.UNKNOWN),
+        bool(ordered.args.get("desc")),
+    )
+
+
+def _as_float(text: str, kind: Kind) -> str:
+    return f"CAST({text} AS DOUBLE)" if kind.is_exact else text
+
+
+def _percentile_cont(call: Call) -> str:
+    text, kind, is_down = _ordered(call)
+    share = f"1 - {call.texts[0]}" if is_down else call.texts[0]
+    return f"quantile_cont({_as_float(text, kind)}, {share}){call.over}"
+
+
+def _percentile_disc(call: Call) -> str:
+    text, _, is_down = _ordered(call)
+    if is_down:
+        raise NotAsRedshift("PERCENTILE_DISC downwards: order upwards, by 1 less the share")
+    return f"quantile_disc({text}, {call.texts[0]}){call.over}"
+
+
+def _median(call: Call) -> str:
+    return f"quantile_cont({_as_float(call.texts[0], call.kinds[0])}, 0.5){call.over}"
+
+
+def _listagg(call: Call) -> str:
+    nodes = call.nodes[0].expressions if isinstance(call.nodes[0], exp.Distinct) else call.nodes
+    distinct = "DISTINCT " if isinstance(call.nodes[0], exp.Distinct) else ""
+    text, *rest = [f"({each.sql(dialect='duckdb')})" for each in nodes]
+    order = f" {call.order.sql(dialect='duckdb').strip()}" if call.order is not None else ""
+    return (
+        f"string_agg({distinct}CAST({text} AS VARCHAR), {rest[0] if rest else chr(39) * 2}{order}){call.over}"
+    )
+
+
+def _ratio_to_report(call: Call) -> str:
+    if not call.over:
+        raise NotAsRedshift("RATIO_TO_REPORT needs OVER (...)")
+    (text,) = call.texts
+    return f"(CAST({text} AS DOUBLE) / CAST(sum({text}){call.over} AS DOUBLE))"
+
+
+def _strtol(call: Call) -> str:
+    base, text = call.whole(1, "the base"), call.texts[0]
+    if base == 10:
+        return f"CAST({text} AS BIGINT)"
+    if base == 16:
+        return f"CAST(('0x' || regexp_replace({text}, '^0[xX]', '')) AS BIGINT)"
+    if not 2 <= base <= 36:
+        raise NotAsRedshift(f"STRTOL of base {base}: it is 2 to 36")
+    digits = "0123456789abcdefghijklmnopqrstuvwxyz"[:base]
+    values = f"list_transform(string_split(lower({text}), ''), lambda digit: CAST(strpos('{digits}', digit) - 1 AS BIGINT))"
+    number = (
+        f"list_reduce(list_prepend(CAST(0 AS BIGINT), {values}), lambda total, digit: total * {base} + digit)"
+    )
+    wrong = f"error('STRTOL: this is no number of base {base}: ' || {text})"
+    return f"CASE WHEN NOT regexp_full_match(lower({text}), '[{digits}]+') THEN {wrong} WHEN {text} IS NOT NULL THEN {number} END"
+
+
+def _sha2(call: Call) -> str:
+    if call.whole(1, "the number of bits") not in (0, 256):
+        raise NotAsRedshift("SHA2 of other than 256 bits is not computed here")
+    return f"sha256({call.texts[0]})"
+
+
+def substring(text: str, start: str, length: str | None) -> str:
+    """Return a part of a text. A start below 1 is so far to the left of the first character."""
+    if length is None:
+        return f"CASE WHEN {start} >= 1 THEN substring({text}, {start}) WHEN {start} < 1 THEN {text} END"
+    cut = f"substring({text}, 1, greatest({start} + {length} - 1, 0))"
+    some = f"CASE WHEN {start} >= 1 THEN substring({text}, {start}, {length}) WHEN {start} < 1 AND {length} >= 0 THEN {cut} END"
+    return f"CASE WHEN {length} < 0 THEN error('SUBSTRING takes no negative length') ELSE {some} END"
+
+
+def _substr(call: Call) -> str:
+    return substring(call.texts[0], call.texts[1], call.texts[2] if len(call.texts) == 3 else None)
+
+
+def _pattern(call: Call, flags_at: int, allowed: str) -> tuple[str, str]:
+    """Return a pattern as RE2 takes it, and the flags beside i and c. Raises NotAsRedshift."""
+    flags = call.literal(flags_at, "the parameters") if len(call.texts) > flags_at else ""
+    if "p" in flags:
+        raise NotAsRedshift(f"{call.name}: Perl's patterns (p) are not those of the engine here")
+    if unknown := set(flags) - set(allowed + "ci"):
+        raise NotAsRedshift(f"{call.name}: the parameter {min(unknown)} is not known")
+    return f"('(?i)' || {call.texts[1]})" if "i" in flags else call.texts[1], flags
+
+
+def _from_start(call: Call, at: int) -> None:
+    if len(call.texts) > at and call.whole(at, "the position") > 1:
+        raise NotAsRedshift(f"{call.name} from a later position: use SUBSTRING before it")
+
+
+def _regexp_replace(call: Call) -> str:
+    pattern, _ = _pattern(call, 4, "")
+    _from_start(call, 3)
+    if len(call.texts) == 2:
+        return f"regexp_replace({call.texts[0]}, {pattern}, '', 'g')"
+    by = call.nodes[2]
+    if isinstance(by, exp.Literal) and (set(by.name) & set("$\\")):
+        raise NotAsRedshift("REGEXP_REPLACE: what $ and \\ mean in a replacement is not translated")
+    return f"regexp_replace({call.texts[0]}, {pattern}, replace({call.texts[2]}, '\\', '\\\\'), 'g')"
+
+
+def _regexp_count(call: Call) -> str:
+    pattern, _ = _pattern(call, 3, "")
+    _from_start(call, 2)
+    return f"CAST(len(regexp_extract_all({call.texts[0]}, {pattern})) AS INTEGER)"
+
+
+def _occurrence(call: Call, at: int) -> str:
+    return call.texts[at] if len(call.texts) > at else "1"
+
+
+def _regexp_substr(call: Call) -> str:
+    pattern, flags = _pattern(call, 4, "e")
+    _from_start(call, 2)
+    group = ", 1" if "e" in flags else ""
+    if group and "(" not in call.literal(1, "the pattern"):
+        group = ""
+    place = _occurrence(call, 3)
+    found = f"regexp_extract_all({call.texts[0]}, {pattern}{group})[{place}]"
+    return f"CASE WHEN {place} >= 1 AND {call.texts[0]} IS NOT NULL AND {call.texts[1]} IS NOT NULL THEN coalesce({found}, '') END"
+
+
+def _regexp_instr(call: Call) -> str:
+    pattern, _ = _pattern(call, 5, "")
+    _from_start(call, 2)
+    text, place = call.texts[0], _occurrence(call, 3)
+    found = f"regexp_extract_all({text}, {pattern})"
+    before = f"string_split_regex({text}, {pattern})[1:{place}] || {found}[1:{place} - 1]"
+    start = f"1 + list_sum(list_transform({before}, lambda piece: length(piece)))"
+    if len(call.texts) > 4 and call.whole(4, "the option"):
+        start += f" + length({found}[{place}])"
+    return f"CASE WHEN {place} > len({found}) THEN 0 ELSE CAST({start} AS INTEGER) END"
+
+
+SPECIAL: dict[str, Special] = {
+    "ADD_MONTHS": Special(TIMESTAMP, (2,), _add_months),
+    "AVG": Special(lambda given: kinds.averaged(kinds.first(given)), (1,), _avg, is_aggregate=True),
+    "CONVERT_TIMEZONE": Special(TIMESTAMP, (2, 3), _convert_timezone),
+    **dict.fromkeys(
+        ("DATEADD", "DATE_ADD"),
+        Special(lambda given: given[2] if given[2] in (TIME, TIMESTAMPTZ) else TIMESTAMP, (3,), _dateadd),
+    ),
+    **dict.fromkeys(("DATEDIFF", "DATE_DIFF"), Special(INT8, (3,), _datediff)),
+    **dict.fromkeys(("DATE_PART", "PGDATE_PART"), Special(FLOAT, (2,), _date_part)),
+    "DATE_TRUNC": Special(
+        lambda given: given[1] if given[1] == TIMESTAMPTZ else TIMESTAMP, (2,), _date_trunc
+    ),
+    "LISTAGG": Special(TEXT, (1, 2), _listagg),
+    "MEDIAN": Special(lambda given: FLOAT if given[0].is_exact else given[0], (1,), _median),
+    "MONTHS_BETWEEN": Special(FLOAT, (2,), _months_between),
+    "NEXT_DAY": Special(DATE, (2,), _next_day),
+    "PERCENTILE_CONT": Special(FLOAT, (1,), _percentile_cont),
+    "PERCENTILE_DISC": Special(kinds.UNKNOWN, (1,), _percentile_disc),
+    "RATIO_TO_REPORT": Special(FLOAT, (1,), _ratio_to_report),
+    "REGEXP_COUNT": Special(INT4, (2, 3, 4), _regexp_count),
+    "REGEXP_INSTR": Special(INT4, (2, 3, 4, 5, 6), _regexp_instr),
+    "REGEXP_REPLACE": Special(TEXT, (2, 3, 4, 5), _regexp_replace),
+    "REGEXP_SUBSTR": Special(TEXT, (2, 3, 4, 5), _regexp_substr),
+    "SHA2": Special(TEXT, (2,), _sha2),
+    "STRTOL": Special(INT8, (2,), _strtol),
+    "SUBSTR": Special(TEXT, (2, 3), _substr),
+    "SUM": Special(lambda given: kinds.summed(kinds.first(given)), (1,), _sum, is_aggregate=True),
+    "TIMEZONE": Special(lambda given: TIMESTAMP if given[1] == TIMESTAMPTZ else TIMESTAMPTZ, (2,), _timezone),
+    "TO_CHAR": Special(TEXT, (2,), _to_char),
+    "TO_DATE": Special(DATE, (2,), _to_date),
+    "TO_TIMESTAMP": Special(TIMESTAMPTZ, (2,), _to_timestamp),
+    "TRUNC": Special(lambda given: given[0] if given[0].is_number else DATE, (1, 2), _trunc),
+}
