@@ -7,7 +7,7 @@ curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet      an hour; or day.parquet: the
 quarantine/{entity}/dt=.../hour=HH/[arrived=.../]NAME.ndjson  the refused lines of one raw object
 state/watermark.json, state/failed_tasks.json, state/ledgers_compared.json
 state/users.parquet or state/users/OF/NUMBER.parquet (shares), state/answers.parquet,
-state/answers_compared.json, state/leads_compared.json, state/unloaded/{run_id}.json
+state/answers_compared.json, state/leads_compared.json, state/unloaded/{run_id}.json, state/warehouse.json
 runs/{run_id}/NAME, reports/{run_id}.*
 runs/{run_id}/shares/NUMBER/curated/... one share's rows of curated files
 """
@@ -28,6 +28,7 @@ LEDGERS_COMPARED = "state/ledgers_compared.json"
 LEADS_COMPARED = "state/leads_compared.json"
 ANSWERS_COMPARED, SETTLED_ANSWERS = "state/answers_compared.json", "state/answers.parquet"
 UNLOADED = "state/unloaded/"
+WAREHOUSE_ASKED = "state/warehouse.json"
 WAREHOUSE_RESULT = "warehouse.json"  # of a run: what came of its work in the warehouse
 _RAW = re.compile(
     r"raw/(\w+)/(?:arrived=(\d{4}-\d{2}-\d{2})/)?dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII

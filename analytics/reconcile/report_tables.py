@@ -38,6 +38,15 @@ def rebuilt(notes: Mapping[str, Any]) -> Iterator[str]:
         yield table("Partitions made anew without raw objects", PARTITION, partitions(notes["without_raw"]))
 
 
+def quiet(warehouse: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the warehouse was not asked, if it was not."""
+    if run_id := warehouse["quiet_since"]:
+        yield (
+            f"**The warehouse was not asked.** Since run {run_id} there is nothing to be loaded, built, "
+            "erased or compared in it. The counts of the curation are of that run."
+        )
+
+
 def warehouse_tables(warehouse: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the night did not get done in the warehouse."""
     not_done = [(each["what"], each["state"], each["reason"]) for each in warehouse["not_done"]]

@@ -12,7 +12,7 @@ from analytics.lake import rebuild_notes, unloaded, unread_objects
 from analytics.lake.failed_tasks import noted
 from analytics.lake.layout import report_key, run_key
 from analytics.reconcile.answers import answer_stats
-from analytics.reconcile.report_tables import PARTITION, partitions, rebuilt, table, warehouse_tables
+from analytics.reconcile.report_tables import PARTITION, partitions, quiet, rebuilt, table, warehouse_tables
 from analytics.reconcile.shares import failed
 from analytics.reconcile.shares.findings import RESULT
 from analytics.reconcile.shares.way import Way
@@ -113,6 +113,7 @@ def _warehouse(objects: Objects, run_id: str, error: Any) -> Report:
             "not_done": sorted(told, key=lambda each: each["state"]),
             "lacks": dict(sorted(Counter(entity for entity, _, _ in lacks).items())),
             "unread": None,
+            "quiet_since": night.quiet_since if night else "",
         },
     }
 
@@ -139,6 +140,12 @@ def is_whole(report: Report) -> bool:
         report["failed_shares"],
     )
     return not any((*failures, warehouse["error"], warehouse["not_done"], warehouse["unread"]))
+
+
+def is_settled(report: Report) -> bool:
+    """Whether the warehouse needs no look before something comes: nothing is lacking or amiss there."""
+    findings = (report["warehouse_and_lake"], report["leads"], report["failed_tests"])
+    return is_whole(report) and not any((*findings, report["warehouse"]["lacks"]))
 
 
 def _count(value: Any) -> Any:
@@ -172,6 +179,7 @@ def markdown(report: Report) -> str:
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}. Recomputed in the {_way(report)}.",
         *_failures(report),
+        *quiet(report["warehouse"]),
         table("Partitions that could not be curated", PARTITION, partitions(report["curation_failures"])),
         table("Objects that were not read whole", ("object", "why"), unread),
         *rebuilt(report["rebuild"]),

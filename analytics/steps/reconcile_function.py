@@ -40,6 +40,7 @@ from analytics.reconcile.run_report import (
     Report,
     gather,
     is_built,
+    is_settled,
     is_whole,
     publish,
     with_warehouse,
@@ -47,6 +48,7 @@ from analytics.reconcile.run_report import (
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.reconcile.shares.way import LAKE, WarehouseWay
+from analytics.warehouse.nightly.quiet_nights import LastAsked, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")
@@ -102,7 +104,10 @@ class ReconcileSteps:
         """
         made = gather(self.objects, event["run_id"], now, event.get("error"), event.get("warehouse_error"))
         _measure("CurationFailures", len(made["curation_failures"]))
-        if not made["warehouse"]["error"]:
+        if made["warehouse"]["quiet_since"]:
+            last = LastAsked.read(self.objects)
+            made = with_warehouse(made, [], last.curation if last else [], [])
+        elif not made["warehouse"]["error"]:
             try:
                 made = self._asked(made, event.get("repair") is True, now)
             except Exception as error:  # noqa: BLE001 (a warehouse that is away now must not cost the report)
@@ -110,6 +115,8 @@ class ReconcileSteps:
         _measure("TestFailures", len(made["failed_tests"]))
         _measure("TwinDisagreements", len(made["warehouse_and_lake"]))
         reports = publish(self.objects, made)
+        if is_settled(made):
+            settle(self.objects, made["run_id"], made["curation"])
         return {"counts": made["counts"], "reports": reports, "is_whole": is_whole(made)}
 
     def _asked(self, made: Report, may_repair: bool, now: datetime) -> Report:

@@ -26,6 +26,7 @@ from analytics.warehouse.load import DAYS_MAX, Loader
 from analytics.warehouse.model_tests import check_model
 from analytics.warehouse.models import Model, ancestors, models
 from analytics.warehouse.nightly.night import Item, Kind, State, WarehouseNight, items_of, work
+from analytics.warehouse.nightly.quiet_nights import SUNDAY, LastAsked, version
 from analytics.warehouse.nightly.workgroup import ensure_daily_limit, grant_analysts
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import Compacting, NoWarehouse, Warehouse, warehouse_at
@@ -33,32 +34,42 @@ from rules.privacy.erasures import Erasure
 
 logger = Logger(service="warehouse")
 metrics = Metrics(namespace="Streakline", service="warehouse")
-SUNDAY = 6
 WAREHOUSE = "Warehouse"  # in the inventory
 TELLING = (Kind.FORGET, Kind.MODEL)  # until all of these are done, somebody's words may be in a table
 
 
 @dataclass(frozen=True, slots=True)
 class WarehouseSteps:
-    """What each kind of item does. lake, role_arn: as the Loader takes them. opened: erasures under way."""
+    """What each kind of item does. lake, role_arn: as the Loader takes them. opened: erasures under way.
+
+    version: of what fills the warehouse (quiet_nights.version).
+    """
 
     warehouse: Warehouse
     objects: Objects
     lake: str
     role_arn: str
     opened: Callable[[], Iterable[Erasure]] = tuple
+    version: str = ""
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
-        """{"run_id", "tasks_key", "full"?} -> {"left", "failed"}: items for the next call; failed so far.
+        """{"run_id", "tasks_key", "full"?, "everybody"?} -> {"left", "failed"}: for the next call; so far.
 
-        full: build all models anew, and test all rows. Raises what the warehouse raises if it is away.
+        full: build all models anew, and test all rows. everybody: whatever has come, the warehouse is asked,
+        because all is to be compared. Raises what the warehouse raises if it is away.
         """
-        with self.warehouse.kept_open():
-            night = WarehouseNight.read(self.objects, event["run_id"]) or self._begin(event, now)
-            calls = _Calls(self, night)
-            left = work(night, _needs, calls.do, self.objects, clock.now)
-            if not left and isinstance(self.warehouse, RedshiftWarehouse):
-                grant_analysts(self.warehouse)  # a table that was made anew has lost its grants
+        begun = WarehouseNight.read(self.objects, event["run_id"])
+        night = begun or self._begin(event, now)
+        left = 0
+        if night.items:
+            with self.warehouse.kept_open():
+                if not begun:
+                    prepare(self.warehouse)
+                left = work(night, _needs, _Calls(self, night).do, self.objects, clock.now)
+                if not left and isinstance(self.warehouse, RedshiftWarehouse):
+                    grant_analysts(self.warehouse)  # a table that was made anew has lost its grants
+        else:
+            night.save(self.objects)
         if not left:
             self._forgotten(night)
         return {"left": left, "failed": len(night.of(State.FAILED))}
@@ -81,16 +92,22 @@ class WarehouseSteps:
         progress.save(self.objects)
 
     def _begin(self, event: Mapping[str, Any], now: datetime) -> WarehouseNight:
-        full, items = event.get("full") is True, []
-        if not isinstance(self.warehouse, NoWarehouse):
-            run_id = event["run_id"]
-            places = curated_tasks(self.objects, run_id, event["tasks_key"])
-            unloaded.note(self.objects, run_id, [*places, *changed_places(self.objects, run_id)])
-            prepare(self.warehouse)
-            owed = {each.entity for places in unloaded.read_notes(self.objects).values() for each in places}
-            progress = Progress.read(self.objects, run_id)
-            items = items_of(owed, models(), forgets=progress is not None and bool(progress.due))
-        return WarehouseNight(event["run_id"], now.isoformat(), full, full or now.weekday() == SUNDAY, items)
+        run_id, full = event["run_id"], event.get("full") is True
+        night = WarehouseNight(run_id, now.isoformat(), full, full or now.weekday() == SUNDAY, [])
+        if isinstance(self.warehouse, NoWarehouse):
+            return night
+        places = curated_tasks(self.objects, run_id, event["tasks_key"])
+        unloaded.note(self.objects, run_id, [*places, *changed_places(self.objects, run_id)])
+        owed = {each.entity for places in unloaded.read_notes(self.objects).values() for each in places}
+        progress = Progress.read(self.objects, run_id)
+        forgets = progress is not None and bool(progress.due)
+        last, is_wanted = LastAsked.read(self.objects), full or event.get("everybody") is True
+        if last and last.is_of(self.version, now.date()) and not (owed or forgets or is_wanted):
+            night.quiet_since = last.run_id
+        else:
+            night.items = items_of(owed, models(), forgets=forgets)
+            LastAsked(run_id, night.began, self.version).save(self.objects)
+        return night
 
 
 def _needs(item: Item) -> list[str]:
@@ -178,14 +195,15 @@ def _steps() -> WarehouseSteps:
     lake = f"s3://{config.lake_bucket}"
     limit(config)
     jobs = ErasureJobs(client("dynamodb"), config.erasures_table)
-    warehouse = warehouse_at(config.warehouse_url, lake)
-    return WarehouseSteps(warehouse, objects_at(lake), lake, config.copy_role_arn, jobs.opened)
+    url = config.warehouse_url
+    warehouse = warehouse_at(url, lake)
+    return WarehouseSteps(warehouse, objects_at(lake), lake, config.copy_role_arn, jobs.opened, version(url))
 
 
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: {"run_id", "tasks_key", "full"?}. It is called until it answers with 0 left."""
+    """Lambda entry: {"run_id", "tasks_key", "full"?, "everybody"?}. It is called until 0 are left."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     answer = _steps().work(event, clock.now())
     logger.info("done", extra={"run_id": event["run_id"], **answer})

@@ -87,8 +87,12 @@ class CostPlan:
         return (self.traffic.events + self.traffic.answers) * DAYS_A_MONTH
 
     def per_million_events(self, design: Design) -> float | None:
-        """Return the running dollars of a million events; None without events."""
-        return 1e6 * sum(design.running.values()) / self.events if self.events else None
+        """Return the running dollars of a million events; None without events.
+
+        The warehouse's nights are not among them: they cost the same however many events there are.
+        """
+        dollars = sum(design.running.values()) - design.running.get("redshift.rpu_hours", 0.0)
+        return 1e6 * dollars / self.events if self.events else None
 
 
 def make_plan(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, prices: PriceList) -> CostPlan:

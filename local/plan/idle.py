@@ -8,6 +8,7 @@ from local.plan.given.environments import Deployment
 from local.plan.given.measured_units import MeasuredUnits, total
 from local.plan.given.price_list import fact
 from local.plan.given.schedules import DAYS_A_MONTH, SECONDS_A_DAY, fires_a_day, states_of
+from rules.engagement.ledger_doubts import NIGHTS
 
 Properties = Mapping[str, Any]
 Amounts = dict[str, float]
@@ -150,10 +151,15 @@ def _custom_metrics(deployed: Deployment) -> Amounts:
 
 
 def _nightly_warehouse(deployed: Deployment, units: MeasuredUnits) -> Amounts:
-    """The nightly run works in the warehouse even if nothing has come: it builds and tests the models."""
+    """Where nothing comes, the nightly run asks the warehouse once in 28 nights (nightly/quiet_nights.py)."""
+    return asked_warehouse(deployed, units, DAYS_A_MONTH / NIGHTS)
+
+
+def asked_warehouse(deployed: Deployment, units: MeasuredUnits, nights: float) -> Amounts:
+    """Return what so many nights cost in the warehouse, which build and test its models."""
     seconds = total(units.paths["nightly.warehouse"], "statements") * fact("redshift.seconds_per_statement")
     capacity = sum(
         float(each.get("BaseCapacity", 0))
         for _, each in deployed.of_type("AWS::RedshiftServerless::Workgroup")
     )
-    return {"redshift.rpu_hours": capacity * seconds / 3600 * DAYS_A_MONTH}
+    return {"redshift.rpu_hours": capacity * seconds / 3600 * nights}

@@ -11,6 +11,9 @@ import pytest
 
 from adapters.engagement.account_items import entry_item
 from adapters.engagement.account_store import BEFORE_ALL
+from analytics.warehouse.nightly.night import WarehouseNight
+from analytics.warehouse.nightly.quiet_nights import LastAsked
+from analytics.warehouse.warehouse import warehouse_at
 from tests.support.corruptions import HAND, edit_day, lost_day, number
 from tests.support.engine import Engine
 from tests.support.town import START, Town, lived_in
@@ -159,3 +162,23 @@ def test_the_report_tells_all_of_it(town: Town) -> None:
         {"lead": "a", "features": ["tenure_days", "recency_days"], "outcome": "a dry run"}
     ]
     assert "| a | tenure_days, recency_days | a dry run |" in town.objects.get("reports/told.md").decode()
+
+
+def test_the_report_of_a_night_that_brought_nothing_does_not_ask_the_warehouse(town: Town) -> None:
+    LastAsked("told", town.now.isoformat(), "").save(town.objects)
+    town.models("told")
+    town.reconcile("told")
+    assert town.steps.report({"run_id": "told"}, town.now)["is_whole"]
+    told = json.loads(town.objects.get("reports/told.json"))
+    last = LastAsked.read(town.objects)
+    assert last
+    assert (last.is_settled, last.curation) == (True, told["curation"])
+    WarehouseNight("quiet", town.now.isoformat(), False, False, [], "told").save(town.objects)
+    town.reconcile("quiet")
+    nobody = replace(town.steps, warehouse=warehouse_at("redshift://nowhere/db", data_api=object()))
+    assert nobody.report({"run_id": "quiet"}, town.now)["is_whole"]
+    quiet = json.loads(town.objects.get("reports/quiet.json"))
+    assert quiet["warehouse"]["quiet_since"] == "told"
+    assert quiet["curation"] == told["curation"]
+    assert len(quiet["curation"]) > 0
+    assert LastAsked.read(town.objects) == last

@@ -22,9 +22,10 @@ from analytics.curation.planning.planned_files import (
     day_of,
     files_due,
     grown_old,
+    holds,
     order_of,
 )
-from analytics.curation.planning.watermark import BEGINNING, OVERLAP, move_watermark, state_of, watermark
+from analytics.curation.planning.watermark import BEGINNING, move_watermark, state_of, watermark
 from analytics.lake import failed_tasks, layout
 from rules.lake.entities import ENTITIES
 from rules.privacy.logged import TellsNobody
@@ -46,7 +47,7 @@ def plan(
     until_dt: str | None = None,
     entities: Collection[str] = (),
 ) -> Plan:
-    """Return the tasks for everything that came since the watermark, or for what is named.
+    """Return the tasks for everything that came since the watermark and is in no file, or for what is named.
 
     since_dt, until_dt (YYYY-MM-DD, both included), entities: these are curated and loaded whatever has
     changed, and the watermark stays. Without any of these, small past days are compacted too. today: UTC.
@@ -59,8 +60,9 @@ def plan(
         made = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
         return replace(made, failed=failed_tasks.among(made.tasks, failed))
     mark, past_days = state_of(objects)
-    raw = RawSizes.arrived(objects, mark - OVERLAP)
+    raw = RawSizes.arrived(objects, mark)
     files = curated_files_of(objects, {*raw.days(), *past_days, *grown_old(mark, last), *map(day_of, failed)})
+    raw.leave_out(lambda place: holds(objects, files.get(day_of(place)) or files.get(place), raw.seen[place]))
     made = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
     again = failed_tasks.among(made.tasks, failed)
     checks = _checks(files_due(objects, today), set(made.tasks))

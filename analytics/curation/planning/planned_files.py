@@ -1,15 +1,18 @@
 """What is there to plan with: the bytes of raw objects by hour, and the curated files of some days."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
-from adapters.platform.objects import Objects, StoredObject
+from pyarrow import ArrowInvalid
+
+from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.curation.curate import Task
 from analytics.curation.planning.watermark import BEGINNING, OVERLAP
 from analytics.lake import layout
+from analytics.lake.bookkeeping import bookkeeping
 from analytics.lake.raw_listing import arrived_since, of_dates
 from rules.engagement.ledger_doubts import dates_due
 from rules.lake.entities import ENTITIES
@@ -22,21 +25,32 @@ LISTED_AT_ONCE = 16
 
 @dataclass(slots=True)
 class RawSizes:
-    """Raw objects: their bytes by hour, the dates on which they arrived, and when the newest was stored."""
+    """Raw objects: their bytes by hour, the dates on which they arrived, and when the newest was stored.
+
+    seen: by hour the objects that an earlier run may have seen; of hours that have no others.
+    """
 
     sizes: Counter[Task] = field(default_factory=Counter)
     arrivals: set[str] = field(default_factory=set)
     newest: datetime = BEGINNING
+    seen: dict[Task, list[StoredObject]] = field(default_factory=dict)
 
     @classmethod
-    def arrived(cls, objects: Objects, since: datetime) -> "RawSizes":
-        """Read of all that was stored at an instant or later, under the dates under which it may lie."""
-        found = cls()
+    def arrived(cls, objects: Objects, mark: datetime) -> "RawSizes":
+        """Read of all that was stored since a watermark, or shortly before, where it may lie."""
+        found, since, new = cls(), mark - OVERLAP, set[Task]()
         first = (since - ARRIVAL_LAG).date().isoformat() if since >= BEGINNING + ARRIVAL_LAG else ""
         for entity in ENTITIES:
             for each in arrived_since(objects, entity, first):
                 if each.modified >= since:
-                    found._add(each, layout.raw_place(each.key) or layout.nowhere(entity))
+                    place = layout.raw_place(each.key) or layout.nowhere(entity)
+                    found._add(each, place)
+                    if each.modified > mark:
+                        new.add(place)
+                    else:
+                        found.seen.setdefault(place, []).append(each)
+        for place in new:
+            found.seen.pop(place, None)
         return found
 
     @classmethod
@@ -56,9 +70,27 @@ class RawSizes:
         if came := layout.arrival(stored.key):
             self.arrivals.add(came)
 
+    def leave_out(self, held: Callable[[Task], bool]) -> None:
+        """Leave out the hours of which all was seen before. held: whether their file has all of `seen`."""
+        with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
+            for place, is_held in zip(self.seen, pool.map(held, self.seen), strict=True):
+                if is_held:
+                    del self.sizes[place]
+
     def days(self) -> set[Task]:
         """Return the days of these hours."""
         return set(map(day_of, self.sizes))
+
+
+def holds(objects: Objects, file: StoredObject | None, raw: Iterable[StoredObject]) -> bool:
+    """Whether a curated file has the lines of all these raw objects, as they are now."""
+    if file is None:
+        return False
+    try:
+        sources = bookkeeping(objects, file.key).sources
+    except (NoObject, KeyError, ArrowInvalid):  # whoever curates it says what is wrong
+        return False
+    return all(sources.get(layout.source_name(each.key)) == each.etag for each in raw)
 
 
 def grown_old(mark: datetime, last: str) -> Iterator[Task]:

@@ -110,6 +110,8 @@ class WarehouseWay:
     def _state(self, run_id: str) -> tuple[str, str]:
         """Return whether the night's loads and the model are done, or why they will not be."""
         night = WarehouseNight.read(self.objects, run_id)
+        if night and night.quiet_since:
+            return "away", "nothing has come since it was asked"
         items = night.items if night else []
         needed = [
             each for each in items if each.kind is Kind.LOAD or (each.kind, each.name) == (Kind.MODEL, MODEL)

@@ -59,13 +59,17 @@ Needs = Callable[[Item], Collection[str]]
 
 @dataclass(slots=True)
 class WarehouseNight:
-    """began: when. full: models are built anew; full_tests: all rows are tested."""
+    """began: when. full: models are built anew; full_tests: all rows are tested.
+
+    quiet_since: the run since which there is nothing to do, so that the warehouse is not asked; "": it is.
+    """
 
     run_id: str
     began: str
     full: bool
     full_tests: bool
     items: list[Item]
+    quiet_since: str = ""
 
     @classmethod
     def read(cls, objects: Objects, run_id: str) -> "WarehouseNight | None":

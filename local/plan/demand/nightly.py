@@ -10,6 +10,7 @@ from local.plan.given.environments import Deployment
 from local.plan.given.measured_units import MeasuredUnits, Spent, tables_of, total
 from local.plan.given.price_list import fact
 from local.plan.given.schedules import DAYS_A_MONTH
+from local.plan.idle import asked_warehouse
 from rules.engagement.ledger_doubts import NIGHTS
 from rules.engagement.proving.tree import BUCKETS
 
@@ -114,7 +115,9 @@ def nightly(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, day: S
     memory = int(deployed.functions["CurateFunction"]["MemorySize"])
     waits = (night.s3_puts + night.s3_gets) * fact("latency_ms.s3") / 1000
     scan, (root_puts, root_gets) = scan_seconds(night), _proving(traffic)
-    return {
+    quiet = 1 / NIGHTS  # of the nights; these are among the idle ones
+    awake = max(0.0, min(1.0, sum(lake_rows(day).values())) - quiet)
+    return asked_warehouse(deployed, units, awake * DAYS_A_MONTH) | {
         name: DAYS_A_MONTH * amount
         for name, amount in {
             "firehose.partitioned_objects": night.objects,

@@ -62,9 +62,25 @@ def test_only_what_is_new_since_the_last_run(lake: Lake) -> None:
     assert watermark(lake) < NOW - timedelta(days=9999)
     assert run(lake) == [PLACE, OTHER]
     assert watermark(lake) == NOW + timedelta(hours=2)
-    assert run(lake) == [OTHER]  # within the overlap
+    assert run(lake) == []
     lake.put_at("b", PLACE, NOW + timedelta(hours=4))
-    assert run(lake) == [PLACE, OTHER]
+    assert run(lake) == [PLACE]
+    assert run(lake) == []
+
+
+def test_what_is_within_the_overlap_is_planned_unless_its_file_has_it(lake: Lake) -> None:
+    lake.put_at("a", PLACE, NOW)
+    assert run(lake) == [PLACE]
+    assert run(lake) == []
+    lake.put_at("b", PLACE, NOW - timedelta(minutes=30))  # it was not listed yet
+    assert run(lake) == [PLACE]
+    put_raw(lake, "b", [event(2), event(3)], PLACE)  # another one in its place
+    os.utime(lake.root / list(lake.list("raw/"))[1].key, (NOW.timestamp(), NOW.timestamp()))
+    assert run(lake) == [PLACE]
+    assert run(lake) == []
+    lake.put(layout.curated_key(PLACE), b"no Parquet")
+    assert plan(lake, TODAY).tasks == [PLACE]
+    lake.delete([layout.curated_key(PLACE)])
     assert run(lake) == [PLACE]
 
 
@@ -117,10 +133,10 @@ def test_small_past_days_are_compacted_once(lake: Lake) -> None:
     for place in (PLACE, OTHER):
         lake.put_at("a", place, NOW)
     run(lake)
-    assert run(lake, date(2026, 3, 4)) == [PLACE, OTHER]  # not yet: three days have to pass
+    assert run(lake, date(2026, 3, 4)) == []  # not yet: three days have to pass
     assert run(lake, date(2026, 3, 5)) == [DAY]
     assert [each.key for each in layout.curated_files(lake, "events")] == [layout.curated_key(DAY)]
-    assert run(lake, SOON) == [DAY]  # the overlap alone
+    assert run(lake, SOON) == []
     lake.put_at("late", OTHER, NOW + timedelta(days=30))
     assert run(lake, SOON) == [DAY]
     assert len(list(lake.list("curated/"))) == 1
@@ -132,11 +148,11 @@ def test_small_past_days_are_compacted_once(lake: Lake) -> None:
 def test_one_hour_or_a_large_day_is_left_alone(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.put_at("a", PLACE, NOW)
     run(lake)
-    assert run(lake, SOON) == [PLACE]
+    assert run(lake, SOON) == []
     lake.put_at("a", OTHER, NOW)
     run(lake)
     monkeypatch.setattr("analytics.curation.planning.plan.COMPACTED_BYTES_MAX", 100)
-    assert run(lake, SOON) == [PLACE, OTHER]
+    assert run(lake, SOON) == []
 
 
 def test_an_unfinished_compaction_is_finished(lake: Lake) -> None:
@@ -209,10 +225,11 @@ def test_a_task_s_size_has_the_file_that_it_merges(lake: Lake) -> None:
     for place in (PLACE, OTHER):
         lake.put_at("a", place, NOW)
     run(lake)
+    lake.put_at("b", OTHER, NOW + timedelta(minutes=1))
     hours = {each.key: each.size for each in lake.list("curated/")}
-    raw = {each.key: each.size for each in lake.list("raw/")}
+    raw = {each.key: each.size for each in lake.list(layout.raw_prefix("events", OTHER.dt, OTHER.hour))}
     assert plan(lake, SOON).sizes == {DAY: sum(raw.values()) + sum(hours.values())}
-    assert sum(plan(lake, TODAY).sizes.values()) == sum(raw.values()) + sum(hours.values())
+    assert plan(lake, TODAY).sizes[OTHER] == sum(raw.values()) + hours[layout.curated_key(OTHER)]
 
 
 def test_a_task_that_failed_is_planned_until_it_is_done(lake: Lake) -> None:
@@ -224,8 +241,11 @@ def test_a_task_that_failed_is_planned_until_it_is_done(lake: Lake) -> None:
     failed_tasks.note(lake, "r1", PLACE, {"Error": "Runtime.ExitError", "Cause": "signal: killed"})
     commit(lake, "r1")
     made = plan(lake, TODAY)
-    assert made.tasks == [PLACE, later], "the second by the overlap alone"
+    assert made.tasks == [PLACE]
     assert made.failed == {PLACE}
+    lake.put_at("b", later, NOW + timedelta(days=2))
+    made = plan(lake, TODAY)
+    assert (made.tasks, made.failed) == ([PLACE, later], {PLACE})
     assert next(made.batches()) == [PLACE]
     _, batches = write_plan(lake, "r2", made)
     assert [each["large"] for each in json.loads(lake.get(batches))] == [True, False]

@@ -28,6 +28,7 @@ from local.plan.limits import OWN, SHARED, crossing
 from local.plan.operations import operations
 from local.plan.picture import picture
 from local.plan.report import as_json, leaving, table
+from rules.engagement.ledger_doubts import NIGHTS
 from tests.support.declared import indexes_of
 
 PRICES = ROOT / "local" / "plan" / "prices"
@@ -56,6 +57,18 @@ def test_nobody_costs_what_stands_idle(environment: str) -> None:
     running = {name for name, dollars in plan.ours.running.items() if dollars > 1e-9}
     assert running <= {"dynamodb.read", "dynamodb.write", "lambda.gb_seconds"}
     assert plan.per_million_events(plan.ours) is None
+
+
+def test_a_small_deployment_that_nobody_uses_costs_less_than_eight_dollars() -> None:
+    assert planned(Traffic()).ours.idle_dollars < 8
+
+
+def test_nights_that_bring_something_are_paid_in_the_warehouse_and_idle_ones_once_in_28() -> None:
+    idle = planned(Traffic()).ours.amounts["redshift.rpu_hours"]
+    assert 0 < idle < 0.05 * planned(TRAFFIC).ours.amounts["redshift.rpu_hours"]
+    whole = [planned(replace(TRAFFIC, daily_actives=number)).ours for number in (10.0, 1e6)]
+    assert whole[0].amounts["redshift.rpu_hours"] == whole[1].amounts["redshift.rpu_hours"]
+    assert whole[0].amounts["redshift.rpu_hours"] == pytest.approx(idle * NIGHTS)
 
 
 traffics = st.builds(

@@ -1,0 +1,258 @@
+"""A night that brings nothing does not ask the warehouse; whatever is left to be done there does."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters import clock
+from adapters.platform.objects import FolderObjects
+from analytics.forgetting.progress import Progress
+from analytics.lake import unloaded
+from analytics.lake.layout import Place, run_key
+from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown
+from analytics.reconcile.shares.findings import RESULT
+from analytics.steps.warehouse_function import WarehouseSteps, _Calls
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.nightly import quiet_nights
+from analytics.warehouse.nightly.night import Item, Kind, WarehouseNight
+from analytics.warehouse.nightly.quiet_nights import LastAsked, settle
+from analytics.warehouse.statements import StatementFailed
+from rules.engagement.ledger_doubts import NIGHTS
+from tests.sql.test_function import planned
+
+MONDAY = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
+DAY = timedelta(days=1)
+COUNTS = [{"entity": "events", "rows_in": 3, "curated": 3, "duplicates": 0, "quarantined": 0}]
+
+
+class Watched:
+    """A warehouse whose users are counted."""
+
+    def __init__(self, warehouse: DuckWarehouse) -> None:
+        self.warehouse, self.asked = warehouse, 0
+
+    def run(self, statements: Sequence[str]) -> None:
+        self.asked += 1
+        self.warehouse.run(statements)
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        self.asked += 1
+        return self.warehouse.rows(sql)
+
+    def kept_open(self) -> AbstractContextManager[None]:
+        self.asked += 1
+        return self.warehouse.kept_open()
+
+
+class Nights:
+    """Nights of the warehouse's function and of the report, whose items are done if `fails` does not raise."""
+
+    def __init__(self, objects: FolderObjects, warehouse: Watched) -> None:
+        self.objects, self.warehouse = objects, warehouse
+        self.steps = WarehouseSteps(warehouse, objects, str(objects.root), "")
+        self.fails: Callable[[Item], None] = lambda _: None
+        self.number, self.now = 0, MONDAY
+
+    def night(self, at: datetime, places: Sequence[Place] = (), **event: Any) -> bool:
+        """Do one night; returns whether the warehouse was asked."""
+        self.number, self.now = self.number + 1, at
+        run_id, before = f"n{self.number}", self.warehouse.asked
+        asked = {**planned(self.objects, run_id, list(places)), **event}
+        while self.steps.work(asked, at)["left"]:
+            pass
+        self.objects.put(run_key(run_id, RESULT), json.dumps(NO_RESULT).encode())
+        if is_settled(self.report(at)):
+            settle(self.objects, run_id, COUNTS)
+        return self.warehouse.asked > before
+
+    def report(self, at: datetime) -> dict[str, Any]:
+        return gather(self.objects, f"n{self.number}", at, None)
+
+
+LISTS = ("different", "unrepaired", "contended", "frozen", "differences", "disagreements")
+NO_RESULT: dict[str, Any] = {"counts": {}, **{name: [] for name in LISTS}}
+
+
+@pytest.fixture
+def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
+    objects = FolderObjects(tmp_path / "lake")
+    made = Nights(objects, Watched(DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)))
+    monkeypatch.setattr(clock, "now", lambda: made.now)
+
+    def do(calls: _Calls, item: Item) -> bool:
+        made.fails(item)
+        if item.kind is Kind.LOAD:
+            notes = unloaded.read_notes(objects)
+            unloaded.strike_out(objects, notes, {each for some in notes.values() for each in some})
+        return True
+
+    monkeypatch.setattr(_Calls, "do", do)
+    return made
+
+
+def failing(kind: Kind) -> Callable[[Item], None]:
+    def fails(item: Item) -> None:
+        if item.kind is kind:
+            raise StatementFailed("SELECT 1", "it is broken")
+
+    return fails
+
+
+PLACE = Place("events", "2026-03-08", "05")
+
+
+def test_a_night_that_brings_nothing_does_not_ask_the_warehouse_and_says_so(nights: Nights) -> None:
+    assert nights.night(MONDAY, [PLACE])
+    assert not nights.night(MONDAY + DAY)
+    assert not nights.night(MONDAY + 2 * DAY)
+    report = nights.report(MONDAY)
+    assert report["warehouse"]["quiet_since"] == "n1"
+    assert is_whole(report)
+    assert "**The warehouse was not asked.** Since run n1 there is nothing to be loaded" in markdown(report)
+    assert nights.night(MONDAY + 3 * DAY, [PLACE])
+    report = nights.report(MONDAY)
+    assert report["warehouse"]["quiet_since"] == ""
+    assert "was not asked" not in markdown(report)
+
+
+def test_the_first_night_asks_though_nothing_has_come(nights: Nights) -> None:
+    assert nights.night(MONDAY)
+    assert not nights.night(MONDAY + DAY)
+
+
+@pytest.mark.parametrize("kind", [Kind.LOAD, Kind.MODEL, Kind.TEST])
+def test_what_failed_is_tried_every_night_until_it_is_done(nights: Nights, kind: Kind) -> None:
+    nights.fails = failing(kind)
+    assert nights.night(MONDAY, [PLACE])
+    assert nights.night(MONDAY + DAY)
+    nights.fails = lambda _: None
+    assert nights.night(MONDAY + 2 * DAY)
+    assert not nights.night(MONDAY + 3 * DAY)
+
+
+def test_a_test_of_a_model_that_found_something_is_repeated(nights: Nights) -> None:
+    def finds(item: Item) -> None:
+        item.found = [{"model": item.name, "test": "unique", "rows": 1}] if item.kind is Kind.TEST else []
+
+    nights.fails = finds
+    assert nights.night(MONDAY, [PLACE])
+    assert nights.night(MONDAY + DAY)
+    nights.fails = lambda _: None
+    assert nights.night(MONDAY + 2 * DAY)
+    assert not nights.night(MONDAY + 3 * DAY)
+
+
+def test_a_night_that_died_in_the_warehouse_is_repeated(nights: Nights) -> None:
+    assert nights.night(MONDAY, [PLACE])
+
+    def dies(_: Item) -> None:
+        raise KeyboardInterrupt
+
+    nights.fails = dies
+    with pytest.raises(KeyboardInterrupt):
+        nights.night(MONDAY + DAY, [replace(PLACE, hour="06")])
+    nights.fails = lambda _: None
+    assert nights.night(MONDAY + 2 * DAY)
+
+
+def test_a_part_of_the_night_that_failed_elsewhere_does_not_settle_it(nights: Nights) -> None:
+    nights.night(MONDAY, [PLACE])
+    report = nights.report(MONDAY)
+    assert is_settled(report)
+    for name in (
+        "error",
+        "curation_failures",
+        "failed_shares",
+        "warehouse_and_lake",
+        "leads",
+        "failed_tests",
+    ):
+        assert not is_settled({**report, name: ["x"]}), name
+    assert not is_settled({**report, "warehouse": {**report["warehouse"], "lacks": {"events": 1}}})
+    assert not is_settled({**report, "warehouse": {**report["warehouse"], "unread": "away"}})
+
+
+def test_a_new_deployment_or_another_warehouse_is_built(nights: Nights) -> None:
+    nights.night(MONDAY, [PLACE])
+    nights.steps = replace(nights.steps, version="another")
+    assert nights.night(MONDAY + DAY)
+    assert not nights.night(MONDAY + 2 * DAY)
+
+
+def test_models_of_an_erasure_and_what_is_asked_for_ask(nights: Nights) -> None:
+    nights.night(MONDAY, [PLACE])
+    assert nights.night(MONDAY + DAY, full=True)
+    assert nights.night(MONDAY + DAY, everybody=True)
+    assert not nights.night(MONDAY + DAY, full=False, everybody=False)
+    waiting = Progress(f"n{nights.number + 1}", MONDAY.isoformat(), ["erasure"], is_done=True)
+    waiting.save(nights.objects)
+    assert nights.night(MONDAY + DAY)
+    assert Progress.read(nights.objects, waiting.run_id).warehouse  # type: ignore[union-attr]
+    nobody = Progress(f"n{nights.number + 1}", MONDAY.isoformat(), [], is_done=True)
+    nobody.save(nights.objects)
+    assert not nights.night(MONDAY + DAY)
+    assert Progress.read(nights.objects, nobody.run_id).warehouse, "nobody is in it"  # type: ignore[union-attr]
+
+
+def test_an_earlier_night_s_partitions_that_are_not_loaded_ask(nights: Nights) -> None:
+    nights.night(MONDAY, [PLACE])
+    unloaded.note(nights.objects, "another run", [PLACE])
+    assert nights.night(MONDAY + DAY)
+    assert not nights.night(MONDAY + 2 * DAY)
+
+
+def test_all_rows_are_tested_on_the_first_sunday_after_something_came(nights: Nights) -> None:
+    nights.night(MONDAY, [PLACE])
+    sunday = MONDAY + 6 * DAY
+    assert not nights.night(sunday - DAY)
+    assert nights.night(sunday)
+    night = WarehouseNight.read(nights.objects, f"n{nights.number}")
+    assert night
+    assert night.full_tests
+    assert not nights.night(sunday + DAY)
+    assert not nights.night(sunday + 7 * DAY)
+
+
+def test_what_has_its_turn_in_28_nights_has_it(nights: Nights) -> None:
+    sunday = MONDAY - DAY
+    nights.night(sunday, [PLACE])
+    asked = [number for number in range(1, 60) if nights.night(sunday + number * DAY)]
+    assert asked == [NIGHTS, 2 * NIGHTS]
+
+
+def test_of_two_nights_at_once_the_one_that_began_later_settles(nights: Nights) -> None:
+    nights.night(MONDAY, [PLACE])
+    LastAsked("the other", MONDAY.isoformat(), "").save(nights.objects)
+    settle(nights.objects, "n1", COUNTS)
+    last = LastAsked.read(nights.objects)
+    assert last
+    assert (last.run_id, last.is_settled) == ("the other", False)
+    assert nights.night(MONDAY + DAY)
+
+
+def test_a_version_is_of_models_rules_and_the_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in quiet_nights.MADE_BY:
+        shutil.copytree(
+            quiet_nights.PACKAGED / folder,
+            tmp_path / folder,
+            ignore=lambda _, names: {"__pycache__"} & {*names},
+        )
+    monkeypatch.setattr(quiet_nights, "PACKAGED", tmp_path)
+    found = quiet_nights.version.__wrapped__
+    before = found("redshift://a/b")
+    assert found("redshift://a/b") == before
+    assert found("redshift://a/c") != before
+    for name in ("sql/models/marts/streaks_recomputed.sql", "sql/ddl/events.sql", "rules/days.py"):
+        path = tmp_path / name
+        text = path.read_text()
+        path.write_text(text + "\n")
+        assert found("redshift://a/b") != before, name
+        path.write_text(text)
+    assert found("redshift://a/b") == before
