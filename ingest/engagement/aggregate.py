@@ -1,36 +1,61 @@
 """Reads KPL-aggregated Kinesis records.
 
-The door imports this module only when such a record arrives, because a plain record needs no protobuf.
+The door imports this module only when such a record arrives, because a plain record needs no protobuf. Of the
+library only the message is used: its reader prints keys and data of what it cannot read, and leaves that out.
 """
 
-import base64
 import hashlib
-from collections.abc import Mapping
 from typing import Any
 
 from aws_kinesis_agg import DIGEST_SIZE, MAGIC
-from aws_kinesis_agg.deaggregator import deaggregate_records
-from aws_kinesis_agg.messages_pb2 import AggregatedRecord
+from aws_kinesis_agg.deaggregator import messages_pb2  # the only way: it cannot be imported by itself
 from google.protobuf.message import DecodeError
 
+DAMAGED = "is aggregated, and damaged"
+UNLISTED = "has a key that its aggregated record does not list"
+# After so many user records, or so many that are bad, the rest is kept as one. A redrive goes on with it.
+RECORDS_MAX = 10_000
+BAD_RECORDS_MAX = 100
 
-def user_records(record: Mapping[str, Any]) -> tuple[list[str], bool]:
-    """Return the data of the user records (base64), and whether none of them is missing.
 
-    The library leaves out user records that it cannot read. So their number is compared with the number
-    that the aggregated record itself tells.
+def user_records(data: bytes) -> list[tuple[bytes, str]]:
+    """Return the data of each user record with "", or with the reason why it cannot be taken.
+
+    It is the aggregated record itself, with the reason, if that cannot be read. data: begins with MAGIC.
     """
-    found = [each["kinesis"]["data"] for each in deaggregate_records([dict(record)]) or []]
-    texts = [data.decode() if isinstance(data, bytes) else data for data in found]
-    return texts, bool(texts) and len(texts) >= _announced(record["kinesis"]["data"])
-
-
-def _announced(data: str) -> int:
-    raw = base64.b64decode(data)
-    message, digest = raw[len(MAGIC) : -DIGEST_SIZE], raw[-DIGEST_SIZE:]
-    if hashlib.md5(message, usedforsecurity=False).digest() != digest:
-        return 0
+    message, digest = data[len(MAGIC) : -DIGEST_SIZE], data[-DIGEST_SIZE:]
+    if digest != _digest(message):
+        return [(data, DAMAGED)]
     try:
-        return len(AggregatedRecord.FromString(message).records)
+        aggregated = messages_pb2.AggregatedRecord.FromString(message)
     except DecodeError:
-        return 0
+        return [(data, DAMAGED)]
+    found: list[tuple[bytes, str]] = []
+    bad = 0
+    for place, each in enumerate(aggregated.records):
+        if place == RECORDS_MAX or bad == BAD_RECORDS_MAX:
+            return [*found, (_rest(aggregated, place), "is the rest of an aggregated record")]
+        why = "is empty" if not each.data else "" if _is_listed(each, aggregated) else UNLISTED
+        bad += bool(why)
+        found.append((each.data, why))
+    return found or [(data, "is aggregated, and holds no user record")]
+
+
+def _is_listed(record: Any, aggregated: Any) -> bool:
+    keys, hash_keys = len(aggregated.partition_key_table), len(aggregated.explicit_hash_key_table)
+    if record.HasField("explicit_hash_key_index") and record.explicit_hash_key_index >= hash_keys:
+        return False
+    return bool(record.HasField("partition_key_index") and record.partition_key_index < keys)
+
+
+def _rest(aggregated: Any, place: int) -> bytes:
+    """Return an aggregated record with the same keys, and the user records from a place on."""
+    rest = messages_pb2.AggregatedRecord()
+    rest.CopyFrom(aggregated)
+    del rest.records[:place]
+    message = rest.SerializePartialToString()
+    return bytes(MAGIC) + message + _digest(message)
+
+
+def _digest(message: bytes) -> bytes:
+    return hashlib.md5(message, usedforsecurity=False).digest()

@@ -61,40 +61,34 @@ class RecordPart:
 def parts_of(record: Mapping[str, Any]) -> Iterator[RecordPart]:
     """Yield the parts of a Kinesis record, at least one."""
     number = record["kinesis"]["sequenceNumber"]
-    records, is_whole = _user_records(record)
-    if not is_whole:
-        kept = {"data": record["kinesis"]["data"], "sequence_number": number}
-        yield RecordPart(kept, fault="is aggregated, and a part of it cannot be read")
-    for place, text in enumerate(records, 1):
+    records = _user_records(base64.b64decode(record["kinesis"]["data"]))
+    for place, (data, why) in enumerate(records, 1):
         named = f"user record {place} of {len(records)}" if len(records) > 1 else ""
-        data = base64.b64decode(text)
-        held = _held(data)
+        held = [(data, why)] if why else _held(data)
         for part, (value, fault) in enumerate(held, 1):
             which = f"event {part} of {len(held)}" if len(held) > 1 else ""
             at = ", ".join(filter(None, (named, which)))
             if fault:
-                # Of an empty user record the whole record is kept: it says more than nothing.
                 raw = base64.b64encode(data if len(held) == 1 else value).decode()
-                kept = {"data": raw or record["kinesis"]["data"], "sequence_number": number}
+                kept = {"data": raw, "sequence_number": number}
                 yield RecordPart(kept, None, fault, at)
             else:
                 yield RecordPart({"event": value, "sequence_number": number}, value, "", at)
 
 
-def _user_records(record: Mapping[str, Any]) -> tuple[list[str], bool]:
-    """Return the data of a record's user records (base64), and whether none of them is missing."""
-    data = record["kinesis"]["data"]
-    if not base64.b64decode(data).startswith(MAGIC):
-        return [data], True
+def _user_records(data: bytes) -> list[tuple[bytes, str]]:
+    """Return the data of a record's user records, each with "" or the reason why it cannot be taken."""
+    if not data.startswith(MAGIC):
+        return [(data, "")]
     from ingest.engagement.aggregate import user_records  # noqa: PLC0415 (costs a tenth of a cold start)
 
-    return user_records(record)
+    return user_records(data)
 
 
 def _held(data: bytes) -> list[tuple[Any, str]]:
     """Return the events in a user record's data, each with "", and what is no event, as bytes, with why."""
     if data.startswith(MAGIC):
-        return [(data, "is aggregated, and damaged")]
+        return [(data, "is aggregated within another record")]
     found: list[tuple[Any, str]] = []
     plain, rest, fault = _unwrapped(data)
     try:

@@ -8,11 +8,12 @@ every call, and quotes what it was asked.
 import base64
 import binascii
 import importlib
+import io
 import json
 import logging
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from copy import deepcopy
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -30,6 +31,7 @@ from rules.privacy.logged import name_in_logs
 from tests.support.effort import effort
 from tests.support.engine import Engine, running
 from tests.support.identity_server import Registry
+from tests.support.kinesis_records import odd_aggregate, record, wrapped
 from tests.support.logged import logged_lines
 from tests.support.template import ROOT, resources
 
@@ -73,6 +75,7 @@ def logs(
     monkeypatch.setattr("adapters.clock.now", lambda: datetime(2026, 3, 10, 6, tzinfo=UTC))
     client.cache_clear()
     Redis(lone_redis_url).call("FLUSHALL")
+    caplog.set_level(logging.INFO)
     made = Logs(caplog)
     yield made
     made.close()
@@ -80,7 +83,7 @@ def logs(
 
 
 class Logs:
-    """Runs handlers, and keeps every line that they log."""
+    """Runs handlers, and keeps every line that they, or libraries, log or print: Lambda puts all into the log."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         self._caplog, self._clear = caplog, list[Callable[[], None]]()
@@ -102,13 +105,14 @@ class Logs:
         self._open.close()
 
     def of(self, function: str, event: Any) -> str:
-        """Run a handler; returns all that is logged, by whomever, and as Lambda tells of what ended it."""
+        """Run a handler; returns all that is logged or printed, by whomever, and as Lambda tells of what ended it."""
         self._lines.seek(0)
         self._lines.truncate()
         self._caplog.clear()
-        ended = ""
+        ended, printed = "", io.StringIO()
         try:
-            self.modules[function].handler(event, CONTEXT)
+            with redirect_stdout(printed), redirect_stderr(printed):
+                self.modules[function].handler(event, CONTEXT)
         except Exception as error:
             ended = "".join(traceback.format_exception(error))
         others = [
@@ -116,7 +120,7 @@ class Logs:
             for each in self._caplog.records
             if not hasattr(logging.getLogger(each.name), "powertools_handler")
         ]
-        return "\n".join([self._lines.getvalue(), ended, *others])
+        return "\n".join([self._lines.getvalue(), ended, *others, printed.getvalue()])
 
 
 def _handlers() -> dict[str, str]:
@@ -209,6 +213,17 @@ def test_no_line_has_what_a_field_held(logs: Logs) -> None:
                 found.append(f"{function} {path}: {_about(text)}")
     assert tried > 400
     assert found == []
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"partition_key_index": 9}, {"explicit_hash_key_index": 1}, {"tags": CANARY}, {"data": CANARY.encode()}],
+)
+def test_no_line_has_what_an_aggregated_record_held(logs: Logs, odd: dict[str, Any]) -> None:
+    event = {"idempotency_key": CANARY, "user_id": CANARY, "event_type": CANARY, CANARY: 1}
+    data = odd_aggregate({"data": json.dumps(event).encode()}, odd, keys=(CANARY,), hash_keys=(CANARY,))
+    for changed in (data, data[:-1], data[:4] + data[9:], wrapped(data[4:-17])):
+        assert CANARY not in logs.of("EventsStreamFunction", {"Records": [record(changed)]})
 
 
 @pytest.mark.parametrize(("spares", "least"), [(0, 9), (1, 4)])

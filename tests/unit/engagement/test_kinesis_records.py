@@ -1,7 +1,9 @@
 """Whatever bytes a Kinesis record holds, each event in it has exactly one outcome."""
 
 import base64
+import contextlib
 import gzip
+import io
 import json
 import time
 import tracemalloc
@@ -11,11 +13,11 @@ from typing import Any
 
 import aws_kinesis_agg
 import pytest
-from aws_kinesis_agg import deaggregator
 from aws_kinesis_agg.aggregator import RecordAggregator
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.engagement.aggregate import BAD_RECORDS_MAX, RECORDS_MAX
 from ingest.engagement.events_stream import _parts_of
 from ingest.engagement.kinesis_records import (
     BAD_PIECES_MAX,
@@ -25,7 +27,16 @@ from ingest.engagement.kinesis_records import (
     parts_of,
 )
 from rules.json_values import BadValue, check_strict
-from tests.support.kinesis_records import EVENT, as_bytes, record, redriven
+from tests.support.kinesis_records import (
+    EVENT,
+    OF_A_PERSON,
+    SECRET,
+    as_bytes,
+    odd_aggregate,
+    record,
+    redriven,
+    wrapped,
+)
 
 
 def aggregated(*parts: bytes) -> bytes:
@@ -34,12 +45,6 @@ def aggregated(*parts: bytes) -> bytes:
         aggregator.add_user_record(f"key{number}", part)
     _, _, data = aggregator.clear_and_get().get_contents()
     return bytes(data)
-
-
-def wrapped(message: bytes) -> bytes:
-    import hashlib
-
-    return bytes(aws_kinesis_agg.MAGIC) + message + hashlib.md5(message).digest()
 
 
 def parts(data: bytes, number: str = "1") -> list[RecordPart]:
@@ -113,32 +118,130 @@ def test_a_right_digest_over_no_protobuf_is_one_record_that_is_not_json() -> Non
     assert bodies(wrapped(b"\xff\xff\xff\xff")) == [None]
 
 
-def odd_aggregate() -> bytes:
-    message = deaggregator.messages_pb2.AggregatedRecord()
-    message.partition_key_table.append("p")
-    for index in (0, 9):
-        part = message.records.add()
-        part.partition_key_index, part.data = index, as_bytes(EVENT)
-    return bytes(message.SerializeToString())
+UNLISTED = "has a key that its aggregated record does not list"
 
 
 @pytest.mark.parametrize(
-    ("data", "count"),
+    ("odd", "more"),
     [
-        (wrapped(odd_aggregate()), 2),
-        (wrapped(b"\x0a\x01p"), 1),
-        (as_bytes({"events": []}), 1),
+        ({"partition_key_index": 2}, {}),
+        ({"partition_key_index": 2**63}, {}),
+        ({"partition_key_index": 2**64 - 1}, {}),
+        ({"partition_key_index": None}, {}),
+        ({"explicit_hash_key_index": 0}, {}),
+        ({"explicit_hash_key_index": 1}, {"hash_keys": ("7",)}),
+        ({"explicit_hash_key_index": 2**64 - 1}, {"hash_keys": ("7",)}),
+        ({"partition_key_index": 9, "tags": SECRET}, {}),
     ],
-    ids=["bad key index", "empty aggregate", "no events"],
 )
-def test_no_record_vanishes_without_an_outcome(data: bytes, count: int) -> None:
-    assert len(bodies(data)) == count
+def test_a_user_record_whose_key_is_not_listed_is_kept_alone_and_no_log_has_anything_of_it(
+    odd: dict[str, Any],
+    more: dict[str, Any],
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(0)
+    first, bad, last = parts_of(record(odd_aggregate({}, odd, {"partition_key_index": 1}, **more)))
+    assert [first.body, last.body] == [json.loads(OF_A_PERSON)] * 2
+    assert (bad.fault, bad.place) == (UNLISTED, "user record 2 of 3")
+    (again,) = parts_of(redriven(bad.kept))
+    assert again.body == json.loads(OF_A_PERSON), "a redrive sends it by itself"
+    assert (*capfd.readouterr(), caplog.text) == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (wrapped(b"\x0a\x01p"), "is aggregated, and holds no user record"),
+        (odd_aggregate({}, more=b"\x1a\x05\x08"), "is aggregated, and damaged"),
+        (odd_aggregate({}, more=b"\x1a" + b"\xff" * 10), "is aggregated, and damaged"),
+        (odd_aggregate({}, more=b"\x1b"), "is aggregated, and damaged"),
+        (odd_aggregate({})[:-1] + b"\x00", "is aggregated, and damaged"),
+        (aws_kinesis_agg.MAGIC, "is aggregated, and damaged"),
+        (aws_kinesis_agg.MAGIC + bytes(16), "is aggregated, and damaged"),
+    ],
+)
+def test_an_aggregate_that_cannot_be_read_is_kept_whole_with_its_reason(
+    data: bytes, fault: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (part,) = parts_of(record(data))
+    assert (part.body, part.fault) == (None, fault)
+    assert part.kept == {"data": base64.b64encode(data).decode(), "sequence_number": "1"}
+    assert (*capfd.readouterr(),) == ("", "")
+
+
+def test_one_within_another_is_kept_and_a_redrive_reads_it() -> None:
+    first, nested = parts_of(record(odd_aggregate({}, {"data": odd_aggregate({}, {})})))
+    assert (first.fault, nested.fault) == ("", "is aggregated within another record")
+    assert [each.body for each in parts_of(redriven(nested.kept))] == [json.loads(OF_A_PERSON)] * 2
+
+
+@pytest.mark.parametrize("odd", [{"data": b""}, {"partition_key_index": 9}], ids=["empty", "unlisted"])
+def test_an_aggregate_of_thousands_that_cannot_be_taken_is_a_hundred_and_a_rest(odd: dict[str, Any]) -> None:
+    data, kept, taken = odd_aggregate(*[odd] * 250, {}), 0, 0
+    while data:
+        found = [*parts_of(record(data))]
+        assert len(found) <= BAD_RECORDS_MAX + 1
+        rest = [part for part in found if part.fault == "is the rest of an aggregated record"]
+        taken += sum(not part.fault for part in found)
+        kept += sum(part.fault in (UNLISTED, "is empty") for part in found)
+        data = base64.b64decode(redriven(rest[0].kept)["kinesis"]["data"]) if rest else b""
+    assert (kept, taken) == (250, 1)
+
+
+def test_of_more_than_ten_thousand_user_records_a_redrive_takes_the_rest() -> None:
+    *taken, rest = parts_of(record(odd_aggregate(*[{"data": b"7"}] * (RECORDS_MAX + 2))))
+    assert (len(taken), {part.body for part in taken}) == (RECORDS_MAX, {7})
+    assert [part.body for part in parts_of(redriven(rest.kept))] == [7, 7]
+
+
+def test_no_record_vanishes_without_an_outcome() -> None:
+    assert bodies(as_bytes({"events": []})) == [None]
+
+
+indexes = st.none() | st.integers(0, 3) | st.sampled_from([2**31, 2**32, 2**63, 2**64 - 1])
+user_record_fields = st.fixed_dictionaries(
+    {
+        "partition_key_index": indexes,
+        "explicit_hash_key_index": indexes,
+        "data": st.none() | st.sampled_from([OF_A_PERSON, b"", b"{", bytes(aws_kinesis_agg.MAGIC)]),
+    },
+    optional={"tags": st.text(max_size=3)},
+)
+tables = st.lists(st.text(st.characters(codec="utf-8"), max_size=3), max_size=3).map(tuple)
+
+
+@given(st.lists(user_record_fields, min_size=1, max_size=8), tables, tables)
+def test_each_good_user_record_is_taken_and_each_other_is_kept(
+    records: list[dict[str, Any]], keys: tuple[str, ...], hash_keys: tuple[str, ...]
+) -> None:
+    found = [*parts_of(record(odd_aggregate(*records, keys=keys, hash_keys=hash_keys)))]
+    for each, part in zip(records, found, strict=True):
+        key, hash_key = each["partition_key_index"], each["explicit_hash_key_index"]
+        is_listed = key in range(len(keys)) and hash_key in (None, *range(len(hash_keys)))
+        assert (not part.fault) == (is_listed and each["data"] == OF_A_PERSON)
+        assert base64.b64decode(redriven(part.kept)["kinesis"]["data"]) == (each["data"] or b"")
+
+
+@given(st.lists(user_record_fields, max_size=4), st.data())
+def test_an_aggregate_of_odd_bytes_ends_nothing(records: list[dict[str, Any]], draw: st.DataObject) -> None:
+    """A byte is changed, added or cut off, and the digest is right again."""
+    message = odd_aggregate(*records)[len(aws_kinesis_agg.MAGIC) : -aws_kinesis_agg.DIGEST_SIZE]
+    place = draw.draw(st.integers(0, len(message)))
+    end = draw.draw(st.integers(place, len(message)))
+    changed = message[:place] + draw.draw(st.binary(max_size=3)) + message[end:]
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(errors):
+        found = [*parts_of(record(wrapped(changed)))]
+    assert found
+    assert json.dumps([part.kept for part in found])
+    assert not errors.getvalue()
 
 
 @given(st.binary(max_size=80), st.booleans())
 def test_any_bytes_have_an_outcome(data: bytes, magic: bool) -> None:
     found = parts(wrapped(data) if magic else data)
-    assert found or magic
+    assert found
     assert all(part.sequence_number == "1" for part in found)
 
 
