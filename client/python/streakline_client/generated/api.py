@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 3a519ee16e29347db1d04a45a842f1927062915c1cb35c66d5db6d11f4a5692a."""
+"""Made by `make clients` from the API with the digest 1ddaf07bf585850f5dd05b2403f866836135dfa25f6a8decea9438bd2a06c1a6."""
 
 from __future__ import annotations
 
@@ -1473,6 +1473,28 @@ class PostWebhookEndpointsEndpointIdEnableResponse(TypedDict):
     disabled: str
 
 
+class PostUsersUserIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
+
+
+class GetUsersUserIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
+
+
 class PostUsersUserIdLiftResponse(TypedDict):
     lifted: int
 
@@ -1485,6 +1507,28 @@ class DeleteLeadsLeadIdResponse(TypedDict):
     awaits: NotRequired[list[str]]
     deadline: NotRequired[str]
     certificate: NotRequired[dict[str, Any]]
+
+
+class PostLeadsLeadIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
+
+
+class GetLeadsLeadIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
 
 
 class PostLeadsLiftRequest(TypedDict):
