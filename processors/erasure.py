@@ -1,4 +1,4 @@
-"""Every 5 minutes: goes on with each erasure that is not finished (docs/rules.md, rule 10).
+"""Every 5 minutes: goes on with each erasure that is not finished; makes exports when asked (rule 10).
 
 It notes how far it is after each store. So it may die at any call, and whoever comes next finishes; two at
 once do no harm, because one of them loses the note and stops. The lake and the warehouse are the nightly
@@ -23,6 +23,7 @@ from adapters.platform.redis import RedisError
 from adapters.postgresql.databases import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved, lead_of, with_lead
+from adapters.privacy.export_jobs import ExportJobs
 from adapters.privacy.people_erasers import IdentityEraser
 from adapters.privacy.person import Person
 from adapters.privacy.stores import Clients, StoreEraser, stores_and_copies
@@ -31,6 +32,7 @@ from adapters.privacy.tombstones import Tombstones
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.phones.subscription_items import KEY as SUBSCRIPTION_KEY
 from adapters.settings.privacy import ErasureSettings
+from processors.exporting import Exporter
 from rules.days import stamp
 from rules.lake.question_entities import pseudonym
 from rules.privacy.certificates import signed
@@ -51,6 +53,7 @@ from rules.privacy.erasures import (
 from rules.privacy.logged import TellsNobody
 from rules.privacy.tombstones import Act, JournalEntry, organization_subject
 
+PUT_SECONDS = 60  # until S3 has taken a large file
 # Of one run, which has 15 minutes. The next one goes on.
 RUN_SECONDS = 780
 SALT_BYTES = 32
@@ -192,10 +195,29 @@ def _parts() -> ErasureRunner:
     )
 
 
+def _exporter() -> Exporter:
+    config, runner = settings.read(ErasureSettings), _parts()
+    return Exporter(
+        ExportJobs(client("dynamodb"), config.limits_table),
+        runner.tombstones,
+        runner.stores,
+        runner.hashes,
+        lambda: client("s3", answer_seconds=PUT_SECONDS),
+        config.payload_bucket,
+    )
+
+
 @logger.inject_lambda_context
-def handler(_event: dict[str, Any], _context: Any) -> dict[str, int]:
-    """Lambda entry: the schedule. Returns what ErasureRunner.run does; raises ErasureLate at its end."""
+def handler(event: dict[str, Any], _context: Any) -> dict[str, int]:
+    """Lambda entry: the schedule, or what adapters.privacy.export_jobs asks for.
+
+    Returns what ErasureRunner.run does, and raises ErasureLate at its end; or how many exports were made.
+    """
     now = clock.now()
+    if asked := event.get("export"):
+        job = _exporter().make(asked, now)
+        logger.info("exported", extra={"export_id": asked["job_id"], "bytes": job.size if job else 0})
+        return {"exports": int(job is not None)}
     told = _parts().run(now, time.monotonic() + RUN_SECONDS)
     logger.info("erased", extra={**told, "at": stamp(now)})
     if told["late"]:

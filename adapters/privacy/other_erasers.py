@@ -1,10 +1,12 @@
 """What is kept of a person beside DynamoDB's keys: objects, keys of Redis, rows of boards."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import product
-from typing import Any
+from itertools import chain, product
+from typing import Any, TypeVar
 
 from adapters.engagement.cache.cache_commands import forget_commands, in_buckets
 from adapters.engagement.cache.rank_commands import unrank_commands
@@ -20,12 +22,14 @@ from rules.leads.lead_events import SORT_KEY
 # What callers are counted by, for two minutes (ingest/web/rate_limit.py).
 RATES = (
     *("events", "commands", "reads of boards", "subscriptions"),
-    *("answers", "relayed answers", "questions", "exports"),
+    *("answers", "relayed answers", "questions"),
 )
 MINUTES = range(-3, 2)
 OBJECTS_MAX = 1000  # in one request
 TOP = "#top"
 EXPORTS = "exports/"  # a day
+READ_AT_ONCE = 16  # a client has as many connections
+Asked, Found = TypeVar("Asked"), TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +45,31 @@ class ObjectEraser:
         return [each for folder in self.folders(person) for each in self._versions(folder)]
 
     def folders(self, person: Person) -> Iterator[str]:
-        """Yield the prefixes of the person's objects; large exports are among them."""
+        """Yield the prefixes of the person's objects; exports are among them."""
         yield f"{EXPORTS}{person.digest}/"
+        yield from self._own_folders(person)
+
+    def _own_folders(self, person: Person) -> Iterator[str]:
         if person.user_id:
             yield f"properties/{person.user_id}/"
         for each in self.events.find(person) if person.leads else ():
             yield f"leads/{each[SORT_KEY]['S'].partition('#')[2]}/"
 
     def contents(self, person: Person) -> Iterator[tuple[str, bytes]]:
-        """Yield key and content of the newest version of each object."""
-        for folder in self.folders(person):
-            pages = self.s3().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=folder)
-            for each in (one for page in pages for one in page.get("Contents", ())):
-                got = self.s3().get_object(Bucket=self.bucket, Key=each["Key"])
-                yield each["Key"], bytes(got["Body"].read())
+        """Yield key and content of the newest version of each object but exports; reads some side by side."""
+        with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+            listings = _ahead(pool, self._keys, self._own_folders(person))
+            yield from _ahead(pool, self._content, chain.from_iterable(listings))
+
+    def _keys(self, folder: str) -> Iterator[str]:
+        """Return the keys below a folder; the first thousand have been read."""
+        asked = self.s3().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=folder)
+        pages = iter(asked)
+        first = next(pages)
+        return (each["Key"] for page in chain([first], pages) for each in page.get("Contents", ()))
+
+    def _content(self, key: str) -> tuple[str, bytes]:
+        return key, bytes(self.s3().get_object(Bucket=self.bucket, Key=key)["Body"].read())
 
     def remove(self, found: Sequence[dict[str, str]]) -> None:
         """Delete what was found; raises RuntimeError if S3 kept some of it."""
@@ -68,6 +83,17 @@ class ObjectEraser:
         for page in pages:
             for each in (*page.get("Versions", ()), *page.get("DeleteMarkers", ())):
                 yield {"Key": each["Key"], "VersionId": each["VersionId"]}
+
+
+def _ahead(pool: Executor, ask: Callable[[Asked], Found], asked: Iterable[Asked]) -> Iterator[Found]:
+    """Yield the answers to questions in their order; at most READ_AT_ONCE of them wait for their turn."""
+    waiting = deque[Future[Found]]()
+    for each in asked:
+        waiting.append(pool.submit(ask, each))
+        if len(waiting) == READ_AT_ONCE:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,8 +130,8 @@ _ALL = (
     ),
     _number(
         "ExportsPerDay",
-        20,
-        "exports of persons that one caller may fetch in a day; admins are not limited",
+        10,
+        "exports of persons that one caller may ask for in a day; admins are not limited",
         1,
     ),
     _text(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PrivacyTables:
-    """Where persons are. Copies and caches of it are in ErasureSettings alone."""
+    """Where persons are, but for copies and caches."""
 
     user_streaks_table: str
     bp_events_table: str
@@ -29,9 +29,15 @@ class PrivacyTables:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivacyApiSettings(PrivacyTables):
-    """ingest.privacy.privacy_api."""
+class PrivacyApiSettings:
+    """ingest.privacy.privacy_api. erasure_function: makes exports."""
 
+    limits_table: str
+    payload_bucket: str
+    identity_url: str
+    erasures_table: str
+    erasure_secret_arn: str
+    erasure_function: str
     phone_regions: str
     exports_per_day: int
 

@@ -5,8 +5,9 @@ next one finds it awake.
 """
 
 import re
-import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -19,32 +20,29 @@ from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.shared_counters import SharedCounters
 from adapters.postgresql.databases import database
-from adapters.postgresql.sql import PostgresUnavailable
+from adapters.postgresql.sql import Database, PostgresUnavailable
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.other_erasers import EXPORTS
+from adapters.privacy.export_jobs import ExportJob, ExportJobs, ExportWaker
 from adapters.privacy.people_erasers import IdentityEraser
 from adapters.privacy.person import Person
-from adapters.privacy.stores import Clients, stores
 from adapters.privacy.tombstones import Tombstones
-from adapters.questions.fingerprints import Fingerprints
 from adapters.settings.privacy import PrivacyApiSettings
 from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
 from ingest.privacy.erasing import Erasing
-from ingest.privacy.export import export_zip
 from ingest.privacy.privacy_routes import ERASURE_ID
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.erased import GONE, refuse_erased
-from ingest.web.http import GUARD, answer, json_body, resolver
+from ingest.web.http import answer, json_body, resolver
 from ingest.web.json_schema import USER_ID
 from ingest.web.rate_limit import Limits, RateLimit
+from rules.days import stamp
 from rules.privacy.erasures import PersonKind
 from rules.privacy.tombstones import identity_subject, lead_subject, user_subject
 
-ANSWER_BYTES_MAX = 4_000_000  # as base64 it must be below Lambda's 6 MB
 URL_SECONDS = 3600
-EXPORTS_PER_MINUTE = 5
+NO_EXPORT = "nobody has asked for such an export in the last day"
 logger = Logger(service="privacy-api")
 app: APIGatewayHttpResolver = resolver(logger, PostgresUnavailable)
 
@@ -52,21 +50,22 @@ app: APIGatewayHttpResolver = resolver(logger, PostgresUnavailable)
 @dataclass(frozen=True, slots=True)
 class _Parts:
     config: PrivacyApiSettings
-    clients: Clients
+    database: Database | None
     erasing: Erasing
-    people: Fingerprints
-    per_minute: RateLimit
+    exports: ExportJobs
+    waker: ExportWaker
+    s3: Callable[[], Any]
     per_day: RateLimit
 
-    def user(self, user_id: str) -> Person:
-        digest = self.erasing.tombstones.digest(user_subject(user_id))
-        return Person(digest, user_id, self.people.of_user(user_id).all)
+    def digest(self, subject: str) -> str:
+        return self.erasing.tombstones.digest(subject)
 
     def lead(self, lead_id: str, caller: Caller) -> Person:
         """Return a lead; raises 404 if nobody knows it, or the caller does not reach it."""
-        assert self.clients.database is not None  # noqa: S101 (leads have a database)
-        digest = self.erasing.tombstones.digest(lead_subject(lead_id))
-        found = IdentityEraser(self.clients.database).person(Person(digest, leads=(lead_id,)))
+        assert self.database is not None  # noqa: S101 (leads have a database)
+        found = IdentityEraser(self.database).person(
+            Person(self.digest(lead_subject(lead_id)), leads=(lead_id,))
+        )
         if not found.organization or not caller.reaches(found.organization):
             raise ApiError(404, "not_found", NO_LEAD)
         return found
@@ -80,12 +79,13 @@ def _parts() -> _Parts:
     limits = Limits(EngagementCache(""), SharedCounters(dynamodb, config.limits_table))
     return _Parts(
         config,
-        Clients(dynamodb, lambda: client("s3"), lambda: None, database(url) if url else None),
+        database(url) if url else None,
         Erasing(
             ErasureJobs(dynamodb, config.erasures_table), Tombstones(dynamodb, config.erasures_table, key)
         ),
-        Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn),
-        limits.of("exports", EXPORTS_PER_MINUTE),
+        ExportJobs(dynamodb, config.limits_table),
+        ExportWaker(lambda: client("lambda"), config.erasure_function),
+        lambda: client("s3"),
         limits.of_a_day("exports", config.exports_per_day),
     )
 
@@ -97,18 +97,28 @@ refuse_erased(app, lambda: _parts().erasing, "delete_user", "post_user_lift", "g
 def delete_user(user_id: str) -> Response[str]:
     """Erase a user."""
     _caller("user_id", USER_ID, user_id).check(user_id)
-    told = _parts().erasing.begin(user_id, _parts().user(user_id), clock.now())
+    person = Person(_parts().digest(user_subject(user_id)), user_id)
+    told = _parts().erasing.begin(user_id, person, clock.now())
     logger.info("erasure", extra={"erasure_id": told["erasure_id"]})
     return answer(202, told)
 
 
-@app.get("/v1/users/<user_id>/export")
-def get_user_export(user_id: str) -> Response[Any]:
-    """Everything that is known of a user."""
+@app.post("/v1/users/<user_id>/export")
+def post_user_export(user_id: str) -> Response[str]:
+    """Ask for everything that is known of a user."""
     caller = _caller("user_id", USER_ID, user_id)
     caller.check(user_id)
-    _count_export(caller)
-    return _export(PersonKind.USER, user_id, _parts().user(user_id))
+    return _ask_for_export(caller, PersonKind.USER, user_id)
+
+
+@app.get("/v1/users/<user_id>/export")
+def get_user_export(user_id: str) -> Response[str]:
+    """How far the export of a user is."""
+    _caller("user_id", USER_ID, user_id).check(user_id)
+    job = _parts().exports.get(_parts().digest(user_subject(user_id)), clock.now())
+    if job is None:
+        raise ApiError(404, "not_found", NO_EXPORT)
+    return answer(200, _told(job))
 
 
 @app.post("/v1/users/<user_id>/lift")
@@ -131,16 +141,22 @@ def delete_lead(lead_id: str) -> Response[str]:
     return answer(202, told)
 
 
+@app.post("/v1/leads/<lead_id>/export")
+def post_lead_export(lead_id: str) -> Response[str]:
+    """Ask for everything that is known of a lead."""
+    caller = _exporter_of(lead_id)
+    organization = _parts().lead(lead_id, caller).organization
+    return _ask_for_export(caller, PersonKind.LEAD, lead_id, organization)
+
+
 @app.get("/v1/leads/<lead_id>/export")
-def get_lead_export(lead_id: str) -> Response[Any]:
-    """Everything that is known of a lead."""
-    caller = _caller("lead_id", LEAD_ID, lead_id)
-    caller.check_leads()
-    if _parts().erasing.stands(lead_subject(lead_id)):
-        raise ApiError(410, "erased", f"the lead {GONE}")
-    person = _parts().lead(lead_id, caller)
-    _count_export(caller)
-    return _export(PersonKind.LEAD, lead_id, person)
+def get_lead_export(lead_id: str) -> Response[str]:
+    """How far the export of a lead is."""
+    caller = _exporter_of(lead_id)
+    job = _parts().exports.get(_parts().digest(lead_subject(lead_id)), clock.now())
+    if job is None or not caller.reaches(job.organization):
+        raise ApiError(404, "not_found", NO_EXPORT)
+    return answer(200, _told(job))
 
 
 @app.post("/v1/leads/lift")
@@ -160,28 +176,48 @@ def get_erasure(erasure_id: str) -> Response[str]:
     return answer(200, _parts().erasing.view(erasure_id))
 
 
-def _count_export(caller: Caller) -> None:
-    """Count one export of the caller; raises 429.
+def _exporter_of(lead_id: str) -> Caller:
+    """Return who asks for the export of a lead; raises 403, and 410 if the lead was erased."""
+    caller = _caller("lead_id", LEAD_ID, lead_id)
+    caller.check_leads()
+    if _parts().erasing.stands(lead_subject(lead_id)):
+        raise ApiError(410, "erased", f"the lead {GONE}")
+    return caller
+
+
+def _ask_for_export(caller: Caller, kind: PersonKind, subject: str, organization: str = "") -> Response[str]:
+    """Begin an export, or answer the one that is under way; raises 429.
 
     A counter of a day may outlive an erasure, so the caller's keyed hash is its name.
     """
-    _parts().per_minute.check(caller.user_id, 1, clock.now())
-    if not caller.is_admin:
-        digest = _parts().erasing.tombstones.digest(user_subject(caller.user_id))
-        _parts().per_day.check(digest, 1, clock.now())
-
-
-def _export(kind: PersonKind, subject: str, person: Person) -> Response[Any]:
     parts, now = _parts(), clock.now()
-    made = export_zip(kind, subject, person, stores(parts.clients, parts.config, now), now)
-    name = {"Content-Disposition": 'attachment; filename="export.zip"'}
-    if len(made) <= ANSWER_BYTES_MAX:
-        return Response(200, content_type="application/zip", body=made, headers={**GUARD, **name})
-    s3, key = parts.clients.s3(), f"{EXPORTS}{person.digest}/{uuid.uuid4()}.zip"
-    s3.put_object(Bucket=parts.config.payload_bucket, Key=key, Body=made, ContentType="application/zip")
-    where = {"Bucket": parts.config.payload_bucket, "Key": key}
-    url = s3.generate_presigned_url("get_object", Params=where, ExpiresIn=URL_SECONDS)
-    return answer(303, {"url": url}, {"Location": url})
+    if not caller.is_admin:
+        parts.per_day.check(parts.digest(user_subject(caller.user_id)), 1, now)
+    digest = parts.digest(user_subject(subject) if kind is PersonKind.USER else lead_subject(subject))
+    job = parts.exports.ask(digest, organization, now, lambda job: parts.waker.wake(kind, subject, job))
+    logger.info("export", extra={"export_id": job.job_id})
+    return answer(202, _told(job))
+
+
+def _told(job: ExportJob) -> dict[str, Any]:
+    told: dict[str, Any] = {"export_id": job.job_id, "asked_at": _instant(job.asked_at)}
+    if not job.finished_at:
+        return told | {"status": "running"}
+    where = {"Bucket": _parts().config.payload_bucket, "Key": job.key}
+    lasts = min(URL_SECONDS, job.expires_at - int(clock.now().timestamp()))
+    url = _parts().s3().generate_presigned_url("get_object", Params=where, ExpiresIn=lasts)
+    return told | {
+        "status": "finished",
+        "finished_at": _instant(job.finished_at),
+        "bytes": job.size,
+        "url": url,
+        "url_expires_at": _instant(int(clock.now().timestamp()) + lasts),
+        "expires_at": _instant(job.expires_at),
+    }
+
+
+def _instant(second: int) -> str:
+    return stamp(datetime.fromtimestamp(second, UTC))
 
 
 def _caller(name: str, pattern: str, value: str) -> Caller:

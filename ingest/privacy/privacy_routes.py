@@ -1,8 +1,8 @@
 """The routes of exports and erasures."""
 
 from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
-from ingest.web.json_schema import ANY, USER_ID, Schema, closed_object
-from ingest.web.routes import Route, in_path, matching
+from ingest.web.json_schema import ANY, USER_ID, closed_object
+from ingest.web.routes import TEXT, Route, in_path, matching
 
 PRIVACY_API = "PrivacyApi"
 ERASURE_ID = r"^[0-9a-f]{32}$"
@@ -20,15 +20,28 @@ ERASURE = closed_object(
     },
 )
 LIFTED = closed_object(["lifted"], {"lifted": {"type": "integer", "minimum": 0}})
-ZIP: Schema = {"type": "string", "contentMediaType": "application/zip"}
+EXPORT = closed_object(
+    ["export_id", "status", "asked_at"],
+    {
+        "export_id": matching(ERASURE_ID),
+        "status": {"type": "string", "enum": ["running", "finished"]},
+        **dict.fromkeys(("asked_at", "finished_at", "url", "url_expires_at", "expires_at"), TEXT),
+        "bytes": {"type": "integer", "minimum": 1},
+    },
+)
 TELLS = (
     " Everything online is gone within the hour, lake and warehouse in two nights some days apart;"
     " GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate."
     " The id answers 410 until an admin lifts that. Asking again answers the same."
 )
+ASKED = (
+    "It is made meanwhile: GET tells when it is finished, and its URL. Asking again while it is being made"
+    " answers the same export, and goes on with one that got stuck. But for admins, a caller may ask some"
+    " times a day: 429."
+)
 FETCHED = (
-    "Over 4 MB it answers 303, with a URL that works for an hour."
-    " A caller may fetch some a minute and, but for admins, some a day: 429."
+    "Of the newest export that was asked for. Once it is finished, `url` has it, for an hour; each request"
+    " makes a new one, until `expires_at`, a day later."
 )
 
 PRIVACY_ROUTES = [
@@ -44,13 +57,24 @@ PRIVACY_ROUTES = [
         description="All that is known of the user is deleted; it cannot be undone." + TELLS,
     ),
     Route(
+        "PostUserExport",
+        PRIVACY_API,
+        "post",
+        "/v1/users/{user_id}/export",
+        "Ask for everything that is known of a user, as a ZIP of JSON and CSV",
+        [USER],
+        status=202,
+        answer=EXPORT,
+        description=ASKED,
+    ),
+    Route(
         "GetUserExport",
         PRIVACY_API,
         "get",
         "/v1/users/{user_id}/export",
-        "Everything that is known of a user, as a ZIP of JSON and CSV",
+        "How far the export of a user is, and where it can be had",
         [USER],
-        answer=ZIP,
+        answer=EXPORT,
         description=FETCHED,
     ),
     Route(
@@ -75,13 +99,24 @@ PRIVACY_ROUTES = [
         description="Addresses, numbers and ids of the person make no lead again, either." + TELLS,
     ),
     Route(
+        "PostLeadExport",
+        PRIVACY_API,
+        "post",
+        "/v1/leads/{lead_id}/export",
+        "Ask for everything that is known of a lead, as a ZIP of JSON and CSV",
+        [LEAD],
+        status=202,
+        answer=EXPORT,
+        description=ASKED,
+    ),
+    Route(
         "GetLeadExport",
         PRIVACY_API,
         "get",
         "/v1/leads/{lead_id}/export",
-        "Everything that is known of a lead, as a ZIP of JSON and CSV",
+        "How far the export of a lead is, and where it can be had",
         [LEAD],
-        answer=ZIP,
+        answer=EXPORT,
         description=FETCHED,
     ),
     Route(

@@ -94,6 +94,7 @@ CONSTANTS = {
     "ENDPOINT_SECRET_PREFIX": "streakline/endpoints/",
     "EVENT_BUS_NAME": "",
     "DELIVER_FUNCTION": "deliver",
+    "ERASURE_FUNCTION": "erasure",
     "PRIVATE_ENDPOINTS": "true",
     "OUTGOING_WEBHOOKS": "true",
     "LEAD_EVENTS_TOPIC_ARN": TOPIC,

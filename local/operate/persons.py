@@ -58,12 +58,19 @@ def is_online(told: dict[str, Any]) -> bool:
 
 
 def export(arguments: argparse.Namespace, stack: Stack) -> dict[str, Any]:
-    """Write a person's export; returns the file and its size. Raises RuntimeError for what the API
-    refuses.
+    """Ask for a person's export, wait for it and write it; returns the file and its size.
+
+    Raises RuntimeError for what the API refuses, and if there is no export after 45 minutes.
     """
-    data = _api(arguments, stack).download(f"{_path(arguments)}/export")
-    arguments.out.write_bytes(data)
-    return {"file": str(arguments.out), "bytes": len(data)}
+    api, path = _api(arguments, stack), f"{_path(arguments)}/export"
+    told = _asked(api, "POST", path, 202)
+    until = time.monotonic() + WAIT_SECONDS_MAX
+    while told["status"] == "running" and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)
+        told = _asked(api, "GET", path, 200)
+    if told["status"] == "running":
+        raise RuntimeError("the export is not made yet: ask again, or see why in the log of ErasureFunction")
+    return {"file": str(arguments.out), "bytes": api.download(told["url"], arguments.out)}
 
 
 def certificate(file: Path, user: str, lead: str, stack: Stack) -> dict[str, Any]:

@@ -1,8 +1,11 @@
 """The deployed API over HTTP."""
 
 import json
+import shutil
 import time
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import urllib3
 
@@ -50,15 +53,14 @@ class Api:
             timeout=180,
         )
 
-    def download(self, path: str) -> bytes:
-        """Return what a GET answers as it is, also from where it sends us; raises RuntimeError."""
-        answer = self._request("GET", path, None)
-        if answer.status == 303:
-            answer = self._pool.request("GET", answer.headers["Location"], timeout=180)
-        if answer.status != 200:
-            raise RuntimeError(f"GET {path}: {answer.status} {_json(answer.data)}")
-        data: bytes = answer.data
-        return data
+    def download(self, url: str, file: Path) -> int:
+        """Write what a URL that the API gave leads to; returns its bytes; raises RuntimeError."""
+        with self._pool.request("GET", url, timeout=180, preload_content=False) as answer:
+            if answer.status != 200:
+                raise RuntimeError(f"{urlsplit(url).netloc}: {answer.status} {answer.read(200)!r}")
+            with file.open("wb") as out:
+                shutil.copyfileobj(answer, out)
+        return file.stat().st_size
 
     def get(self, path: str) -> Any:
         """Return the answer to a GET; raises RuntimeError unless it is 200."""

@@ -4,8 +4,6 @@ Doors, processors, publisher, curation, nights and the warehouse are the real on
 PostgreSQL, Redis and a folder. Erasures and nights die at calls of the test's choice.
 """
 
-import base64
-import io
 import json
 import random
 import uuid
@@ -51,6 +49,7 @@ from tests.support.byte_scan import everything
 from tests.support.dying import FAILURES, Dying, DyingFolder, Killed
 from tests.support.effort import effort
 from tests.support.engine import Engine, running
+from tests.support.exports import downloaded, made_in_process
 from tests.support.forgetting import having
 from tests.support.gateway import CONTEXT
 from tests.support.http_requests import called
@@ -372,7 +371,7 @@ def test_nobody_who_was_erased_is_anywhere_and_nothing_brings_them_back(world: W
         assert sums["points"] > 0
         others = [world.users.profile(each) for each in OTHERS]
         leads = [lead_of(world, word) for word in words]
-        exports = [admin("GET", f"/v1/users/{users[0]}/export"), admin("GET", f"/v1/leads/{leads[9]}/export")]
+        exports = [exported(f"/v1/users/{users[0]}/export"), exported(f"/v1/leads/{leads[9]}/export")]
 
         for user in users:
             assert world.users.call(user, "DELETE", f"/v1/users/{user}")[0] == 202
@@ -419,9 +418,17 @@ def test_nobody_who_was_erased_is_anywhere_and_nothing_brings_them_back(world: W
     assert any(is_residue(each["account_id"]) for each in rows(world.lake, "ledger"))
 
 
-def held_all(exports: Sequence[dict[str, Any]], user: str, word: str) -> None:
+def exported(path: str) -> zipfile.ZipFile:
+    with pytest.MonkeyPatch.context() as patch:
+        made_in_process(patch)
+        privacy_api._parts.cache_clear()
+        assert admin("POST", path)["statusCode"] == 202
+    return downloaded(json.loads(admin("GET", path)["body"]))
+
+
+def held_all(exports: Sequence[zipfile.ZipFile], user: str, word: str) -> None:
     """The exports held what was erased."""
-    of_user, of_lead = (zipfile.ZipFile(io.BytesIO(base64.b64decode(each["body"]))) for each in exports)
+    of_user, of_lead = exports
     texts = {name: of_user.read(name).decode() for name in of_user.namelist()}
     assert f"{user} wrote this" in "".join(texts.values())
     assert f"{user} thinks" in texts["Responses.json"]

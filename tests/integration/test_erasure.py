@@ -1,7 +1,6 @@
 """A user who is erased is in no online store any more, whenever the process dies, and nothing brings them back."""
 
 import base64
-import io
 import json
 import random
 import time
@@ -30,8 +29,9 @@ from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.engine import Engine
+from tests.support.exports import downloaded
 from tests.support.forgetting import two_nights
-from tests.support.gateway import CONTEXT, ask, token
+from tests.support.gateway import CONTEXT
 from tests.support.memory import forget
 from tests.support.pipeline import Stream
 from tests.support.site import ADMIN, PRODUCERS, Site
@@ -151,8 +151,8 @@ def test_nothing_is_left_and_the_certificate_says_so(site: Site, lone_redis_url:
         *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Limits"),
         *("Responses", "Subscriptions", "s3://payloads", "Redis"),
     }
-    export = ask("GET", f"/v1/users/{user}/export", {"authorization": f"Bearer {token(user)}"})
-    assert export.status == 200, export.body
+    assert site.call(user, "POST", f"/v1/users/{user}/export")[0] == 202
+    export = downloaded(site.call(user, "GET", f"/v1/users/{user}/export")[1])
 
     erasure_id = erase(site, user)
     assert erase(site, user) == erasure_id
@@ -176,13 +176,13 @@ def test_nothing_is_left_and_the_certificate_says_so(site: Site, lone_redis_url:
     removed = {each["store"]: each["removed"] for each in certificate["stores"]}
     assert removed["BPEvents"] == 7  # six, and the answer's
     assert removed["UserStreaks"] == removed["Subscriptions"] == removed["Responses"] == 1
-    assert removed["PayloadBucket"] == 1
-    _held_all(export.body, user)
+    assert removed["PayloadBucket"] == 2  # the large properties, and the export
+    _held_all(export, user)
 
 
-def _held_all(body: bytes, user: str) -> None:
+def _held_all(export: zipfile.ZipFile, user: str) -> None:
     """The export held what was erased, and its manifest describes every file."""
-    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+    with export as archive:
         names = set(archive.namelist()) - {"manifest.json"}
         manifest = json.loads(archive.read("manifest.json"))
         assert {each["file"] for each in manifest["files"]} == names

@@ -1,10 +1,7 @@
 """A lead who is erased, with all leads of the same person, is nowhere any more, and no webhook makes one again."""
 
-import base64
-import io
 import json
 import uuid
-import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,6 +23,7 @@ from processors.leads.lead_events import note_at_roots
 from rules.leads.lead_events import from_item
 from tests.support.byte_scan import stores_with
 from tests.support.engine import Engine
+from tests.support.exports import downloaded, made_in_process
 from tests.support.forgetting import two_nights
 from tests.support.http_requests import called
 from tests.support.identity_server import WAYS, Registry
@@ -73,8 +71,7 @@ def api(method: str, path: str, *groups: str, body: Any = None) -> tuple[int, An
         },
         **({"body": json.dumps(body)} if body is not None else {}),
     )
-    is_zip = told.get("isBase64Encoded")
-    return told["statusCode"], None if is_zip else json.loads(told["body"]), told["body"]
+    return told["statusCode"], json.loads(told["body"]), told["body"]
 
 
 def admin(method: str, path: str, body: Any = None) -> tuple[int, Any, str]:
@@ -135,9 +132,16 @@ def test_nothing_is_left_of_the_person_and_all_of_another(
     rows = shop.registry.dump()
     assert stores_with(engine, word) >= {"Event", "s3://payloads"}
     assert stores_with(engine, lead) >= {"Event", "Feature", "Memory"}
-    status, _, exported = admin("GET", f"/v1/leads/{lead}/export")
-    assert status == 200
-    with zipfile.ZipFile(io.BytesIO(base64.b64decode(exported))) as archive:
+    path = f"/v1/leads/{lead}/export"
+    assert admin("GET", path)[0] == 404
+    with pytest.MonkeyPatch.context() as patch:
+        made_in_process(patch)
+        forget()
+        assert admin("POST", path)[0] == 202
+    ours, theirs = (f"streakline/leads/{each}" for each in (shop.organization, "another"))
+    assert [api(method, path, theirs)[0] for method in ("POST", "GET")] == [404, 404]
+    assert api("GET", path, ours)[0] == 200
+    with downloaded(admin("GET", path)[1]) as archive:
         names = archive.namelist()
         assert f"{word}@example.com" in archive.read("PostgreSQL.json").decode()
         assert any(word in archive.read(each).decode() for each in names if each.startswith("objects/"))

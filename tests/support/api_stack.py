@@ -11,6 +11,7 @@ import pytest
 from ingest.questions import polls_api
 from ingest.questions.polls import Polls
 from tests.support.engine import Engine
+from tests.support.exports import made_in_process
 from tests.support.gateway import CLOSED, pause
 from tests.support.memory import forget
 
@@ -34,6 +35,7 @@ def stack(engine: Engine, redis_url: str, **settings: str) -> Iterator[None]:
         for name, value in environment.items():
             patch.setenv(name, value)
         patch.setattr(polls_api, "Polls", partial(Polls, pause=pause))
+        made_in_process(patch)
         forget()
         CLOSED.clear()
         yield

@@ -26,16 +26,16 @@ class Dying:
     def __getattr__(self, operation: str) -> Any:
         real = getattr(self._real, operation)
 
-        def run(**arguments: Any) -> Any:
+        def run(*names: Any, **arguments: Any) -> Any:
             self._left -= 1
             if self._left:
-                return real(**arguments)
+                return real(*names, **arguments)
             if self._how == "throttled":
                 error = {"Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow down"}}
                 raise ClientError(error, operation)  # type: ignore[arg-type]
             if self._how != "dies before":
                 with contextlib.suppress(ClientError):  # A refusal is an answer too, and nobody gets it.
-                    real(**arguments)
+                    real(*names, **arguments)
             if self._how == "answer lost":
                 raise EndpointConnectionError(endpoint_url="the answer was lost")
             raise Killed

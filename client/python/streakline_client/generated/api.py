@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 729ca115962c0780749cba841d77cd98d4646825764cb5b365214587210236b7."""
+"""Made by `make clients` from the API with the digest 022dc5f9654f74f476c1c46487cfb1a859110be409af4bce36c086e1282766f1."""
 
 from __future__ import annotations
 
@@ -1456,6 +1456,28 @@ class PostWebhookEndpointsEndpointIdEnableResponse(TypedDict):
     disabled: str
 
 
+class PostUsersUserIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
+
+
+class GetUsersUserIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
+
+
 class PostUsersUserIdLiftResponse(TypedDict):
     lifted: int
 
@@ -1468,6 +1490,28 @@ class DeleteLeadsLeadIdResponse(TypedDict):
     awaits: NotRequired[list[str]]
     deadline: NotRequired[str]
     certificate: NotRequired[dict[str, Any]]
+
+
+class PostLeadsLeadIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
+
+
+class GetLeadsLeadIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
 
 
 class PostLeadsLiftRequest(TypedDict):

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 729ca115962c0780749cba841d77cd98d4646825764cb5b365214587210236b7.
+// Made by `make clients` from the API with the digest 022dc5f9654f74f476c1c46487cfb1a859110be409af4bce36c086e1282766f1.
 
 export interface paths {
     "/": {
@@ -319,12 +319,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Everything that is known of a lead, as a ZIP of JSON and CSV
-         * @description Over 4 MB it answers 303, with a URL that works for an hour. A caller may fetch some a minute and, but for admins, some a day: 429.
+         * How far the export of a lead is, and where it can be had
+         * @description Of the newest export that was asked for. Once it is finished, `url` has it, for an hour; each request makes a new one, until `expires_at`, a day later.
          */
         get: operations["getLeadsLeadIdExport"];
         put?: never;
-        post?: never;
+        /**
+         * Ask for everything that is known of a lead, as a ZIP of JSON and CSV
+         * @description It is made meanwhile: GET tells when it is finished, and its URL. Asking again while it is being made answers the same export, and goes on with one that got stuck. But for admins, a caller may ask some times a day: 429.
+         */
+        post: operations["postLeadsLeadIdExport"];
         delete?: never;
         options?: never;
         head?: never;
@@ -869,12 +873,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Everything that is known of a user, as a ZIP of JSON and CSV
-         * @description Over 4 MB it answers 303, with a URL that works for an hour. A caller may fetch some a minute and, but for admins, some a day: 429.
+         * How far the export of a user is, and where it can be had
+         * @description Of the newest export that was asked for. Once it is finished, `url` has it, for an hour; each request makes a new one, until `expires_at`, a day later.
          */
         get: operations["getUsersUserIdExport"];
         put?: never;
-        post?: never;
+        /**
+         * Ask for everything that is known of a user, as a ZIP of JSON and CSV
+         * @description It is made meanwhile: GET tells when it is finished, and its URL. Asking again while it is being made answers the same export, and goes on with one that got stuck. But for admins, a caller may ask some times a day: 429.
+         */
+        post: operations["postUsersUserIdExport"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2160,13 +2168,55 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Everything that is known of a lead, as a ZIP of JSON and CSV */
+            /** @description How far the export of a lead is, and where it can be had */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/zip": string;
+                    "application/json": {
+                        asked_at: string;
+                        bytes?: number;
+                        expires_at?: string;
+                        export_id: string;
+                        finished_at?: string;
+                        /** @enum {string} */
+                        status: "running" | "finished";
+                        url?: string;
+                        url_expires_at?: string;
+                    };
+                };
+            };
+        };
+    };
+    postLeadsLeadIdExport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lead_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ask for everything that is known of a lead, as a ZIP of JSON and CSV */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        asked_at: string;
+                        bytes?: number;
+                        expires_at?: string;
+                        export_id: string;
+                        finished_at?: string;
+                        /** @enum {string} */
+                        status: "running" | "finished";
+                        url?: string;
+                        url_expires_at?: string;
+                    };
                 };
             };
         };
@@ -3517,13 +3567,55 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Everything that is known of a user, as a ZIP of JSON and CSV */
+            /** @description How far the export of a user is, and where it can be had */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/zip": string;
+                    "application/json": {
+                        asked_at: string;
+                        bytes?: number;
+                        expires_at?: string;
+                        export_id: string;
+                        finished_at?: string;
+                        /** @enum {string} */
+                        status: "running" | "finished";
+                        url?: string;
+                        url_expires_at?: string;
+                    };
+                };
+            };
+        };
+    };
+    postUsersUserIdExport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ask for everything that is known of a user, as a ZIP of JSON and CSV */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        asked_at: string;
+                        bytes?: number;
+                        expires_at?: string;
+                        export_id: string;
+                        finished_at?: string;
+                        /** @enum {string} */
+                        status: "running" | "finished";
+                        url?: string;
+                        url_expires_at?: string;
+                    };
                 };
             };
         };

@@ -1,0 +1,167 @@
+"""Exports of persons as jobs: one of each person at a time, for a day (rule 10).
+
+A job is an item of the table Limits, under the keyed hash of whom it is about: `export#DIGEST`. It names
+nobody. The function ErasureFunction is woken to make the file. Lambda tries that three times; if all of them
+died, asking again wakes it for the same job.
+"""
+
+import json
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from adapters.platform.aws import Unavailable
+from adapters.platform.items import item, plain
+from adapters.privacy.other_erasers import EXPORTS
+from rules.privacy.erasures import PersonKind
+
+# The bucket deletes the file a day after it was made, or somewhat later.
+KEPT_SECONDS = 86_400
+# Whoever asks for a job that was woken so long ago wakes it again.
+WOKEN_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class ExportJob:
+    """An export. digest: the keyed hash of the person. job_id: hexadecimal. Instants in epoch seconds.
+
+    organization: of a lead, whose callers may have it. finished_at: 0 until there is a file. size: in bytes.
+    """
+
+    digest: str
+    job_id: str
+    asked_at: int
+    woken_at: int
+    organization: str = ""
+    finished_at: int = 0
+    size: int = 0
+
+    @property
+    def key(self) -> str:
+        """The key of the file in the payload bucket."""
+        return f"{EXPORTS}{self.digest}/{self.job_id}.zip"
+
+    @property
+    def expires_at(self) -> int:
+        """When neither job nor file can be had any more."""
+        return (self.finished_at or self.asked_at) + KEPT_SECONDS
+
+
+class ExportJobs:
+    """All exports of the last day."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        """table: Limits."""
+        self._dynamodb, self._table = dynamodb, table
+
+    def get(self, digest: str, now: datetime) -> ExportJob | None:
+        """Return the newest export of a person, or None; strongly consistent."""
+        key = item({"counter": _name(digest)})
+        found = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
+        job = _job(plain(found)) if found else None
+        return job if job and job.expires_at > now.timestamp() else None
+
+    def ask(
+        self, digest: str, organization: str, now: datetime, wake: Callable[[ExportJob], None]
+    ) -> ExportJob:
+        """Return the job of an export: the one that is under way, or a new one.
+
+        wake: lets somebody go on with it; called unless that was done in the last two minutes.
+        Raises what it raises if nobody could be woken: asking again does so at once.
+        """
+        second = int(now.timestamp())
+        found = self.get(digest, now)
+        if found is None or found.finished_at:
+            job = ExportJob(digest, uuid.uuid4().hex, second, second, organization)
+        elif found.woken_at > second - WOKEN_SECONDS:
+            return found
+        else:
+            job = replace(found, woken_at=second)
+        if not self._put(job, found):
+            return self.get(digest, now) or job  # somebody else asked at the same time, and wakes
+        try:
+            wake(job)
+        except Unavailable:
+            self._put(replace(job, woken_at=0), job)
+            raise
+        return job
+
+    def finish(self, job: ExportJob, size: int, now: datetime) -> bool:
+        """Note that the file is there; returns whether it is the file of the newest job."""
+        done = replace(job, finished_at=int(now.timestamp()), size=size)
+        try:
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=item({"counter": _name(job.digest)}),
+                UpdateExpression="SET finished_at = :at, #size = :size, expires_at = :until",
+                ConditionExpression="job_id = :job",
+                ExpressionAttributeNames={"#size": "size"},
+                ExpressionAttributeValues=item(
+                    {":at": done.finished_at, ":size": size, ":until": done.expires_at, ":job": job.job_id}
+                ),
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+    def _put(self, job: ExportJob, found: ExportJob | None) -> bool:
+        """Store a job in the place of what was read; returns False if somebody else was first."""
+        condition = "attribute_not_exists(job_id) OR expires_at <= :now"
+        values: dict[str, Any] = {":now": job.asked_at}
+        if found:
+            condition = "job_id = :job AND woken_at = :woken AND finished_at = :finished"
+            values = {":job": found.job_id, ":woken": found.woken_at, ":finished": found.finished_at}
+        try:
+            self._dynamodb.put_item(
+                TableName=self._table,
+                Item=item(_stored(job)),
+                ConditionExpression=condition,
+                ExpressionAttributeValues=item(values),
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class ExportWaker:
+    """Invokes the function that makes exports, and does not wait. functions: returns the client of Lambda."""
+
+    functions: Callable[[], Any]
+    name: str
+
+    def wake(self, kind: PersonKind, subject: str, job: ExportJob) -> None:
+        """Let an export be made of whom `subject` names; raises Unavailable."""
+        asked = {"kind": kind.value, "id": subject, "job_id": job.job_id}
+        payload = json.dumps({"export": asked})
+        self.functions().invoke(FunctionName=self.name, InvocationType="Event", Payload=payload)
+
+
+def _name(digest: str) -> str:
+    return f"export#{digest}"
+
+
+def _stored(job: ExportJob) -> dict[str, Any]:
+    return {
+        "counter": _name(job.digest),
+        "job_id": job.job_id,
+        "asked_at": job.asked_at,
+        "woken_at": job.woken_at,
+        "organization": job.organization,
+        "finished_at": job.finished_at,
+        "size": job.size,
+        "expires_at": job.expires_at,
+    }
+
+
+def _job(stored: dict[str, Any]) -> ExportJob:
+    return ExportJob(
+        str(stored["counter"]).partition("#")[2],
+        stored["job_id"],
+        *(int(stored[name]) for name in ("asked_at", "woken_at")),
+        organization=stored["organization"],
+        finished_at=int(stored["finished_at"]),
+        size=int(stored["size"]),
+    )

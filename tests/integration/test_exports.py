@@ -1,0 +1,278 @@
+"""Exports are jobs: whoever has much gets it, in bounded memory, once for all who ask, whatever dies."""
+
+import csv
+import hashlib
+import io
+import json
+import threading
+import tracemalloc
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from adapters import settings
+from adapters.engagement.event_store import EventStore, Payloads
+from adapters.platform.aws import Unavailable, client
+from adapters.privacy.export_jobs import ExportJobs
+from adapters.privacy.other_erasers import READ_AT_ONCE
+from adapters.privacy.stores import Clients, stores_and_copies
+from adapters.settings.privacy import ErasureSettings
+from ingest.privacy import privacy_api
+from processors import erasure
+from processors.exporting import Exporter
+from rules.days import stamp, unstamp
+from rules.engagement.events import Event
+from rules.privacy.tombstones import user_subject
+from tests.support import site as users_site
+from tests.support.dying import FAILURES, Dying, Killed
+from tests.support.effort import effort
+from tests.support.engine import Engine
+from tests.support.exports import Functions, downloaded, made_in_process
+from tests.support.gateway import CONTEXT
+from tests.support.memory import forget
+from tests.support.site import Site
+
+BYTES = 460
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def site(engine: Engine) -> Iterator[Site]:
+    with users_site.site(engine) as prepared:
+        yield prepared
+
+
+@pytest.fixture
+def functions(site: Site) -> Iterator[Functions]:
+    with pytest.MonkeyPatch.context() as patch:
+        made = made_in_process(patch)
+        forget()
+        yield made
+    forget()
+
+
+def user_with(site: Site, events: int, size: int = BYTES) -> str:
+    """Somebody with stored events, each of which has an object of `size` bytes in the bucket."""
+    user = f"much{uuid.uuid4().hex[:10]}"
+    payloads = Payloads(lambda: site.engine.client("s3"), "payloads")
+
+    def stored(number: int) -> Event:
+        at = stamp(NOW + timedelta(seconds=number))
+        properties = json.dumps({"note": f"{number} ".ljust(size - 12, "x")})
+        event = Event(
+            user_id=user,
+            event_id=f"{at}#{number:08x}",
+            idempotency_key=str(number),
+            event_type="CHECK_IN",
+            occurred_at=at,
+            activity_date=NOW.date(),
+            zone="UTC",
+            points_awarded=5,
+            source="app",
+            created_at=stamp(datetime.now(UTC)),
+            properties=properties,
+        )
+        return payloads.offload(event)
+
+    with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+        made = list(pool.map(stored, range(events)))
+    EventStore(site.engine.client("dynamodb"), "BPEvents").put(made)
+    return user
+
+
+def ask(site: Site, user: str) -> dict[str, Any]:
+    status, told = site.call(user, "POST", f"/v1/users/{user}/export")
+    assert status == 202, told
+    return dict(told)
+
+
+def look(site: Site, user: str) -> dict[str, Any]:
+    status, told = site.call(user, "GET", f"/v1/users/{user}/export")
+    assert status == 200, told
+    return dict(told)
+
+
+def objects_of(site: Site, user: str) -> list[str]:
+    """The exports of a user that are in the bucket."""
+    digest = privacy_api._parts().digest(user_subject(user))
+    told = site.engine.client("s3").list_objects_v2(Bucket="payloads", Prefix=f"exports/{digest}/")
+    return [each["Key"] for each in told.get("Contents", ())]
+
+
+def test_whoever_has_much_gets_all_of_it(site: Site, functions: Functions) -> None:
+    number = effort(700, soak=14_000)
+    user = user_with(site, number)
+    ask(site, user)
+    assert len(functions.asked) == 1
+    with downloaded(look(site, user)) as archive:
+        kept = [each for each in archive.namelist() if each.startswith("objects/")]
+        assert len(kept) == number
+        assert json.loads(archive.read(kept[-1]))["note"].startswith(f"{number - 1} x")
+        events = json.loads(archive.read("BPEvents.json"))
+        table = list(csv.DictReader(io.StringIO(archive.read("BPEvents.csv").decode(), newline="")))
+        assert [each["event_id"] for each in events] == [each["event_id"] for each in table]
+        manifest = {each["file"]: each for each in json.loads(archive.read("manifest.json"))["files"]}
+        assert manifest["BPEvents.json"]["rows"] == manifest["BPEvents.csv"]["rows"] == number
+        for name, told in manifest.items():
+            data = archive.read(name)
+            assert (len(data), hashlib.sha256(data).hexdigest()) == (told["bytes"], told["sha256"])
+
+
+def test_an_export_holds_some_objects_in_memory_at_a_time_and_no_more(
+    site: Site, functions: Functions
+) -> None:
+    number, size = 400, 50_000
+    user = user_with(site, number, size)
+    functions.is_kept_back = True
+    ask(site, user)
+    tracemalloc.start()
+    try:
+        assert erasure.handler(functions.asked[0], CONTEXT) == {"exports": 1}
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert look(site, user)["status"] == "finished"
+    assert peak < number * size / 4
+
+
+class Together:
+    """S3, which answers no read of an object before so many are asked for at the same time."""
+
+    def __init__(self, real: Any, number: int) -> None:
+        self._real, self._barrier = real, threading.Barrier(number, timeout=30)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def get_object(self, **asked: Any) -> Any:
+        self._barrier.wait()
+        return self._real.get_object(**asked)
+
+
+def exporter(**clients: Any) -> Exporter:
+    """The real one, of a process that starts now, with clients of the test."""
+    erasure._parts.cache_clear()
+    config = settings.read(ErasureSettings)
+    dynamodb, s3 = clients.get("dynamodb", client("dynamodb")), clients.get("s3", client("s3"))
+    reached = Clients(dynamodb, lambda: s3, lambda: None, None)
+    return replace(
+        erasure._exporter(),
+        jobs=ExportJobs(dynamodb, config.limits_table),
+        stores=lambda now: stores_and_copies(reached, config, now),
+        s3=lambda: s3,
+    )
+
+
+def test_objects_are_read_side_by_side(site: Site, functions: Functions) -> None:
+    user = user_with(site, 2 * READ_AT_ONCE)
+    functions.is_kept_back = True
+    ask(site, user)
+    together = exporter(s3=Together(client("s3"), READ_AT_ONCE))
+    assert together.make(functions.asked[0]["export"], datetime.now(UTC))
+
+
+def test_the_same_export_asked_for_twice_is_one_job(site: Site, functions: Functions) -> None:
+    user = user_with(site, 3)
+    assert site.call(user, "GET", f"/v1/users/{user}/export")[0] == 404
+    functions.is_kept_back = True
+    told = ask(site, user)
+    assert told["status"] == "running"
+    assert ask(site, user) == look(site, user) == told
+    assert site.admin("POST", f"/v1/users/{user}/export") == (202, told)
+    assert len(functions.asked) == 1
+    for asked, made in ((functions.asked[0], 1), (functions.asked[0], 0)):
+        assert erasure.handler(asked, CONTEXT) == {"exports": made}
+    assert look(site, user)["export_id"] == told["export_id"]
+    assert len(objects_of(site, user)) == 1
+    assert ask(site, user)["export_id"] != told["export_id"]
+    for method in ("GET", "POST"):
+        assert site.call("stranger", method, f"/v1/users/{user}/export")[0] == 403
+
+
+def test_of_many_who_ask_at_once_one_begins_it(site: Site) -> None:
+    digest, woken = uuid.uuid4().hex, list[str]()
+
+    def asked(_: int) -> str:
+        jobs = ExportJobs(site.engine.client("dynamodb"), "Limits")
+        return jobs.ask(digest, "", NOW, lambda job: woken.append(job.job_id)).job_id
+
+    with ThreadPoolExecutor(16) as pool:
+        ids = set(pool.map(asked, range(64)))
+    assert ids == set(woken)
+    assert len(woken) == 1
+
+
+def test_an_export_that_nobody_could_be_woken_for_begins_when_it_is_asked_for_again(
+    site: Site, functions: Functions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = user_with(site, 1)
+
+    def away(**_: Any) -> None:
+        raise EndpointConnectionError(endpoint_url="lambda")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(functions, "invoke", away)
+        assert site.call(user, "POST", f"/v1/users/{user}/export")[0] == 503
+    ask(site, user)
+    assert look(site, user)["status"] == "finished"
+
+
+@pytest.mark.parametrize("service", ["dynamodb", "s3"])
+@pytest.mark.parametrize("how", FAILURES)
+def test_an_export_that_is_killed_at_any_call_goes_on_when_it_is_asked_for_again(
+    site: Site, functions: Functions, monkeypatch: pytest.MonkeyPatch, service: str, how: str
+) -> None:
+    user = user_with(site, 3)
+    clock = [datetime.now(UTC)]
+    monkeypatch.setattr("adapters.clock.now", lambda: clock[0])
+    functions.is_kept_back = True
+    for dies_at in range(1, 100):
+        job = ask(site, user)
+        assert ask(site, user) == job, "it may be under way yet"
+        dying = exporter(**{service: Dying(client(service), dies_at, how)})
+        with suppress(Killed, *Unavailable):
+            dying.make(functions.asked[-1]["export"], clock[0])
+            break
+        clock[0] += timedelta(minutes=3)
+        if look(site, user)["status"] == "running":
+            assert ask(site, user)["export_id"] == job["export_id"]
+            assert erasure.handler(functions.asked[-1], CONTEXT) == {"exports": 1}
+        with downloaded(look(site, user)) as archive:
+            assert len([each for each in archive.namelist() if each.startswith("objects/")]) == 3
+        clock[0] += timedelta(minutes=3)
+    assert 3 < dies_at < 99, "there was no call left to die at"
+
+
+def test_an_export_ends_after_a_day(
+    site: Site, functions: Functions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = user_with(site, 1)
+    clock = [datetime.now(UTC)]
+    monkeypatch.setattr("adapters.clock.now", lambda: clock[0])
+    ask(site, user)
+    told = look(site, user)
+    assert unstamp(told["url_expires_at"]) <= clock[0] + timedelta(hours=1)
+    clock[0] += timedelta(hours=23, minutes=30)
+    assert look(site, user)["url_expires_at"] == told["expires_at"]
+    clock[0] += timedelta(minutes=31)
+    assert site.call(user, "GET", f"/v1/users/{user}/export")[0] == 404
+    assert ask(site, user)["export_id"] != told["export_id"]
+
+
+def test_of_whoever_is_erased_meanwhile_no_export_is_made(site: Site, functions: Functions) -> None:
+    user = user_with(site, 2)
+    functions.is_kept_back = True
+    ask(site, user)
+    assert site.call(user, "DELETE", f"/v1/users/{user}")[0] == 202
+    forget()
+    assert erasure.handler(functions.asked[0], CONTEXT) == {"exports": 0}
+    assert objects_of(site, user) == []
+    for method in ("GET", "POST"):
+        assert site.call(user, method, f"/v1/users/{user}/export")[0] == 410
