@@ -40,6 +40,7 @@ class PrivacyApiSettings(PrivacyTables):
 class ErasureSettings(PrivacyTables):
     """processors.erasure. settle_seconds: after so long nobody writes who does not know a new tombstone."""
 
+    answer_lines_table: str
     boards_table: str
     group_events_table: str
     redis_url: str

@@ -22,6 +22,7 @@ from rules.privacy.erasures import PersonKind, left_alone, plan_of
 # What is a copy of what the tables say, or counts requests of a minute.
 COPIES = {
     "Redis": "a copy of what the tables say",
+    "AnswerLines": "what becomes answers and events within seconds",
     "Boards": "a copy of the profile's points and streak",
     "GroupEvents": "which of the events are read together",
 }

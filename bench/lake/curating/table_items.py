@@ -211,13 +211,13 @@ def response(chance: Random, moment: datetime) -> Item:
         "number": chance.randrange(1, 9),
         "points": 10,
         "activity_date": f"{moment:%Y-%m-%d}",
+        "is_signed_in": chance.random() < 0.5,
     } | _some(
         chance,
         selected_option=chance.randrange(4),
-        text=chance.choice(WORDS),
+        answer=chance.choice(WORDS),
         confidence=chance.randrange(1, 6),
         response_time_ms=chance.randrange(10**5),
-        user_id="u",
     )
 
 
@@ -233,7 +233,7 @@ def stats(chance: Random, moment: datetime) -> Item:
         total_points=chance.randrange(1000),
         streak_days=chance.randrange(99),
         longest_streak_days=chance.randrange(99),
-        last_activity_date=f"{moment:%Y-%m-%d}",
+        streak_last_date=f"{moment:%Y-%m-%d}",
         badges=["first", "week"],
         answers_by_category={"general": 5, "größe": 2},
         created_at=stamp(moment - timedelta(days=9)),
