@@ -19,7 +19,7 @@ Item = dict[str, Any]
 WORDS = ("Größe 42", "名前", 'the "blue" one', "a\nb", "مرحبا", "plain", "C:\\temp", "x, y", "😀", "")
 ZONES = ("Europe/Rome", "Asia/Tokyo", "America/New_York", "UTC")
 KINDS = ("CHECK_IN", "LESSON", "SHARE")
-LEAD_KINDS = ("order_placed", "order_refunded", "message_received", "page_viewed", "campaign_opened")
+LEAD_KINDS = ("purchase_completed", "order_refunded", "message_received", "page_viewed", "campaign_opened")
 
 
 def _id(chance: Random) -> str:
@@ -115,7 +115,11 @@ def streak(chance: Random, moment: datetime) -> Item:
 def lead_event(chance: Random, moment: datetime) -> Item:
     kind = chance.choice(LEAD_KINDS)
     payloads: dict[str, Item] = {
-        "order_placed": {"amount_minor": chance.randrange(10**5), "order_id": _id(chance), "currency": "EUR"},
+        "purchase_completed": {
+            "amount_minor": chance.randrange(10**5),
+            "order_id": _id(chance),
+            "currency": "EUR",
+        },
         "order_refunded": {"amount_minor": chance.randrange(10**4), "order_id": _id(chance)},
         "message_received": {
             "sentiment_milli": chance.randrange(-1000, 1000),

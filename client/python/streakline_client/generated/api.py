@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 729ca115962c0780749cba841d77cd98d4646825764cb5b365214587210236b7."""
+"""Made by `make clients` from the API with the digest af407b4480691fa4c21fdfb579cbc3b8101f28e0121d4b0ed416aa4844722bc9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 729ca115962c0780749cba841d77cd98d4646825764cb5b365214587210236b7.
+// Made by `make clients` from the API with the digest af407b4480691fa4c21fdfb579cbc3b8101f28e0121d4b0ed416aa4844722bc9.
 
 export interface paths {
     "/": {
@@ -2128,7 +2128,7 @@ export interface operations {
                 from?: string;
                 limit?: number;
                 to?: string;
-                type?: "campaign_bounced" | "campaign_clicked" | "campaign_opened" | "campaign_replied" | "campaign_sent" | "campaign_unsubscribed" | "form_submitted" | "identity_replaced" | "leads_merged" | "leads_unmerged" | "message_received" | "objection_raised" | "order_cancelled" | "order_charged" | "order_placed" | "order_refunded" | "page_viewed" | "preference_stated";
+                type?: "campaign_bounced" | "campaign_clicked" | "campaign_opened" | "campaign_replied" | "campaign_sent" | "campaign_unsubscribed" | "form_submitted" | "identity_replaced" | "leads_merged" | "leads_unmerged" | "message_received" | "objection_raised" | "order_cancelled" | "order_charged" | "order_refunded" | "page_viewed" | "preference_stated" | "purchase_completed";
             };
             header?: never;
             path: {
