@@ -32,6 +32,7 @@ from rules.privacy.tombstones import lead_subject, user_subject
 # What is a copy of what the tables say, or counts requests of a minute.
 COPIES = {
     "Redis": "a copy of what the tables say",
+    "AnswerLines": "what becomes answers and events within seconds",
     "Boards": "a copy of the profile's points and streak",
     "GroupEvents": "which of the events are read together",
 }

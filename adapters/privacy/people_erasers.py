@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from adapters.leads.identity_calls import ask, ask_for_many
-from adapters.platform.batches import get_all, query_all
+from adapters.platform.batches import get_all, query_all, scan_all
 from adapters.platform.items import Item, item, plain
 from adapters.postgresql.sql import Database
 from adapters.privacy.person import Person
@@ -40,6 +40,26 @@ class ResponseEraser:
         """Yield the whole items."""
         keys = [{name: value["S"] for name, value in each.items()} for each in self.find(person)]
         yield from get_all(self.dynamodb, self.table, keys)
+
+    def remove(self, found: Sequence[Item]) -> None:
+        """Delete what was found."""
+        delete_all(self.dynamodb, self.table, found)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLineEraser:
+    """A person's answers that still stand in line, among the few that do."""
+
+    dynamodb: Any
+    table: str
+
+    def find(self, person: Person) -> list[Item]:
+        """Return the keys of the answers."""
+        return [
+            {name: each[name] for name in ("question_id", "response_id")}
+            for each in scan_all(self.dynamodb, TableName=self.table, ConsistentRead=True)
+            if each["response_id"]["S"] in person.hashes
+        ]
 
     def remove(self, found: Sequence[Item]) -> None:
         """Delete what was found."""

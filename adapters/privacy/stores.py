@@ -8,7 +8,12 @@ from typing import Any, Protocol
 from adapters.platform.items import plain
 from adapters.postgresql.sql import Database
 from adapters.privacy.other_erasers import MINUTES, RATES, BoardEraser, ObjectEraser, RedisEraser
-from adapters.privacy.people_erasers import IdentityEraser, ResponseEraser, SubscriptionEraser
+from adapters.privacy.people_erasers import (
+    AnswerLineEraser,
+    IdentityEraser,
+    ResponseEraser,
+    SubscriptionEraser,
+)
 from adapters.privacy.person import Person
 from adapters.privacy.table_erasers import KeyEraser, PartitionEraser
 from adapters.questions.phones.subscription_places import places_of
@@ -83,6 +88,7 @@ def stores_and_copies(clients: Clients, config: ErasureSettings, now: datetime) 
     grouped = ("root_id", "event_type#occurred_at#id")
     return {
         **stores(clients, config, now),
+        "AnswerLines": AnswerLineEraser(dynamodb, config.answer_lines_table),
         "Boards": BoardEraser(dynamodb, config.boards_table),
         "GroupEvents": PartitionEraser(dynamodb, config.group_events_table, grouped, _leads),
         "Redis": RedisEraser(config.redis_url, days, sent, now),

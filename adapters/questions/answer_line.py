@@ -2,29 +2,34 @@
 
 One counter gives the answers their numbers, so transactions that count one question refuse each other. If
 each took one answer, most of a thousand at once would be refused again and again. So whoever is refused puts
-the answer in the question's line (an item of Responses that no index has), and then tries to take as many of
-the line as a transaction holds, their own or others'. An answer in line is not accepted yet: it is once its
-response is stored, whoever stored it. Taking an answer and removing it from the line is one transaction, so
+the answer in the question's line (the table AnswerLines), and then tries to take as many of the line as a
+transaction holds, their own or others'. An answer in line is not accepted yet: it is once its response is
+stored, whoever stored it. Taking an answer, rewarding it and removing it from the line is one transaction, so
 a process may die anywhere.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.batches import Unprocessed
-from adapters.platform.items import item
+from adapters.platform.items import item, plain
 from adapters.platform.transactions import REFUSED, reasons_of
-from adapters.questions.response_store import LINE, AlreadyAnswered, ResponseStore
+from adapters.questions.answer_awards import ACTIONS, AnswerAwards
+from adapters.questions.question_store import QuestionStore
+from adapters.questions.response_store import AlreadyAnswered, ResponseStore
+from adapters.questions.waiting_answers import WaitingAnswers
 from rules.engagement.events import InputRefused
-from rules.questions.questions import Question, QuestionStatus, check_open
+from rules.questions.answer_events import Submission
+from rules.questions.questions import Question, QuestionStatus, check_open, from_item
 from rules.questions.responses import Response
 
-# A transaction takes 100 actions: one for the counter; a response, and its place in line, for each answer.
-TAKEN_MAX = 49
+# A transaction takes 100 actions: one for the counter; for each answer a response, its place in line, and
+# its event.
+TAKEN_MAX = 99 // (2 + ACTIONS)
 ATTEMPTS_MAX = 40
 PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.1, 0.6
 
@@ -65,45 +70,92 @@ def count_action(table: str, before: Question, after: Question) -> dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class AnswerLine:
-    """The lines of all questions. table: of the questions; read: returns a question as it is stored now."""
+    """Takes answers, by themselves or by the lines of their questions. awards: of their events."""
 
     dynamodb: Any
-    table: str
+    questions: QuestionStore
     responses: ResponseStore
-    read: Callable[[Question], Question]
+    awards: AnswerAwards
+    waiting: WaitingAnswers
 
-    def wait(self, question: Question, response: Response, now: datetime) -> tuple[Question, Response]:
+    def answer(self, question: Question, submission: Submission, now: datetime) -> tuple[Question, Response]:
+        """Store an answer, its event and its count, all or nothing: one request if nobody else answers now.
+
+        The answer's number is the counter's next value, on condition that nobody has counted meanwhile. So
+        numbers have no gaps and follow the order of commits, and the last answer closes the question. Returns
+        the question as it is afterwards, and the stored answer. Nothing is written if it raises:
+        AlreadyAnswered, InputRefused (rules.questions.questions.check_open), or Unprocessed if too many
+        answer at once.
+        Where the person has other hashes, two requests more look for an answer under these. They come after
+        the question was read, so an answer that is stored later moves the counter and this one is refused.
+        """
+        check_open(question, now)
+        response = submission.response
+        if stored := self.elsewhere(response):
+            raise AlreadyAnswered(stored)
+        numbered = replace(response, number=question.current_responses + 1)
+        after = counted(question, 1, response.created_at)
+        actions = [
+            count_action(self.questions.table, question, after),
+            self.responses.put_action(numbered),
+            *self.awards.actions(submission.event, now),
+        ]
+        refusal = self._write(actions)
+        if refusal is None:
+            return after, numbered
+        if refusal[1].get("Code") == REFUSED:
+            raise AlreadyAnswered(self.responses.stored_response(refusal[1], response))
+        if refusal[0].get("Item"):
+            check_open(from_item(plain(refusal[0]["Item"])), now)
+        if submission.event and refusal[2].get("Code") == REFUSED:
+            # An earlier answer, lost since, has earned. This one is taken without an event.
+            return self.answer(self._read(question), replace(submission, event=None), now)
+        return self.wait(question, submission, now)
+
+    def _write(self, actions: Sequence[dict[str, Any]]) -> list[dict[str, Any]] | None:
+        """Write all; returns None, or the reasons why nothing is written."""
+        try:
+            self.dynamodb.transact_write_items(TransactItems=actions)
+        except self.dynamodb.exceptions.TransactionCanceledException as error:
+            return reasons_of(error, len(actions))
+        return None
+
+    def _read(self, known: Question) -> Question:
+        """Read the question again; one that is gone counts as closed."""
+        return self.questions.get(known.question_id) or replace(known, status=QuestionStatus.CLOSED)
+
+    def wait(self, question: Question, submission: Submission, now: datetime) -> tuple[Question, Response]:
         """Stand in line until the answer is taken; returns the question with it, and the stored answer.
 
         Nothing is written if it raises: AlreadyAnswered, InputRefused (check_open), or Unprocessed.
         """
-        is_mine = self.responses.stand_in_line(response)
+        response, is_mine = submission.response, self.waiting.put(submission, now)
         for _ in pauses(ATTEMPTS_MAX, PAUSE_SECONDS, PAUSE_SECONDS_MAX):
             if stored := self.responses.get(*response.key, *response.other_hashes):
                 if is_mine and (stored.key, stored.created_at) == (response.key, response.created_at):
                     return _as_of(question, stored), stored
-                self.responses.leave_line(response)
+                self.waiting.remove(response)
                 raise AlreadyAnswered(stored)
-            question = self.read(question)
+            question = self._read(question)
             try:
                 check_open(question, now)
             except InputRefused:
-                if self.responses.leave_line(response) or not self.responses.get(*response.key):
+                if self.waiting.remove(response) or not self.responses.get(*response.key):
                     raise
                 continue
-            line = self.responses.line(question.question_id, TAKEN_MAX)
-            if _is_my_turn([each.fingerprint_hash for each in line], response.fingerprint_hash):
-                self._take(question, line)
-        if self.responses.leave_line(response) or not (stored := self.responses.get(*response.key)):
-            raise Unprocessed(f"{self.table}: an answer left unstored")
+            line = self.waiting.first(question.question_id, TAKEN_MAX, now)
+            if _is_my_turn([each.response.fingerprint_hash for each in line], response.fingerprint_hash):
+                self._take(question, line, now)
+        if self.waiting.remove(response) or not (stored := self.responses.get(*response.key)):
+            raise Unprocessed(f"{self.questions.table}: an answer left unstored")
         return _as_of(question, stored), stored
 
-    def _take(self, question: Question, line: Sequence[Response]) -> None:
+    def _take(self, question: Question, line: Sequence[Submission], now: datetime) -> None:
         """Take a line, and try at once with half of it where others are quicker with their one answer."""
-        while line and not self.take(self.read(question), line):
+        while line and not self.take(self._read(question), line, now):
             line = line[: len(line) // 2]
 
-    def take(self, question: Question, line: Sequence[Response]) -> int:
+    def take(self, question: Question, line: Sequence[Submission], now: datetime) -> int:
         """Take as many answers of a line as fit; returns how many, 0 if somebody else was first.
 
         The question must be read before: see _first_answers.
@@ -111,49 +163,59 @@ class AnswerLine:
         line = self._first_answers(line)[: question.required_responses - question.current_responses]
         if not line:
             return 0
-        first = question.current_responses + 1
-        numbered = [replace(each, number=number) for number, each in enumerate(line, first)]
-        after = counted(question, len(line), max(each.created_at for each in line))
-        actions = [count_action(self.table, question, after)]
-        for each in numbered:
-            actions += [self.responses.put_action(each), self.responses.leave_action(each)]
-        try:
-            self.dynamodb.transact_write_items(TransactItems=actions)
-        except self.dynamodb.exceptions.TransactionCanceledException as error:
-            codes = [each.get("Code") for each in reasons_of(error, len(actions))]
-            for each, code in zip(line, codes[1::2], strict=True):
-                if code == REFUSED:  # this person has answered by another request
-                    self.responses.leave_line(each)
+        after = counted(question, len(line), max(each.response.created_at for each in line))
+        actions = [count_action(self.questions.table, question, after)]
+        puts = list[int]()
+        for number, each in enumerate(line, question.current_responses + 1):
+            puts.append(len(actions))
+            actions += [
+                self.responses.put_action(replace(each.response, number=number)),
+                self.waiting.remove_action(each.response),
+                *self.awards.actions(each.event, now),
+            ]
+        refusal = self._write(actions)
+        if refusal is None:
+            return len(line)
+        refused = {place for place, each in enumerate(refusal) if each.get("Code") == REFUSED}
+        for put, each in zip(puts, line, strict=True):
+            if put in refused:  # this person has answered by another request
+                self.waiting.remove(each.response)
+        # As in `answer`; the event's claim is two actions later.
+        rewarded = {put for put, each in zip(puts, line, strict=True) if each.event and put + 2 in refused}
+        if not rewarded:
             return 0
-        return len(line)
+        rest = [
+            replace(each, event=None) if put in rewarded else each
+            for put, each in zip(puts, line, strict=True)
+        ]
+        return self.take(question, rest, now)
 
     def elsewhere(self, response: Response) -> Response | None:
         """Return the same person's answer under another hash; their place in line there is given up.
 
         Such a place may be of a process that died before it knew of the newest key.
         """
-        question = response.question_id
-        keys = [(each, other) for other in response.other_hashes for each in (question, f"{question}{LINE}")]
-        found = self.responses.all_of(keys)
-        for each in found:
-            if not each.number:
-                self.responses.leave_line(each)
-        return next((each for each in found if each.number), None)
+        question, others = response.question_id, response.other_hashes
+        if not others:
+            return None
+        for each in self.waiting.of_hashes(question, others):
+            self.waiting.remove(each)
+        return next(iter(self.responses.all_of((question, each) for each in others)), None)
 
-    def _first_answers(self, line: Sequence[Response]) -> Sequence[Response]:
+    def _first_answers(self, line: Sequence[Submission]) -> Sequence[Submission]:
         """Leave out who has answered, or stands in this line, under another hash too.
 
         What others store from here on moves the question's counter, and the transaction is refused.
         """
-        others = [(each.question_id, other) for each in line for other in each.other_hashes]
+        others = [(each.response.question_id, other) for each in line for other in each.response.other_hashes]
         if not others:
             return line
         answered = {each.fingerprint_hash for each in self.responses.all_of(others)}
-        seen, kept = set[str](), list[Response]()
+        seen, kept = set[str](), list[Submission]()
         for each in line:
-            hashes = {each.fingerprint_hash, *each.other_hashes}
+            hashes = {each.response.fingerprint_hash, *each.response.other_hashes}
             if hashes & answered:
-                self.responses.leave_line(each)
+                self.waiting.remove(each.response)
             elif not hashes & seen:
                 kept.append(each)
             seen |= hashes

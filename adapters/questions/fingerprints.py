@@ -18,14 +18,18 @@ class Fingerprints:
 
     def of_user(self, user_id: str) -> PersonHashes:
         """Return a signed-in person's hashes: 32 hexadecimal digits each."""
-        return self._of(f"user:{user_id}")
+        return self._of(f"user:{user_id}", is_signed_in=True)
 
     def of_device(self, fingerprint: str) -> PersonHashes:
         """Return the hashes of somebody whom an agent knows by this identifier."""
-        return self._of(f"device:{fingerprint}")
+        return self._of(f"device:{fingerprint}", is_signed_in=False)
 
-    def _of(self, text: str) -> PersonHashes:
+    def of_award(self, user_id: str, question_id: str) -> str:
+        """Return the name of what a user earns by an answer: without the key it leads to no question."""
+        return hashed(self._keyed.ring.keys[0], f"award:{user_id}\x00{question_id}", HASH_CHARACTERS)
+
+    def _of(self, text: str, *, is_signed_in: bool) -> PersonHashes:
         ring = self._keyed.ring
         own, *older = (hashed(key, text, HASH_CHARACTERS) for key in ring.keys)
         upcoming = (hashed(ring.next, text, HASH_CHARACTERS),) if ring.next else ()
-        return PersonHashes(own, tuple(older), upcoming, is_rotated=bool(ring.promoted_at))
+        return PersonHashes(own, tuple(older), upcoming, bool(ring.promoted_at), is_signed_in)

@@ -9,8 +9,6 @@ from rules.questions.responses import Response, from_item, to_item
 
 # The mark of a response that UserStats has counted; written in the transaction that counts it.
 COUNTED = "counted_at"
-# Answers that stand in line (adapters/questions/answer_line.py) are under a key of their own.
-LINE, WAITING = "#line", "waiting"
 Key = tuple[str, str]
 
 
@@ -37,9 +35,9 @@ class ResponseStore:
         return from_item(plain(answer["Item"])) if "Item" in answer else None
 
     def all_of(self, keys: Iterable[Key]) -> list[Response]:
-        """Return the answers that are there, strongly consistent; those in line have no number yet."""
-        found = map(plain, get_all(self._dynamodb, self._table, map(_key, sorted(set(keys)))))
-        return [from_item(each.get(WAITING, each)) for each in found]
+        """Return the answers that are there, strongly consistent."""
+        found = get_all(self._dynamodb, self._table, map(_key, sorted(set(keys))))
+        return [from_item(plain(each)) for each in found]
 
     def of_question(self, question_id: str) -> Iterator[Response]:
         """Yield a question's answers, strongly consistent."""
@@ -118,48 +116,6 @@ class ResponseStore:
         rows = map(plain, answer["Items"])
         return [(each["created_at"], (each["question_id"], each["response_id"])) for each in rows]
 
-    def stand_in_line(self, response: Response) -> bool:
-        """Put an answer in its question's line; False: this person stands there already."""
-        waiting = _line_key(response) | {WAITING: to_item(response)}
-        try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                Item=item(waiting),
-                ConditionExpression="attribute_not_exists(question_id)",
-            )
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
-
-    def line(self, question_id: str, limit: int) -> list[Response]:
-        """Return answers that stand in a question's line, strongly consistent: one request."""
-        answer = self._dynamodb.query(
-            TableName=self._table,
-            KeyConditionExpression="question_id = :line",
-            ExpressionAttributeValues=item({":line": f"{question_id}{LINE}"}),
-            ConsistentRead=True,
-            Limit=limit,
-        )
-        return [from_item(plain(each)[WAITING]) for each in answer["Items"]]
-
-    def leave_line(self, response: Response) -> bool:
-        """Remove an answer from the line; False: it is not there, or no longer."""
-        try:
-            self._dynamodb.delete_item(**self.leave_action(response)["Delete"])
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
-
-    def leave_action(self, response: Response) -> dict[str, Any]:
-        """Return a transaction's action: remove an answer from the line, where it must be."""
-        return {
-            "Delete": {
-                "TableName": self._table,
-                "Key": item(_line_key(response)),
-                "ConditionExpression": "attribute_exists(question_id)",
-            }
-        }
-
     def counted(self, keys: Iterable[Key]) -> set[Key]:
         """Return the keys that need no counting: their responses are in the stats, or no longer there."""
         wanted = set(keys)
@@ -197,10 +153,6 @@ class ResponseStore:
         if reason.get("Item"):
             return from_item(plain(reason["Item"]))
         return self.get(*response.key) or response
-
-
-def _line_key(response: Response) -> dict[str, Any]:
-    return _key((f"{response.question_id}{LINE}", response.fingerprint_hash))
 
 
 def _key(key: Key) -> dict[str, str]:

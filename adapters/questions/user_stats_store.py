@@ -171,5 +171,5 @@ def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
 
 
 def _partition(shard: int) -> str:
-    """Return a partition's name: `_leaderboard`, then `_leaderboard#1` and so on; a small deployment has one."""
+    """Name a partition: `_leaderboard`, then `_leaderboard#1` and so on. Small deployments have the first."""
     return f"{LEADERBOARD}#{shard}" if shard else LEADERBOARD

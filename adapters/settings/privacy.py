@@ -46,6 +46,7 @@ class PrivacyApiSettings:
 class ErasureSettings(PrivacyTables):
     """processors.erasure. settle_seconds: after so long nobody writes who does not know a new tombstone."""
 
+    answer_lines_table: str
     boards_table: str
     group_events_table: str
     redis_url: str

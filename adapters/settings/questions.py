@@ -12,9 +12,13 @@ class QuestionsApiSettings:
 
     questions_table: str
     responses_table: str
+    answer_lines_table: str
     subscriptions_table: str
     user_stats_table: str
     stats_shards: int
+    bp_events_table: str
+    idempotency_keys_table: str
+    user_streaks_table: str
     fingerprint_secret_arn: str
     redis_url: str
     limits_table: str
@@ -44,13 +48,7 @@ class AnswersSettings:
     responses_table: str
     user_stats_table: str
     stats_shards: int
-    bp_events_table: str
-    idempotency_keys_table: str
-    user_streaks_table: str
-    rule_books_table: str
     failure_queue_url: str
-    erasures_table: str
-    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ NOT_IN_THE_LAKE = {
     "PostgreSQL": "who is who: addresses, numbers and ids of leads. Its own backups have them;"
     " whoever sends from an address that they lack becomes another lead",
     "Questions": "digests of what was asked: another question under an old key gets the old one",
-    "Responses": "answers, their texts and whose they are: who has answered may answer once more",
+    "Responses": "answers and their texts: who has answered may answer once more, and earns nothing by it",
+    "AnswerLines": "answers under way: their people are told that they are not taken",
     "UserStats": "stats of answers, which follow from Responses: the lake has them under pseudonyms",
     "Subscriptions": "messages under way: a phone may get one of them again; which polls wait",
     "WebhookEndpoints": "addresses of the customer's systems: to be declared again",

@@ -87,7 +87,7 @@ def _pandas(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
         frame = pd.DataFrame(rows, columns=["event_type", "occurred_at", "amount"])
         day = pd.to_datetime(frame["occurred_at"], format="%Y-%m-%dT%H:%M:%S.%fZ").dt.normalize()
         age = (pd.Timestamp(NOW.date()) - day).dt.days
-        placed = frame["event_type"] == "order_placed"
+        placed = frame["event_type"] == "purchase_completed"
         signed = frame["amount"].where(placed, -frame["amount"])
         values: dict[str, Any] = {"monetary_total": int(signed.sum())}
         for days in (30, 90, 365):
@@ -107,7 +107,7 @@ def _pandas(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
 def _event(number: int, at: datetime) -> LeadEvent:
     lead = "lead"
     payload = {"order_id": str(number), "amount_minor": 1000 + number, "currency": "USD"}
-    names = ("org", lead, lead, "org/shop", "ecommerce", f"order:{number}", "order_placed")
+    names = ("org", lead, lead, "org/shop", "ecommerce", f"order:{number}", "purchase_completed")
     return LeadEvent(*names, stamp(at), stamp(at), payload)
 
 

@@ -50,17 +50,17 @@ def _measured(size: int) -> Costs:
         made.now = START
         leaves = [str(uuid.uuid5(uuid.NAMESPACE_OID, str(number))) for number in range(size + 1)]
         root, *absorbed, new = leaves
-        own = (_event(10**7 + number, _at(number), root, root, "order_placed") for number in range(OWN))
+        own = (_event(10**7 + number, _at(number), root, root, "purchase_completed") for number in range(OWN))
         _store(made, list(own))
         _built(made, root)
         _store(made, [each for place, leaf in enumerate(leaves) for each in _events(place, leaf, root)])
         _merged(made, root, absorbed)
         costs = _named("the next lead", made, lambda: _apply(made, _change(2, root, [new])))
-        late = _event(10**6, START, new, root, "order_placed")
+        late = _event(10**6, START, new, root, "purchase_completed")
         _store(made, [late])
         costs |= _named("the next event", made, lambda: _apply(made, late))
         costs |= _named("a page", made, lambda: _page(root, new, ""))
-        return costs | _named("a page of a type", made, lambda: _page(root, new, "order_placed"))
+        return costs | _named("a page of a type", made, lambda: _page(root, new, "purchase_completed"))
 
 
 def _built(made: Desk, root: str) -> None:
@@ -145,7 +145,7 @@ def _shape(event: LeadEvent) -> dict[str, Any]:
 def _events(place: int, leaf: str, root: str) -> list[LeadEvent]:
     return [
         _event(10 * place + number, _at(place) + timedelta(seconds=number), leaf, root, kind)
-        for number, kind in enumerate(("page_viewed", "page_viewed", "order_placed"))
+        for number, kind in enumerate(("page_viewed", "page_viewed", "purchase_completed"))
     ]
 
 

@@ -13,7 +13,7 @@ LABELS = int(os.environ.get("LABELS", LEADS))
 DAYS = 730
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 KINDS = (
-    "order_placed",
+    "purchase_completed",
     "order_refunded",
     "message_received",
     "page_viewed",

@@ -17,15 +17,15 @@ COMPARED = (
 BY_HAND = """
 WITH e AS (
   SELECT lead_organization_id AS lead, event_type, occurred_at, occurred_at::DATE AS day,
-    amount_minor * CASE event_type WHEN 'order_placed' THEN 1 ELSE -1 END AS amount,
+    amount_minor * CASE event_type WHEN 'purchase_completed' THEN 1 ELSE -1 END AS amount,
     sentiment_milli AS mood, campaign_id AS campaign
   FROM read_parquet('{files}'){events}
 ){groups}, series AS (
   SELECT l.n, any_value(l.as_of::DATE) AS today,
     coalesce(sum(amount), 0) AS monetary_total_minor, {windows},
-    count(*) FILTER (event_type = 'order_placed') AS orders,
-    max(day) FILTER (event_type = 'order_placed') AS last,
-    min(day) FILTER (event_type = 'order_placed') AS first,
+    count(*) FILTER (event_type = 'purchase_completed') AS orders,
+    max(day) FILTER (event_type = 'purchase_completed') AS last,
+    min(day) FILTER (event_type = 'purchase_completed') AS first,
     max(day) FILTER (event_type NOT IN ('order_refunded', 'campaign_sent')) AS active,
     avg(mood) FILTER (day > l.as_of::DATE - 30) AS sentiment
   FROM {asked} l JOIN e ON e.lead = l.lead_organization_id AND e.occurred_at <= l.as_of GROUP BY l.n
@@ -77,7 +77,7 @@ def _by_hand(folder: Path, groups: str, asked: str) -> Any:
     db.execute(f"CREATE TABLE labels AS SELECT row_number() OVER () n, * FROM '{folder}/labels.parquet'")
     windows = ", ".join(
         f"coalesce(sum(amount) FILTER (day > l.as_of::DATE - {days}), 0) AS monetary_{days}d_minor, "
-        f"count(*) FILTER (event_type = 'order_placed' AND day > l.as_of::DATE - {days})"
+        f"count(*) FILTER (event_type = 'purchase_completed' AND day > l.as_of::DATE - {days})"
         f" AS frequency_purchases_{days}d"
         for days in (30, 90, 365)
     )
@@ -107,9 +107,14 @@ def pandas(folder: Path) -> Any:
     events["mood"] = events.sentiment_milli.fillna(0).astype("int64")
     answer = labels[["n"]].copy()
     for kinds, name, column, windows in (
-        (("order_placed", "order_refunded"), "purchases", "amount", (30, 90, 365)),
+        (("purchase_completed", "order_refunded"), "purchases", "amount", (30, 90, 365)),
         (("message_received",), "sentiment", "mood", (30,)),
-        (("order_placed", "message_received", "page_viewed", "campaign_opened"), "activity", "mood", ()),
+        (
+            ("purchase_completed", "message_received", "page_viewed", "campaign_opened"),
+            "activity",
+            "mood",
+            (),
+        ),
     ):
         series = events[events.event_type.isin(kinds)].sort_values(time_, kind="stable")
         counted = (series.event_type != "order_refunded").astype("int64")

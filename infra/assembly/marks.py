@@ -24,7 +24,7 @@ SPARK_MODULES = ("botocore", "duckdb", "isal", "numpy", "pyarrow")
 # are published, as Lambda's filter patterns.
 CHANGES, INSERTS = ('{"eventName": ["INSERT", "MODIFY"]}',), ('{"eventName": ["INSERT"]}',)
 # Of questions not the answers that are counted: what is asked, also under the key of one that is expired long
-# since, and what has closed. Of responses no marks, and none that stands in line; of the subscriptions' table
+# since, and what has closed. Of responses no marks; of the subscriptions' table
 # messages whose outcome is known, what is kept of phones (adapters/questions/phones/subscription_items.py),
 # and what is removed otherwise than by time to live.
 ASKED_OR_OVER = (
@@ -32,7 +32,6 @@ ASKED_OR_OVER = (
     '{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"status": {"S": ["CLOSED", "EXPIRED"]}}}}',
     '{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"current_responses": {"N": ["0"]}}}}',
 )
-TAKEN = ('{"eventName": ["INSERT"], "dynamodb": {"NewImage": {"number": {"N": [{"exists": true}]}}}}',)
 SETTLED = ('{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"outcome": {"S": [{"exists": true}]}}}}',)
 CHANGED_PHONES = (
     (
@@ -50,7 +49,7 @@ PUBLISHED = {
     "lead_memory": ("Memory", "PublishMemoryMapping", CHANGES),
     "lead_features": ("Feature", "PublishFeaturesMapping", CHANGES),
     "questions": ("Questions", "PublishQuestionsMapping", ASKED_OR_OVER),
-    "responses": ("Responses", "PublishResponsesMapping", TAKEN),
+    "responses": ("Responses", "PublishResponsesMapping", INSERTS),
     "answer_stats": ("UserStats", "PublishStatsMapping", CHANGES),
     "notifications": ("Subscriptions", "PublishNotificationsMapping", (*SETTLED, *CHANGED_PHONES)),
     "rules": ("RuleBooks", "PublishRulesMapping", CHANGES),

@@ -11,7 +11,7 @@ from adapters.platform.aws import pauses
 from ingest.leads.decoding import DecodedEvent, OrderPart, PayloadPart
 from ingest.leads.lead_accept import Envelope, part_digest, stored_event
 from ingest.leads.payload_fields import amount_in
-from rules.leads.lead_events import ORDER_PLACED, LeadEvent
+from rules.leads.lead_events import PURCHASE_COMPLETED, LeadEvent
 from rules.leads.orders import ORDER, OrderChange, OrderSeen, changes, contradicts, join
 
 ATTEMPTS_MAX = 12
@@ -115,6 +115,6 @@ def _told(
 def _payload(change: OrderChange, order: OrderPart, sent: Envelope) -> dict[str, object]:
     amount = amount_in(change.currency, change.amount_minor, sent.context)
     payload: dict[str, object] = {"order_id": order.order_id, **amount}
-    if change.event_type == ORDER_PLACED and order.products:
+    if change.event_type == PURCHASE_COMPLETED and order.products:
         payload["products"] = list(order.products)
     return payload

@@ -7,16 +7,20 @@ from typing import Any
 
 from adapters import clock
 from adapters.book.book_store import BookStore
+from adapters.engagement.account_store import AccountStore
+from adapters.questions.answer_line import AnswerLine
 from adapters.questions.fingerprints import Fingerprints
-from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
 from ingest.questions.question_views import Questions, refusal_error
 from ingest.web.caller import ApiError, Caller
 from ingest.web.rate_limit import RateLimit
+from rules.book.versions import Books
 from rules.engagement.events import InputRefused
+from rules.questions.answer_events import Submission, event_of_answer
 from rules.questions.answer_points import points_for
+from rules.questions.people import PersonHashes
 from rules.questions.questions import Question, check_answer, check_open, shown_status
-from rules.questions.responses import Response, Who, new_response, public_id
+from rules.questions.responses import Response, new_response, public_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +35,17 @@ class AnswerLimits:
 class Answers:
     """Takes answers: at most two requests to DynamoDB where nobody else answers just now.
 
-    Relayed ones take one more for every 20, and each takes one more while there are several keys.
+    Those of signed-in people take one more if they name no zone, relayed ones one more for every 20, and each
+    one more while there are several keys. accounts: for the zones that users have set.
     """
 
     questions: Questions
-    store: QuestionStore
+    line: AnswerLine
     responses: ResponseStore
     fingerprints: Fingerprints
     limits: AnswerLimits
     books: BookStore
+    accounts: AccountStore
 
     def answer(self, identifier: str, body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Store an answer.
@@ -47,8 +53,7 @@ class Answers:
         Raises 403, 404, 422, 429, and 409: already_answered, question_closed, question_expired.
         """
         now = clock.now()
-        who = self._person(body, caller)
-        person, user_id = who
+        person, user_id = self._person(body, caller)
         if user_id is None:
             self.limits.relayed.check(caller.user_id, 1, now)
         else:
@@ -60,8 +65,8 @@ class Answers:
             check_open(question, now)
             check_answer(question, body)
             books = self.books.books()
-            response = new_response(question, body, who, books, now)
-            after, stored = self.store.answer(question, response, now)
+            response = new_response(question, body, person, books, now)
+            after, stored = self.line.answer(question, self._submission(response, user_id, books), now)
         except AlreadyAnswered as already:
             raise _already(already.response) from None
         except InputRefused as refused:
@@ -71,7 +76,16 @@ class Answers:
         earned = points_for(books.at(now).book.answers, stored.confidence, stored.response_time_ms)
         return _receipt(after, stored, earned, now)
 
-    def _person(self, body: Mapping[str, Any], caller: Caller) -> Who:
+    def _submission(self, response: Response, user_id: str | None, books: Books) -> Submission:
+        """Return the answer with the event that it is. Nothing else says whose the answer is."""
+        if user_id is None:
+            return Submission(response, None)
+        profile = None if response.timezone else self.accounts.profiles([user_id]).get(user_id)
+        key = self.fingerprints.of_award(user_id, response.question_id)
+        zone = profile.timezone if profile else None
+        return Submission(response, event_of_answer(response, user_id, key, zone, books))
+
+    def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[PersonHashes, str | None]:
         """The person's hashes, and the user_id of one who answers for themselves."""
         if "fingerprint" not in body:
             return self.fingerprints.of_user(caller.user_id), caller.user_id

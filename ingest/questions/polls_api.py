@@ -29,7 +29,7 @@ app: APIGatewayHttpResolver = resolver(logger)
 def _parts() -> Polls:
     config, dynamodb = settings.read(PollsApiSettings), client("dynamodb")
     responses = ResponseStore(dynamodb, config.responses_table)
-    store = QuestionStore(dynamodb, config.questions_table, responses)
+    store = QuestionStore(dynamodb, config.questions_table)
     questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
     return Polls(questions, responses, Places(dynamodb, config.limits_table, PLACES, HELD_SECONDS_MAX))
 

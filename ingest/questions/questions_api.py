@@ -9,16 +9,21 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.book.book_store import BookStore
+from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.shared_counters import HeldPlaces, SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
+from adapters.questions.answer_awards import AnswerAwards
+from adapters.questions.answer_line import AnswerLine
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.question_lists import QuestionLists
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
+from adapters.questions.waiting_answers import WaitingAnswers
 from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
 from ingest.questions.answers import AnswerLimits, Answers
@@ -59,7 +64,15 @@ class _Parts:
 def _parts() -> _Parts:
     config, dynamodb = settings.read(QuestionsApiSettings), client("dynamodb")
     responses = ResponseStore(dynamodb, config.responses_table)
-    store = QuestionStore(dynamodb, config.questions_table, responses)
+    store = QuestionStore(dynamodb, config.questions_table)
+    line = AnswerLine(
+        dynamodb,
+        store,
+        responses,
+        AnswerAwards(config.idempotency_keys_table, config.bp_events_table),
+        WaitingAnswers(dynamodb, config.answer_lines_table),
+    )
+    accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
     books = BookStore(dynamodb, config.rule_books_table)
     places = HeldPlaces(dynamodb, config.limits_table)
     lists = QuestionLists(dynamodb, config.questions_table)
@@ -75,7 +88,7 @@ def _parts() -> _Parts:
     )
     return _Parts(
         questions,
-        Answers(questions, store, responses, fingerprints, answer_limits, books),
+        Answers(questions, line, responses, fingerprints, answer_limits, books, accounts),
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
         Asking(questions, responses, places, config.open_questions_max),

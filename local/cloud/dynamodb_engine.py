@@ -28,7 +28,7 @@ TABLES = (
     *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Boards"),
     *("Limits", "RuleBooks", "Rewards", "Erasures"),
     *("Event", "Memory", "Feature", "GroupEvents"),
-    *("Questions", "Responses", "Subscriptions", "UserStats"),
+    *("Questions", "Responses", "AnswerLines", "Subscriptions", "UserStats"),
     *("WebhookEndpoints", "Notifications"),
 )
 WANTED = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
@@ -76,6 +76,7 @@ CONSTANTS = {
     "EXCHANGE_RATES": "",
     "QUESTIONS_TABLE": "Questions",
     "RESPONSES_TABLE": "Responses",
+    "ANSWER_LINES_TABLE": "AnswerLines",
     "SUBSCRIPTIONS_TABLE": "Subscriptions",
     "USER_STATS_TABLE": "UserStats",
     "STATS_SHARDS": "2",

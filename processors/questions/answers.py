@@ -1,34 +1,28 @@
-"""Responses stream -> UserStats and QUESTION_ANSWERED events, exactly once (rule 7).
+"""Responses stream -> UserStats, exactly once (rule 7).
 
-A response is in the stats if and only if it is marked: stats, mark, event and the event's claim are
-written in one transaction, which is refused as a whole where the mark is there or the stats have moved.
-So a crash leaves all or nothing, and whoever comes a second time writes nothing.
+A response is in the stats if and only if it is marked: stats and mark are written in one transaction, which
+is refused as a whole where the mark is there, the response is gone or the stats have moved. So a crash leaves
+all or nothing, and whoever comes a second time writes nothing. Who answered is known by a keyed hash alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
 from adapters import clock, settings
-from adapters.book.book_store import BookStore
-from adapters.engagement.account_store import AccountStore
-from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client, pauses
 from adapters.platform.batches import Unprocessed, chunks
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
-from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
-from adapters.questions.response_store import WAITING, Key, ResponseStore
+from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import StoredStats, UserStatsStore
 from adapters.settings.questions import AnswersSettings
 from rules.days import stamp
-from rules.engagement.events import Event, MalformedItem
-from rules.privacy.tombstones import user_subject
-from rules.questions.answer_events import event_of_answer
+from rules.engagement.events import MalformedItem
 from rules.questions.answer_stats import Stats, TooOld, add, fold
 from rules.questions.responses import Response, from_item
 
@@ -60,12 +54,9 @@ class CountedBatch:
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounter:
-    """Counts responses in. accounts: for the zones that users have set. books: for what an answer earns."""
+    """Counts responses in."""
 
     counts: AnswerCounts
-    accounts: AccountStore
-    books: BookStore
-    erased: Erased = NOBODY
 
     def apply(self, records: Sequence[Record], now: datetime) -> CountedBatch:
         """Count a batch of stream records, person by person; one person's trouble is not another's."""
@@ -76,8 +67,6 @@ class AnswerCounter:
                 response = from_item(plain(record["dynamodb"]["NewImage"]))
             except (MalformedItem, KeyError, TypeError, ValueError) as error:
                 outcome.poison.append((record, _reason(error)))
-                continue
-            if response.user_id and self.erased.forbids(user_subject(response.user_id), response.created_at):
                 continue
             by_person.setdefault(response.fingerprint_hash, []).append((record, response))
         for person, pairs in by_person.items():
@@ -107,17 +96,12 @@ class AnswerCounter:
 
     def _chunk(self, person: str, fresh: list[Response], now: datetime) -> int:
         older = {hashed for each in fresh for hashed in each.older_hashes}
-        kept, events = self.counts.stats.of(person, older), self._events(fresh, now)
+        kept = self.counts.stats.of(person, older)
         for _ in pauses(ATTEMPTS_MAX):
             after = self._with(kept, fresh, now)
-            refusal = self.counts.count((kept, after), fresh, events, now)
+            refusal = self.counts.count((kept, after), fresh, now)
             if refusal is None:
                 return len(fresh)
-            if refusal.taken:
-                logger.warning(
-                    "the key of an answer's event is taken", extra={"answers": sorted(refusal.taken)}
-                )
-                events = {key: each for key, each in events.items() if key not in refusal.taken}
             if refusal.marked:
                 done = self.counts.responses.counted(each.key for each in fresh)
                 fresh = [each for each in fresh if each.key not in done]
@@ -147,17 +131,6 @@ class AnswerCounter:
             (counted if is_marked else left).append(from_item(plain(each)))
         return counted, left
 
-    def _events(self, responses: Iterable[Response], now: datetime) -> dict[Key, Event]:
-        """The events that answers of signed-in people are."""
-        signed = [each for each in responses if each.user_id]
-        asked = {str(each.user_id) for each in signed if each.timezone is None}
-        zones = {user: profile.timezone for user, profile in self.accounts.profiles(asked).items()}
-        books = self.books.books()
-        events = (
-            (each.key, event_of_answer(each, zones.get(str(each.user_id)), now, books)) for each in signed
-        )
-        return {key: event for key, event in events if event}
-
     def rebuild(self, person: str, now: datetime) -> Stats:
         """Compute a person's stats from their responses, and put them; returns them.
 
@@ -173,11 +146,6 @@ class AnswerCounter:
         return self.counts.stats.of(person).stats
 
 
-def _is_answer(record: Record) -> bool:
-    """Whether a record is a new answer: not a mark on one, and not one that stands in line."""
-    return record["eventName"] == "INSERT" and WAITING not in record["dynamodb"].get("NewImage", {})
-
-
 def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
@@ -189,14 +157,8 @@ def _parts() -> tuple[AnswerCounter, FailureQueue]:
         dynamodb,
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
         ResponseStore(dynamodb, config.responses_table),
-        config.idempotency_keys_table,
-        config.bp_events_table,
     )
-    accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
-    answers = AnswerCounter(
-        counts, accounts, BookStore(dynamodb, config.rule_books_table), tombstones_of(config)
-    )
-    return answers, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    return AnswerCounter(counts), FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 
 
 def rebuild(fingerprint_hash: str) -> Stats:
@@ -214,7 +176,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return {"rebuilt": {each: rebuild(each).total_points for each in event["streakline_rebuild"]}}
     answers, failures = _parts()
     now = clock.now()
-    outcome = answers.apply([each for each in event["Records"] if _is_answer(each)], now)
+    outcome = answers.apply([each for each in event["Records"] if each["eventName"] == "INSERT"], now)
     outcome.again += failures.settle(event, CONSUMER, outcome.poison, now)
     logger.info(
         "batch",

@@ -140,9 +140,8 @@ def question_row(row: Mapping[str, Any], arrived: datetime, corrected: int) -> d
 
 
 def response_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the pseudonym in place of the person, and the length in place of what was said."""
-    shaped = {name: each for name, each in row.items() if name not in ("user_id", "answer")}
-    shaped["is_signed_in"] = row.get("user_id") is not None
+    """Put the pseudonym in place of the person's hash, and the length in place of what was said."""
+    shaped = {name: each for name, each in row.items() if name != "answer"}
     if isinstance(written := row.get("answer"), str):
         shaped["answer_characters"] = len(written)
     return _with_pseudonyms(shaped, "person")

@@ -15,7 +15,7 @@ from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, PURCHASE_TYP
 # The schedule follows a lead for 90 dates after its last activity, also if all of its windows are empty.
 ACTIVE_DAYS_MAX = 91
 # A campaign is ignored once it has gone unanswered for so many dates.
-CAMPAIGN_GRACE_DAYS = 3
+CAMPAIGN_GRACE_DAYS = 7
 CAMPAIGN_DAYS_MAX = 90
 
 
@@ -98,7 +98,7 @@ FEATURES = (
     Feature("sentiment_avg_30d", B, Aggregate.AVERAGE, Unit.MILLI, "-1 to 1, of messages in 30 dates", 30),
     Feature(
         *("campaign_ignored", D, Aggregate.IGNORED, Unit.COUNT),
-        "campaigns of 90 dates without any reaction, the last three dates' left out",
+        "campaigns of 90 dates without any reaction, the last seven dates' left out",
         CAMPAIGN_DAYS_MAX,
     ),
 )

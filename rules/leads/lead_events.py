@@ -26,7 +26,7 @@ PREFERENCE_STATED = "preference_stated"
 OBJECTION_RAISED = "objection_raised"
 # The lead has another number, address or id from now on: an event has both.
 IDENTITY_REPLACED = "identity_replaced"
-ORDER_PLACED = "order_placed"
+PURCHASE_COMPLETED = "purchase_completed"
 ORDER_REFUNDED = "order_refunded"
 # What rules.leads.orders says of an order after it was told first.
 ORDER_CANCELLED = "order_cancelled"
@@ -41,10 +41,10 @@ CAMPAIGN_UNSUBSCRIBED = "campaign_unsubscribed"
 LEADS_MERGED = "leads_merged"
 LEADS_UNMERGED = "leads_unmerged"
 
-PURCHASE_TYPES = frozenset({ORDER_PLACED, ORDER_REFUNDED, ORDER_CANCELLED, ORDER_CHARGED})
+PURCHASE_TYPES = frozenset({PURCHASE_COMPLETED, ORDER_REFUNDED, ORDER_CANCELLED, ORDER_CHARGED})
 # What each adds to the number of orders, and to their amount.
 ORDER_SIGNS: Mapping[str, tuple[int, int]] = {
-    ORDER_PLACED: (1, 1),
+    PURCHASE_COMPLETED: (1, 1),
     ORDER_CANCELLED: (-1, -1),
     ORDER_CHARGED: (0, 1),
     ORDER_REFUNDED: (0, -1),
@@ -60,7 +60,14 @@ IDENTITY_TYPES = frozenset({LEADS_MERGED, LEADS_UNMERGED})
 # What the lead did. What others did to it (sent it a campaign, refunded its order) is not among these.
 ACTIVITY_TYPES = frozenset(
     {
-        *(FORM_SUBMITTED, MESSAGE_RECEIVED, PAGE_VIEWED, PREFERENCE_STATED, OBJECTION_RAISED, ORDER_PLACED),
+        *(
+            FORM_SUBMITTED,
+            MESSAGE_RECEIVED,
+            PAGE_VIEWED,
+            PREFERENCE_STATED,
+            OBJECTION_RAISED,
+            PURCHASE_COMPLETED,
+        ),
         *(CAMPAIGN_OPENED, CAMPAIGN_CLICKED, CAMPAIGN_REPLIED, CAMPAIGN_UNSUBSCRIBED),
     }
 )
@@ -83,7 +90,7 @@ class LeadEvent:
     object_id: what it is about (an order, a message, a campaign); object_id_ref: what kind of thing that is.
     payload: small, by event type:
 
-        order_placed, order_refunded, order_cancelled, order_charged
+        purchase_completed, order_refunded, order_cancelled, order_charged
                                       order_id, currency, amount_minor (not below 0), or foreign_minor if the
                                       currency is not the organization's own, products?: [{product_id,
                                       quantity}]. What each adds to count and amount: ORDER_SIGNS

@@ -18,9 +18,9 @@ from rules.leads.lead_events import (
     FORM_SUBMITTED,
     MESSAGE_RECEIVED,
     OBJECTION_RAISED,
-    ORDER_PLACED,
     PAGE_VIEWED,
     PREFERENCE_STATED,
+    PURCHASE_COMPLETED,
     LeadEvent,
     MalformedLeadEvent,
 )
@@ -107,7 +107,7 @@ DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {
     PREFERENCE_STATED: (Derivation(PREFERENCE, 800, _preferences), Derivation(CONSENT, 1000, _consent)),
     PAGE_VIEWED: (Derivation(PREFERENCE, 150, _category),),
     OBJECTION_RAISED: (Derivation(OBJECTION, 800, _objections),),
-    ORDER_PLACED: (Derivation(PURCHASE, 950, _products),),
+    PURCHASE_COMPLETED: (Derivation(PURCHASE, 950, _products),),
     **dict.fromkeys(
         (FORM_SUBMITTED, MESSAGE_RECEIVED),
         (

@@ -5,8 +5,8 @@ pending first. Each webhook is what was *seen* of the order. Joining all that wa
 associative and idempotent, so any order of arrival gives one state.
 
 Events are only ever added. So a change of the state is told as the difference: an order that was counted
-with 100 and is cancelled leaves `order_placed` 100 and `order_cancelled` 100, both at the time the order was
-placed. Features add these up, and come to what the newest state says.
+with 100 and is cancelled leaves `purchase_completed` 100 and `order_cancelled` 100, both at the time when the
+order was placed. Features add these up, and come to what the newest state says.
 """
 
 import json
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from rules.leads.lead_events import ORDER_CANCELLED, ORDER_CHARGED, ORDER_PLACED, ORDER_REFUNDED
+from rules.leads.lead_events import ORDER_CANCELLED, ORDER_CHARGED, ORDER_REFUNDED, PURCHASE_COMPLETED
 
 ORDER = "order"
 # ISO 4217's currencies that have no decimals (JPY) or three (KWD). All others have two.
@@ -171,7 +171,7 @@ def _of_key(key: str, old: Share | None, new: Share | None) -> Iterator[OrderCha
     count = (new.count if new else 0) - (old.count if old else 0)
     amount = (new.amount_minor if new else 0) - (old.amount_minor if old else 0)
     if count:
-        kind = ORDER_PLACED if count > 0 else ORDER_CANCELLED
+        kind = PURCHASE_COMPLETED if count > 0 else ORDER_CANCELLED
     else:
         kind = ORDER_CHARGED if amount > 0 else ORDER_REFUNDED
     yield OrderChange(key, kind, share.at, abs(amount), share.currency)

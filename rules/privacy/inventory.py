@@ -145,10 +145,18 @@ INVENTORY = (
     Store(
         "Responses",
         TABLE,
-        "answers, their texts, and the user id of those who were signed in",
+        "answers and their texts, under the keyed hash of who answered",
         DELETED,
         "fingerprint_hash",
         found="ByFingerprint, under each of the person's hashes (adapters/questions/fingerprints.py)",
+    ),
+    Store(
+        "AnswerLines",
+        TABLE,
+        "answers that wait for seconds to be taken, and the event that a user's is",
+        DELETED,
+        "response_id",
+        found="by reading all of it: nothing is in it but while many answer one question",
     ),
     Store(
         "Subscriptions",

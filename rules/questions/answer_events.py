@@ -1,11 +1,15 @@
-"""Turns a signed-in person's answer into an engagement event, which earns points and keeps the streak."""
+"""Turns a signed-in person's answer into an engagement event, which earns points and keeps the streak.
+
+The event is the person's, and the answer is nobody's. So nothing in the event leads to the answer: its
+idempotency key is a keyed hash, it does not name the question, and its times are whole minutes.
+"""
 
 import json
-from datetime import datetime
+from dataclasses import dataclass
 
 from rules.book.book import Declarer
 from rules.book.versions import Books, terms_of
-from rules.days import date_of, parse_moment, stamp
+from rules.days import Moment, date_of, stamp, unstamp
 from rules.engagement.events import Event, body_hash, event_id
 from rules.engagement.goals.measures import measures_of
 from rules.questions.responses import Response
@@ -14,34 +18,42 @@ EVENT_TYPE = "QUESTION_ANSWERED"
 SOURCE = "questions"
 
 
-def idempotency_key(question_id: str) -> str:
-    """Return the idempotency key of an answer's event: one event for a person and a question (rule 4)."""
-    return f"answer:{question_id}"
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a person hands in. event: the one that the answer is, if the person is signed in."""
+
+    response: Response
+    event: Event | None
 
 
-def event_of_answer(response: Response, zone_stored: str | None, now: datetime, books: Books) -> Event | None:
-    """Return the event of an answer; None if the person is not signed in, or the book has no such type.
+def event_of_answer(
+    response: Response, user_id: str, key: str, zone_stored: str | None, books: Books
+) -> Event | None:
+    """Return the event of a user's answer; None if the book has no such type.
 
-    The date is rule 1's: the answer's own timezone, else the zone that the user has set, else UTC.
+    key: a keyed hash of the user and the question (rule 4): one event for both. The date is rule 1's: the
+    answer's own timezone, else the zone that the user has set, else UTC.
     """
-    moment, key = parse_moment(response.created_at), idempotency_key(response.question_id)
-    version = next(books.judging(EVENT_TYPE, moment.utc, now), None)
-    if response.user_id is None or version is None:
+    answered = unstamp(response.created_at)
+    minute = answered.replace(second=0, microsecond=0)
+    moment, at = Moment(minute, None), stamp(minute)
+    version = next(books.judging(EVENT_TYPE, minute, answered), None)
+    if version is None:
         return None
-    terms = terms_of(version, EVENT_TYPE, moment.utc)
+    terms = terms_of(version, EVENT_TYPE, minute)
     day, zone = date_of(moment, response.timezone, zone_stored)
-    properties = {"category": response.category, "question_id": response.question_id}
+    properties = {"category": response.category}
     return Event(
-        user_id=response.user_id,
-        event_id=event_id(response.user_id, key, moment),
+        user_id=user_id,
+        event_id=event_id(user_id, key, moment),
         idempotency_key=key,
         event_type=EVENT_TYPE,
-        occurred_at=response.created_at,
+        occurred_at=at,
         activity_date=day,
         zone=zone,
         points_awarded=terms.points,
         source=SOURCE,
-        created_at=stamp(now),
+        created_at=at,
         rules_version=terms.version,
         cap=terms.cap,
         is_passive=not terms.keeps_streak,

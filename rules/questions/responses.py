@@ -16,7 +16,6 @@ from rules.zone_names import zone_named
 
 # The cap of a date while the book of rules did not say it: answers of that time name none.
 FORMER_DAY_POINTS_MAX = 150
-Who = tuple[PersonHashes, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +23,11 @@ class Response:
     """One person's answer to one question.
 
     number: its place among the question's answers, from 1, in the order of their commits.
-    user_id: only of a signed-in person. points: before the daily cap. activity_date: by rule 1, in
-    `zone`; timezone: what the answer itself named, if anything. older_hashes, upcoming_hashes: the person's
-    others (rules/questions/people.py), as the process knew them that took the answer. answer_characters: of
-    a text that has left (rule 22). day_points_max: the cap of its date; None: it is older than
-    the caps of the book.
+    is_signed_in: whether the person answered for themselves; whose account it is, no answer tells.
+    points: before the daily cap. activity_date: by rule 1, in `zone`; timezone: what the answer itself named,
+    if anything. older_hashes, upcoming_hashes: the person's others (rules/questions/people.py), as was known
+    then. answer_characters: of a text that has left (rule 22). day_points_max: the cap of its date; None: it
+    is older than the caps of the book.
     """
 
     question_id: str
@@ -41,7 +40,7 @@ class Response:
     created_at: str
     activity_date: date
     zone: str
-    user_id: str | None = None
+    is_signed_in: bool = False
     selected_option: int | None = None
     answer: str | None = None
     confidence: int | None = None
@@ -79,14 +78,13 @@ def public_id(question_id: str, fingerprint_hash: str) -> str:
 
 
 def new_response(
-    question: Question, body: Mapping[str, Any], who: Who, books: Books, now: datetime
+    question: Question, body: Mapping[str, Any], person: PersonHashes, books: Books, now: datetime
 ) -> Response:
     """Return the response that an answer to a question is; raises InputRefused (invalid_field: timezone).
 
-    body: as ingest's schema and check_answer() let it in. who: the person's hashes, and the user_id of one
-    who answers for themselves. books: as the process knows them. The number is given when it is stored.
+    body: as ingest's schema and check_answer() let it in. books: as the process knows them. The number is
+    given when it is stored.
     """
-    person, user_id = who
     try:
         named = zone_named(body["timezone"]) if "timezone" in body else None
         day, zone_name = date_of(Moment(now, None), named, None)
@@ -104,7 +102,7 @@ def new_response(
         created_at=stamp(now),
         activity_date=day,
         zone=zone_name,
-        user_id=user_id,
+        is_signed_in=person.is_signed_in,
         selected_option=body.get("selected_option"),
         answer=body.get("answer"),
         confidence=confidence,
@@ -123,7 +121,7 @@ def to_item(response: Response) -> dict[str, Any]:
         "response_id": response.fingerprint_hash,
         "fingerprint_hash": response.fingerprint_hash,
         "agent_id": response.agent_id,
-        "user_id": response.user_id,
+        "is_signed_in": response.is_signed_in,
         "type": response.type.value,
         "selected_option": response.selected_option,
         "answer": response.answer,
@@ -158,6 +156,7 @@ def from_item(item: Mapping[str, Any]) -> Response:
             created_at=text_of(item, "created_at"),
             activity_date=date.fromisoformat(text_of(item, "activity_date")),
             zone=text_of(item, "zone"),
+            is_signed_in=_flag(item, "is_signed_in"),
             older_hashes=_hashes(item, "older_hashes"),
             upcoming_hashes=_hashes(item, "upcoming_hashes"),
             **{name: item.get(name) for name in _OPTIONAL},
@@ -173,6 +172,12 @@ def from_item(item: Mapping[str, Any]) -> Response:
     return response
 
 
+def _flag(item: Mapping[str, Any], name: str) -> bool:
+    if not isinstance(value := item.get(name), bool):
+        raise MalformedItem(f"{name} is {'missing' if value is None else 'neither true nor false'}")
+    return value
+
+
 def _hashes(item: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Read hashes; an item has none while there is one key."""
     found = item.get(name, [])
@@ -183,7 +188,6 @@ def _hashes(item: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 _OPTIONAL = (
     *(
-        "user_id",
         "selected_option",
         "answer",
         "answer_characters",

@@ -130,4 +130,4 @@ def test_the_book_costs_no_read_per_answer(monkeypatch: pytest.MonkeyPatch) -> N
     assert answer(question, "eve").status == 201
     with requests() as seen:
         assert answer(question, "fay").status == 201
-    assert seen.operations == ["GetItem", "TransactWriteItems"]
+    assert seen.operations == ["GetItem", "BatchGetItem", "TransactWriteItems"]  # the user's zone

@@ -39,7 +39,9 @@ def test_merge_and_unmerge_restore_exactly(leads: Leads, kinds: tuple[str, str])
     leads.check("a", "b")
     absorbed = leads.root("b")
     assert (absorbed.merged_into, absorbed.features, absorbed.inputs) == (leads.leaf("a"), {}, None)
-    late = leads.event(91, "order_placed", START, "b", amount_minor=100, products=[{"product_id": "late"}])
+    late = leads.event(
+        91, "purchase_completed", START, "b", amount_minor=100, products=[{"product_id": "late"}]
+    )
     leads.store([late])
     leads.both(late)
     leads.check("a", "b")
@@ -116,7 +118,7 @@ def test_while_a_root_has_moved_and_its_leaf_has_not_the_leafs_events_wait(
     """Else an event could be added to a root that is none any more."""
     monkeypatch.setattr("adapters.leads.feature_store.pauses", range)
     monkeypatch.setattr("adapters.leads.groups.topology.LEAVES_MAX", 2)
-    events = [leads.event(n, "order_placed", START, which) for n, which in enumerate("abz")]
+    events = [leads.event(n, "purchase_completed", START, which) for n, which in enumerate("abz")]
     leads.store(events)
     leads.both(leads.change(1, "ab"))
     leads.both(events[0])

@@ -33,7 +33,8 @@ def test_a_process_that_dies_at_any_write_of_a_change_leaves_what_others_get_rig
         one, two = f"{place}a", f"{place}b"
         groups = [[f"{place}{each}" for each in group] for group in change]
         events = [
-            leads.event(10 * place + n, "order_placed", START - n * DAY, (one, two)[n % 2]) for n in range(5)
+            leads.event(10 * place + n, "purchase_completed", START - n * DAY, (one, two)[n % 2])
+            for n in range(5)
         ]
         leads.store(events)
         for each in events[:2]:
@@ -63,7 +64,7 @@ def test_a_process_that_dies_at_any_write_of_a_change_leaves_what_others_get_rig
 def test_an_event_stored_while_its_leaf_moves_is_counted_once_and_found(leads: Leads) -> None:
     """Stored before the move and announced after it, or noted at the former root."""
     own, theirs, late = (
-        leads.event(n, "order_placed", START - n * DAY, each) for n, each in enumerate("abb")
+        leads.event(n, "purchase_completed", START - n * DAY, each) for n, each in enumerate("abb")
     )
     leads.store([own, theirs])
     leads.both(own)
@@ -80,7 +81,7 @@ def test_an_event_stored_while_its_leaf_moves_is_counted_once_and_found(leads: L
 
 def test_a_root_that_still_lists_its_leaves_is_built_anew(leads: Leads) -> None:
     """Roots were stored so before."""
-    events = [leads.event(n, "order_placed", START - n * DAY, which) for n, which in enumerate("abc")]
+    events = [leads.event(n, "purchase_completed", START - n * DAY, which) for n, which in enumerate("abc")]
     leads.store(events)
     for each in (events[0], leads.change(1, "ab"), events[2]):
         leads.both(each)
@@ -93,7 +94,7 @@ def test_a_root_that_still_lists_its_leaves_is_built_anew(leads: Leads) -> None:
     for row in scan_all(leads.client, TableName="GroupEvents"):
         key = {name: row[name] for name in (ROOT, PLACE)}
         leads.client.delete_item(TableName="GroupEvents", Key=key)
-    page = EventPage("order_placed", "0", "~", 9)
+    page = EventPage("purchase_completed", "0", "~", 9)
     found = leads.people.newest(leads.root("a"), leads.leaf("a"), page)
     assert [each["occurred_at"] for each in found] == [each.occurred_at for each in events[:2]]
     leads.both(leads.change(2, "ac"))
@@ -110,7 +111,7 @@ def test_a_leaf_that_leaves_between_two_reads_is_not_counted_at_its_former_root(
     leads: Leads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own, theirs, late = (
-        leads.event(n, "order_placed", START - n * DAY, each) for n, each in enumerate("abb")
+        leads.event(n, "purchase_completed", START - n * DAY, each) for n, each in enumerate("abb")
     )
     leads.store([own, theirs])
     leads.both(leads.change(1, "ab"))
@@ -158,7 +159,7 @@ def test_what_a_leaf_brings_while_it_leaves_is_not_remembered_of_its_former_root
 def test_what_is_built_anew_without_a_leaf_that_comes_meanwhile_is_not_written(
     leads: Leads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    events = [leads.event(n, "order_placed", START - n * DAY, which) for n, which in enumerate("abc")]
+    events = [leads.event(n, "purchase_completed", START - n * DAY, which) for n, which in enumerate("abc")]
     leads.store(events)
     for each in (*events, leads.change(1, "ab")):
         leads.both(each)
@@ -202,7 +203,7 @@ def test_memory_that_is_built_while_a_leaf_leaves_is_built_again(
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_changes_come_in_any_order(leads: Leads, order: tuple[int, ...]) -> None:
-    events = [leads.event(n, "order_placed", START - n * DAY, which) for n, which in enumerate("abc")]
+    events = [leads.event(n, "purchase_completed", START - n * DAY, which) for n, which in enumerate("abc")]
     leads.store(events)
     changes = [leads.change(1, "ab"), leads.change(2, "a", "b"), leads.change(3, "ac")]
     for place in order:

@@ -12,6 +12,7 @@ from adapters.platform.aws import client
 from adapters.questions.answer_line import TAKEN_MAX
 from ingest.web.caller import ApiError
 from rules.key_ring import KNOWN_WITHIN
+from rules.questions.answer_events import Submission
 from rules.questions.questions import Question
 from rules.questions.responses import new_response
 from tests.support.answer_stream import somebody
@@ -77,7 +78,7 @@ def test_who_stands_in_line_under_two_hashes_is_taken_once(operator: Operator) -
     operator.announce()
     processes = (operator.promote(), Process())
     person, question = somebody(), ask(required_responses=5)["question_id"]
-    store = processes[0].parts.questions.store
+    store, line = processes[0].parts.questions.store, processes[0].parts.answers.line
 
     def asked() -> Question:
         found = store.get(question)
@@ -86,31 +87,28 @@ def test_who_stands_in_line_under_two_hashes_is_taken_once(operator: Operator) -
 
     for each in processes:
         hashes = each.hashes_of(person)
-        assert store.line.responses.stand_in_line(
-            new_response(
-                asked(), {"selected_option": 0}, (hashes, person), KnownBooks().books(), operator.now
-            )
-        )
+        made = new_response(asked(), {"selected_option": 0}, hashes, KnownBooks().books(), operator.now)
+        assert line.waiting.put(Submission(made, None), operator.now)
     for taken in (1, 0, 0):
-        line = store.line.responses.line(question, TAKEN_MAX)
-        assert store.line.take(asked(), line) == taken
+        waiting = line.waiting.first(question, TAKEN_MAX, operator.now)
+        assert line.take(asked(), waiting, operator.now) == taken
     assert len(stored_answers({"question_id": question})) == 1
 
 
 def test_a_place_in_line_that_a_dead_process_left_is_no_second_answer(operator: Operator) -> None:
     person, question = somebody(), ask(required_responses=5)["question_id"]
     dead = operator.announce()
-    line, hashes = dead.parts.questions.store.line, dead.hashes_of(person)
+    line, hashes = dead.parts.answers.line, dead.hashes_of(person)
     asked = dead.parts.questions.store.get(question)
     assert asked is not None
-    place = new_response(asked, {"selected_option": 0}, (hashes, person), KnownBooks().books(), operator.now)
+    place = new_response(asked, {"selected_option": 0}, hashes, KnownBooks().books(), operator.now)
     assert place.other_hashes == (), "it did not know of the other key"
-    assert line.responses.stand_in_line(place)
+    assert line.waiting.put(Submission(place, None), operator.now)
     operator.promote()
     assert outcomes([Process().answer({"question_id": question}, person)]) == {"taken": 1}
     asked = dead.parts.questions.store.get(question)
     assert asked is not None
-    assert line.take(asked, line.responses.line(question, TAKEN_MAX)) == 0
+    assert line.take(asked, line.waiting.first(question, TAKEN_MAX, operator.now), operator.now) == 0
     assert len(stored_answers({"question_id": question})) == 1
 
 
@@ -144,18 +142,19 @@ def test_a_secret_that_cannot_be_read_again_stops_answers_and_old_keys(operator:
     assert stored_answers(question) == []
 
 
-def test_only_several_keys_cost_a_request_more(operator: Operator) -> None:
+def test_only_several_keys_cost_two_requests_more(operator: Operator) -> None:
     def operations() -> list[str]:
         process, question, person = Process(), ask(required_responses=5), somebody()
         with requests() as seen:
             assert outcomes([process.answer(question, person)]) == {"taken": 1}
         return seen.operations
 
-    as_ever = ["GetItem", "TransactWriteItems"]
+    as_ever = ["GetItem", "BatchGetItem", "TransactWriteItems"]  # the question, the user's zone
+    several = ["GetItem", *["BatchGetItem"] * 3, "TransactWriteItems"]  # and the line, and other answers
     assert operations() == as_ever
     operator.announce()
-    assert operations() == ["GetItem", "BatchGetItem", "TransactWriteItems"]
+    assert operations() == several
     operator.promote()
-    assert operations() == ["GetItem", "BatchGetItem", "TransactWriteItems"]
+    assert operations() == several
     operator.retire()
     assert operations() == as_ever

@@ -25,7 +25,7 @@ def of_device(leads: Leads, which: str, number: int) -> list[LeadEvent]:
     at = START - number % 60 * DAY
     made = [
         leads.event(10 * number, "page_viewed", at, which, category=f"c{number % 7}"),
-        leads.event(10 * number + 1, "order_placed", at, which, amount_minor=number),
+        leads.event(10 * number + 1, "purchase_completed", at, which, amount_minor=number),
     ]
     # A campaign goes to addresses and numbers, of which a person has few.
     sent = leads.event(10 * number + 2, "campaign_sent", START - 5 * DAY, which, campaign_id=f"{number % 3}")
@@ -65,7 +65,7 @@ def test_the_next_device_costs_the_same_whatever_there_is(leads: Leads) -> None:
 
 def test_a_change_that_took_a_leaf_out_and_comes_after_the_one_that_took_it_back(leads: Leads) -> None:
     """The later change did not touch the leaf's own item, because the root named it already."""
-    events = [leads.event(n, "order_placed", START, which) for n, which in enumerate("abc")]
+    events = [leads.event(n, "purchase_completed", START, which) for n, which in enumerate("abc")]
     leads.store(events)
     for event in events:
         leads.both(event)
@@ -74,7 +74,7 @@ def test_a_change_that_took_a_leaf_out_and_comes_after_the_one_that_took_it_back
         leads.memory(change)
         leads.feature(change)
     leads.check("a", "b", "c")
-    late = leads.event(9, "order_placed", START, "b", amount_minor=3)
+    late = leads.event(9, "purchase_completed", START, "b", amount_minor=3)
     leads.store([late])
     leads.both(late)
     leads.check("a", "b", "c")

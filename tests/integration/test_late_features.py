@@ -22,7 +22,7 @@ def leads(engine: Engine, request: pytest.FixtureRequest) -> Leads:
 
 
 def orders(leads: Leads, count: int, first: int = 0) -> list[LeadEvent]:
-    return [leads.event(n, "order_placed", START - n * DAY / 3) for n in range(first, first + count)]
+    return [leads.event(n, "purchase_completed", START - n * DAY / 3) for n in range(first, first + count)]
 
 
 @pytest.mark.parametrize(("all_stored", "count"), [(True, 200), (False, 60)])
@@ -50,7 +50,7 @@ def test_a_late_order_beside_thousands_of_page_views(leads: Leads) -> None:
     leads.feature(known[0])
     read = ItemsRead(leads.client)
     for number in range(5):
-        late = leads.event(500 + number, "order_placed", START - (100 + number) * DAY)
+        late = leads.event(500 + number, "purchase_completed", START - (100 + number) * DAY)
         leads.store([late])
         for _ in range(2):
             leads.feature(late)
@@ -63,7 +63,7 @@ def test_a_crash_at_any_write_counts_every_event_once(leads: Leads) -> None:
     known, requests = orders(leads, SEEN_MAX + 1, first=5), Requests(leads.client)
     for place, (die_at, after) in enumerate((n, after) for n in (1, 2) for after in (False, True)):
         leaf = f"leaf{place}"
-        events = [leads.event(n, "order_placed", each.occurred, leaf) for n, each in enumerate(known)]
+        events = [leads.event(n, "purchase_completed", each.occurred, leaf) for n, each in enumerate(known)]
         leads.store(events[1:])
         for each in events[1:]:
             leads.feature(each)

@@ -14,7 +14,7 @@ from rules.leads.lead_events import from_item
 from tests.integration.test_lead_event_store import new_event
 from tests.support.engine import Engine
 
-TYPES = ("order_placed", "message_received", "leads_merged", "campaign_opened")
+TYPES = ("purchase_completed", "message_received", "leads_merged", "campaign_opened")
 
 
 def queue(engine: Engine, topic: str, wanted: dict[str, Any] | None) -> str:
@@ -44,7 +44,7 @@ def topic(engine: Engine) -> str:
 
 def test_each_queue_gets_its_types_raw(engine: Engine, topic: str) -> None:
     every = queue(engine, topic, None)
-    some = queue(engine, topic, {"event_type": ["order_placed", "leads_merged"]})
+    some = queue(engine, topic, {"event_type": ["purchase_completed", "leads_merged"]})
     none = queue(engine, topic, {"event_type": ["page_viewed"]})
     sent = [new_event(event_type=TYPES[number % 4]) for number in range(23)]
     records: list[Any] = [
@@ -55,7 +55,7 @@ def test_each_queue_gets_its_types_raw(engine: Engine, topic: str) -> None:
     assert (outcome.announced, outcome.again, outcome.poison) == (23, [], [])
     told = [from_item(json.loads(each["Body"])) for each in received(engine, every, 23)]
     assert {each.id for each in told} == {each.id for each in sent}
-    wanted = [each.id for each in sent if each.event_type in ("order_placed", "leads_merged")]
+    wanted = [each.id for each in sent if each.event_type in ("purchase_completed", "leads_merged")]
     bodies = received(engine, some, len(wanted))
     assert sorted(json.loads(each["Body"])["occurred_at#id"].partition("#")[2] for each in bodies) == sorted(
         wanted

@@ -25,13 +25,13 @@ def leads(engine: Engine, request: pytest.FixtureRequest) -> Leads:
 
 def test_a_purchase_costs_one_read_and_one_write_and_leaves_sentiment_alone(leads: Leads) -> None:
     first = [leads.event(n, "message_received", START, sentiment_milli=100) for n in range(2)]
-    orders = [leads.event(n, "order_placed", START + timedelta(seconds=n)) for n in range(2, 5)]
+    orders = [leads.event(n, "purchase_completed", START + timedelta(seconds=n)) for n in range(2, 5)]
     leads.store([*first, *orders])
     requests = Requests(leads.client)
     leads.feature(first[0])
     assert requests.take() == (2, 1), "the first event of a lead builds the state from what is stored"
     before = leads.root()
-    late = leads.event(5, "order_placed", START + timedelta(seconds=9))
+    late = leads.event(5, "purchase_completed", START + timedelta(seconds=9))
     leads.store([late])
     requests.take()
     leads.feature(late)
@@ -45,7 +45,7 @@ def test_a_purchase_costs_one_read_and_one_write_and_leaves_sentiment_alone(lead
     after = leads.root()
     assert after.features["sentiment_avg_30d"] == before.features["sentiment_avg_30d"]
     assert after.as_of["sentiment"] == before.as_of["sentiment"]
-    product = leads.event(6, "order_placed", START, amount_minor=5, products=[{"product_id": "cd"}])
+    product = leads.event(6, "purchase_completed", START, amount_minor=5, products=[{"product_id": "cd"}])
     leads.store([product])
     requests.take()
     leads.memory(product)
@@ -73,10 +73,10 @@ def test_any_order_and_every_event_twice(leads: Leads, order: str) -> None:
 
 
 def test_eight_consumers_on_one_lead(leads: Leads) -> None:
-    first = leads.event(100, "order_placed", START)
+    first = leads.event(100, "purchase_completed", START)
     leads.store([first])
     leads.both(first)  # from here on there is a state, to which each event has to be added
-    events = [*leads.some(6, 5), *(leads.event(n, "order_placed", START) for n in range(101, 111))]
+    events = [*leads.some(6, 5), *(leads.event(n, "purchase_completed", START) for n in range(101, 111))]
     leads.store(events)
     work = [(each, process) for each in [*events, *events[:6]] for process in (leads.memory, leads.feature)]
     random.Random(1).shuffle(work)
@@ -103,7 +103,9 @@ def test_a_crash_at_any_write_then_redelivery(leads: Leads, after: bool) -> None
         crashed = Leads(leads.client, f"{leads.name}-{place}")
         events = crashed.some(1, 11)
         extra = crashed.event(50, "campaign_sent", START - 9 * DAY, campaign_id="c")
-        moved = crashed.event(51, "order_placed", START, "b", amount_minor=3, products=[{"product_id": "x"}])
+        moved = crashed.event(
+            51, "purchase_completed", START, "b", amount_minor=3, products=[{"product_id": "x"}]
+        )
         crashed.store([*events, extra, moved])
         script = [*events, extra, moved, crashed.change(1, "ab")]
         requests.take()
@@ -123,9 +125,9 @@ def test_a_crash_at_any_write_then_redelivery(leads: Leads, after: bool) -> None
 
 
 def test_a_stored_item_that_is_no_event_spoils_no_lead(leads: Leads) -> None:
-    order = leads.event(1, "order_placed", START)
+    order = leads.event(1, "purchase_completed", START)
     leads.store([order])
-    broken = {**to_item(leads.event(2, "order_placed", START)), "payload": "no json"}
+    broken = {**to_item(leads.event(2, "purchase_completed", START)), "payload": "no json"}
     put_all(leads.client, "Event", [item(broken)])
     leads.both(order)
     assert leads.root().features["frequency_purchases_30d"] == 1
@@ -142,7 +144,7 @@ def test_a_stored_item_that_is_no_event_spoils_no_lead(leads: Leads) -> None:
     ],
 )
 def test_poison_says_why(leads: Leads, changed: dict[str, Any], reason: str) -> None:
-    told = {**message(leads.event(1, "order_placed", START)), **changed}
+    told = {**message(leads.event(1, "purchase_completed", START)), **changed}
     with pytest.raises(Poison, match=reason):
         leads.feature_processor.handle(told, leads.now)
 

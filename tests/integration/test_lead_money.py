@@ -24,10 +24,10 @@ from tests.support.webhooks import NOW
 
 def test_money_is_shown_by_currency() -> None:
     events = [
-        lead_event(1, "order_placed", START, amount_minor=1177, currency="USD"),
-        lead_event(2, "order_placed", START, foreign_minor=900, currency="EUR"),
+        lead_event(1, "purchase_completed", START, amount_minor=1177, currency="USD"),
+        lead_event(2, "purchase_completed", START, foreign_minor=900, currency="EUR"),
         lead_event(3, "order_refunded", START, foreign_minor=250, currency="EUR"),
-        lead_event(4, "order_placed", START, foreign_minor=5000, currency="JPY"),
+        lead_event(4, "purchase_completed", START, foreign_minor=5000, currency="JPY"),
     ]
     text = encode(build(events, START)[Input.PURCHASES])
     assert money_view(text, "USD") == {
@@ -54,7 +54,7 @@ def test_each_organization_s_money_is_in_its_own_currency(
         events = [
             replace(
                 lead_event(
-                    number, "order_placed", START, str(uuid4()), **amount_in(currency, 1250, decoding)
+                    number, "purchase_completed", START, str(uuid4()), **amount_in(currency, 1250, decoding)
                 ),
                 organization_id=organization,
             )

@@ -76,7 +76,7 @@ def desk(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
 def history(desk: Desk, which: str = "ab") -> list[LeadEvent]:
     made = [
         desk.leads.event(
-            1, "order_placed", START, "a", amount_minor=500, currency="USD", order_id="1", products=[]
+            1, "purchase_completed", START, "a", amount_minor=500, currency="USD", order_id="1", products=[]
         ),
         desk.leads.event(2, "message_received", START - timedelta(days=3), which[-1], sentiment_milli=5),
         desk.leads.event(3, "form_submitted", START - timedelta(days=1), "a"),

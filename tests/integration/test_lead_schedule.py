@@ -74,7 +74,7 @@ def order(row: Purchase) -> LeadEvent:
         source="shop/orders",
         source_type="ecommerce",
         external_event_id=f"{row.customer}-{row.number}",
-        event_type="order_placed",
+        event_type="purchase_completed",
         occurred_at=row.occurred_at,
         received_at=row.occurred_at,
         payload={"order_id": f"{row.customer}-{row.number}", "amount_minor": row.cents, "currency": "USD"},
@@ -126,7 +126,7 @@ def test_real_customers_at_three_dates_and_a_day_later(
 def listed(leads: Leads, first: int, count: int) -> list[str]:
     """Put the items of active leads, as the real code writes them; returns their ids."""
     ids = [leads.leaf(f"active{number}") for number in range(first, first + count)]
-    sample = leads.event(1, "order_placed", START, f"model{first}")
+    sample = leads.event(1, "purchase_completed", START, f"model{first}")
     leads.store([sample])
     leads.feature(sample)
     key = {"lead_organization_id": {"S": sample.lead_organization_id}}

@@ -81,19 +81,24 @@ def test_a_lead_of_whom_only_events_are_known(served: Engine) -> None:
 def test_events_of_one_type_are_found_beside_a_thousand_others(served: Engine) -> None:
     leads = Leads(served.own_client("dynamodb"), str(uuid4()))
     views = [leads.event(n, "page_viewed", START - timedelta(seconds=n)) for n in range(1000)]
-    orders = [leads.event(2000 + n, "order_placed", START - n // 4 * DAY, "ab"[n % 2]) for n in range(12)]
+    orders = [
+        leads.event(2000 + n, "purchase_completed", START - n // 4 * DAY, "ab"[n % 2]) for n in range(12)
+    ]
     leads.store([*views, *orders])
     leads.topology.set(1, [Group(leads.leaf("a"), (leads.leaf("a"), leads.leaf("b")))])
     read, cursor, seen = ItemsRead(leads.client), "", list[str]()
     while cursor is not None:
-        query = "type=order_placed&limit=3" + (f"&cursor={cursor}" if cursor else "")
+        query = "type=purchase_completed&limit=3" + (f"&cursor={cursor}" if cursor else "")
         status, told = get(f"{leads.leaf('a')}/events", query)
-        assert (status, {each["event_type"] for each in told["events"]} <= {"order_placed"}) == (200, True)
+        assert (status, {each["event_type"] for each in told["events"]} <= {"purchase_completed"}) == (
+            200,
+            True,
+        )
         seen, cursor = [*seen, *(each["id"] for each in told["events"])], told["cursor"]
     newest = sorted(orders, key=lambda each: (each.occurred_at, each.id), reverse=True)
     assert seen == [each.id for each in newest]
     assert read.take() < 100
-    spans = "type=order_placed&from=2026-01-09&to=2026-01-09"
+    spans = "type=purchase_completed&from=2026-01-09&to=2026-01-09"
     assert len(get(f"{leads.leaf('a')}/events", spans)[1]["events"]) == 4
     status, told = get(f"{leads.leaf('a')}/events", "type=orders")
     assert (status, told["error"]["message"].partition(",")[0]) == (
@@ -114,7 +119,7 @@ def test_features_are_exact(served: Engine) -> None:
 def test_features_are_as_of_the_reading(served: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lead that was silent for two years: no round has touched it since its windows were empty."""
     leads = Leads(served.own_client("dynamodb"), str(uuid4()))
-    order = leads.event(1, "order_placed", START, amount_minor=10_000)
+    order = leads.event(1, "purchase_completed", START, amount_minor=10_000)
     sent = leads.event(2, "campaign_sent", START, campaign_id="spring")
     leads.store([order, sent])
     for each in (order, sent):

@@ -144,7 +144,6 @@ def test_stats_under_two_hashes_are_made_one_from_all_answers(monkeypatch: pytes
     """Somebody whom nobody recognised for a while: a key was retired, and a process was behind."""
     hashes = a_person(2)
     before, unknown, after = answered(hashes, 1, 3), answered(hashes[:1], 0, 2), answered(hashes, 0, 1)
-    unknown = [replace(each, user_id=f"u-{hashes[-1]}") for each in unknown]
     deliver(store(before))
     deliver(store(unknown))
     batch = store(after)

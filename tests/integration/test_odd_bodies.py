@@ -95,7 +95,7 @@ ORDER = {
 def test_an_order_with_its_id_time_currency_and_total_is_taken(data: st.DataObject) -> None:
     essential = {"id", "created_at", "processed_at", "currency", "total_price", "test"}
     event = taken("ecommerce", odd(data, ORDER, essential))
-    assert (event.external_event_id, event.event_type) == ("order:7", "order_placed")
+    assert (event.external_event_id, event.event_type) == ("order:7", "purchase_completed")
     placed = event.order.seen.placed
     assert (placed.amount_minor, placed.currency) == (11_000, "USD")
 
@@ -124,7 +124,7 @@ def test_a_form_that_names_somebody_is_taken(data: st.DataObject) -> None:
 @fuzzed
 def test_an_event_in_our_own_format_is_taken(data: st.DataObject) -> None:
     kinds = {
-        "order_placed": {**GENERIC["data"], "products": [{"product_id": 7, "quantity": 1}]},
+        "purchase_completed": {**GENERIC["data"], "products": [{"product_id": 7, "quantity": 1}]},
         "message_received": {
             "text": "dear",
             "sentiment": 0.5,

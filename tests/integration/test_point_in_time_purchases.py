@@ -44,7 +44,7 @@ def real_rows() -> list[dict[str, Any]]:
                 "source": "cdnow/shop",
                 "source_type": "order",
                 "external_event_id": str(number),
-                "event_type": "order_placed",
+                "event_type": "purchase_completed",
                 "occurred_at": at,
                 "received_at": at,
                 "payload": "{}",

@@ -127,10 +127,13 @@ def test_the_moment_of_closing_is_too_late(monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_answer_is_two_requests_and_a_list_is_few() -> None:
     question = ask()
     with requests() as seen:
-        assert answer(question, "p").status == 201
+        assert answer(question, "p", timezone="UTC").status == 201
     assert seen.operations == ["GetItem", "TransactWriteItems"]
     with requests() as seen:
-        assert answer(question, "p").code == "already_answered"
+        assert answer(question, "zoneless").status == 201
+    assert seen.operations == ["GetItem", "BatchGetItem", "TransactWriteItems"]
+    with requests() as seen:
+        assert answer(question, "p", timezone="UTC").code == "already_answered"
     assert seen.operations == ["GetItem", "TransactWriteItems"]
     for query in ({}, {"audience": "a,b"}, {"status": "CLOSED"}, {"status": "EXPIRED"}, {"limit": 1}):
         with requests() as seen:

@@ -209,7 +209,7 @@ def test_while_events_arrive_nothing_is_lost(stack: Stack, leads: Leads) -> None
 def test_a_rebuild_that_is_overtaken_starts_again(
     stack: Stack, leads: Leads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = leads.event(500, "order_placed", START, amount_minor=3)
+    order = leads.event(500, "purchase_completed", START, amount_minor=3)
     damage(leads, "a", "SET features.sentiment_avg_30d = :v", v=7)  # which an order does not touch
     read = leads.events.of_leaves
 

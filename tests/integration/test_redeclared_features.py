@@ -20,8 +20,8 @@ def leads(engine: Engine, request: pytest.FixtureRequest) -> Leads:
 def longer_windows(leads: Leads, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lead whose state has dropped an amount, and then a feature whose window reaches back to it."""
     orders = [
-        leads.event(1, "order_placed", START - 500 * DAY, amount_minor=7000),
-        leads.event(2, "order_placed", START - 3 * DAY, amount_minor=1005),
+        leads.event(1, "purchase_completed", START - 500 * DAY, amount_minor=7000),
+        leads.event(2, "purchase_completed", START - 3 * DAY, amount_minor=1005),
     ]
     leads.store(orders)
     for each in orders:
@@ -33,14 +33,14 @@ def test_a_longer_window_is_built_from_the_stored_events_once(
     leads: Leads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     longer_windows(leads, monkeypatch)
-    order = leads.event(3, "order_placed", START, amount_minor=100)
+    order = leads.event(3, "purchase_completed", START, amount_minor=100)
     leads.store([order])
     requests = Requests(leads.client)
     leads.feature(order)
     assert leads.root().features["monetary_730d"] == Decimal("81.05")
     leads.check("a")
     requests.take()
-    leads.feature(leads.event(4, "order_placed", START, amount_minor=1))
+    leads.feature(leads.event(4, "purchase_completed", START, amount_minor=1))
     assert requests.take() == (1, 1), "from here on each event costs what it did"
 
 

@@ -20,8 +20,8 @@ def leads(engine: Engine, request: pytest.FixtureRequest) -> Leads:
 
 def test_time_passes(leads: Leads) -> None:
     events = [
-        leads.event(1, "order_placed", START - 80 * DAY),
-        leads.event(2, "campaign_sent", START - 2 * DAY),
+        leads.event(1, "purchase_completed", START - 80 * DAY),
+        leads.event(2, "campaign_sent", START - 6 * DAY),
         leads.event(3, "message_received", START - 29 * DAY, sentiment_milli=500),
         leads.event(4, "page_viewed", START, "b"),
     ]
@@ -29,7 +29,7 @@ def test_time_passes(leads: Leads) -> None:
     for event in events:
         leads.both(event)
     before = leads.root()
-    assert (before.features["campaign_ignored"], before.active_on) == (0, "2026-01-08")
+    assert (before.features["campaign_ignored"], before.active_on) == (0, "2026-01-04")
     requests = Requests(leads.client)
     refresh(leads, START + DAY, "a", "b", "nobody")
     assert requests.take() == (1, 2), "one bulk read: what campaigns come to is in the state"
@@ -47,7 +47,7 @@ def test_time_passes(leads: Leads) -> None:
     refresh(leads, START + 10 * DAY, "a")
     leads.check("a")
     leads.now = START + 9 * DAY  # a slow clock does not bring an older value
-    late = leads.event(7, "order_placed", START + 9 * DAY)
+    late = leads.event(7, "purchase_completed", START + 9 * DAY)
     leads.store([late])
     leads.both(late)
     assert leads.root().computed_at == stamp(START + 10 * DAY)

@@ -108,7 +108,7 @@ def test_no_labels_and_no_events(lake: FolderObjects, tmp_path: Path) -> None:
 def test_the_future_does_not_leak(tmp_path: Path) -> None:
     """An event of the label's own date counts from its own microsecond on."""
     history = History(1, leads=1, events=0)
-    history._add("lead-00", "order_placed", BASE, {"amount_minor": 700}, "x")
+    history._add("lead-00", "purchase_completed", BASE, {"amount_minor": 700}, "x")
     write(FolderObjects(tmp_path), [row(each) for each in history.events], tmp_path)
     step = timedelta(microseconds=1)
     found = point_in_time(FolderObjects(tmp_path), table([("lead-00", BASE - step), ("lead-00", BASE)]))
@@ -118,7 +118,7 @@ def test_the_future_does_not_leak(tmp_path: Path) -> None:
 
 def test_an_unreadable_event_is_skipped(tmp_path: Path) -> None:
     """Nothing follows from one, not even that the lead did something; and the run goes on."""
-    kinds = {"order": "order_placed", "sentiment": "message_received", "campaign": "campaign_opened"}
+    kinds = {"order": "purchase_completed", "sentiment": "message_received", "campaign": "campaign_opened"}
     made = []
     for name, payloads in UNREADABLE.items():
         for payload in payloads:

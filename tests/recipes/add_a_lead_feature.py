@@ -7,12 +7,12 @@ from tests.recipes.scratch import Scratch, Step
 def _feature(scratch: Scratch) -> None:
     scratch.replace(
         "rules/leads/features.py",
-        """        "campaigns of 90 dates without any reaction, the last three dates' left out",
+        """        "campaigns of 90 dates without any reaction, the last seven dates' left out",
         CAMPAIGN_DAYS_MAX,
     ),
 )
 """,
-        """        "campaigns of 90 dates without any reaction, the last three dates' left out",
+        """        "campaigns of 90 dates without any reaction, the last seven dates' left out",
         CAMPAIGN_DAYS_MAX,
     ),
     Feature("frequency_purchases_7d", A, Aggregate.COUNT, Unit.COUNT, "orders in 7 dates", 7),

@@ -1,7 +1,6 @@
 """Answers in the table, their stream, and what the processor has counted of them."""
 
 import uuid
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -70,7 +69,7 @@ def events_of(user_id: str) -> list[dict[str, Any]]:
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
-def some(person: str, count: int, user_id: str | None = None, **changes: Any) -> list[Response]:
+def some(person: str, count: int, **changes: Any) -> list[Response]:
     """A person's answers to as many questions, an hour apart."""
     return [
         Response(
@@ -85,7 +84,7 @@ def some(person: str, count: int, user_id: str | None = None, **changes: Any) ->
                 "created_at": stamp(NOW + timedelta(hours=number)),
                 "activity_date": (NOW + timedelta(hours=number)).date(),
                 "zone": "UTC",
-                "user_id": user_id,
+                "is_signed_in": True,
                 "selected_option": 0,
                 **changes,
             }
@@ -110,7 +109,3 @@ def live(person: str) -> Stats:
         TableName="UserStats", Key={"fingerprint_hash": {"S": person}}, ConsistentRead=True
     )
     return stats_from(plain(found["Item"])) if "Item" in found else Stats()
-
-
-def keys_of(user_id: str) -> Counter[str]:
-    return Counter(each["idempotency_key"] for each in events_of(user_id))

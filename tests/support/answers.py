@@ -24,6 +24,6 @@ def answer(
         created_at=stamp(NOON + timedelta(days=day, seconds=number)),
         activity_date=DAY0 + timedelta(days=day),
         zone=zone,
-        user_id="u",
+        is_signed_in=True,
         selected_option=0,
     )

@@ -103,5 +103,10 @@ def hash_under(key: str, person: str) -> str:
 
 def stored_answers(question: dict[str, Any]) -> list[dict[str, Any]]:
     """All that is stored of a question: responses and places in line."""
-    found = responses_of(question["question_id"])
-    return found + responses_of(f"{question['question_id']}#line")
+    line = client("dynamodb").query(
+        TableName="AnswerLines",
+        KeyConditionExpression="question_id = :q",
+        ExpressionAttributeValues={":q": {"S": question["question_id"]}},
+        ConsistentRead=True,
+    )
+    return responses_of(question["question_id"]) + list(line["Items"])

@@ -21,7 +21,7 @@ START = datetime(2026, 1, 10, 12, tzinfo=UTC)
 # No cancellation stands alone: rules.leads.orders tells one only of an order that it told before.
 TYPES = sorted((PURCHASE_TYPES | SENTIMENT_TYPES | CAMPAIGN_TYPES | ACTIVITY_TYPES) - {ORDER_CANCELLED})
 PAYLOADS: dict[str, tuple[dict[str, Any], ...]] = {
-    "order_placed": (
+    "purchase_completed": (
         {"amount_minor": 1177, "products": [{"product_id": "cd", "quantity": 2}]},
         {"amount_minor": 5, "products": [{"product_id": "cd"}, {"product_id": "lp", "quantity": 3}]},
         {"amount_minor": 0},
@@ -43,7 +43,11 @@ PAYLOADS: dict[str, tuple[dict[str, Any], ...]] = {
 
 
 def lead_event(
-    number: int, event_type: str = "order_placed", at: datetime = START, leaf: str = "leaf", **payload: Any
+    number: int,
+    event_type: str = "purchase_completed",
+    at: datetime = START,
+    leaf: str = "leaf",
+    **payload: Any,
 ) -> LeadEvent:
     """An event; the number is its identity. Without a payload, its type's first."""
     return LeadEvent(
@@ -79,7 +83,7 @@ def histories(
 @st.composite
 def with_cancellations(draw: st.DrawFn, events: Sequence[LeadEvent]) -> list[LeadEvent]:
     """The same events, and cancellations of some of the orders among them."""
-    orders = [each for each in events if each.event_type == "order_placed"]
+    orders = [each for each in events if each.event_type == "purchase_completed"]
     chosen = draw(st.lists(st.sampled_from(orders), unique_by=lambda each: each.id)) if orders else []
     more = [
         replace(each, event_type=ORDER_CANCELLED, external_event_id=f"{each.external_event_id}-cancelled")

@@ -27,7 +27,13 @@ BASE = datetime(2026, 3, 1, tzinfo=UTC)
 DAYS = 130
 DID_SOMETHING = {
     *("form_submitted", "message_received", "page_viewed", "preference_stated", "objection_raised"),
-    *("order_placed", "campaign_opened", "campaign_clicked", "campaign_replied", "campaign_unsubscribed"),
+    *(
+        "purchase_completed",
+        "campaign_opened",
+        "campaign_clicked",
+        "campaign_replied",
+        "campaign_unsubscribed",
+    ),
 }
 Values = dict[str, Any]
 
@@ -80,7 +86,7 @@ def _values(own: list[LeadEvent], as_of: datetime) -> Values:
     def age(each: LeadEvent) -> int:
         return (as_of.astimezone(UTC).date() - each.occurred.date()).days
 
-    placed = [each for each in own if each.event_type == "order_placed"]
+    placed = [each for each in own if each.event_type == "purchase_completed"]
     cancelled = [each for each in own if each.event_type == "order_cancelled"]
     by_age = Counter(map(age, placed))
     by_age.subtract(map(age, cancelled))
@@ -90,7 +96,7 @@ def _values(own: list[LeadEvent], as_of: datetime) -> Values:
     )
 
     def spent(days: int) -> Any:
-        signs = {"order_placed": 1, "order_charged": 1, "order_refunded": -1, "order_cancelled": -1}
+        signs = {"purchase_completed": 1, "order_charged": 1, "order_refunded": -1, "order_cancelled": -1}
         told = [each for each in own if each.event_type in signs and age(each) < days]
         return sum(signs[each.event_type] * each.payload.get("amount_minor", 0) for each in told)
 
@@ -131,7 +137,7 @@ def _ignored(own: list[LeadEvent], age: Any) -> int:
             ages[each.payload["campaign_id"]].append(age(each))
         elif each.event_type.startswith("campaign_"):
             answered.add(each.payload["campaign_id"])
-    return sum(3 <= min(found) < 90 for name, found in ages.items() if name not in answered)
+    return sum(7 <= min(found) < 90 for name, found in ages.items() if name not in answered)
 
 
 def half_up(total: int, count: int) -> int | None:
@@ -196,7 +202,7 @@ class History:
         moment = self.random.choice(self.instants)
         self._add(lead, kind, moment, payload, f"e{len(self.events)}")
         # No cancellation stands alone: rules.leads.orders tells one only of an order that it told before.
-        if kind == "order_placed" and self.random.random() < 0.3:
+        if kind == "purchase_completed" and self.random.random() < 0.3:
             self._add(lead, "order_cancelled", moment, payload, f"e{len(self.events)}")
 
     def _change(self, number: int, moment: datetime) -> None:

@@ -9,7 +9,7 @@ from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from rules.questions.answer_stats import fold
 from rules.questions.responses import Response
-from tests.support.answer_stream import keys_of, live, some, somebody
+from tests.support.answer_stream import live, some, somebody
 from tests.support.questions_stack import responses_of
 
 
@@ -20,7 +20,7 @@ def a_person(count: int) -> tuple[str, ...]:
 
 def answered(hashes: Sequence[str], place: int, count: int, **changes: Any) -> list[Response]:
     """A person's answers through a process whose newest key is that of hashes[place]."""
-    found = some(hashes[place], count, f"u-{hashes[-1]}", older_hashes=tuple(hashes[place + 1 :]), **changes)
+    found = some(hashes[place], count, older_hashes=tuple(hashes[place + 1 :]), **changes)
     return [replace(each, upcoming_hashes=tuple(hashes[place - 1 : place])) for each in found]
 
 
@@ -48,11 +48,10 @@ def on_the_board(hashes: Sequence[str]) -> list[str]:
 
 
 def check(hashes: Sequence[str], history: list[Response]) -> None:
-    """Stats are under one hash, from all answers, and each answer has its event."""
+    """Stats are under one hash, from all answers."""
     homes = [each for each in hashes if "days" in stored(each)]
     assert len(homes) == 1
     assert live(homes[0]) == fold(history)
     assert on_the_board(hashes) == homes
-    assert keys_of(f"u-{hashes[-1]}") == {f"answer:{each.question_id}": 1 for each in history}
     marks = [each for one in history for each in responses_of(one.question_id)]
     assert all("counted_at" in each for each in marks)

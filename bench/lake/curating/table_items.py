@@ -19,7 +19,7 @@ Item = dict[str, Any]
 WORDS = ("Größe 42", "名前", 'the "blue" one', "a\nb", "مرحبا", "plain", "C:\\temp", "x, y", "😀", "")
 ZONES = ("Europe/Rome", "Asia/Tokyo", "America/New_York", "UTC")
 KINDS = ("CHECK_IN", "LESSON", "SHARE")
-LEAD_KINDS = ("order_placed", "order_refunded", "message_received", "page_viewed", "campaign_opened")
+LEAD_KINDS = ("purchase_completed", "order_refunded", "message_received", "page_viewed", "campaign_opened")
 
 
 def _id(chance: Random) -> str:
@@ -115,7 +115,11 @@ def streak(chance: Random, moment: datetime) -> Item:
 def lead_event(chance: Random, moment: datetime) -> Item:
     kind = chance.choice(LEAD_KINDS)
     payloads: dict[str, Item] = {
-        "order_placed": {"amount_minor": chance.randrange(10**5), "order_id": _id(chance), "currency": "EUR"},
+        "purchase_completed": {
+            "amount_minor": chance.randrange(10**5),
+            "order_id": _id(chance),
+            "currency": "EUR",
+        },
         "order_refunded": {"amount_minor": chance.randrange(10**4), "order_id": _id(chance)},
         "message_received": {
             "sentiment_milli": chance.randrange(-1000, 1000),
@@ -211,13 +215,13 @@ def response(chance: Random, moment: datetime) -> Item:
         "number": chance.randrange(1, 9),
         "points": 10,
         "activity_date": f"{moment:%Y-%m-%d}",
+        "is_signed_in": chance.random() < 0.5,
     } | _some(
         chance,
         selected_option=chance.randrange(4),
-        text=chance.choice(WORDS),
+        answer=chance.choice(WORDS),
         confidence=chance.randrange(1, 6),
         response_time_ms=chance.randrange(10**5),
-        user_id="u",
     )
 
 
@@ -233,7 +237,7 @@ def stats(chance: Random, moment: datetime) -> Item:
         total_points=chance.randrange(1000),
         streak_days=chance.randrange(99),
         longest_streak_days=chance.randrange(99),
-        last_activity_date=f"{moment:%Y-%m-%d}",
+        streak_last_date=f"{moment:%Y-%m-%d}",
         badges=["first", "week"],
         answers_by_category={"general": 5, "größe": 2},
         created_at=stamp(moment - timedelta(days=9)),

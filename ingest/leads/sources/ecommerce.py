@@ -44,7 +44,7 @@ from ingest.leads.payload_fields import (
 from ingest.leads.person_fields import usable_identities
 from rules.leads.hooks.signatures import Signature
 from rules.leads.identity.identities import Identity
-from rules.leads.lead_events import ORDER_CANCELLED, ORDER_PLACED, ORDER_REFUNDED, body_hash
+from rules.leads.lead_events import ORDER_CANCELLED, ORDER_REFUNDED, PURCHASE_COMPLETED, body_hash
 from rules.leads.orders import FAILED, PENDING, SUCCEEDED, OrderSeen, PaidBack, Placed
 
 # https://shopify.dev/docs/apps/build/webhooks/subscribe/https: over the body, with the app's client secret.
@@ -55,8 +55,8 @@ TOPIC_HEADER = "x-shopify-topic"
 DELETION = "orders/delete"
 ORDERS = ("create", "updated", "paid", "edited", "cancelled", "fulfilled", "partially_fulfilled")
 TOPICS = {
-    **{f"orders/{each}": ORDER_PLACED for each in ORDERS},
-    "order_placed": ORDER_PLACED,
+    **{f"orders/{each}": PURCHASE_COMPLETED for each in ORDERS},
+    "purchase_completed": PURCHASE_COMPLETED,
     "refunds/create": ORDER_REFUNDED,
     "order_refunded": ORDER_REFUNDED,
     DELETION: ORDER_CANCELLED,
@@ -102,7 +102,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     return [
         DecodedEvent(
             external_event_id=text_id(f"{'refund' if is_refund else 'order'}:{own_id}", "id"),
-            event_type=ORDER_REFUNDED if is_refund else ORDER_PLACED,
+            event_type=ORDER_REFUNDED if is_refund else PURCHASE_COMPLETED,
             occurred_at=at,
             identities=_customer(body, context, side, is_refund=is_refund),
             object_id=order_id,

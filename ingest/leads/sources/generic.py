@@ -8,7 +8,7 @@ identities are verified: the sender holds the organization's key, and answers fo
 
 A webhook that is signed by Standard Webhooks may leave out external_event_id: then it is the `webhook-id`.
 
-data by event type: order_*: order_id, currency, amount (decimal text or number), products?;
+data by event type: purchase_completed, order_*: order_id, currency, amount (decimal text, number), products?;
 message_received and form_submitted: text?, sentiment? (-1 to 1), objections?, preferences?;
 page_viewed: category?, product_id?; preference_stated: preferences; objection_raised: objections;
 campaign_*: campaign_id; identity_replaced: nothing, because its identities are the old and the new ones.

@@ -40,7 +40,7 @@ def _hash(response: Response) -> int:
         *(response.type.value, response.category, response.number, response.selected_option),
         *(response.length, response.confidence),
         *(response.response_time_ms, response.points, response.activity_date),
-        *("true" if response.user_id is not None else "false", response.day_points_max),
+        *("true" if response.is_signed_in else "false", response.day_points_max),
     )
     text = SEPARATOR.join("" if each is None else str(each) for each in values)
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")

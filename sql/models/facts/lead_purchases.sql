@@ -7,13 +7,13 @@ SELECT
     source,
     external_event_id,
     event_type,
-    CASE WHEN event_type = 'order_placed' THEN 1 WHEN event_type = 'order_cancelled' THEN -1 ELSE 0 END AS orders,
+    CASE WHEN event_type = 'purchase_completed' THEN 1 WHEN event_type = 'order_cancelled' THEN -1 ELSE 0 END AS orders,
     order_id,
     occurred_at,
     CAST(occurred_at AS DATE) AS event_date,
-    CASE WHEN event_type IN ('order_placed', 'order_charged') THEN amount_minor ELSE -amount_minor END AS amount_minor,
-    CASE WHEN event_type IN ('order_placed', 'order_charged') THEN foreign_minor ELSE -foreign_minor END AS foreign_minor,
+    CASE WHEN event_type IN ('purchase_completed', 'order_charged') THEN amount_minor ELSE -amount_minor END AS amount_minor,
+    CASE WHEN event_type IN ('purchase_completed', 'order_charged') THEN foreign_minor ELSE -foreign_minor END AS foreign_minor,
     currency,
     load_number
 FROM staging.lead_events
-WHERE event_type IN ('order_placed', 'order_refunded', 'order_cancelled', 'order_charged') AND unreadable IS NULL
+WHERE event_type IN ('purchase_completed', 'order_refunded', 'order_cancelled', 'order_charged') AND unreadable IS NULL

@@ -16,11 +16,11 @@ purchases_rows AS (
         lead_organization_id,
         occurred_at,
         event_date,
-        CASE WHEN event_type = 'order_cancelled' THEN -1 WHEN event_type = 'order_placed' THEN 1 ELSE 0 END AS counted,
-        CASE WHEN foreign_minor IS NULL THEN CASE WHEN event_type = 'order_cancelled' THEN -1 WHEN event_type = 'order_placed' THEN 1 ELSE 0 END ELSE 0 END AS priced,
-        CASE WHEN event_type = 'order_cancelled' THEN -COALESCE(amount_minor, 0) WHEN event_type = 'order_charged' THEN COALESCE(amount_minor, 0) WHEN event_type = 'order_placed' THEN COALESCE(amount_minor, 0) WHEN event_type = 'order_refunded' THEN -COALESCE(amount_minor, 0) ELSE 0 END AS amount
+        CASE WHEN event_type = 'order_cancelled' THEN -1 WHEN event_type = 'purchase_completed' THEN 1 ELSE 0 END AS counted,
+        CASE WHEN foreign_minor IS NULL THEN CASE WHEN event_type = 'order_cancelled' THEN -1 WHEN event_type = 'purchase_completed' THEN 1 ELSE 0 END ELSE 0 END AS priced,
+        CASE WHEN event_type = 'order_cancelled' THEN -COALESCE(amount_minor, 0) WHEN event_type = 'order_charged' THEN COALESCE(amount_minor, 0) WHEN event_type = 'order_refunded' THEN -COALESCE(amount_minor, 0) WHEN event_type = 'purchase_completed' THEN COALESCE(amount_minor, 0) ELSE 0 END AS amount
     FROM facts.lead_events
-    WHERE event_type IN ('order_cancelled', 'order_charged', 'order_placed', 'order_refunded') AND (amount_minor IS NOT NULL OR foreign_minor IS NOT NULL)
+    WHERE event_type IN ('order_cancelled', 'order_charged', 'order_refunded', 'purchase_completed') AND (amount_minor IS NOT NULL OR foreign_minor IS NOT NULL)
 ),
 purchases_dates AS (
     SELECT
@@ -100,7 +100,7 @@ activity_rows AS (
         CASE WHEN foreign_minor IS NULL THEN 1 ELSE 0 END AS priced,
         0 AS amount
     FROM facts.lead_events
-    WHERE event_type IN ('campaign_clicked', 'campaign_opened', 'campaign_replied', 'campaign_unsubscribed', 'form_submitted', 'message_received', 'objection_raised', 'order_placed', 'page_viewed', 'preference_stated') AND unreadable IS NULL
+    WHERE event_type IN ('campaign_clicked', 'campaign_opened', 'campaign_replied', 'campaign_unsubscribed', 'form_submitted', 'message_received', 'objection_raised', 'page_viewed', 'preference_stated', 'purchase_completed') AND unreadable IS NULL
 ),
 activity_dates AS (
     SELECT
@@ -149,7 +149,7 @@ campaigns AS (
     FROM contacts
     WHERE reactions = 0
         AND sent_date > as_of_date - 90
-        AND sent_date <= as_of_date - 3
+        AND sent_date <= as_of_date - 7
     GROUP BY lead_id
 )
 SELECT

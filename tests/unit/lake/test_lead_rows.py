@@ -30,7 +30,7 @@ def lead_event(**changes: Any) -> lead_events.LeadEvent:
         "organization_id": "o",
         "source": "o/shop",
     }
-    given |= {"source_type": "order", "external_event_id": "1#2", "event_type": "order_placed"}
+    given |= {"source_type": "order", "external_event_id": "1#2", "event_type": "purchase_completed"}
     given |= {"occurred_at": stamp(NOW), "received_at": stamp(NOW), "payload": {"amount_minor": 1177}}
     return lead_events.LeadEvent(**{**given, **changes})
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapters.platform.items import item, plain
 from adapters.questions.message_claims import SENDING
 from adapters.questions.phones.subscription_items import KEY, claim_key
-from adapters.questions.response_store import COUNTED, LINE, WAITING
+from adapters.questions.response_store import COUNTED
 from adapters.questions.user_stats_items import stats_attributes
 from local.cloud.streams.event_filters import matches
 from rules.days import stamp
@@ -56,7 +56,6 @@ def test_a_response_tells_nobody(own: str, older: str, upcoming: str, user: str,
         fingerprint_hash=own,
         older_hashes=(older,),
         upcoming_hashes=(upcoming,),
-        user_id=f"user-{user}",
         zone=zone,
         timezone=zone,
         selected_option=None,
@@ -68,7 +67,7 @@ def test_a_response_tells_nobody(own: str, older: str, upcoming: str, user: str,
         assert secret not in told
     assert (row["person"], row["answer_characters"]) == (pseudonym(own), len(f"I am {user}"))
     assert row["is_signed_in"]
-    assert not published(RESPONSES, to_item(replace(said, user_id=None)))["is_signed_in"]
+    assert not published(RESPONSES, to_item(replace(said, is_signed_in=False)))["is_signed_in"]
 
 
 @given(HASHES, HASHES)
@@ -109,7 +108,6 @@ def is_published(mapping: str, name: str, attributes: dict[str, Any]) -> bool:
 
 
 CLOSED = question_item(replace(ASKED, status=QuestionStatus.CLOSED, current_responses=3))
-IN_LINE = {"question_id": f"q1{LINE}", "response_id": "f", WAITING: to_item(answer(1))}
 CLAIM = {KEY: claim_key("s", "question=q1"), "claimed_at": stamp(NOON)}
 
 
@@ -122,7 +120,6 @@ CLAIM = {KEY: claim_key("s", "question=q1"), "claimed_at": stamp(NOON)}
         ("PublishQuestionsMapping", "MODIFY", {**CLOSED, "status": "EXPIRED"}, True),
         ("PublishQuestionsMapping", "MODIFY", question_item(ASKED), True),  # asked again under the same key
         ("PublishResponsesMapping", "INSERT", to_item(answer(1)), True),
-        ("PublishResponsesMapping", "INSERT", IN_LINE, False),
         ("PublishResponsesMapping", "MODIFY", to_item(answer(1)) | {COUNTED: "now"}, False),
         ("PublishNotificationsMapping", "INSERT", CLAIM | {"active": SENDING}, False),
         ("PublishNotificationsMapping", "MODIFY", CLAIM | {"outcome": "sent"}, True),

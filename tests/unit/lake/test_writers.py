@@ -175,9 +175,9 @@ GROUPS = {"change": 1, "groups": [{"root": "leaf", "leaves": ["leaf", "other"]}]
 
 def all_lead_events() -> Iterator[dict[str, Any]]:
     for event in (
-        lead_event("order_placed", ORDER),
-        lead_event("order_placed", {"foreign_minor": 5, "order_id": "8", "currency": "EUR"}),
-        lead_event("order_placed", {"amount_minor": "much"}),
+        lead_event("purchase_completed", ORDER),
+        lead_event("purchase_completed", {"foreign_minor": 5, "order_id": "8", "currency": "EUR"}),
+        lead_event("purchase_completed", {"amount_minor": "much"}),
         lead_event("message_received", {"sentiment_milli": 5}),
         lead_event("campaign_opened", {"campaign_id": "c"}),
         lead_event("leads_merged", GROUPS),
@@ -187,7 +187,7 @@ def all_lead_events() -> Iterator[dict[str, Any]]:
 
 
 def lead_memory() -> Iterator[dict[str, Any]]:
-    event = lead_event("order_placed", ORDER)
+    event = lead_event("purchase_completed", ORDER)
     assert derive_entries(event)
     for each in remembered_entries([event]).values():
         yield {"lead_organization_id": "l", "version": 1} | memory_items.entry_attributes("l", each)

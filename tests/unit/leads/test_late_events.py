@@ -47,7 +47,7 @@ def folded(delivered: Iterable[tuple[LeadEvent, datetime]]) -> tuple[dict[Input,
 @settings(max_examples=examples(200))
 @given(st.data())
 def test_adding_in_any_order_with_duplicates_is_building(data: st.DataObject) -> None:
-    types = ("order_placed", "order_placed", "order_refunded", "message_received")
+    types = ("purchase_completed", "purchase_completed", "order_refunded", "message_received")
     events = data.draw(with_cancellations(data.draw(histories(size_max=40, types=types))))
     delivered = data.draw(deliveries(events))
     steps = sorted(data.draw(st.lists(st.integers(0, 400), min_size=len(delivered), max_size=len(delivered))))

@@ -111,7 +111,7 @@ EVENT = LeadEvent(
     source="acme/shop",
     source_type="ecommerce",
     external_event_id="order:1",
-    event_type="order_placed",
+    event_type="purchase_completed",
     occurred_at="2026-03-10T05:00:00.000000Z",
     received_at="2026-03-10T05:00:01.000000Z",
     payload={"order_id": "1", "amount_minor": 1177, "currency": "USD"},
@@ -131,7 +131,7 @@ def test_an_announcement_is_the_event_without_anybody_s_words() -> None:
     assert noted == [[EVENT]]
     (sent,) = sns.taken
     assert {name: each["StringValue"] for name, each in sent["MessageAttributes"].items()} == {
-        "event_type": "order_placed",
+        "event_type": "purchase_completed",
         "organization_id": "acme",
     }
     told = json.loads(sent["Message"])
@@ -162,7 +162,7 @@ def handled(
 
 
 BAD: list[Any] = [
-    {"event_type": {"S": "order_placed"}},
+    {"event_type": {"S": "purchase_completed"}},
     {**stored_form(EVENT), "payload": {"S": "no json"}},
     {**stored_form(EVENT), "payload": {"S": "[1]"}},
     {**stored_form(EVENT), "payload": {"S": "[" * 100_000}},

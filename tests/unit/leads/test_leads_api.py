@@ -66,7 +66,7 @@ def test_what_is_accepted_is_on_the_queue(aws: Aws) -> None:
     status, told = post(SENT)
     assert (status, told) == (
         202,
-        {"accepted": 1, "events": [{"external_event_id": "g-1", "event_type": "order_placed"}]},
+        {"accepted": 1, "events": [{"external_event_id": "g-1", "event_type": "purchase_completed"}]},
     )
     (message,) = map(json.loads, aws.messages)
     assert message == {

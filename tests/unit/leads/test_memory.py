@@ -66,7 +66,7 @@ def test_what_each_event_type_gives() -> None:
         {"product_id": "lp"},
         {"product_id": "cd", "quantity": 1},
     ]
-    assert given_by("order_placed", amount_minor=1, products=products) == {
+    assert given_by("purchase_completed", amount_minor=1, products=products) == {
         "purchase#product:cd": "3 on 2026-01-10",
         "purchase#product:lp": "1 on 2026-01-10",
     }
@@ -80,16 +80,16 @@ def test_what_each_event_type_gives() -> None:
     assert given_by("page_viewed", category="jazz") == {"preference#category": "jazz"}
     assert given_by("campaign_opened", campaign_id="c") == {"campaign_contact#c": "opened 2026-01-10"}
     assert given_by("order_refunded", amount_minor=1) == {}
-    without = IDENTITY_TYPES | {"identity_replaced"} | PURCHASE_TYPES - {"order_placed"}
+    without = IDENTITY_TYPES | {"identity_replaced"} | PURCHASE_TYPES - {"purchase_completed"}
     assert EVENT_TYPES - set(DERIVATIONS) == without
 
 
 @pytest.mark.parametrize(
     ("event_type", "payload", "field"),
     [
-        ("order_placed", {"products": "cd"}, "products"),
-        ("order_placed", {"products": [{"quantity": 1}]}, "products"),
-        ("order_placed", {"products": [{"product_id": "a", "quantity": "2"}]}, "products"),
+        ("purchase_completed", {"products": "cd"}, "products"),
+        ("purchase_completed", {"products": [{"quantity": 1}]}, "products"),
+        ("purchase_completed", {"products": [{"product_id": "a", "quantity": "2"}]}, "products"),
         ("message_received", {"sentiment_milli": 1001}, "sentiment_milli"),
         ("message_received", {"sentiment_milli": True}, "sentiment_milli"),
         ("form_submitted", {"preferences": ["M"]}, "preferences"),
@@ -109,7 +109,11 @@ def test_bad_payloads_are_named_and_left_out_of_a_rebuild(
 def test_items_are_small_in_the_common_case() -> None:
     events = [
         lead_event(
-            n, "order_placed", START - timedelta(days=n), amount_minor=1, products=[{"product_id": "cd-17"}]
+            n,
+            "purchase_completed",
+            START - timedelta(days=n),
+            amount_minor=1,
+            products=[{"product_id": "cd-17"}],
         )
         for n in range(12)
     ]

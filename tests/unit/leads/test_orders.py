@@ -200,7 +200,7 @@ def back(amount: int, status: int = SUCCEEDED, number: int = 1) -> OrderSeen:
 @pytest.mark.parametrize(
     ("before", "told", "expected"),
     [
-        (OrderSeen(), NEW, [(ORDER, "order_placed", AT, 10_000)]),
+        (OrderSeen(), NEW, [(ORDER, "purchase_completed", AT, 10_000)]),
         (NEW, OrderSeen(Placed("2", False, 12_000, "USD", AT)), [(ORDER, "order_charged", AT, 2_000)]),
         (NEW, OrderSeen(Placed("2", True, 10_000, "USD", AT)), [(ORDER, "order_cancelled", AT, 10_000)]),
         (NEW, OrderSeen(Placed("0", True, 10_000, "USD", AT)), []),
@@ -216,7 +216,7 @@ def back(amount: int, status: int = SUCCEEDED, number: int = 1) -> OrderSeen:
         (
             back(3_000),
             NEW,
-            [(ORDER, "order_placed", AT, 10_000), ("refund:9", "order_refunded", LATER, 3_000)],
+            [(ORDER, "purchase_completed", AT, 10_000), ("refund:9", "order_refunded", LATER, 3_000)],
         ),
         (OrderSeen(Placed("2", True, 10_000, "USD", AT)), NEW, []),
     ],

@@ -56,7 +56,7 @@ def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
         ]
 
     def money(days: int | None) -> int:
-        signs = {"order_placed": 1, "order_charged": 1, "order_refunded": -1}
+        signs = {"purchase_completed": 1, "order_charged": 1, "order_refunded": -1}
         return sum(
             signs[each.event_type] * int(each.payload.get("amount_minor", 0)) for each in within(days, *signs)
         )
@@ -64,7 +64,7 @@ def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
     def ages_of(some: list[LeadEvent]) -> list[int]:
         return [(as_of.date() - each.occurred.date()).days for each in some]
 
-    orders = within(None, "order_placed")
+    orders = within(None, "purchase_completed")
     priced = [each for each in orders if "amount_minor" in each.payload]
     moods = [
         each.payload["sentiment_milli"]
@@ -80,11 +80,11 @@ def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
     for campaign in ("spring", "summer"):
         met = [each for each in events if each.payload.get("campaign_id") == campaign]
         sent = ages_of([each for each in met if each.event_type == "campaign_sent"])
-        ignored += bool(sent) and len(sent) == len(met) and 3 <= min(sent) < 90
+        ignored += bool(sent) and len(sent) == len(met) and 7 <= min(sent) < 90
     return {
         "monetary_total": money(None),
         **{f"monetary_{days}d": money(days) for days in (30, 90, 365)},
-        **{f"frequency_purchases_{days}d": len(within(days, "order_placed")) for days in (30, 90, 365)},
+        **{f"frequency_purchases_{days}d": len(within(days, "purchase_completed")) for days in (30, 90, 365)},
         "average_order_value": rounded(money(None), len(priced)) if priced else None,
         "days_since_last_purchase": min(ages_of(orders), default=None),
         "tenure_days": max(ages_of(orders), default=None),
@@ -95,7 +95,7 @@ def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("ago", "ignored"), [(2, 0), (3, 1), (89, 1), (90, 0)])
+@pytest.mark.parametrize(("ago", "ignored"), [(6, 0), (7, 1), (89, 1), (90, 0)])
 def test_a_campaign_is_ignored_after_its_grace_and_until_its_window_ends(ago: int, ignored: int) -> None:
     feature, sent = BY_NAME["campaign_ignored"], START.toordinal() - ago
     assert evaluate(feature, NOTHING, [Contact(sent, reacted=False)], START) == ignored
@@ -109,7 +109,12 @@ def test_halves_are_rounded_up_also_below_zero() -> None:
 
 @pytest.mark.parametrize(
     ("event_type", "days"),
-    [("page_viewed", ACTIVE_DAYS_MAX), ("order_placed", 365), ("order_refunded", 365), ("campaign_sent", 90)],
+    [
+        ("page_viewed", ACTIVE_DAYS_MAX),
+        ("purchase_completed", 365),
+        ("order_refunded", 365),
+        ("campaign_sent", 90),
+    ],
 )
 def test_a_lead_is_listed_until_all_windows_are_empty(event_type: str, days: int) -> None:
     event = lead_event(1, event_type, START)
@@ -121,7 +126,7 @@ def test_a_lead_is_listed_until_all_windows_are_empty(event_type: str, days: int
 
 @pytest.mark.parametrize("amount", [-1, "5", None, True, 1.5])
 def test_a_bad_amount_is_named_and_left_out_of_a_rebuild(amount: Any) -> None:
-    event = lead_event(1, "order_placed", START, amount_minor=amount)
+    event = lead_event(1, "purchase_completed", START, amount_minor=amount)
     with pytest.raises(MalformedLeadEvent, match="amount_minor"):
         contributions(event)
     assert build([event], START) == NOTHING

@@ -21,7 +21,7 @@ from tests.support.webhooks import (
 
 def test_an_order() -> None:
     (event,) = decode("ecommerce", ORDER)
-    assert (event.external_event_id, event.event_type) == ("order:820982911946154508", "order_placed")
+    assert (event.external_event_id, event.event_type) == ("order:820982911946154508", "purchase_completed")
     assert event.occurred_at == "2026-03-02T04:30:00.000000Z"
     assert [(each.channel, each.external_id) for each in event.identities] == [
         ("customer", "acme/shop/5"),

@@ -121,7 +121,7 @@ def stories(draw: st.DrawFn) -> Story:
     for number, (now, zone, stale) in enumerate(taken):
         known = Books(each for each in versions if each.published_at <= now - stale)
         body: dict[str, Any] = {"answer": "a", "timezone": zone} | ({"confidence": 3} if number % 2 else {})
-        made = new_response(asked(), body, (PersonHashes("person"), None), known, now)
+        made = new_response(asked(), body, PersonHashes("person"), known, now)
         answers.append(replace(made, question_id=f"q{number}"))
     return Story(versions, answers)
 
@@ -160,7 +160,7 @@ def test_answers_of_a_date_with_two_caps_are_folded_as_events_are(
 ) -> None:
     """On the date of an upgrade some name a cap and some do not. The lower cap binds those that have it."""
     template = new_response(
-        asked(), {"answer": "a"}, (PersonHashes("p"), None), Books([capped(1, 9, EPOCH, EPOCH)]), BEGIN
+        asked(), {"answer": "a"}, PersonHashes("p"), Books([capped(1, 9, EPOCH, EPOCH)]), BEGIN
     )
     answers = [
         replace(template, question_id=f"q{number}", points=points, day_points_max=cap)

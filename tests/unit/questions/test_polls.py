@@ -44,9 +44,7 @@ bodies = st.fixed_dictionaries(
 
 
 def answered(question: Question, number: int, **changes: Any) -> Response:
-    made = new_response(
-        question, {"answer": str(number)}, (PersonHashes(f"person-{number}"), None), BOOKS, NOW
-    )
+    made = new_response(question, {"answer": str(number)}, PersonHashes(f"person-{number}"), BOOKS, NOW)
     return replace(made, number=number, **changes)
 
 
@@ -104,15 +102,19 @@ def test_pauses_grow_to_their_longest_and_no_further(looks: int) -> None:
 
 
 @SMALL
-@given(bodies, instants, st.none() | st.just("ann"), st.sampled_from(QuestionType))
+@given(bodies, instants, st.booleans(), st.sampled_from(QuestionType))
 def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
-    body: dict[str, Any], now: Any, user_id: str | None, kind: QuestionType
+    body: dict[str, Any], now: Any, is_signed_in: bool, kind: QuestionType
 ) -> None:
     question = replace(asked(), type=kind)
-    made = new_response(question, body, (PersonHashes("hash"), user_id), BOOKS, now)
+    made = new_response(question, body, PersonHashes("hash", is_signed_in=is_signed_in), BOOKS, now)
     for name in ("answer", "selected_option", "confidence", "response_time_ms", "timezone"):
         assert getattr(made, name) == body.get(name)
-    assert (made.key, made.user_id, made.type) == ((question.question_id, "hash"), user_id, kind)
+    assert (made.key, made.is_signed_in, made.type) == (
+        (question.question_id, "hash"),
+        is_signed_in,
+        kind,
+    )
     assert (made.agent_id, made.category) == (question.agent_id, question.category)
     assert (made.activity_date, made.zone) == date_of(Moment(now, None), body.get("timezone"), None)
     earned = points_for(BOOKS.at(now).book.answers, body.get("confidence"), body.get("response_time_ms"))
@@ -122,9 +124,7 @@ def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
 
 def test_an_answer_in_no_zone_is_refused() -> None:
     with pytest.raises(InputRefused, match="timezone") as refused:
-        new_response(
-            asked(), {"answer": "a", "timezone": "Mars/Base"}, (PersonHashes("hash"), None), BOOKS, EPOCH
-        )
+        new_response(asked(), {"answer": "a", "timezone": "Mars/Base"}, PersonHashes("hash"), BOOKS, EPOCH)
     assert refused.value.field == "timezone"
 
 

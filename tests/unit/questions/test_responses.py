@@ -1,7 +1,7 @@
 """A response as it is stored, the shard and the alias of its user, and the event that it leads to."""
 
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -43,7 +43,9 @@ def test_an_alias_and_a_public_id_lead_back_to_nobody() -> None:
 def test_a_response_is_read_as_it_was_stored() -> None:
     for response in (
         answer(1),
-        replace(answer(2), user_id=None, confidence=3, timezone="Asia/Tokyo", answer="t", day_points_max=40),
+        replace(
+            answer(2), is_signed_in=False, confidence=3, timezone="Asia/Tokyo", answer="t", day_points_max=40
+        ),
     ):
         assert from_item(plain(item(to_item(response)))) == response
 
@@ -61,6 +63,8 @@ def test_a_response_is_read_as_it_was_stored() -> None:
         {"created_at": "yesterday"},
         {"zone": "Nowhere/At-all"},
         {"category": ""},
+        {"is_signed_in": None},
+        {"is_signed_in": "true"},
     ],
 )
 def test_a_malformed_response_is_named(change: dict[str, Any]) -> None:
@@ -79,16 +83,23 @@ def test_a_malformed_response_is_named(change: dict[str, Any]) -> None:
 def test_an_answer_s_event_is_dated_by_rule_1(
     own: str | None, stored: str | None, day: str, zone: str
 ) -> None:
-    response = replace(answer(1), created_at="2026-03-01T20:00:00.000000Z", timezone=own)
-    event = event_of_answer(response, stored, NOON, BOOKS)
+    response = replace(answer(1), created_at="2026-03-01T20:00:59.123456Z", timezone=own)
+    event = event_of_answer(response, "ann", "key", stored, BOOKS)
     assert event is not None
     assert (event.activity_date.isoformat(), event.zone, event.points_awarded) == (day, zone, 10)
-    assert (event.idempotency_key, event.occurred_at) == ("answer:q1", response.created_at)
+    assert (event.user_id, event.idempotency_key) == ("ann", "key")
     assert event_from(event_item(event)) == event
-    again = event_of_answer(response, stored, NOON + timedelta(days=1), BOOKS)
-    assert again is not None
-    assert (again.event_id, event_digest(again)) == (event.event_id, event_digest(event))
+    assert event_digest(event)
 
 
-def test_somebody_who_is_not_signed_in_has_no_event() -> None:
-    assert event_of_answer(replace(answer(1), user_id=None), None, NOON, BOOKS) is None
+@pytest.mark.parametrize("zone", [None, "Asia/Kathmandu", "-03:30"])
+def test_nothing_in_an_answer_s_event_leads_to_the_answer(zone: str | None) -> None:
+    """But that it was given in this minute, to a question of this category."""
+    response = replace(answer(1), created_at="2026-03-01T20:00:59.123456Z", timezone=zone)
+    event = event_of_answer(response, "ann", "k" * 32, None, BOOKS)
+    assert event is not None
+    written = str(event_item(event))
+    for each in (response.question_id, response.fingerprint_hash, response.agent_id, ":00:59", "123456"):
+        assert each not in written
+    assert event.occurred_at == event.created_at == "2026-03-01T20:00:00.000000Z"
+    assert "user_id" not in to_item(response)

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 022dc5f9654f74f476c1c46487cfb1a859110be409af4bce36c086e1282766f1."""
+"""Made by `make clients` from the API with the digest a6046353af5e91f31ad046af6d972ade884cb4006fc6b0e2bfef1c4143f94484."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 022dc5f9654f74f476c1c46487cfb1a859110be409af4bce36c086e1282766f1.
+// Made by `make clients` from the API with the digest a6046353af5e91f31ad046af6d972ade884cb4006fc6b0e2bfef1c4143f94484.
 
 export interface paths {
     "/": {
@@ -2136,7 +2136,7 @@ export interface operations {
                 from?: string;
                 limit?: number;
                 to?: string;
-                type?: "campaign_bounced" | "campaign_clicked" | "campaign_opened" | "campaign_replied" | "campaign_sent" | "campaign_unsubscribed" | "form_submitted" | "identity_replaced" | "leads_merged" | "leads_unmerged" | "message_received" | "objection_raised" | "order_cancelled" | "order_charged" | "order_placed" | "order_refunded" | "page_viewed" | "preference_stated";
+                type?: "campaign_bounced" | "campaign_clicked" | "campaign_opened" | "campaign_replied" | "campaign_sent" | "campaign_unsubscribed" | "form_submitted" | "identity_replaced" | "leads_merged" | "leads_unmerged" | "message_received" | "objection_raised" | "order_cancelled" | "order_charged" | "order_refunded" | "page_viewed" | "preference_stated" | "purchase_completed";
             };
             header?: never;
             path: {
@@ -2246,7 +2246,7 @@ export interface operations {
                         features: {
                             /** @description spent, less refunds, by orders */
                             average_order_value?: number | null;
-                            /** @description campaigns of 90 dates without any reaction, the last three dates' left out */
+                            /** @description campaigns of 90 dates without any reaction, the last seven dates' left out */
                             campaign_ignored?: number | null;
                             /** @description since the last order */
                             days_since_last_purchase?: number | null;
