@@ -43,8 +43,6 @@ class ObjectEraser:
     def folders(self, person: Person) -> Iterator[str]:
         """Yield the prefixes of the person's objects; large exports are among them."""
         yield f"{EXPORTS}{person.digest}/"
-        if person.user_id:
-            yield f"properties/{person.user_id}/"
         for each in self.events.find(person) if person.leads else ():
             yield f"leads/{each[SORT_KEY]['S'].partition('#')[2]}/"
 
