@@ -1,7 +1,9 @@
-"""The BPEvents table, and the bucket that takes properties too large for an item."""
+"""The BPEvents table. An event has all of its properties in its item, because a pointer is read by nobody.
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+An S3 object costs as much as eight write units, and few properties fill as many.
+"""
+
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -9,9 +11,6 @@ from typing import Any
 from adapters.platform.batches import get_all, put_all, query_all
 from adapters.platform.items import item, plain
 from rules.engagement.events import Event, from_item, to_item
-
-# Leaves room for the other attributes in the 1 KB that a write unit covers.
-INLINE_PROPERTIES_BYTES_MAX = 400
 
 
 class EventStore:
@@ -66,21 +65,3 @@ class EventStore:
             if each["event_id"] != until and (each["ttl"] > now.timestamp() or not self._expire)
         )
         return list(islice(alive, limit))
-
-
-class Payloads:
-    """Properties that do not fit into an item."""
-
-    def __init__(self, s3: Callable[[], Any], bucket: str) -> None:
-        """s3: returns the client; most requests never call it."""
-        self._s3, self._bucket = s3, bucket
-
-    def offload(self, event: Event) -> Event:
-        """Move large properties to the bucket; a repeated attempt writes the same key."""
-        if event.properties is None or len(event.properties.encode()) <= INLINE_PROPERTIES_BYTES_MAX:
-            return event
-        key = f"properties/{event.user_id}/{event.event_id}.json"
-        self._s3().put_object(
-            Bucket=self._bucket, Key=key, Body=event.properties.encode(), ContentType="application/json"
-        )
-        return replace(event, properties=None, properties_ref=f"s3://{self._bucket}/{key}")

@@ -47,18 +47,16 @@ class ObjectEraser:
     def folders(self, person: Person) -> Iterator[str]:
         """Yield the prefixes of the person's objects; exports are among them."""
         yield f"{EXPORTS}{person.digest}/"
-        yield from self._own_folders(person)
+        yield from self._payloads(person)
 
-    def _own_folders(self, person: Person) -> Iterator[str]:
-        if person.user_id:
-            yield f"properties/{person.user_id}/"
+    def _payloads(self, person: Person) -> Iterator[str]:
         for each in self.events.find(person) if person.leads else ():
             yield f"leads/{each[SORT_KEY]['S'].partition('#')[2]}/"
 
     def contents(self, person: Person) -> Iterator[tuple[str, bytes]]:
         """Yield key and content of the newest version of each object but exports; reads some side by side."""
         with ThreadPoolExecutor(READ_AT_ONCE) as pool:
-            listings = _ahead(pool, self._keys, self._own_folders(person))
+            listings = _ahead(pool, self._keys, self._payloads(person))
             yield from _ahead(pool, self._content, chain.from_iterable(listings))
 
     def _keys(self, folder: str) -> Iterator[str]:

@@ -10,7 +10,6 @@ class EventsApiSettings:
     user_streaks_table: str
     bp_events_table: str
     idempotency_keys_table: str
-    payload_bucket: str
     redis_url: str
     rule_books_table: str
     limits_table: str

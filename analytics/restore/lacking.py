@@ -20,7 +20,7 @@ NOT_IN_THE_LAKE = {
     "Erasures": "erasures under way and certificates: erase again whom these were of; tombstones are there",
     "IdempotencyKeys": "digests of leads' events: another one under an old id is a duplicate; states of"
     " orders: a webhook of an old order is kept as a conflict; counts of hooks, notes of imports",
-    "PayloadBucket": "large properties of events, unless the bucket still has them",
+    "PayloadBucket": "webhooks that are large, unless the bucket still has them",
     "Boards": "nothing: the next snapshot makes them anew",
     "Limits": "nothing that lasts longer than a minute",
     "Redis": "nothing: rounds fill it",

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
@@ -43,13 +42,9 @@ ORDER BY user_id"""
 SENT_BY = """SELECT user_id, event_id, event_type, properties FROM events SEMI JOIN asked USING (user_id)
 WHERE properties IS NOT NULL ORDER BY user_id"""
 PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
-WHERE event_type IN (SELECT event_type FROM contracts)
-  AND (properties IS NOT NULL OR properties_ref IS NULL)"""
-UNREAD = """SELECT count(*) FROM events SEMI JOIN contracts USING (event_type)
-WHERE properties IS NULL AND properties_ref IS NOT NULL"""
+WHERE event_type IN (SELECT event_type FROM contracts)"""
 BROKEN_BY = """SELECT user_id, event_id FROM events SEMI JOIN refused
-ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties
-WHERE properties_ref IS NULL OR events.properties IS NOT NULL"""
+ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties"""
 
 
 def doubtful_users(objects: Objects) -> set[str]:
@@ -65,31 +60,22 @@ def doubtful_users(objects: Objects) -> set[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenContracts:
-    """events: those whose properties a book refuses (EVENTS). unread: how many have theirs elsewhere."""
-
-    events: pa.Table
-    unread: int = 0
-
-
-def broken_contracts(objects: Objects, book: Book | None, refuses: Refuses) -> BrokenContracts:
-    """Hold the events of types that have a contract against it: each different text of properties once.
+def broken_contracts(objects: Objects, book: Book | None, refuses: Refuses) -> pa.Table:
+    """Return the events whose properties a book refuses (EVENTS): each different text is held against it once.
 
     refuses: whether a contract refuses properties.
     """
     types = book.event_types.items() if book else ()
     contracts = {name: rule.properties for name, rule in types if rule.properties}
     if not contracts:
-        return BrokenContracts(EVENTS.empty_table())
+        return EVENTS.empty_table()
     with table_of(db := small(), "events", objects, "events"):
         with registered(db, "contracts", pa.table({"event_type": list(contracts)})):
             texts = query(db, PROPERTIES).to_pylist()
-            unread = int(query(db, UNREAD).column(0)[0].as_py())
         found = [each for each in texts if refuses(contracts[each["event_type"]], _read(each["properties"]))]
         schema = pa.schema([("event_type", pa.string()), ("properties", pa.string())])
         with registered(db, "refused", pa.Table.from_pylist(found, schema)):
-            return BrokenContracts(query(db, BROKEN_BY).cast(EVENTS), unread)
+            return query(db, BROKEN_BY).cast(EVENTS)
 
 
 def _read(text: str | None) -> Any:

@@ -85,7 +85,6 @@ class Figures:
     redemptions: int = 0
     redeemed_points: int = 0
     entries: int = 0
-    unchecked: int = 0
     changes: Counter[int] = field(default_factory=Counter)
     streaks: list[GoalChange] = field(default_factory=list)
     achievements: list[GoalChange] = field(default_factory=list)

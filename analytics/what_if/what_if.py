@@ -121,9 +121,8 @@ class WhatIf:
     def _parts(self) -> Iterator[tuple[pa.Table, set[str], Callable[[], pa.Table]]]:
         asked, known = self._asked, (self._settings, self._todays)
         judge = PartJudge(self.timeline, asked.now, *known, self._doubtful, self.figures, self._goals)
-        self.figures.unchecked = self._broken.unread
         summed = self._goals.summed if self._goals.is_asked else None
-        with ledger_parts(self._objects, self.timeline.stamps, self._broken.events, summed) as parts:
+        with ledger_parts(self._objects, self.timeline.stamps, self._broken, summed) as parts:
             for part in parts:
                 yield judge.judge(part)
 
@@ -160,7 +159,7 @@ class WhatIf:
         return user in self._doubtful() or bool((self._settings.get(user) or UserSettings()).skipped)
 
     def _broken_events(self, users: set[str]) -> set[tuple[str, str]]:
-        some = self._broken.events
+        some = self._broken
         some = some.filter(pc.is_in(some["user_id"], pa.array(sorted(users), pa.string())))
         return {(each["user_id"], each["event_id"]) for each in some.to_pylist()}
 

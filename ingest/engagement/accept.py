@@ -8,7 +8,7 @@ from typing import Any
 
 from adapters.book.book_store import BookStore
 from adapters.engagement.claims import ClaimStore, IdempotencyClaim, as_claimed, derived
-from adapters.engagement.event_store import EventStore, Payloads
+from adapters.engagement.event_store import EventStore
 from adapters.engagement.zones import ZoneStore
 from adapters.platform.batches import Unprocessed
 from adapters.privacy.tombstones import NOBODY, Erased
@@ -81,17 +81,16 @@ class _Refused(_Sent):
 class Acceptor:
     """Validates, claims and stores events."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 (a store each)
+    def __init__(
         self,
         claims: ClaimStore,
         events: EventStore,
         zones: ZoneStore,
-        payloads: Payloads,
         books: BookStore,
         erased: Erased = NOBODY,
     ) -> None:
         self._claims, self._events, self._zones = claims, events, zones
-        self._payloads, self._books, self._erased = payloads, books, erased
+        self._books, self._erased = books, erased
 
     def accept(  # noqa: PLR0913, PLR0917 (what is known of a request)
         self,
@@ -184,14 +183,14 @@ class Acceptor:
 
         Store also an event that an earlier attempt claimed, if that attempt died before it stored it.
         """
-        self._events.put([self._payloads.offload(sent[key].event) for key in sorted(won)])
+        self._events.put([sent[key].event for key in sorted(won)])
         again = [
             as_claimed(each.event, held[key])
             for key, each in sent.items()
             if key not in won and key in held and held[key].body_hash == each.digest
         ]
         for event in self._events.missing(again):
-            self._events.put_new(self._payloads.offload(event))
+            self._events.put_new(event)
 
     def _result(
         self, sent: _Sent, held: Mapping[tuple[str, str], IdempotencyClaim], *, is_first: bool

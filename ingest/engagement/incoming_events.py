@@ -20,7 +20,7 @@ from rules.engagement.events import Event, InputRefused, check_age, event_id, is
 from rules.engagement.goals.measures import measures_of
 from rules.zone_names import zone_named
 
-PROPERTIES_BYTES_MAX = 65_536
+PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
 UNJUDGED = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
 
 

@@ -2,7 +2,7 @@
 
 from adapters.book.book_store import BookStore
 from adapters.engagement.claims import ClaimStore
-from adapters.engagement.event_store import EventStore, Payloads
+from adapters.engagement.event_store import EventStore
 from adapters.engagement.zones import ZoneStore
 from adapters.platform.aws import client
 from adapters.privacy.tombstones import tombstones_of
@@ -11,13 +11,12 @@ from ingest.engagement.accept import Acceptor
 
 
 def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
-    """Return an Acceptor. It makes the S3 client only when a payload needs one."""
+    """Return an Acceptor."""
     dynamodb = client("dynamodb")
     return Acceptor(
         ClaimStore(dynamodb, config.idempotency_keys_table),
         EventStore(dynamodb, config.bp_events_table),
         ZoneStore(dynamodb, config.user_streaks_table),
-        Payloads(lambda: client("s3"), config.payload_bucket),
         BookStore(dynamodb, config.rule_books_table),
         tombstones_of(config),
     )

@@ -1,8 +1,9 @@
 """What an engine answers: typed columns, in batches, so that a large answer need not be held in memory."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 
 import pyarrow as pa
@@ -23,6 +24,26 @@ class Answer:
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
     scanned_bytes: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        engine: str,
+        schema: pa.Schema,
+        batches: Iterable[pa.RecordBatch],
+        scanned_bytes: int | None = None,
+    ) -> "Answer":
+        """Return an answer whose columns have names that differ, and types that every kind of file has.
+
+        Of two columns `id` of a join the second becomes `id_2`: no reader of Parquet takes the same name twice.
+        """
+        names = _distinct(schema.names)
+        fields = [
+            pa.field(name, pa.string() if _is_written(each.type) else each.type, each.nullable)
+            for name, each in zip(names, schema, strict=True)
+        ]
+        told = pa.schema(fields)
+        return cls(engine, told, (_told(each, told) for each in batches), scanned_bytes)
 
     def table(self) -> pa.Table:
         """Return all rows."""
@@ -53,28 +74,55 @@ def from_texts(schema: pa.Schema, rows: Sequence[Sequence[str | None]]) -> pa.Re
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def nested_as_json(reader: pa.RecordBatchReader) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Return a reader's schema and batches with each nested value as JSON text, as Redshift gives a SUPER."""
-    schema = pa.schema(
-        [
-            pa.field(each.name, pa.string() if pa.types.is_nested(each.type) else each.type)
-            for each in reader.schema
-        ]
-    )
-    return schema, (_flat(batch, schema) for batch in reader)
+def _distinct(names: Sequence[str]) -> list[str]:
+    taken, found = {each.lower() for each in names}, []
+    seen: set[str] = set()
+    for name in names:
+        own, number = name, 1
+        while own.lower() in seen or (number > 1 and own.lower() in taken):
+            number += 1
+            own = f"{name}_{number}"
+        seen.add(own.lower())
+        found.append(own)
+    return found
 
 
-def _flat(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = [
-        pa.array(
-            [
-                None if value is None else json.dumps(value, default=str, ensure_ascii=False)
-                for value in column.to_pylist()
-            ],
-            pa.string(),
-        )
-        if pa.types.is_nested(column.type)
-        else column
-        for column in batch.columns
-    ]
+def _is_written(kind: pa.DataType) -> bool:
+    """Whether values of a type become texts: nested ones JSON, as Redshift gives a SUPER, and intervals."""
+    return bool(pa.types.is_nested(kind) or pa.types.is_interval(kind) or pa.types.is_duration(kind))
+
+
+def _told(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [_texts(each) if _is_written(each.type) else each for each in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    write = _json if pa.types.is_nested(column.type) else _interval
+    return pa.array([None if each is None else write(each) for each in column.to_pylist()], pa.string())
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _interval(value: "pa.MonthDayNano | timedelta") -> str:
+    """Return an interval as PostgreSQL and Redshift write it: 1 year 2 mons 3 days 04:05:06.5."""
+    if isinstance(value, timedelta):
+        value = pa.MonthDayNano([0, value.days, (value.seconds * 1_000_000 + value.microseconds) * 1000])
+    years, months = _parted(value.months, 12)
+    hours, rest = _parted(value.nanoseconds, 3_600_000_000_000)
+    minutes, rest = _parted(rest, 60_000_000_000)
+    seconds, nanoseconds = _parted(rest, 1_000_000_000)
+    units = ((years, "year"), (months, "mon"), (value.days, "day"))
+    parts = [f"{count} {unit}{'' if count == 1 else 's'}" for count, unit in units if count]
+    if value.nanoseconds or not parts:
+        fraction = f".{abs(nanoseconds):09}".rstrip("0") if nanoseconds else ""
+        sign = "-" if value.nanoseconds < 0 else ""
+        parts.append(f"{sign}{abs(hours):02}:{abs(minutes):02}:{abs(seconds):02}{fraction}")
+    return " ".join(parts)
+
+
+def _parted(count: int, size: int) -> tuple[int, int]:
+    whole, rest = divmod(abs(count), size)
+    return (whole, rest) if count >= 0 else (-whole, -rest)

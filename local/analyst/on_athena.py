@@ -132,7 +132,7 @@ def _paged(athena: Any, execution: str, scanned: int) -> Answer:
         for page in pages:
             yield from_texts(schema, _texts(page))
 
-    return Answer(ENGINE, schema, batches(), scanned)
+    return Answer.of(ENGINE, schema, batches(), scanned)
 
 
 def _texts(page: dict[str, Any]) -> list[list[str | None]]:

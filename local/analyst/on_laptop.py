@@ -1,7 +1,7 @@
 """Asks the laptop's warehouse: a DuckDB file, opened for reading alone."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import duckdb
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from analytics.warehouse.dialect.refusal import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, translated
-from local.analyst.answer import Answer, QueryFailed, nested_as_json, sentence
+from local.analyst.answer import Answer, QueryFailed, sentence
 
 ENGINE = "DuckDB"
 BATCH_ROWS = 10_000
@@ -23,7 +23,7 @@ def answer(path: Path, query: str) -> Iterator[Answer]:
     try:
         with DuckWarehouse(path, read_only=True).reading() as connection:
             reader = connection.sql(translated(connection, query)).to_arrow_reader(BATCH_ROWS)
-            schema, batches = nested_as_json(reader)
-            yield Answer(ENGINE, schema, batches)
+            with closing(reader):  # whoever comes next would wait for its other rows, for ever
+                yield Answer.of(ENGINE, reader.schema, reader)
     except (duckdb.Error, NotAsRedshift, pa.ArrowException) as error:
         raise QueryFailed(sentence(ENGINE, error)) from error

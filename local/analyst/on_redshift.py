@@ -99,7 +99,7 @@ def _paged(data_api: Any, statement: str) -> Answer:
         for page in pages:
             yield from_texts(schema, _texts(page))
 
-    return Answer(ENGINE, schema, batches())
+    return Answer.of(ENGINE, schema, batches())
 
 
 def _type(column: dict[str, Any], seen: Sequence[str | None]) -> pa.DataType:
@@ -155,7 +155,7 @@ def _fetched(cursor: Any) -> Answer:
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             some = cursor.fetchmany(ROWS_AT_ONCE)
 
-    return Answer(ENGINE, schema, batches())
+    return Answer.of(ENGINE, schema, batches())
 
 
 def _plain(value: Any) -> str | None:

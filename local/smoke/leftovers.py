@@ -29,7 +29,7 @@ OF_QUESTION: Keys = {"Questions": ("question_id",), "Responses": ("question_id",
 HELD: Keys = {"Limits": ("counter",)}
 STATS: Keys = {"UserStats": ("fingerprint_hash",)}
 CLAIMS: Keys = {"IdempotencyKeys": ("user_id", "idempotency_key")}
-POINTERS = ("properties_ref", "raw_payload_ref")
+POINTER = "raw_payload_ref"
 
 
 def remove_items(subject: Subject) -> tuple[int, int]:
@@ -38,8 +38,7 @@ def remove_items(subject: Subject) -> tuple[int, int]:
     subject.places |= {(table, key): names for table, names, key in _places(subject)}
     for (table, key), names in subject.places.items():
         for each in _found(subject, table, names[0], key):
-            for pointer in POINTERS:
-                objects += _remove_object(subject, each.get(pointer, {}).get("S", ""))
+            objects += _remove_object(subject, each.get(POINTER, {}).get("S", ""))
             subject.meter.client.delete_item(
                 TableName=subject.stack.tables[table], Key={name: each[name] for name in names}
             )

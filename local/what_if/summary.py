@@ -75,7 +75,6 @@ def summary(found: WhatIfAnswer, book: str) -> Json:
         "refused": {
             "events": sum(each.refused for each in figures.types.values()),
             "for_their_properties": sum(each.broken for each in figures.types.values()),
-            "properties_not_read": figures.unchecked,
         },
         "impossible": {
             "all": len(figures.impossible),

@@ -79,8 +79,6 @@ def _refused(found: Json) -> Iterator[str]:
         yield ""
         yield f"{found['events']:,} events would have been refused: this book lacks their type, or, in "
         yield f"{found['for_their_properties']:,} cases, its contract refuses their properties"
-    if found["properties_not_read"]:
-        yield f"{found['properties_not_read']:,} events have large properties elsewhere: not looked at"
 
 
 def _impossible(found: Json) -> Iterator[str]:

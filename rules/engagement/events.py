@@ -75,7 +75,6 @@ class Event:
     offline_since: str | None = None
     timezone: str | None = None
     properties: str | None = None
-    properties_ref: str | None = None
     place: str = ""
 
 
@@ -157,7 +156,6 @@ def to_item(event: Event) -> dict[str, Any]:
         "measures": event.measures,
         "source": event.source,
         "properties": event.properties,
-        "properties_ref": event.properties_ref,
         "created_at": event.created_at,
         "ttl": int((arrived + RETENTION).timestamp()),
     }
@@ -188,7 +186,6 @@ def from_item(item: Mapping[str, Any], place: str = "") -> Event:
             offline_since=item.get("offline_since"),
             timezone=item.get("timezone"),
             properties=item.get("properties"),
-            properties_ref=item.get("properties_ref"),
             place=place,
         )
         unstamp(event.created_at)

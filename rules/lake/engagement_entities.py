@@ -32,7 +32,6 @@ EVENTS = Entity(
         Field("points_awarded", INTEGER, "points, before the cap; what it earned is in the ledger", True),
         Field("source", TEXT, "the door or integration it came from", True, 128),
         Field("properties", TEXT, "the sender's properties, JSON text"),
-        Field("properties_ref", TEXT, "where large properties are: an s3:// URL", False, 1024),
         Field("created_at", TIMESTAMP, "when it was stored", True),
         Field(
             "version", INTEGER, "0 as first stored; then the number of its newest change, which grows", True

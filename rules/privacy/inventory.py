@@ -172,9 +172,8 @@ INVENTORY = (
     Store(
         "PayloadBucket",
         BUCKET,
-        "large properties of events, webhooks as they came, failed messages that are large",
+        "exports, webhooks as they came, failed messages that are large",
         DELETED,
-        "properties/{user_id}/",
         "leads/{event_id}/",
         found="leads/inbox/ and failures/ are deleted by age",
         expires_days=30,

@@ -69,14 +69,6 @@ KEEPINGS = (
     Keeping(RAW, "PayloadBucket", "leads/: webhooks that are large", LIFECYCLE, "delete-payloads", PAYLOADS),
     Keeping(RAW, "PayloadBucket", "leads/inbox/", LIFECYCLE, "forget-inbox", until="30 days"),
     Keeping(RAW, "PayloadBucket", "failures/", LIFECYCLE, "forget-failures", until="30 days"),
-    Keeping(
-        RAW,
-        "PayloadBucket",
-        "properties/: large properties of events",
-        LIFECYCLE,
-        "delete-properties",
-        PAYLOADS,
-    ),
     Keeping(RAW, "Event", "raw_payload: webhooks that are small", PASS, "raw_payloads", PAYLOADS),
     Keeping(RAW, "raw, quarantine, errors", "raw/", LIFECYCLE, "delete-raw", "RawRetentionDays"),
     Keeping(

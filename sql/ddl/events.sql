@@ -13,7 +13,6 @@ CREATE TABLE IF NOT EXISTS lake.events (
     points_awarded BIGINT NOT NULL ENCODE AZ64,
     source VARCHAR(128) NOT NULL ENCODE ZSTD,
     properties VARCHAR(65535) ENCODE ZSTD,
-    properties_ref VARCHAR(1024) ENCODE ZSTD,
     created_at TIMESTAMP NOT NULL ENCODE AZ64,
     version BIGINT NOT NULL ENCODE AZ64,
     rules_version BIGINT ENCODE AZ64,

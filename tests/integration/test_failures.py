@@ -6,9 +6,7 @@ from typing import Any
 
 import boto3
 
-from adapters.engagement.event_store import Payloads
 from adapters.platform.failures import FailureQueue
-from tests.integration.test_boards import event
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -23,15 +21,3 @@ def test_a_record_is_kept_with_its_reason(dynamodb: Any) -> None:
         ("engagement", {"a": 1}, "because"),
         ("engagement", {"b": 2}, "so"),
     ]
-
-
-def test_large_properties_move_to_the_bucket_and_small_ones_stay(dynamodb: Any) -> None:
-    s3 = boto3.client("s3")
-    s3.create_bucket(Bucket="payloads")
-    payloads = Payloads(lambda: s3, "payloads")
-    small = event("u", properties='{"x":1}')
-    assert payloads.offload(small) is small
-    moved = payloads.offload(event("u", properties=json.dumps({"x": "y" * 1000})))
-    assert moved.properties is None and moved.properties_ref
-    key = moved.properties_ref.removeprefix("s3://payloads/")
-    assert json.loads(s3.get_object(Bucket="payloads", Key=key)["Body"].read()) == {"x": "y" * 1000}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
@@ -52,6 +53,91 @@ def test_a_key_that_stands_twice_is_refused(session: Any) -> None:
     frame = pd.DataFrame({"user_id": ["a", "a"], "score": [1, 2]})
     with pytest.raises(ValueError, match="user_id stand twice"):
         analyst_clients.upsert(session, frame, "marts.segments", ["user_id"])
+
+
+def orders(**columns: Any) -> Any:
+    return pd.DataFrame(
+        {"user_id": ["a", "b"], "orders": [3, 4], "returns": [1, 0], "note": ["x", None]} | columns
+    )
+
+
+def told(session: Any) -> list[Any]:
+    cursor = session.cursor()
+    cursor.execute("SELECT user_id, orders, returns, note FROM marts.orders ORDER BY user_id")
+    return list(cursor.fetchall())
+
+
+BEFORE = [["a", 3, 1, "x"], ["b", 4, 0, None]]
+
+
+def test_columns_go_by_their_names(session: Any) -> None:
+    analyst_clients.upsert(session, orders(), "marts.orders", ["user_id"])
+    turned = orders(orders=[5, 6], returns=[2, 7])[["note", "returns", "user_id", "orders"]]
+    analyst_clients.upsert(session, turned, "marts.orders", ["user_id"])
+    assert told(session) == [["a", 5, 2, "x"], ["b", 6, 7, None]]
+    loud = turned.rename(columns=str.upper)
+    analyst_clients.upsert(session, loud, "marts.orders", ["USER_ID"])
+    assert told(session) == [["a", 5, 2, "x"], ["b", 6, 7, None]]
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (orders().drop(columns="returns"), "returns: the frame has no such column"),
+        (orders(more=[1, 2]), "more: the table has no such column"),
+        (orders(orders=[1.5, 2.0]), "orders: .* the column is bigint"),
+        (orders(orders=[2.0**63, 2.0]), "orders: .* the column is bigint"),
+        (orders(orders=["many", "few"]), "orders: .* the column is bigint"),
+        (orders(orders=[1, "few"]), "orders: its values are of several types"),
+        (orders(note=["x" * 257, "y"]), "note: a text has 257 bytes, and the column takes 256"),
+        (orders(note=["é" * 129, "y"]), "note: a text has 258 bytes"),
+        (orders(note=[1, 2]), "note: these are int64, and the column has texts"),
+        (orders(user_id=["a", None]), "user_id: a key is empty"),
+        (pd.concat([orders(), orders()[["note"]]], axis=1), "note: a column of this name stands twice"),
+    ],
+)
+def test_what_would_change_a_value_is_told_and_nothing_is_written(
+    session: Any, frame: Any, said: str
+) -> None:
+    analyst_clients.upsert(session, orders(), "marts.orders", ["user_id"])
+    with pytest.raises(ValueError, match=said):
+        analyst_clients.upsert(session, frame, "marts.orders", ["user_id"])
+    assert told(session) == BEFORE
+
+
+def test_what_fits_is_written(session: Any) -> None:
+    analyst_clients.upsert(session, orders(), "marts.orders", ["user_id"])
+    holes = orders(orders=[3.0, None], note=[None, None])
+    analyst_clients.upsert(session, holes, "marts.orders", ["user_id"])
+    assert told(session) == [["a", 3, 1, None], ["b", None, 0, None]]
+
+
+def test_long_texts_and_empty_columns_of_a_new_table(session: Any) -> None:
+    long = orders(note=["x" * 3000, None], since=[None, None])
+    with pytest.raises(ValueError, match="note: a text has 3000 bytes, over 256: text_bytes=3000"):
+        analyst_clients.upsert(session, long, "marts.orders", ["user_id"], types={"since": "DATE"})
+    with pytest.raises(ValueError, match="since: it holds nothing"):
+        analyst_clients.upsert(session, long, "marts.orders", ["user_id"], text_bytes=3000)
+    for _ in range(2):
+        analyst_clients.upsert(
+            session, long, "marts.orders", ["user_id"], text_bytes=3000, types={"since": "DATE"}
+        )
+    assert [len(row[3] or "") for row in told(session)] == [3000, 0]
+
+
+def test_decimals_keep_their_digits(session: Any) -> None:
+    session.cursor().execute("CREATE TABLE marts.money (user_id VARCHAR(9), amount DECIMAL(9, 2))")
+    session.commit()
+    for amount in (Decimal("1.25"), 0.1, 7):
+        frame = pd.DataFrame({"user_id": ["a"], "amount": [amount]})
+        analyst_clients.upsert(session, frame, "marts.money", ["user_id"])
+        cursor = session.cursor()
+        cursor.execute("SELECT amount FROM marts.money")
+        assert cursor.fetchall() == ([Decimal(str(amount)).quantize(Decimal("0.01"))],)
+    for amount in (Decimal("1.255"), 1.005, 10.0**9):
+        frame = pd.DataFrame({"user_id": ["a"], "amount": [amount]})
+        with pytest.raises(ValueError, match="amount: "):
+            analyst_clients.upsert(session, frame, "marts.money", ["user_id"])
 
 
 def test_what_is_not_committed_is_gone(lake: Lake, session: Any) -> None:

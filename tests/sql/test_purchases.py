@@ -68,6 +68,7 @@ def test_revenue_by_month(tmp_path: Path) -> None:
     for body in from_purchases(PURCHASES):
         if body["user_id"] not in customers:
             continue
+        body["properties"] = {**body["properties"], "note": "x" * 450}  # long properties have amounts too
         made = row(body)
         raw[f"raw/events/dt={made['dt']}/hour={made['hour']}/a"].append(json.dumps(made).encode())
     for key, lines in raw.items():

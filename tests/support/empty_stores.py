@@ -27,8 +27,5 @@ class Stores:
     def missing(self, events: Sequence[Any]) -> list[Any]:
         return []
 
-    def offload(self, event: Any) -> Any:
-        return event
-
     def chosen(self, users: set[str]) -> dict[str, str | None]:
         return dict.fromkeys(users, self.zone)

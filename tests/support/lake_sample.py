@@ -91,7 +91,6 @@ def event(user: str, moment: datetime, event_type: str, number: int, **more: Any
         "points_awarded": TYPES[event_type].points,
         "source": ("web", "mobile", "größe's")[number % 3],
         "properties": None,
-        "properties_ref": None,
         "created_at": moment + timedelta(seconds=2),
         "version": 0,
         "extra": None,

@@ -48,7 +48,7 @@ def event(chance: Random, moment: datetime) -> Item:
         "points_awarded": chance.choice((0, 5, 10, 25)),
         "source": "app",
         "created_at": stamp(moment + timedelta(seconds=2)),
-    } | _some(chance, timezone=chance.choice(ZONES), properties=_json(chance), properties_ref="s3://b/k")
+    } | _some(chance, timezone=chance.choice(ZONES), properties=_json(chance))
 
 
 def day(chance: Random, moment: datetime) -> Item:

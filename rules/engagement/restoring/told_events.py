@@ -31,5 +31,4 @@ def event_of(row: Mapping[str, Any], *, by_server: bool = False) -> Event:
         offline_since=row["offline_since"],
         timezone=row["timezone"],
         properties=row["properties"],
-        properties_ref=row["properties_ref"],
     )

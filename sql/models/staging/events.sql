@@ -12,7 +12,6 @@ SELECT
     points_awarded,
     source,
     properties,
-    properties_ref,
     created_at,
     version,
     rules_version,

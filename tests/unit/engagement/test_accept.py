@@ -23,7 +23,7 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 def accepted(bodies: list[Any], stores: Stores, caller: Caller = Caller("u", False)) -> list[AcceptResult]:  # noqa: B008
     door: Any = stores
-    return Acceptor(door, door, door, door, KnownBooks()).accept(bodies, caller, NOW)
+    return Acceptor(door, door, door, KnownBooks()).accept(bodies, caller, NOW)
 
 
 def test_one_bad_event_never_spoils_its_neighbours() -> None:
@@ -37,6 +37,13 @@ def test_one_bad_event_never_spoils_its_neighbours() -> None:
     ]
     assert [each.idempotency_key for each in results] == ["k", "bad", None, "l"]
     assert len(stores.stored) == 2
+
+
+@pytest.mark.parametrize("size", [10, 450, 65_000])
+def test_properties_are_stored_whole_however_long(size: int) -> None:
+    sent = {"amount": "10.00", "note": "x" * size}
+    accepted([{**VALID, "properties": sent}], stores := Stores())
+    assert [json.loads(each.properties) for each in stores.stored] == [sent]
 
 
 def test_one_key_twice_in_a_request_is_a_duplicate_or_a_conflict() -> None:

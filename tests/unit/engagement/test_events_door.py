@@ -28,7 +28,7 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> Stores:
     limit = SimpleNamespace(check=lambda *_: None)
     prover = SimpleNamespace(proof=lambda *_: NO_PROOF)
     door: Any = stores
-    accept = Acceptor(door, door, door, door, KnownBooks())
+    accept = Acceptor(door, door, door, KnownBooks())
     gauges = SimpleNamespace(store=lambda *_: None)
     monkeypatch.setattr(events_api, "_parts", lambda: (accept, limit, prover, gauges))
     monkeypatch.setattr("adapters.clock.now", lambda: NOW)

@@ -163,7 +163,7 @@ def test_a_record_that_waits_as_one_since_before_is_taken_event_by_event(door: D
 def test_an_event_that_a_later_book_knows_is_taken_by_its_redrive(monkeypatch: pytest.MonkeyPatch) -> None:
     stores: Any = Stores()
     queue = Door()
-    accept = Acceptor(stores, stores, stores, stores, KnownBooks())
+    accept = Acceptor(stores, stores, stores, KnownBooks())
     monkeypatch.setattr(events_stream, "_parts", lambda: (accept, queue))
     event = {**VALID, "user_id": "u"}
     unknown = {**event, "idempotency_key": "l", "event_type": "NEW_TYPE"}

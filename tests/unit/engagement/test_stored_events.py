@@ -34,7 +34,6 @@ events = st.builds(
     created_at=instants.map(stamp),
     timezone=st.none() | zones,
     properties=st.none() | st.text(min_size=1),
-    properties_ref=st.none() | st.text(min_size=1),
 )
 
 

@@ -32,18 +32,22 @@ def test_the_file_has_the_declared_schema(objects: FolderObjects) -> None:
 
 def test_a_grown_schema(objects: FolderObjects, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new optional field: history stays as it is until its file is written again."""
-    older = replace(EVENTS, fields=tuple(f for f in EVENTS.fields if f.name != "properties_ref"))
+    older = replace(EVENTS, fields=tuple(f for f in EVENTS.fields if f.name != "timezone"))
     grown = replace(EVENTS, fields=(*EVENTS.fields, Field("mood", Type.TEXT, "how it felt")))
     monkeypatch.setitem(ENTITIES, "events", older)
-    put_raw(objects, "a", [event(1, mood="good", properties_ref="s3://b/k"), event(2)])
+    put_raw(objects, "a", [event(1, mood="good", timezone="Europe/Berlin"), event(2)])
     curate(objects, PLACE)
     monkeypatch.setitem(ENTITIES, "events", grown)
     put_raw(objects, "b", [event(3, mood="fair")])
     assert curate(objects, PLACE) == Counts(3, 3, 0, 0)
     assert table(objects).schema.remove_metadata() == arrow_schema(grown)
-    names = ("mood", "properties_ref", "extra")
+    names = ("mood", "timezone", "extra")
     found = {row["idempotency_key"]: tuple(row[each] for each in names) for row in rows(objects)}
-    assert found == {"k1": ("good", "s3://b/k", None), "k2": (None, None, None), "k3": ("fair", None, None)}
+    assert found == {
+        "k1": ("good", "Europe/Berlin", None),
+        "k2": (None, None, None),
+        "k3": ("fair", None, None),
+    }
     before = rows(objects)
     curate(objects, PLACE, rebuild=True)
     assert rows(objects) == before

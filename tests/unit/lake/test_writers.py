@@ -95,7 +95,6 @@ def events() -> Iterator[dict[str, Any]]:
         created_at=AT,
         timezone="UTC",
         properties='{"a": 1}',
-        properties_ref="s3://b/k",
         rules_version=2,
         cap=Cap(5),
         is_passive=True,
