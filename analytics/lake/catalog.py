@@ -8,9 +8,9 @@ analytics.lake.layout, as the warehouse's load does.
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
+from adapters.platform.batches import chunks
 from analytics.lake import layout
 from analytics.lake.arrow_schema import glue_columns
 from analytics.lake.layout import Place
@@ -33,11 +33,18 @@ class Catalog:
     bucket: str
 
     def ensure(self) -> None:
-        """Create the database and its tables if they are missing; give tables the columns declared now."""
+        """Create the database and its tables if they are missing; give all the columns declared now.
+
+        Each partition is compared, so what ended early goes on where it was. Raises RuntimeError, after all
+        others are done, if Glue refuses a partition; and what botocore raises.
+        """
         with suppress(self.glue.exceptions.AlreadyExistsException):
             self.glue.create_database(DatabaseInput={"Name": self.database})
+        refused: list[Any] = []
         for entity in LOADED.values():
             self._ensure_table(entity)
+            refused += self._update_partitions(entity)
+        _check(refused)
 
     def _ensure_table(self, entity: Entity) -> None:
         wanted = self._table(entity)
@@ -48,29 +55,32 @@ class Catalog:
             held = self.glue.get_table(DatabaseName=self.database, Name=entity.name)["Table"]
         if held["StorageDescriptor"]["Columns"] != wanted["StorageDescriptor"]["Columns"]:
             self.glue.update_table(DatabaseName=self.database, TableInput=wanted)
-            self._update_partitions(entity)
 
-    def _update_partitions(self, entity: Entity) -> None:
+    def _update_partitions(self, entity: Entity) -> list[Any]:
+        """Give an entity's partitions the columns declared now; returns what Glue refused."""
         # Athena refuses a partition whose columns have other types than the table's.
+        wanted, refused = glue_columns(entity), list[Any]()
         pages = self.glue.get_paginator("get_partitions").paginate(
             DatabaseName=self.database, TableName=entity.name
         )
-        dates = iter([each["Values"][0] for page in pages for each in page["Partitions"]])
-        while some := list(islice(dates, PARTITIONS_MAX)):
+        found = [each for page in pages for each in page["Partitions"]]
+        dates = (each["Values"][0] for each in found if each["StorageDescriptor"]["Columns"] != wanted)
+        for some in chunks(dates, PARTITIONS_MAX):
             entries = [
                 {"PartitionValueList": [dt], "PartitionInput": self._partition(entity, dt)} for dt in some
             ]
             answer = self.glue.batch_update_partition(
                 DatabaseName=self.database, TableName=entity.name, Entries=entries
             )
-            _check(answer.get("Errors", ()))
+            refused += answer.get("Errors", ())
+        return refused
 
     def register(self, entity_name: str, dates: Iterable[str]) -> None:
         """Register these dates' partitions; known ones stay. Raises RuntimeError if Glue refuses one."""
         if entity_name not in LOADED:
             return
-        entity, rest = LOADED[entity_name], iter(dates)
-        while some := list(islice(rest, PARTITIONS_MAX)):
+        entity = LOADED[entity_name]
+        for some in chunks(dates, PARTITIONS_MAX):
             answer = self.glue.batch_create_partition(
                 DatabaseName=self.database,
                 TableName=entity.name,

@@ -7,12 +7,13 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 from pyarrow import ArrowInvalid
 
@@ -261,6 +262,93 @@ def test_the_catalog_follows_a_grown_schema(lake: S3Objects, monkeypatch: pytest
     found = [each for page in pages for each in page["Partitions"]]
     assert sorted(each["Values"][0] for each in found) == [*dates, "2026-06-01"]
     assert all(each["StorageDescriptor"]["Columns"] == glue_columns(grown) for each in found)
+
+
+class Throttled:
+    """A client of Glue of which one operation fails from a call on, as the service does when it is busy.
+
+    partly: it answers, and refuses all partitions but the first of a call.
+    """
+
+    def __init__(self, glue: Any, operation: str, after: int, partly: bool) -> None:
+        self.glue, self.operation, self.after, self.partly = glue, operation, after, partly
+        self.updated = 0
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self.glue, name)
+        if name == "batch_update_partition":
+            return lambda **asked: self._update(call, **asked)
+        return self._fail if name == self.operation and self.after <= 0 else call
+
+    def _update(self, call: Any, **asked: Any) -> Any:
+        self.after -= self.operation == "batch_update_partition"
+        if self.after >= 0:
+            self.updated += len(asked["Entries"])
+            return call(**asked)
+        if not self.partly:
+            return self._fail()
+        self.updated += 1
+        call(**{**asked, "Entries": asked["Entries"][:1]})
+        error = {"ErrorCode": "ThrottlingException"}
+        return {
+            "Errors": [
+                {"PartitionValueList": each["PartitionValueList"], "ErrorDetail": error}
+                for each in asked["Entries"][1:]
+            ]
+        }
+
+    def _fail(self, *_: Any, **__: Any) -> Any:
+        raise ClientError({"Error": {"Code": "ThrottlingException"}}, self.operation)
+
+
+@pytest.mark.parametrize(
+    ("operation", "after", "partly", "left"),
+    [
+        ("batch_update_partition", 1, False, 155),
+        ("batch_update_partition", 0, False, 255),
+        ("batch_update_partition", 1, True, 152),
+        ("get_paginator", 0, False, 255),
+        ("update_table", 0, False, 255),
+    ],
+)
+def test_a_catalog_that_throttles_is_whole_the_next_night(
+    lake: S3Objects, monkeypatch: pytest.MonkeyPatch, operation: str, after: int, partly: bool, left: int
+) -> None:
+    """Another table's partitions are updated all the same, and what is done is not done again."""
+    glue, catalog = aws.client("glue"), Catalog(aws.client("glue"), "lake", "lake")
+    catalog.ensure()
+    dates = [(date(2026, 1, 1) + timedelta(days=number)).isoformat() for number in range(252)]
+    catalog.register("events", dates)
+    catalog.register("streaks", dates[:3])
+    for name in ("events", "streaks"):
+        mood = Field("mood", Type.TEXT, "how it felt")
+        monkeypatch.setitem(LOADED, name, replace(LOADED[name], fields=(*LOADED[name].fields, mood)))
+    with pytest.raises(ClientError if not partly else RuntimeError, match="Throttling"):
+        Catalog(Throttled(glue, operation, after, partly), "lake", "lake").ensure()
+    again = Throttled(glue, "", 0, False)
+    Catalog(again, "lake", "lake").ensure()
+    assert again.updated == left
+    for name in ("events", "streaks"):
+        pages = glue.get_paginator("get_partitions").paginate(DatabaseName="lake", TableName=name)
+        found = [each for page in pages for each in page["Partitions"]]
+        assert all(each["StorageDescriptor"]["Columns"] == glue_columns(LOADED[name]) for each in found)
+    Catalog(again, "lake", "lake").ensure()
+    assert again.updated == left, "a night without a change updates nothing"
+
+
+def test_a_partition_that_somebody_has_changed_is_mended(lake: S3Objects) -> None:
+    glue, catalog = aws.client("glue"), Catalog(aws.client("glue"), "lake", "lake")
+    catalog.ensure()
+    catalog.register("events", [DT])
+    found = glue.get_partition(DatabaseName="lake", TableName="events", PartitionValues=[DT])["Partition"]
+    storage = {**found["StorageDescriptor"], "Columns": found["StorageDescriptor"]["Columns"][:3]}
+    asked = {"Values": [DT], "StorageDescriptor": storage}
+    glue.update_partition(
+        DatabaseName="lake", TableName="events", PartitionValueList=[DT], PartitionInput=asked
+    )
+    catalog.ensure()
+    found = glue.get_partition(DatabaseName="lake", TableName="events", PartitionValues=[DT])["Partition"]
+    assert found["StorageDescriptor"]["Columns"] == glue_columns(EVENTS)
 
 
 def test_side_by_side_with_progress(tmp_path: Path) -> None:
