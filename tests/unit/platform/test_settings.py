@@ -32,6 +32,7 @@ COMPLETE = {
     "REDIS_URL": "",
     "RULE_BOOKS_TABLE": "RuleBooks",
     "LIMITS_TABLE": "Limits",
+    "READS_PER_MINUTE": "600",
     "RATE_LIMIT_PER_MINUTE": "60",
     "INDEX_IDEMPOTENCY_KEYS": "false",
     "ERASURES_TABLE": "Erasures",
