@@ -22,6 +22,14 @@ LOOK_BACK = 100  # entries a page: a batch that comes twice is among the newest
 CONTENDED = THROTTLES | {"ConditionalCheckFailed"}
 
 
+class TooManyEntries(Exception):
+    """There are more entries than the caller wants to read."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"there are over {most} entries to read")
+        self.most = most
+
+
 class HeadMoved(Exception):
     """Another writer is first, or a condition in `also` failed: read again, decide again."""
 
@@ -37,14 +45,15 @@ class LedgerStore:
         self._dynamodb, self._table = dynamodb, table
 
     def after(
-        self, account_id: str, created_at: str, consistent: bool = True
+        self, account_id: str, created_at: str, consistent: bool = True, most: int | None = None
     ) -> tuple[list[Entry], list[Entry]]:
         """Return the entries newer than a place, oldest first, and those of them not stored yet.
 
         Strongly consistent, or at half the price some moments old. A carried entry counts from the moment
-        that its carrier is stored.
+        that its carrier is stored. Raises TooManyEntries if more than `most` are stored.
         """
-        entries, missing = with_folded(map(entry_from, self.stored_after(account_id, created_at, consistent)))
+        stored = self.stored_after(account_id, created_at, consistent)
+        entries, missing = with_folded(map(entry_from, stored if most is None else _at_most(stored, most)))
         return (
             [entry for entry in entries if entry.created_at > created_at],
             [entry for entry in missing if entry.created_at > created_at],
@@ -254,3 +263,10 @@ class LedgerStore:
             raise HeadMoved(
                 [p - own for p in failed if p >= own and codes[p] == "ConditionalCheckFailed"]
             ) from None
+
+
+def _at_most(stored: Iterable[Item], most: int) -> Iterator[Item]:
+    for number, each in enumerate(stored):
+        if number == most:
+            raise TooManyEntries(most)
+        yield each

@@ -1,5 +1,6 @@
 """The table Limits: counters that all processes share, and which things hold one of an owner's places."""
 
+import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,8 @@ ATTEMPTS_MAX = 8
 # Longer than any function that takes a place runs: by then its thing is stored, or will never be.
 STORED_WITHIN_SECONDS = 60
 AreThere = Mapping[str, bool]
+# Whoever has one address of IPv6 has the whole network around it.
+NETWORK_BITS = 64
 
 
 class SharedCounters:
@@ -33,6 +36,16 @@ class SharedCounters:
             ReturnValues="UPDATED_NEW",
         )
         return int(answer["Attributes"]["used"]["N"])
+
+
+def network_of(address: str) -> str:
+    """Return by what a sender is counted: the address of IPv4, the network of IPv6, or what else it is."""
+    try:
+        known = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    bits = NETWORK_BITS if known.version == 6 else known.max_prefixlen
+    return str(ipaddress.ip_network((known, bits), strict=False))
 
 
 @dataclass(frozen=True, slots=True)

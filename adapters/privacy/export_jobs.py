@@ -160,7 +160,8 @@ def _job(stored: dict[str, Any]) -> ExportJob:
     return ExportJob(
         str(stored["counter"]).partition("#")[2],
         stored["job_id"],
-        *(int(stored[name]) for name in ("asked_at", "woken_at")),
+        int(stored["asked_at"]),
+        int(stored["woken_at"]),
         organization=stored["organization"],
         finished_at=int(stored["finished_at"]),
         size=int(stored["size"]),

@@ -21,7 +21,7 @@ from rules.leads.lead_events import SORT_KEY
 
 # What callers are counted by, for two minutes (ingest/web/rate_limit.py).
 RATES = (
-    *("events", "commands", "reads of boards", "subscriptions"),
+    *("events", "commands", "reads", "subscriptions"),
     *("answers", "relayed answers", "questions"),
 )
 MINUTES = range(-3, 2)
@@ -29,7 +29,8 @@ OBJECTS_MAX = 1000  # in one request
 TOP = "#top"
 EXPORTS = "exports/"  # a day
 READ_AT_ONCE = 16  # a client has as many connections
-Asked, Found = TypeVar("Asked"), TypeVar("Found")
+Asked = TypeVar("Asked")
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,9 +125,7 @@ _ALL = (
         "may send in a minute, each",
         1,
     ),
-    _number(
-        "BoardReadsPerMinute", 120, "reads of leaderboards and ranks that one user may do in a minute", 1
-    ),
+    _number("ReadsPerMinute", 600, "reads that one caller may do in a minute; admins are not limited", 100),
     _number(
         "ExportsPerDay",
         10,

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from adapters.settings.accounts import StreakIndex
+from adapters.settings.allowance import Allowance
 
 
 @dataclass(frozen=True, slots=True)
-class RulesApiSettings:
+class RulesApiSettings(Allowance):
     """ingest.book.rules_api."""
 
     rule_books_table: str

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from adapters.settings.allowance import Allowance
+
 
 @dataclass(frozen=True, slots=True)
-class EventsApiSettings:
+class EventsApiSettings(Allowance):
     """ingest.engagement.events_api: rate_limit_per_minute counts a user's events; admins are not limited."""
 
     user_streaks_table: str
@@ -12,7 +14,6 @@ class EventsApiSettings:
     idempotency_keys_table: str
     redis_url: str
     rule_books_table: str
-    limits_table: str
     rate_limit_per_minute: int
     erasures_table: str
     erasure_secret_arn: str

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from adapters.settings.allowance import Allowance
+
 
 @dataclass(frozen=True, slots=True)
-class LeadsApiSettings:
+class LeadsApiSettings(Allowance):
     """ingest.leads.leads_api. currency, phone_regions: see there."""
 
     lead_queue_url: str
@@ -21,7 +23,7 @@ class LeadsApiSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class HooksApiSettings:
+class HooksApiSettings(Allowance):
     """ingest.leads.hooks.hooks_api. hook_secret_prefix: of hooks' names, such as `streakline/hooks/`."""
 
     lead_queue_url: str
@@ -55,7 +57,7 @@ class LeadsSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class IdentityApiSettings:
+class IdentityApiSettings(Allowance):
     """ingest.leads.identity_api. identity_url: as in LeadsSettings."""
 
     identity_url: str

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from adapters.settings.allowance import Allowance
+
 
 @dataclass(frozen=True, slots=True)
-class OperationsApiSettings:
+class OperationsApiSettings(Allowance):
     """ingest.operations_api.
 
     queue_urls: JSON, name -> URL. What waits in a queue named ...Failures needs an operator.

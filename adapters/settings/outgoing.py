@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from adapters.settings.allowance import Allowance
+
 
 @dataclass(frozen=True, slots=True)
 class TellingSettings:
@@ -38,7 +40,7 @@ class DeliverSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class EndpointsApiSettings:
+class EndpointsApiSettings(Allowance):
     """ingest.outgoing.endpoints_api. outgoing_webhooks: whether the deployment sends any."""
 
     notifications_table: str

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from adapters.settings.allowance import Allowance
+
 
 @dataclass(frozen=True, slots=True)
 class PrivacyTables:
@@ -29,10 +31,9 @@ class PrivacyTables:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivacyApiSettings:
+class PrivacyApiSettings(Allowance):
     """ingest.privacy.privacy_api. erasure_function: makes exports."""
 
-    limits_table: str
     payload_bucket: str
     identity_url: str
     erasures_table: str

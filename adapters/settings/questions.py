@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from adapters.settings.allowance import Allowance
+
 
 @dataclass(frozen=True, slots=True)
-class QuestionsApiSettings:
+class QuestionsApiSettings(Allowance):
     """ingest.questions.questions_api: rate_limit_per_minute counts a caller's answers.
 
     fingerprint_secret_arn: the secret with the keys of the fingerprints' hash (rules/key_ring.py).
@@ -21,10 +23,8 @@ class QuestionsApiSettings:
     user_streaks_table: str
     fingerprint_secret_arn: str
     redis_url: str
-    limits_table: str
     rate_limit_per_minute: int
     commands_per_minute: int
-    board_reads_per_minute: int
     open_questions_max: int
     subscriptions_max: int
     rule_books_table: str
@@ -33,12 +33,11 @@ class QuestionsApiSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class PollsApiSettings:
+class PollsApiSettings(Allowance):
     """ingest.questions.polls_api. The places of waiting polls are in limits_table."""
 
     questions_table: str
     responses_table: str
-    limits_table: str
 
 
 @dataclass(frozen=True, slots=True)

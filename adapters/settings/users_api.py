@@ -21,7 +21,7 @@ class UsersApiSettings(StreakIndex):
     fingerprint_secret_arn: str
     limits_table: str
     commands_per_minute: int
-    board_reads_per_minute: int
+    reads_per_minute: int
     erasures_table: str
     erasure_secret_arn: str
     receipt_secret_arn: str

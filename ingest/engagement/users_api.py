@@ -6,6 +6,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.engagement.account_store import AccountContended
+from adapters.engagement.ledger_store import TooManyEntries
 from adapters.logs import Logger
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.settings.users_api import UsersApiSettings
@@ -32,6 +33,12 @@ def contended(error: AccountContended) -> Response[str]:
     """Answer 503: too many writers changed the account at once. The caller may try again."""
     logger.warning("contended", extra={"user_id": str(error)})
     return failure(ApiError(503, "unavailable", "the account is busy", headers={"Retry-After": "1"}))
+
+
+@app.exception_handler(TooManyEntries)
+def too_many(error: TooManyEntries) -> Response[str]:
+    """Answer 422: what is asked for follows from more entries than one request may read."""
+    return failure(ApiError(422, "too_many_entries", str(error)))
 
 
 @app.get("/v1/users/<user_id>")

@@ -41,7 +41,7 @@ from ingest.web.rate_limit import Limits, RateLimit
 from ingest.web.validate import first_problem
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
-RELAYED_BLOCK, READS_BLOCK = 20, 5
+RELAYED_BLOCK = 20
 
 logger = Logger(service="questions-api")
 app: APIGatewayHttpResolver = resolver(logger)
@@ -56,7 +56,6 @@ class _Parts:
     own: OwnAnswers
     asking: Asking
     asked: RateLimit
-    reads: RateLimit
     erased: Tombstones
 
 
@@ -93,7 +92,6 @@ def _parts() -> _Parts:
         OwnAnswers(responses, stats, fingerprints),
         Asking(questions, responses, places, config.open_questions_max),
         limits.of("questions", config.commands_per_minute),
-        limits.of("reads of boards", config.board_reads_per_minute, READS_BLOCK),
         tombstones_of(config),
     )
 
@@ -161,7 +159,6 @@ def get_own_answers(user_id: str) -> Response[str]:
 def get_leaders() -> Response[str]:
     """The best by points."""
     caller, limit = _caller(), integer(_query(), "limit", LEADERS_DEFAULT, LEADERS_MAX)
-    _parts().reads.check(caller.user_id, 1, clock.now())
     return answer(200, _parts().stats.leaders(limit, caller))
 
 

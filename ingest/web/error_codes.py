@@ -40,6 +40,7 @@ CODES = {
     "subscriptions_max": "the owner has as many subscriptions as are allowed",
     "too_large": "the body is too large",
     "too_old": "the event is older than events may be",
+    "too_many_entries": "the answer follows from more ledger entries than one request reads; see the message",
     "too_many_polls": "the agent has as many polls waiting as are allowed",
     "unauthorized": "there is no valid token",
     "under_review": "an admin has yet to look at the account; its points can be spent afterwards",

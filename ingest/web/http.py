@@ -12,6 +12,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.batches import Unprocessed
+from ingest.web.allowance import check_allowance
 from ingest.web.caller import DETAILS_MAX, ApiError, invalid_fields
 from ingest.web.json_schema import Schema
 from ingest.web.validate import body_problems
@@ -113,6 +114,7 @@ def resolver(logger: Logger, *away: type[Exception]) -> APIGatewayHttpResolver:
     away: what further stores raise if a later attempt may succeed.
     """
     app = Router()
+    app.use([check_allowance])
 
     @app.exception_handler(ApiError)
     def refused(error: ApiError) -> Response[str]:

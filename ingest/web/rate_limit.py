@@ -1,9 +1,10 @@
-"""Limits how much a caller sends in a minute, or a day, however many processes answer.
+"""Limits how much a caller sends, or asks for, in a minute or a day, however many processes answer.
 
 Redis counts minutes, where there is one. Without it a process leases a block of the allowance from a counter
 in DynamoDB that all processes share, and counts its block itself: one write unit for 20 events, not 20.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,6 +19,7 @@ USERS_COUNTED_MAX = 10_000
 # A block goes out while some of the allowance is left. So at most a fifth more than the limit passes.
 BLOCK_SHARE = 5
 MINUTE, DAY = 60, 86_400
+NOTED_EACH = 20  # requests a write: a twentieth of a unit for each
 NAMES = {MINUTE: "minute", DAY: "day"}
 
 
@@ -56,14 +58,7 @@ class RateLimit:
             counted = self._limits.cache.count_events(f"{self._kind}:{caller}", count, now)
         passes = self._lease(caller, count, now) if counted is None else counted <= self._max
         if not passes:
-            wait = self._window - int(now.timestamp()) % self._window
-            raise ApiError(
-                429,
-                "rate_limited",
-                f"over {self._max} {self._kind} a {NAMES[self._window]}",
-                {"retry_after_seconds": wait},
-                {"Retry-After": str(wait)},
-            )
+            raise _refusal(self._max, self._kind, self._window, now)
 
     def _lease(self, caller: str, count: int, now: datetime) -> bool:
         """Take from this process's block, or lease another; returns whether there was enough.
@@ -99,3 +94,52 @@ class RateLimit:
         except Unavailable:
             logger.exception("the limit is counted by this process alone")
             return before
+
+
+class RequestLimit:
+    """Counts what is cheap, in a fixed window of one minute: a caller's reads, an address's requests.
+
+    A process notes each twentieth request of somebody in the counter that all processes share. So a request
+    costs at most a twentieth of a write unit, who asks for little costs nothing, and who is over the limit
+    costs nothing more. Of somebody whom N processes answer, at most 19 N more than the limit pass, because
+    each may hold as many that it has not noted.
+    """
+
+    def __init__(self, counters: Callable[[], SharedCounters], kind: str, most: int) -> None:
+        """kind: what is counted, which callers read, such as `reads`. most: how many may pass in a minute."""
+        self._counters, self._kind, self._max = counters, kind, most
+        self._minute, self._asked, self._over = 0, dict[str, int](), set[str]()
+
+    def check(self, who: str, now: datetime) -> None:
+        """Count a request; raises 429 with Retry-After (seconds) for whoever is over the limit."""
+        minute = int(now.timestamp()) // MINUTE
+        if minute != self._minute:
+            self._minute, self._asked, self._over = minute, {}, set()
+        if who not in self._over:
+            asked = self._asked.pop(who, 0) + 1
+            self._asked[who] = asked  # at the end: whoever has not asked for longest is forgotten first
+            if len(self._asked) > USERS_COUNTED_MAX:
+                del self._asked[next(iter(self._asked))]
+            if asked % NOTED_EACH == 0 and self._noted(who, now) > self._max:
+                self._over.add(who)
+        if who in self._over:
+            raise _refusal(self._max, self._kind, MINUTE, now)
+
+    def _noted(self, who: str, now: datetime) -> int:
+        """Note requests; returns how many are noted, by all processes, or those of this one alone."""
+        try:
+            return self._counters().add(f"{self._kind}#{who}#{self._minute}", NOTED_EACH, now, 2 * MINUTE)
+        except Unavailable:
+            logger.exception("the limit is counted by this process alone")
+            return self._asked[who]
+
+
+def _refusal(most: int, kind: str, window: int, now: datetime) -> ApiError:
+    wait = window - int(now.timestamp()) % window
+    return ApiError(
+        429,
+        "rate_limited",
+        f"over {most} {kind} a {NAMES[window]}",
+        {"retry_after_seconds": wait},
+        {"Retry-After": str(wait)},
+    )

@@ -29,7 +29,7 @@ def test_functions_have_their_settings_and_no_others(stack: Stack, alias: str) -
     assert door["RATE_LIMIT_PER_MINUTE"] == SETTINGS["RateLimitPerMinute"].default
     assert users["COMMANDS_PER_MINUTE"] == SETTINGS["CommandsPerMinute"].default
     assert "RATE_LIMIT_PER_MINUTE" not in users
-    assert "BOARD_READS_PER_MINUTE" not in door
+    assert "COMMANDS_PER_MINUTE" not in door
 
 
 @pytest.fixture
@@ -96,23 +96,23 @@ def redeployed(stack: Stack, settings: str) -> str:
 def seen(stack: Stack) -> tuple[str, str, str]:
     """What callers of the API meet, behind an alias, and what a consumer has."""
     users, leads = variables(stack, "UsersApi", "live"), variables(stack, "Leads")
-    return users["BOARD_READS_PER_MINUTE"], users["COMMANDS_PER_MINUTE"], leads["CURRENCY"]
+    return users["READS_PER_MINUTE"], users["COMMANDS_PER_MINUTE"], leads["CURRENCY"]
 
 
 def test_other_settings_reach_every_function_and_bad_ones_none(stack: Stack) -> None:
     usual = seen(stack)
     assert usual == tuple(
-        SETTINGS[each].default for each in ("BoardReadsPerMinute", "CommandsPerMinute", "Currency")
+        SETTINGS[each].default for each in ("ReadsPerMinute", "CommandsPerMinute", "Currency")
     )
     try:
-        changed = "BoardReadsPerMinute=7; Currency=EUR"
+        changed = "ReadsPerMinute=107; Currency=EUR"
         assert redeployed(stack, changed) == "UPDATE_COMPLETE"
-        assert seen(stack) == ("7", usual[1], "EUR")
+        assert seen(stack) == ("107", usual[1], "EUR")
         assert redeployed(stack, f"{changed}; OpenQuestionsMax=1001") == "UPDATE_ROLLBACK_COMPLETE"
         assert "OpenQuestionsMax must be a whole number, 1 to 1000, unlike '1001'" in reasons(
             stack, stack.name
         )
-        assert seen(stack) == ("7", usual[1], "EUR")
+        assert seen(stack) == ("107", usual[1], "EUR")
     finally:
         redeployed(stack, "")
     assert seen(stack) == usual

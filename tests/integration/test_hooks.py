@@ -1,5 +1,7 @@
 """POST /v1/hooks: what a vendor signed comes in once, and nothing else comes in at all."""
 
+import random
+from collections import Counter
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from ingest.leads import sources
 from ingest.leads.hooks import known_hooks
 from ingest.leads.hooks.known_hooks import KEPT_SECONDS, REREAD_SECONDS, STRANGERS_BURST
+from ingest.web.allowance import REQUESTS_OF_ADDRESS
 from rules.leads.hooks.hook import HookSecret, challenge_token, rotated
 from tests.support.engine import Engine
 from tests.support.hook_site import NOW, REFUSED, SIGNED, HookSite, opened
@@ -100,8 +103,7 @@ def test_a_hook_is_read_once_a_minute_and_strangers_cost_little(
     assert len(site.reads) <= 2
     site.seconds += REREAD_SECONDS
     site.reads.clear()
-    told = [site.signed("ecommerce", organization=f"nobody{number}")[0] for number in range(200)]
-    assert set(told) == {401, 503}
+    assert set(flood(site, 200)) == {401, 503}
     assert len(site.reads) == STRANGERS_BURST
     assert site.signed("ecommerce")[0] == 200, "who is known need not wait"
     assert site.signed("ecommerce", organization="nobody0") == REFUSED
@@ -109,12 +111,17 @@ def test_a_hook_is_read_once_a_minute_and_strangers_cost_little(
     monkeypatch.setattr(known_hooks, "NAMES_MAX", 30)
     for number in range(60):
         site.seconds += 1
-        site.signed("ecommerce", organization=f"name{number}")
+        site.signed("ecommerce", organization=f"name{number}", address=f"192.0.2.{number}")
     assert len(site.known._strangers) == 30
 
 
-def flood(site: HookSite, names: int = 1000) -> list[int]:
-    return [site.signed("ecommerce", organization=f"nobody{number}")[0] for number in range(names)]
+def flood(site: HookSite, names: int = 1000, address: str = "") -> list[int]:
+    """Ask for hooks that nobody has, each from another address, or from this one."""
+    addresses = (address or f"198.51.{number // 256}.{number % 256}" for number in range(names))
+    return [
+        site.signed("ecommerce", organization=f"nobody{number}", address=each)[0]
+        for number, each in enumerate(addresses)
+    ]
 
 
 def test_a_flood_of_unknown_hooks_does_not_delay_the_first_delivery_to_a_real_one(site: HookSite) -> None:
@@ -151,6 +158,60 @@ def test_nobody_learns_under_a_flood_which_hooks_there_are(
     real, invented = answers.values()
     assert real == invented
     assert real[0] == REFUSED
+
+
+def test_over_2000_requests_a_real_name_and_an_invented_one_are_answered_alike(site: HookSite) -> None:
+    """Whatever is asked, from where and when: the same requests for either name have the same answers."""
+    site.add("ecommerce")
+    answers = []
+    for name in (site.organization, f"{site.organization}-invented"):
+        chance = random.Random(7)
+        site.seconds += 3600
+        told = []
+        for number in range(2000):
+            site.seconds += chance.choice((0.0, 0.0, 1 / 64, 1 / 4, 1.0, 3.0))  # sums of them are exact
+            if chance.random() < 0.05:
+                assert site.signed("ecommerce", address="203.0.113.1")[0] == 200, "who fits is not delayed"
+            is_flood = chance.random() < 0.8
+            asked = f"nobody{number}" if is_flood else name
+            address = chance.choice(("192.0.2.1", f"192.0.2.{chance.randrange(256)}", "2001:db8::1"))
+            body = chance.choice(("t", "u"))
+            told.append(site.signed("ecommerce", body, secret="wrong", organization=asked, address=address))
+        answers.append(told)
+    assert answers[0] == answers[1]
+    assert {status for status, _ in answers[0]} == {401, 503}
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [["192.0.2.1"], ["2001:db8::1", "2001:db8::2", "2001:db8:0:0:ffff::9"], ["what the gateway says"]],
+)
+def test_one_sender_does_not_use_up_what_others_need(site: HookSite, addresses: list[str]) -> None:
+    site.signed("ecommerce", organization="nobody", address="198.51.100.1")  # the list is read
+    for number in range(300):
+        forged = {"x-forwarded-for": f"10.0.0.{number % 256}"}
+        body = as_sent("ecommerce", sample_of("ecommerce", "t", NOW))
+        headers = headers_of("ecommerce", body, "wrong", site.now) | forged
+        site.send("ecommerce", body, headers, f"nobody{number}", address=addresses[number % len(addresses)])
+    site.add("ecommerce")  # a hook that is not on the list yet
+    assert site.signed("ecommerce", address="203.0.113.9")[0] == 200
+    assert site.signed("ecommerce", secret="wrong", organization="another", address=addresses[0])[0] == 503
+
+
+def test_an_address_has_so_many_requests_a_minute_and_others_are_not_concerned(site: HookSite) -> None:
+    site.add("ecommerce")
+    body = as_sent("ecommerce", sample_of("ecommerce", "t", NOW))
+    headers = headers_of("ecommerce", body, secret_of("ecommerce", "a")[0], site.now)
+    told = Counter(
+        site.send("ecommerce", body, headers, "nobody", address=f"2001:db8:a::{number:x}")[0]
+        for number in range(REQUESTS_OF_ADDRESS + 100)
+    )
+    assert told[429] == 81  # the last of 20 that are noted together is refused first
+    assert site.headers["retry-after"] == str(60 - site.now.second)
+    assert site.send("ecommerce", body, headers, address="2001:db8:a:1::1")[0] == 200
+    assert site.send("ecommerce", body, headers, address="2001:db8:a::1")[0] == 429, "also one that would fit"
+    site.seconds += 60
+    assert site.send("ecommerce", body, headers, address="2001:db8:a::1")[0] == 200
 
 
 def test_the_list_of_hooks_may_be_old_or_fail_and_a_new_hook_works(

@@ -13,6 +13,7 @@ import pytest
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.shared_counters import SharedCounters
 from ingest.engagement.events_api import EVENTS_BLOCK
+from ingest.openapi import ROUTES
 from ingest.web.caller import ApiError
 from ingest.web.rate_limit import Limits
 from tests.support.engine import Engine
@@ -27,7 +28,7 @@ PROCESSES, LIMIT = 100, 1200
 
 @pytest.fixture(scope="module")
 def api(engine: Engine) -> Iterator[Site]:
-    few = {"COMMANDS_PER_MINUTE": "4", "BOARD_READS_PER_MINUTE": "6", "RATE_LIMIT_PER_MINUTE": "50"}
+    few = {"COMMANDS_PER_MINUTE": "4", "READS_PER_MINUTE": "100", "RATE_LIMIT_PER_MINUTE": "50"}
     with site(engine, **few, OPEN_QUESTIONS_MAX="3", SUBSCRIPTIONS_MAX="2") as prepared:
         yield prepared
 
@@ -67,7 +68,7 @@ def statuses(api: Site, user: str, times: int, method: str, path: str, body: Any
     return [ask(method, path, headers, each).status for each in sent]
 
 
-def test_events_commands_and_reads_are_limited_for_each_user(api: Site, user: str) -> None:
+def test_events_and_commands_are_limited_for_each_user(api: Site, user: str) -> None:
     now = datetime.now(UTC).isoformat()
 
     def events(n: int) -> Any:
@@ -85,12 +86,43 @@ def test_events_commands_and_reads_are_limited_for_each_user(api: Site, user: st
         ("pauses", {"first": "2030-01-01", "last": "2030-01-02"}),
     ):
         assert statuses(api, user, 1, "POST", f"/v1/users/{user}/{path}", body) == [429]
-    board = statuses(api, user, 8, "GET", f"/v1/leaderboards/streaks/users/{user}", None)
-    assert board == [200] * 6 + [429] * 2
-    assert statuses(api, user, 1, "GET", "/v1/leaderboards/streaks", None) == [429]
-    assert statuses(api, f"{user}-other", 1, "GET", f"/v1/leaderboards/streaks/users/{user}-other", None) == [
-        200
+
+
+def reads() -> list[tuple[str, str]]:
+    """Every route that reads something of somebody who is signed in."""
+    named = {
+        "user_id": "{user}",
+        "agent_id": "{user}",
+        "board": "points",
+        "name": "x",
+        "fingerprint": "me",
+        "lead_id": "l" * 26,
+        "erasure_id": "0" * 32,
+        "entry_id": "e",
+        "question_id": "q" * 26,
+    }
+    return [
+        (each.api, each.path.format(**named))
+        for each in ROUTES
+        if each.method == "get" and not each.is_open and "/v1/leads" not in each.path
     ]
+
+
+@pytest.mark.parametrize("api_name", sorted({name for name, _ in reads()}))
+def test_reads_are_limited_for_each_caller_whatever_they_read(api: Site, user: str, api_name: str) -> None:
+    paths = [path.format(user=user) for name, path in reads() if name == api_name]
+    for _ in range(120 // len(paths) + 1):
+        for path in paths:
+            api.call(user, "GET", path)
+    for path in paths:
+        assert statuses(api, user, 1, "GET", path, None) == [429], path
+    for _, path in reads():  # another function's process learns it by its twentieth request
+        told = statuses(api, user, 20, "GET", path.format(user=user), None)
+        assert told[-1] == 429, path
+    assert statuses(api, f"{user}-other", 1, "GET", f"/v1/users/{user}-other", None) == [200]
+    assert api.call(user, "GET", f"/v1/users/{user}", None, ADMIN)[0] == 200
+    zone = statuses(api, user, 1, "PUT", f"/v1/users/{user}/timezone", {"timezone": "Asia/Tokyo"})
+    assert zone == [200], "writes have their own limit"
 
 
 def question(n: int) -> dict[str, Any]:

@@ -12,11 +12,15 @@ from adapters.leads.hooks.form_counts import FormCounts
 from adapters.leads.hooks.hook_store import HookStore
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
+from adapters.platform.shared_counters import SharedCounters
 from ingest.leads import sources
 from ingest.leads.hooks import hooks_api
 from ingest.leads.hooks.hook_door import HookDoor
 from ingest.leads.hooks.known_hooks import KnownHooks
 from ingest.leads.lead_accept import open_payload, read_envelope
+from ingest.web import allowance
+from ingest.web.allowance import REQUESTS_OF_ADDRESS
+from ingest.web.rate_limit import RequestLimit
 from rules.leads.hooks.hook import Hook, HookSecret
 from tests.support.engine import Engine
 from tests.support.http_requests import called
@@ -67,6 +71,9 @@ class HookSite:
             "",
         )
         patch.setattr(hooks_api, "_parts", lambda: parts)
+        counters = SharedCounters(engine.client("dynamodb"), "Limits")
+        limits = [RequestLimit(lambda: counters, kind, REQUESTS_OF_ADDRESS) for kind in ("reads", "requests")]
+        patch.setattr(allowance, "_parts", lambda: limits)
         patch.setattr("adapters.clock.now", lambda: self.now)
 
     @property

@@ -2,16 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from adapters.engagement.goals.achievement_store import AchievementStore
 from adapters.engagement.goals.streak_reader import StreakReader
 from adapters.engagement.ledger_store import LedgerStore
 from rules.engagement.account_state import Profile
 from rules.engagement.goals.achievements import Declared, StreakHistory
-from rules.engagement.goals.kept_achievements import KeptAchievements, next_kept, positions, shown
-from rules.engagement.goals.settled_goals import settled_until
+from rules.engagement.goals.kept_achievements import (
+    KeptAchievements,
+    answer_of,
+    keeps_until,
+    next_kept,
+    positions,
+    shown,
+)
 from rules.engagement.goals.told_history import ToldHistory
+
+# Entries that one request reads: of whom totals are kept, and once of a history of which nothing is kept yet.
+ENTRIES_MAX, WHOLE_MAX = 10_000, 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +50,14 @@ class AchievementReader:
     ) -> ReadAchievements:
         """Return a user's achievements. is_strong: as of all that is written; else some moments old.
 
-        Raises AccountContended if the profile's archive is damaged.
+        Raises AccountContended if the profile's archive is damaged; if not is_strong, TooManyEntries for who
+        has more than one request may read.
         """
         profile, streaks = self.streaks.history(profile, _streaks_of(known), now, is_strong=is_strong)
-        user = profile.user_id
+        user, head = profile.user_id, profile.head.created_at if profile.head else ""
         kept = self.store.get(user)
+        if not is_strong and kept.answer_of and kept.answer_of == answer_of(head, known, streaks):
+            return ReadAchievements(known, kept.found, ToldHistory((), kept.sums), streaks, is_settled=True)
         told = self._told(user, kept, now, is_strong=is_strong)
         if not kept.is_usable(known, streaks, told):
             kept = KeptAchievements(shown=kept.shown)
@@ -53,14 +65,19 @@ class AchievementReader:
         found = shown(kept, known, positions(kept, known, told, streaks))
         later = next_kept(kept, known, told, streaks, now)
         # A projection that is behind the ledger may lack a period of a streak.
-        is_settled = profile.head is not None and profile.head.created_at >= later.head
-        if is_settled and (later.until, later.shown) != (kept.until, kept.shown):
+        is_settled = bool(head) and head >= later.head
+        is_answer_new = head == later.head and later.answer_of not in ("", kept.answer_of)
+        if is_settled and (is_answer_new or (later.until, later.shown) != (kept.until, kept.shown)):
             self.store.put(user, later)
         return ReadAchievements(known, found, told, streaks, is_settled)
 
     def _told(self, user_id: str, kept: KeptAchievements, now: datetime, *, is_strong: bool) -> ToldHistory:
-        is_to_be_kept = kept.until < settled_until(now).replace(day=1)
-        entries, _ = self.ledger.after(user_id, kept.places_from(), consistent=is_to_be_kept or is_strong)
+        most = None if is_strong else WHOLE_MAX if kept.until == date.min else ENTRIES_MAX
+        read, place = self.ledger.after, kept.places_from()
+        is_to_be_kept = kept.until < keeps_until(0, now)
+        entries, _ = read(user_id, place, consistent=is_to_be_kept or is_strong, most=most)
+        if not is_to_be_kept and not is_strong and kept.until < keeps_until(len(entries), now):
+            entries, _ = read(user_id, place, most=most)  # once a day, of whom there are many
         return kept.told(entries)
 
 

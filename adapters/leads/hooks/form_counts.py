@@ -5,16 +5,14 @@ address is kept as a keyed digest, for a few minutes.
 """
 
 import hmac
-import ipaddress
 from datetime import datetime
 from typing import Any
 
 from adapters.platform.items import item
+from adapters.platform.shared_counters import network_of
 from rules.leads.hooks.hook import Hook
 
 KEPT_SECONDS = 300
-# Whoever has one address of IPv6 has the whole network around it.
-NETWORK_BITS = 64
 
 
 class FormCounts:
@@ -42,11 +40,5 @@ class FormCounts:
 
 
 def _digest(hook: Hook, address: str) -> str:
-    try:
-        known = ipaddress.ip_address(address)
-        network = f"{known}/{NETWORK_BITS}" if known.version == 6 else f"{known}"
-        address = str(ipaddress.ip_network(network, strict=False))
-    except ValueError:
-        pass  # the gateway's word for an address; it is counted as it is
     key = hook.secrets[0].value.encode()
-    return hmac.digest(key, address.encode(), "sha256").hex()[:32]
+    return hmac.digest(key, network_of(address).encode(), "sha256").hex()[:32]

@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
+from adapters.engagement.ledger_store import TooManyEntries
 from adapters.engagement.points.settling import Settler, expiry_rules, is_due
 from ingest.web.caller import invalid_field
 from rules.book.expiry import instant_of_expiry, lasts_days_max
@@ -15,6 +16,8 @@ from rules.engagement.ledger import OPENED_AT, debt_of
 from rules.engagement.points.holds import Hold, held_points
 from rules.engagement.points.lots import open_lots
 from rules.engagement.points.past_balance import AS_OF_MAX, added_later, first_place
+
+ENTRIES_MAX = 10_000  # that one request reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Balances:
 
         True is what had been earned and had expired by then, also where an entry came later; a redemption
         that was reversed is as if it had never been. Reads the entries since that instant, and those of its
-        week. Raises 422 for an instant ahead, or more than 400 days ago.
+        week. Raises 422 for an instant ahead, more than 400 days ago, or before more than 10,000 entries.
         """
         if not now - AS_OF_MAX <= instant <= now:
             raise invalid_field("as_of", f"must be one of the last {AS_OF_MAX.days} days")
@@ -63,7 +66,12 @@ class Balances:
         place = stamp(instant + MICROSECOND)
         newest = self.accounts.ledger.page(user_id, OPENED_AT, place, 1)
         known = newest[0].balance if newest else 0
-        entries = self.accounts.ledger.after(user_id, first_place(instant), consistent=False)[0]
+        try:
+            entries, _ = self.accounts.ledger.after(
+                user_id, first_place(instant), consistent=False, most=ENTRIES_MAX
+            )
+        except TooManyEntries:
+            raise invalid_field("as_of", f"must be later: over {ENTRIES_MAX} entries follow it") from None
         return {
             "user_id": user_id,
             "as_of": stamp(instant),

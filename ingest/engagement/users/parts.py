@@ -46,8 +46,6 @@ from ingest.engagement.profiles import Profiles
 from ingest.web.rate_limit import Limits, RateLimit
 from rules.privacy.tombstones import user_subject
 
-READS_BLOCK = 5
-
 
 @dataclass(frozen=True, slots=True)
 class UsersParts:
@@ -69,7 +67,6 @@ class UsersParts:
     reviews: Reviews
     amnesties: AmnestyActs
     commands: RateLimit
-    reads: RateLimit
     erased: Tombstones
 
     def is_erased(self, user_id: str) -> bool:
@@ -121,6 +118,5 @@ def parts() -> UsersParts:
         Reviews(ReviewIndex(dynamodb, config.user_streaks_table), preferences),
         AmnestyActs(amnesties, Forgiver(accounts, redis)),
         limits.of("commands", config.commands_per_minute),
-        limits.of("reads of boards", config.board_reads_per_minute, READS_BLOCK),
         tombstones_of(config),
     )

@@ -7,6 +7,7 @@ page. Under a flood it is the same 503. So nobody learns from it which organizat
 import hmac
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
@@ -37,6 +38,15 @@ def refused() -> ApiError:
     return ApiError(401, "unauthorized", "there is no such hook, or its secret did not sign this")
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Which hook a request names, and whose connection it is."""
+
+    organization: str
+    source: str
+    address: str
+
+
 class HookDoor:
     """Lets requests in by the hooks that are known."""
 
@@ -53,20 +63,21 @@ class HookDoor:
         if scheme is None or claim is None or not is_fresh(claim, now):
             raise refused()
         check = ecdsa_check if scheme.algorithm is Algorithm.ECDSA_SHA256 else hmac_check(scheme)
-        nobody = _nobody(scheme)
-        hook = self._fitting(
-            organization, source, nobody, lambda hook: is_signed(claim, hook.valid(now), check)
-        )
+        asked = _Asked(organization, source, request.address)
+        hook = self._fitting(asked, _nobody(scheme), lambda hook: is_signed(claim, hook.valid(now), check))
         return hook, read, claim
 
-    def of_page(self, organization: str, source: str, headers: Mapping[str, str]) -> tuple[Hook, Source]:
+    def of_page(self, organization: str, source: str, request: HookRequest) -> tuple[Hook, Source]:
         """Return the hook that takes forms of the page that sent a request; raises 401 and 503."""
-        read, origin = _source(source), origin_of(headers)
+        read, origin = _source(source), origin_of(request.headers)
         if read.from_browser is None:
             raise refused()
-        return self._fitting(organization, source, None, lambda hook: origin in hook.origins), read
+        asked = _Asked(organization, source, request.address)
+        return self._fitting(asked, None, lambda hook: origin in hook.origins), read
 
-    def challenged(self, organization: str, source: str, query: Mapping[str, str], now: datetime) -> str:
+    def challenged(
+        self, organization: str, source: str, request: HookRequest, query: Mapping[str, str], now: datetime
+    ) -> str:
         """Return what a vendor wants to read back before it sends webhooks; raises 401 and 503."""
         read = _source(source).challenge
         asked = read(query) if read else None
@@ -79,20 +90,21 @@ class HookDoor:
             found = [hmac.compare_digest(challenge_token(each).encode(), given) for each in hook.valid(now)]
             return any(found)
 
-        self._fitting(organization, source, None, fits)
+        self._fitting(_Asked(organization, source, request.address), None, fits)
         return answer
 
-    def _fitting(self, organization: str, source: str, nobody: Hook | None, fits: Fits) -> Hook:
+    def _fitting(self, asked: "_Asked", nobody: Hook | None, fits: Fits) -> Hook:
         """Return the hook that fits, as it is remembered or as it is now. nobody: stands for no hook.
 
         Checking a hook that nobody has takes the time that checking a real one takes.
         """
-        if first_problem({"type": "string", "pattern": ORGANIZATION}, organization):
+        if first_problem({"type": "string", "pattern": ORGANIZATION}, asked.organization):
             raise refused()
         tried: Hook | None = None
-        for read in (self._known.get, self._known.again):
+        name = (asked.organization, asked.source)
+        for is_again in (False, True):
             try:
-                hook = read(organization, source)
+                hook = self._known.again(*name, asked.address) if is_again else self._known.get(*name)
             except TooManyUnknown:  # the same answer for hooks that there are, and for others
                 raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"}) from None
             checked = hook or nobody

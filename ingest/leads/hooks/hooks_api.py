@@ -90,17 +90,20 @@ def post_hook(organization: str, source: str) -> Response[str]:
 @app.get("/v1/hooks/<organization>/<source>")
 def get_hook(organization: str, source: str) -> Response[str]:
     """Answer a vendor's question whether this address is ours."""
-    query = app.current_event.query_string_parameters or {}
-    told = _parts().door.challenged(organization, source, query, clock.now())
+    request, query = (
+        hook_request(app.current_event.raw_event),
+        app.current_event.query_string_parameters or {},
+    )
+    told = _parts().door.challenged(organization, source, request, query, clock.now())
     return Response(200, content_type="text/plain", body=told, headers=dict(GUARD))
 
 
 @app.route("/v1/hooks/<organization>/<source>", method=["OPTIONS"])
 def options_hook(organization: str, source: str) -> Response[str]:
     """Tell a browser that a page may send a form as JSON."""
-    headers = {name.lower(): value for name, value in app.current_event.headers.items()}
-    _parts().door.of_page(organization, source, headers)
-    return Response(204, headers=_cors(headers) | CORS | GUARD | {"Access-Control-Max-Age": "600"})
+    request = hook_request(app.current_event.raw_event)
+    _parts().door.of_page(organization, source, request)
+    return Response(204, headers=_cors(request.headers) | CORS | GUARD | {"Access-Control-Max-Age": "600"})
 
 
 def _messages(payload: Any) -> Iterator[Any]:
@@ -135,7 +138,7 @@ def _queued(
 
 
 def _form(organization: str, source: str, request: HookRequest, now: datetime) -> Response[str]:
-    hook, read = _parts().door.of_page(organization, source, request.headers)
+    hook, read = _parts().door.of_page(organization, source, request)
     try:
         return _filled_in(hook, read, request, now)
     except ApiError as refused:

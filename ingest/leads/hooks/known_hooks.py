@@ -7,7 +7,8 @@ tells it only then.
 Anybody may ask for hooks that do not exist, under as many names as they like. So a process lists the names
 that there are, once a minute: a hook on that list is read at once, whatever else comes. A request that fits
 no hook of its name costs one of an allowance that grows by a few a second, whether there is a hook of that
-name or not. When it is used up, all of them are told to try again: nobody learns which hooks there are.
+name or not. When it is used up, all of them are told to try again: nobody learns which hooks there are. An
+address, or a network of IPv6, has a quarter of it at most: so one sender takes nobody else's.
 Within the allowance a name that is not on the list is looked up, too, because the list may be some minutes
 behind a new hook. Of these names the newest thousand are remembered.
 """
@@ -20,6 +21,7 @@ from typing import TypeVar
 from adapters.leads.hooks.hook_store import HookStore, NoHook
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
+from adapters.platform.shared_counters import network_of
 from rules.leads.hooks.hook import Hook
 
 KEPT_SECONDS = 60.0
@@ -27,7 +29,9 @@ REREAD_SECONDS = 2.0
 LISTED_SECONDS = 60.0
 NAMES_MAX = 1_000
 STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0
+SHARE_OF_ADDRESS = 1 / 4
 Name = tuple[str, str]  # organization, source
+K = TypeVar("K")
 T = TypeVar("T")
 
 logger = Logger(service="hooks-api")
@@ -45,6 +49,23 @@ class _Read:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Allowance:
+    """How many requests may be looked into. at: when that was so, by the clock."""
+
+    left: float
+    at: float
+
+    def grown(self, share: float, now: float) -> "_Allowance":
+        """Return it as it is now. share: of what all senders together have."""
+        grown = self.left + (now - self.at) * STRANGERS_PER_SECOND * share
+        return _Allowance(min(STRANGERS_BURST * share, grown), now)
+
+    def spent(self) -> "_Allowance":
+        """Return it with one request less."""
+        return _Allowance(self.left - 1, self.at)
+
+
 class KnownHooks:
     """clock: returns seconds, and never goes back."""
 
@@ -53,7 +74,8 @@ class KnownHooks:
         self._hooks, self._strangers = OrderedDict[Name, _Read](), OrderedDict[Name, _Read]()
         self._misfits = OrderedDict[Name, float]()  # when a request that fitted nothing was last looked into
         self._listed, self._listed_at = frozenset[Name](), -LISTED_SECONDS
-        self._allowance, self._allowed_at = STRANGERS_BURST, clock()
+        self._allowance = _Allowance(STRANGERS_BURST, clock())
+        self._of_addresses = OrderedDict[str, _Allowance]()
 
     def get(self, organization_id: str, source: str) -> Hook | None:
         """Return a hook as it was at most a minute ago; None if none is known."""
@@ -63,14 +85,15 @@ class KnownHooks:
             return known.hook
         return self._read(name) if name in self._hooks or self._is_listed(name) else None
 
-    def again(self, organization_id: str, source: str) -> Hook | None:
+    def again(self, organization_id: str, source: str, address: str) -> Hook | None:
         """Return a hook as it was at most two seconds ago, for a request that does not fit; None: no hook.
 
-        Raises TooManyUnknown if the allowance is used up. It is spent once in two seconds for each name.
+        address: whose connection it is. Raises TooManyUnknown if the allowance is used up, its own or that of
+        all. Both are spent once in two seconds for each name.
         """
         name, now = (organization_id, source), self._clock()
         if now - self._misfits.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
-            self._spend_allowance()
+            self._spend_allowance(network_of(address), now)
             _keep(self._misfits, name, now)
         known = self._hooks.get(name) or self._strangers.get(name)
         return known.hook if known and now - known.at < REREAD_SECONDS else self._read(name)
@@ -94,17 +117,18 @@ class KnownHooks:
         _keep(self._strangers if hook is None else self._hooks, name, _Read(hook, self._clock()))
         return hook
 
-    def _spend_allowance(self) -> None:
-        now = self._clock()
-        grown = self._allowance + (now - self._allowed_at) * STRANGERS_PER_SECOND
-        self._allowance, self._allowed_at = min(STRANGERS_BURST, grown), now
-        if self._allowance < 1:
+    def _spend_allowance(self, network: str, now: float) -> None:
+        own = self._of_addresses.get(network) or _Allowance(STRANGERS_BURST * SHARE_OF_ADDRESS, now)
+        own, of_all = own.grown(SHARE_OF_ADDRESS, now), self._allowance.grown(1, now)
+        is_enough = min(own.left, of_all.left) >= 1
+        self._allowance = of_all.spent() if is_enough else of_all
+        _keep(self._of_addresses, network, own.spent() if is_enough else own)
+        if not is_enough:
             raise TooManyUnknown
-        self._allowance -= 1
 
 
-def _keep(kept: OrderedDict[Name, T], name: Name, value: T) -> None:
-    """Remember something of a name, and forget the oldest ones beyond so many."""
+def _keep(kept: OrderedDict[K, T], name: K, value: T) -> None:
+    """Remember something of a name or a network, and forget the oldest ones beyond so many."""
     kept.pop(name, None)
     kept[name] = value
     while len(kept) > NAMES_MAX:

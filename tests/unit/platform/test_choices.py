@@ -19,7 +19,7 @@ DEFAULTS = {name: each.default for name, each in SETTINGS.items()}
 NUMBERS = {
     "RateLimitPerMinute": (("1", "999999999"), ("0",)),
     "CommandsPerMinute": (("1", "999999999"), ("0",)),
-    "BoardReadsPerMinute": (("1", "999999999"), ("0",)),
+    "ReadsPerMinute": (("100", "999999999"), ("0", "99")),
     "ExportsPerDay": (("1", "999999999"), ("0",)),
     "OpenQuestionsMax": (("1", "1000"), ("0", "1001")),
     "SubscriptionsMax": (("1", "1000"), ("0", "1001")),
@@ -136,7 +136,7 @@ def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
 def test_what_is_allowed_is_read_by_functions() -> None:
     environ = {each.name.upper(): "x" for each in fields(UsersApiSettings)}
     environ |= {"LEADERBOARD_SHARDS": "4", "INDEX_STREAKS": "false", "EVENT_HOT_DAYS": "0"}
-    named = {"COMMANDS_PER_MINUTE": "CommandsPerMinute", "BOARD_READS_PER_MINUTE": "BoardReadsPerMinute"}
+    named = {"COMMANDS_PER_MINUTE": "CommandsPerMinute", "READS_PER_MINUTE": "ReadsPerMinute"}
     for value in NUMBERS["CommandsPerMinute"][0]:
         found = settings_of(f"CommandsPerMinute={value}")
         config = read(UsersApiSettings, {**environ, **{key: found[name] for key, name in named.items()}})

@@ -33,6 +33,7 @@ COMPLETE = {
     "REDIS_URL": "",
     "RULE_BOOKS_TABLE": "RuleBooks",
     "LIMITS_TABLE": "Limits",
+    "READS_PER_MINUTE": "600",
     "RATE_LIMIT_PER_MINUTE": "60",
     "ERASURES_TABLE": "Erasures",
     "ERASURE_SECRET_ARN": "secret",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ingest.engagement.events_api import EVENTS_BLOCK
 from ingest.web.caller import ApiError
-from ingest.web.rate_limit import Limits, RateLimit
+from ingest.web.rate_limit import NOTED_EACH, USERS_COUNTED_MAX, Limits, RateLimit, RequestLimit
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -109,3 +109,61 @@ def test_one_process_alone_lets_the_whole_limit_pass(per_minute: int, block: int
     limit = limit_of(Shared(), per_minute, block)
     passed = sum(passes(limit, "u", 1) for _ in range(wanted))
     assert min(per_minute, wanted) <= passed <= 1.2 * per_minute
+
+
+def asks(limit: RequestLimit, who: str = "u", at: datetime = NOW) -> bool:
+    try:
+        limit.check(who, at)
+    except ApiError as refused:
+        assert (refused.status, refused.code) == (429, "rate_limited")
+        assert refused.headers["Retry-After"] == str(60 - at.second)
+        return False
+    return True
+
+
+@given(
+    st.integers(100, 300), st.lists(st.tuples(st.integers(0, 9), st.integers(1, 90)), min_size=1, max_size=60)
+)
+def test_a_read_costs_a_twentieth_of_a_unit_and_each_process_lets_at_most_19_more_pass(
+    most: int, bursts: list[tuple[int, int]]
+) -> None:
+    shared: Any = Shared()
+    processes = [RequestLimit(lambda: shared, "reads", most) for _ in range(10)]
+    passed = refused = 0
+    for process, count in bursts:
+        for _ in range(count):
+            if asks(processes[process]):
+                passed += 1
+            else:
+                refused += 1
+    used = len({process for process, _ in bursts})
+    assert passed <= most + used * (NOTED_EACH - 1)
+    assert not refused or passed > most - NOTED_EACH, "nobody is refused below the limit"
+    assert shared.writes <= (passed + refused) / NOTED_EACH
+
+
+def test_who_is_over_the_limit_costs_nothing_more_until_the_next_minute() -> None:
+    shared: Any = Shared()
+    limit = RequestLimit(lambda: shared, "reads", 100)
+    assert sum(asks(limit, at=NOW + timedelta(milliseconds=each)) for each in range(5_000)) == 119
+    assert shared.writes == 6
+    assert asks(limit, "another")
+    assert asks(limit, at=NOW + timedelta(minutes=1))
+
+
+def test_a_process_counts_alone_while_the_table_is_away() -> None:
+    down: Any = Shared(is_down=True)
+    limit = RequestLimit(lambda: down, "reads", 100)
+    assert sum(asks(limit) for _ in range(1_000)) == 119
+
+
+def test_a_process_remembers_so_many_and_forgets_who_has_not_asked_for_longest() -> None:
+    shared: Any = Shared()
+    limit = RequestLimit(lambda: shared, "requests", 100)
+    for _ in range(200):
+        asks(limit, "flood")
+    for each in range(3 * USERS_COUNTED_MAX):
+        assert asks(limit, f"stranger {each}")
+        if each % 100 == 0:
+            assert not asks(limit, "flood")
+    assert len(limit._asked) <= USERS_COUNTED_MAX
