@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.support import calls
 from tests.support.chromium import browser
 from tests.support.effort import SOAK, effort
 from tests.support.engine import stop_servers
@@ -21,6 +22,9 @@ __all__ = ["browser"]  # here, so that a process has one
 settings.register_profile("streakline", deadline=None, max_examples=effort(33, soak=500))
 settings.register_profile("gate", deadline=None, max_examples=10)
 settings.load_profile("streakline")
+calls.record_calls()  # before anything makes a client
+# The folders whose tests run functions as they are, on engines; elsewhere clients are stubs and bugs are planted.
+WITH_CALLS = {"integration", "lake", "sql"}
 
 
 # The tests that this run leaves to `make soak`, with what proves the same here.
@@ -68,6 +72,15 @@ def no_memory_of_other_modules() -> Iterator[None]:
     forget()
     yield
     forget()
+
+
+@pytest.fixture(autouse=True)
+def calls_are_known(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No function calls AWS but as tests/infra/calls.json has it."""
+    yield
+    found = calls.seen()
+    lacking = calls.unknown(found) if request.path.parent.name in WITH_CALLS else {}
+    assert not lacking, f"tests/infra/calls.json has not these; a run with CALLS=write adds them: {lacking}"
 
 
 @pytest.hookimpl(optionalhook=True)

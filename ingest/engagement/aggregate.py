@@ -54,7 +54,7 @@ def _rest(aggregated: Any, place: int) -> bytes:
     rest.CopyFrom(aggregated)
     del rest.records[:place]
     message = rest.SerializePartialToString()
-    return bytes(MAGIC) + message + _digest(message)
+    return MAGIC + message + _digest(message)  # type: ignore[no-any-return]  # MAGIC has no type
 
 
 def _digest(message: bytes) -> bytes:

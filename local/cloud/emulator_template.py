@@ -1,11 +1,12 @@
 """What the emulator cannot do with a built template is done beforehand.
 
 It expands SAM's resources with the defaults of parameters, whatever values are given. Its conditions know no
-pseudo parameter, no mapping and no Fn::Join.
+pseudo parameter, no mapping and no Fn::Join. It authorizes each call by the call's own name, even where AWS
+asks for another permission, and its Ref of a secret is the secret's name.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from infra.assembly.short_forms import parse
@@ -13,6 +14,18 @@ from infra.lint import refusals
 from infra.lint.intrinsics import Scope, holds, spelled
 
 ACCOUNT = "000000000000"
+FUNCTION = "AWS::Serverless::Function"
+SECRET = "AWS::SecretsManager::Secret"
+# What AWS asks for -> the call that the emulator asks for.
+BY_CALL = {
+    "sns:Publish": "sns:PublishBatch",
+    "sqs:SendMessage": "sqs:SendMessageBatch",
+    "dynamodb:PartiQLDelete": "dynamodb:BatchExecuteStatement",
+    "dynamodb:PartiQLInsert": "dynamodb:BatchExecuteStatement",
+    "dynamodb:PartiQLUpdate": "dynamodb:BatchExecuteStatement",
+}
+OF_NO_TABLE = "dynamodb:BatchExecuteStatement"
+SECRET_ARN = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${%s}-*"
 
 
 def taken(built: str, given: Mapping[str, str]) -> str:
@@ -25,9 +38,41 @@ def taken(built: str, given: Mapping[str, str]) -> str:
     try:
         template["Parameters"]["GradualDeployment"]["Default"] = "false"  # it refuses resources of CodeDeploy
         template["Conditions"] = conditions(template, given)
+        made = template["Resources"]
     except KeyError as missing:
         raise RuntimeError(f"the built template has no {missing}") from missing
+    secrets = {name for name, each in made.items() if each["Type"] == SECRET}
+    for each in made.values():
+        if each["Type"] == FUNCTION:
+            each["Properties"]["Policies"] = _allowed(each["Properties"].get("Policies", []), secrets)
     return json.dumps(template)
+
+
+def _allowed(value: Any, secrets: Collection[str]) -> Any:
+    """Return policies, or a part of them, by which the emulator allows what AWS does."""
+    if isinstance(value, list):
+        return [each for part in value for each in _parts(_allowed(part, secrets))]
+    if isinstance(value, dict):
+        if value.get("Ref") in secrets:
+            return {"Fn::Sub": SECRET_ARN % value["Ref"]}
+        if "Fn::If" in value:
+            condition, *ways = value["Fn::If"]
+            return {"Fn::If": [condition, *(_allowed(each, secrets) for each in ways)]}
+        return {name: _allowed(each, secrets) for name, each in value.items()}
+    return value
+
+
+def _parts(statement: Any) -> list[Any]:
+    """Return a statement, and another one for the calls' own names; anything else as it is."""
+    actions = statement.get("Action", []) if isinstance(statement, dict) else []
+    calls = {
+        BY_CALL[each] for each in ([actions] if isinstance(actions, str) else actions) if each in BY_CALL
+    }
+    more = [
+        {**statement, "Action": each, **({"Resource": "*"} if each == OF_NO_TABLE else {})}
+        for each in sorted(calls)
+    ]
+    return [statement, *more]
 
 
 def as_json(built: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -29,13 +30,50 @@ def test_conditions_are_those_of_the_emulator_s_account(given: dict[str, str]) -
     }
 
 
-def test_nothing_else_but_the_gradual_deployment_is_changed() -> None:
+def test_nothing_else_but_policies_and_the_gradual_deployment_is_changed() -> None:
     before, after = parse(TEXT), json.loads(taken(TEXT, {"Size": "large"}))
+    for each in (before, after):
+        for resource in each["Resources"].values():
+            resource["Properties"].pop("Policies", None)
     assert after.pop("Conditions") == conditions(before, {"Size": "large"})
     del before["Conditions"]
     assert after["Parameters"]["GradualDeployment"]["Default"] == "false"
     before["Parameters"]["GradualDeployment"]["Default"] = "false"
     assert after == before
+
+
+def policies(statements: str) -> Any:
+    """What becomes of a function's statements."""
+    function = f"{{Type: AWS::Serverless::Function, Properties: {{Policies: [{{Statement: {statements}}}]}}}}"
+    resources = (
+        f"{{Key: {{Type: AWS::SecretsManager::Secret}}, Queue: {{Type: AWS::SQS::Queue}}, F: {function}}}"
+    )
+    parameters = "{GradualDeployment: {Type: String, Default: 'true'}}"
+    made = json.loads(taken(f"{{Parameters: {parameters}, Conditions: {{}}, Resources: {resources}}}", {}))
+    return made["Resources"]["F"]["Properties"]["Policies"][0]["Statement"]
+
+
+def test_a_call_is_allowed_by_its_own_name_too() -> None:
+    assert policies("[{Action: [sqs:SendMessage, sqs:ReceiveMessage], Resource: x}]") == [
+        {"Action": ["sqs:SendMessage", "sqs:ReceiveMessage"], "Resource": "x"},
+        {"Action": "sqs:SendMessageBatch", "Resource": "x"},
+    ]
+    assert policies("[{Action: dynamodb:PartiQLInsert, Resource: x}]")[1:] == [
+        {"Action": "dynamodb:BatchExecuteStatement", "Resource": "*"}
+    ]
+    assert policies("[{Action: [sqs:ReceiveMessage], Resource: x}]") == [
+        {"Action": ["sqs:ReceiveMessage"], "Resource": "x"}
+    ]
+
+
+def test_a_secret_is_allowed_by_its_arn() -> None:
+    arn = {"Fn::Sub": "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${Key}-*"}
+    statement = "{Action: secretsmanager:GetSecretValue, Resource: !Ref Key}"
+    allowed = {"Action": "secretsmanager:GetSecretValue", "Resource": arn}
+    assert policies(f"[{statement}]") == [allowed]
+    assert policies(f"[!If [Has, {statement}, !Ref Queue]]") == [
+        {"Fn::If": ["Has", allowed, {"Ref": "Queue"}]}
+    ]
 
 
 def test_a_nested_template_is_the_same_as_json() -> None:

@@ -13,8 +13,12 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.aws import client
+from adapters.platform.aws import client, free_client
+from adapters.platform.fencing.registers import Registers
+from adapters.platform.fencing.turn import fence
 from adapters.platform.redis import Redis
+from rules.regions.changes import KEYS
+from rules.regions.register import Register
 from tests.support.engine import Engine, running
 from tests.support.identity_server import Registry
 from tests.support.template import ROOT, resources
@@ -116,3 +120,36 @@ def test_each_of_the_questions_is_handled(handle: Any) -> None:
     assert handle("PageFunction")["statusCode"] == 200
     view = json.loads(handle("OperationsApiFunction")["body"])
     assert [each["name"] for each in view["queues"]] == ["Failures"]
+
+
+def test_each_of_two_regions_is_handled(handle: Any, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This region writes, and then follows the other one."""
+    dynamodb, here, other = engine.client("dynamodb"), "us-east-1", "us-west-2"
+    dynamodb.create_table(
+        TableName="streakline-register",
+        AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    sqs = free_client("sqs", region=other)
+    queue = sqs.create_queue(QueueName="changes")["QueueUrl"]
+    for name, value in {
+        "REGION_REGISTER": "streakline-register",
+        "TABLES": json.dumps({name: name for name in KEYS} | {"BPEvents": "streakline-BPEvents-1ABCDEF"}),
+        "PEER_REGION": other,
+        "PEER_QUEUE_URL": queue,
+        "CHANGES_QUEUE_URL": queue,
+    }.items():
+        monkeypatch.setenv(name, value)
+    registers = Registers(dynamodb, "streakline-register")
+    writes = Register(1, here, standby=other, is_filled=True)
+    registers.change(None, writes)
+    fence.cache_clear()
+    assert handle("SendingFunction") == {"batchItemFailures": []}
+    (sent,) = sqs.receive_message(QueueUrl=queue)["Messages"]
+    assert json.loads(sent["Body"])["epoch"] == 1
+    monkeypatch.setenv("TABLES", json.dumps({name: name for name in KEYS}))
+    registers.change(writes, Register(1, other, standby=here, is_filled=True))
+    fence.cache_clear()
+    assert handle("TakingOverFunction") == {"batchItemFailures": []}
+    fence.cache_clear()

@@ -1,0 +1,123 @@
+"""The laptop runs what AWS runs: no code of the product knows where it is, and no variable sends it another way."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+import pytest
+
+from adapters.settings.choices import settings_of
+from infra.lint.resolved import resolved
+from local.cloud import deployment
+from local.cloud.emulator_template import ACCOUNT
+from tests.support.template import ROOT
+
+PRODUCT = ("rules", "adapters", "ingest", "processors", "analytics")
+PLACES = re.compile(r"emulat|ministack|\bmoto\b|localhost|AWS_ENDPOINT|\bOnAws\b|\b0{12}\b", re.IGNORECASE)
+# Modules that may say such a word, and why.
+SPOKEN = {
+    "adapters/engagement/joint/joint_projections.py": "two ways to write projections: the laptop's streams lack one",
+}
+# Variables whose value on the laptop is of a kind that it has in no size on AWS, and why that has to be.
+BY_PLACE = {
+    "WAREHOUSE_URL": "DuckDB takes Redshift's place: no Redshift runs on a laptop; tests/sql holds both to one answer",
+    "COPY_ROLE_ARN": "DuckDB reads the lake itself",
+    "PRIVATE_ENDPOINTS": "the laptop's webhooks go to loopback, which a function on AWS must never call",
+    "JOINT_PROJECTIONS": "see SPOKEN",
+}
+# What somebody deploys on AWS who has a cache, a database, an issuer and a warehouse already: the laptop is such a one.
+OWN = (
+    *("RedisUrl=redis://cache:6379", "IdentityUrl=postgresql://leads@database/streakline"),
+    *("JwtIssuer=https://login.example.com", "JwtAudience=app", "WarehouseUrl=redshift://workgroup/database"),
+    *("WarehouseCopyRoleArn=arn:aws:iam::123456789012:role/copy", "VpcId=vpc-1", "SubnetIds=subnet-1"),
+    *("SecurityGroupId=sg-1", "WarehouseWorkgroupArn=arn:aws:redshift-serverless:us-east-1:1:workgroup/1"),
+)
+# Settings that the laptop sets otherwise than a deployment that names none.
+CHOSEN = {"IndexIdempotencyKeys": "so that the documents' queries by key can be run"}
+Variables = Mapping[str, Mapping[str, str]]
+
+
+@cache
+def variables(*parameters: str) -> Variables:
+    """The variables of each function of a deployment."""
+    root = resolved(dict(each.split("=", 1) for each in parameters))["/"]
+    return {
+        name: root.flat(each["Properties"].get("Environment", {}).get("Variables", {}))
+        for name, each in root.resources.items()
+        if each["Type"] == "AWS::Lambda::Function"
+    }
+
+
+def laptop() -> Variables:
+    given = deployment._parameters("http://127.0.0.1:1", "redis://127.0.0.1:2", "postgresql://127.0.0.1:3/x")
+    return variables(*given, f"AWS::AccountId={ACCOUNT}")
+
+
+def kind(value: object) -> str:
+    """What decides a way in code: the scheme of a URL, a word, whether there is something; not the number or the name."""
+    text = str(value)
+    if found := re.match(r"(https?|[a-z-]+):(?=/)", text):
+        return {"http": "https"}.get(found[1], found[1])
+    if re.fullmatch(r"[a-z]+", text):
+        return text
+    return "number" if re.fullmatch(r"\d+", text) else "name" if text else "nothing"
+
+
+def of_another_kind(here: Variables, there: list[Variables]) -> Iterator[str]:
+    """Yield the variables of `here` whose kind they have in none of the others."""
+    for function, own in here.items():
+        for name, value in own.items():
+            if kind(value) not in {kind(each[function].get(name, "")) for each in there if function in each}:
+                yield name
+
+
+def spoken(text: str) -> list[str]:
+    return sorted({each.lower() for each in PLACES.findall(text)})
+
+
+def test_no_module_of_the_product_knows_the_emulator() -> None:
+    texts = {
+        str(path.relative_to(ROOT)): path.read_text()
+        for each in PRODUCT
+        for path in (ROOT / each).rglob("*.py")
+    }
+    assert {name for name, text in texts.items() if spoken(text)} == SPOKEN.keys()
+
+
+def test_no_variable_has_a_kind_on_the_laptop_that_it_has_nowhere_on_aws() -> None:
+    sizes = [variables(f"Size={size}", "OutgoingWebhooks=true") for size in ("small", "standard", "large")]
+    assert {*of_another_kind(laptop(), [*sizes, variables("OutgoingWebhooks=true", *OWN)])} == BY_PLACE.keys()
+
+
+def test_the_laptop_chooses_no_other_settings_than_those_that_are_listed() -> None:
+    (text,) = [
+        each
+        for each in deployment._parameters("http://x", "redis://x", "postgresql://x")
+        if each.startswith("Settings=")
+    ]
+    chosen, usual = settings_of(text.partition("=")[2]), settings_of("")
+    assert {name for name, value in chosen.items() if value != usual[name]} == CHOSEN.keys()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['if "AWS_ENDPOINT_URL" in environ:', 'url.startswith("http://localhost")', "# the emulator has none"],
+)
+def test_a_place_is_noticed(text: str) -> None:
+    assert spoken(text)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "found"),
+    [
+        ("true", "false", ["A"]),
+        ("transactions", "statements", ["A"]),
+        ("duckdb:/x", "redshift://x/y", ["A"]),
+        ("", "arn:aws:x", ["A"]),
+        ("3", "1200", []),
+        ("arn:aws:y", "arn:aws:x", []),
+        ("http://127.0.0.1/q", "https://sqs/q", []),
+    ],
+)
+def test_another_kind_is_noticed(here: str, there: str, found: list[str]) -> None:
+    assert [*of_another_kind({"F": {"A": here}}, [{"F": {"A": there}}])] == found
