@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from adapters.settings.accounts import StreakIndex
-
 
 @dataclass(frozen=True, slots=True)
 class RulesApiSettings:
@@ -31,15 +29,17 @@ class FulfilmentSettings:
 class RanksSettings:
     """processors.ranks."""
 
+    leaderboard_shards: int
     user_streaks_table: str
     boards_table: str
     redis_url: str
 
 
 @dataclass(frozen=True, slots=True)
-class ExpirySettings(StreakIndex):
+class ExpirySettings:
     """processors.expiry."""
 
+    leaderboard_shards: int
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str
