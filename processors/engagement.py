@@ -201,7 +201,7 @@ def _parts() -> tuple[EngagementProcessor, FailureQueue]:
     config, dynamodb = settings.read(EngagementSettings), client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
-        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.index_shards
+        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
     )
     redis = EngagementCache(config.redis_url)
     accounts.amnesties = AmnestyStore(dynamodb, config.rule_books_table).known

@@ -67,7 +67,7 @@ def _parts() -> ExpirySweep:
     config, dynamodb = settings.read(ExpirySettings), client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
-        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.index_shards
+        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
     )
     return ExpirySweep(
         ExpiryIndex(dynamodb, config.user_streaks_table),

@@ -2,24 +2,25 @@
 
 With Redis: its sorted sets, if they are not whole or will not count for much longer; several runs may be
 needed. Without it, and before the sets are rebuilt: a snapshot of all boards; each minute while it is away.
+Lists of streaks come from the index StreakLeaderboard; with Redis they are made each minute here, too.
 """
 
 import time
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
-from itertools import product
 from typing import Any
 
 from adapters import clock, settings
 from adapters.engagement.board_snapshots import BoardSnapshots, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.everybody import count_everybody, everybody
+from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.engagement import RanksSettings
 from rules.days import stamp
-from rules.engagement.boards import ALL_REGIONS, BOARDS
+from rules.engagement.boards import ALL_REGIONS
 from rules.engagement.standings import LISTED_MAX, is_due, with_ranks
 from rules.smoke_names import is_smoke
 
@@ -40,6 +41,7 @@ class RankBuilder:
     dynamodb: Any
     profiles_table: str
     boards_table: str
+    index: LeaderboardIndex
     cache: EngagementCache
 
     def build(self, now: datetime) -> dict[str, Any]:
@@ -59,21 +61,21 @@ class RankBuilder:
     def refresh(self, now: datetime) -> dict[str, Any]:
         """Make the lists of the first 100 anew, without streaks that show 0 by now; returns how many lists.
 
-        Without whole sets there are none to make: readers make theirs from a snapshot. It is made here
-        while Redis is away.
+        Without whole sets there are none of points to make: readers make theirs from a snapshot. It is made
+        here while Redis is away.
         """
-        ranks, made = self.cache.ranks, 0
-        if not ranks.ready():
-            if not ranks.can_tell():
-                self._snapshot(now)
+        ranks = self.cache.ranks
+        if not ranks.can_tell():
+            self._snapshot(now)
             return {"refreshed": 0}
-        ranks.lapse(now, time.monotonic() + REFRESH_SECONDS)
-        for board, region in product(BOARDS, ALL_REGIONS):
-            scores = ranks.top(board, region, LISTED_MAX, now)
-            if scores is not None:
-                self.cache.keep_top_list(region, board, {"as_of": stamp(now), "entries": with_ranks(scores)})
-                made += 1
-        return {"refreshed": made}
+        lists = [("streaks", region, scores) for region, scores in self.index.tops(now).items()]
+        if ranks.ready():
+            ranks.lapse(now, time.monotonic() + REFRESH_SECONDS)
+            points = ((region, ranks.top("points", region, LISTED_MAX, now)) for region in ALL_REGIONS)
+            lists += [("points", region, scores) for region, scores in points if scores is not None]
+        for board, region, scores in lists:
+            self.cache.keep_top_list(region, board, {"as_of": stamp(now), "entries": with_ranks(scores)})
+        return {"refreshed": len(lists)}
 
     def _snapshot(self, now: datetime) -> int | None:
         last = BoardSnapshots(self.dynamodb, self.boards_table).newest(now)
@@ -91,9 +93,10 @@ class RankBuilder:
 
 @cache
 def _parts() -> RankBuilder:
-    config = settings.read(RanksSettings)
-    redis = EngagementCache(config.redis_url)
-    return RankBuilder(client("dynamodb"), config.user_streaks_table, config.boards_table, redis)
+    config, dynamodb = settings.read(RanksSettings), client("dynamodb")
+    profiles = config.user_streaks_table
+    index = LeaderboardIndex(dynamodb, profiles, config.leaderboard_shards)
+    return RankBuilder(dynamodb, profiles, config.boards_table, index, EngagementCache(config.redis_url))
 
 
 @logger.inject_lambda_context

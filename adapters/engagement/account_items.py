@@ -10,6 +10,7 @@ from adapters.platform.items import Item, item, plain
 from rules.book.caps import Cap
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
+from rules.engagement.boards import partition_of
 from rules.engagement.carrying.packed_drafts import from_texts, pack, unpack
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.points.holds import Hold
@@ -39,15 +40,11 @@ UNDATED = (ARCHIVE, GOALS, ACHIEVEMENTS)
 PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
 
 
-def partition_of(user_id: str, zone: str, shards: int) -> str:
-    """Return a user's leaderboard partition: `europe#3` is a region and one of its shards."""
-    return f"{region_of(zone)}#{zlib.crc32(user_id.encode()) % shards}"
-
-
 def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
     """Return a profile as plain attributes.
 
-    shards: of the index StreakLeaderboard; 0: the profile stays out of it, as one without a streak does.
+    shards: of a region in the index StreakLeaderboard; 0: without what is for the index alone, as in Redis. A
+    profile without a streak is not in it.
     """
     attributes: dict[str, Any] = {
         "user_id": profile.user_id,
@@ -134,7 +131,7 @@ def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[st
         "streak_checkpoints": None
         if streak.checkpoints is None
         else [each.text for each in streak.checkpoints],
-        PARTITION: partition_of(profile.user_id, profile.zone, shards) if shards else None,
+        PARTITION: partition_of(profile.user_id, region_of(profile.zone), shards) if shards else None,
         "lapses_at": int(lapses_at.timestamp()),
     }
 
@@ -147,18 +144,6 @@ def lapsed_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
     """
     run = attributes["current_streak"]
     return {**attributes, PARTITION: None, "current_streak": 0, "run_length": run}
-
-
-def expected_item(attributes: dict[str, Any], stored: Item) -> Item:
-    """Return the item that a stored profile must be.
-
-    A stored profile is in the index or not, as the setting IndexStreaks was when it was written. Both are
-    right. So the partition is only compared where there are two.
-    """
-    expected = item(attributes)
-    if PARTITION not in stored:
-        expected.pop(PARTITION, None)
-    return {PARTITION: stored[PARTITION], **expected} if PARTITION in stored else expected
 
 
 def profile_from(attributes: dict[str, Any]) -> Profile:

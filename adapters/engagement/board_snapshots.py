@@ -3,7 +3,7 @@
 | board | part | holds |
 |---|---|---|
 | manifest | newest | which generation is the newest, of when it is, and where to look for a score |
-| points#europe | GENERATION#top | the best rows of a board and region |
+| points#europe | GENERATION#top | the best rows of a region, by points alone |
 | points#europe | GENERATION#0 | the highest scores, and how many users have each; then 1, 2, ... |
 
 A generation is visible as soon as the manifest names it, and then all of its parts are there. Readers take
@@ -74,18 +74,15 @@ class BoardSnapshots:
         if manifest and (self._manifest is None or manifest.as_of > self._manifest.as_of):
             self._manifest, self._parts = manifest, {}
 
-    def top(self, board: str, region: str, now: datetime) -> tuple[datetime, list[Standing]] | None:
-        """Return the snapshot's instant and its best rows, without streaks that lapsed since.
-
-        None if there is no snapshot.
-        """
+    def top(self, region: str, now: datetime) -> tuple[datetime, list[Standing]] | None:
+        """Return the snapshot's instant and its best rows by points; None if there is no snapshot."""
         manifest = self.newest(now)
         if manifest is None:
             return None
-        if f"{board}#{region}" not in manifest.index:
+        if f"points#{region}" not in manifest.index:
             return manifest.as_of, []
-        data = self._part(manifest, f"{board}#{region}", "top")
-        return data and (manifest.as_of, [row for row in unpack_rows(data) if row.counts(now)])
+        data = self._part(manifest, f"points#{region}", "top")
+        return data and (manifest.as_of, unpack_rows(data))
 
     def count_above(self, board: str, region: str, score: int, now: datetime) -> tuple[datetime, int] | None:
         """Return the snapshot's instant and how many had a higher score; None if there is no snapshot."""
@@ -145,7 +142,8 @@ def _parts_of(
     for (board, region), rows, chunks in counted.boards():
         name = f"{board}#{region}"
         index[name] = pack_index(chunks)
-        parts = {"top": pack_rows(rows), **{str(number): each.data for number, each in enumerate(chunks)}}
+        parts = {str(number): each.data for number, each in enumerate(chunks)}
+        parts |= {"top": pack_rows(rows)} if rows else {}
         for part, data in parts.items():
             key = item({"board": name, "part": f"{generation}#{part}", "expires_at": expires_at})
             yield {**key, "data": {"B": data}}

@@ -4,7 +4,8 @@
 |---|---|---|
 | streak:{user_id} | the profile, written through, never by an older version | 5 min |
 | active:{user_id}:{date} | the day | 24 h |
-| leaderboard:{region}:NAME | the first 100, and when they were made; NAME is streaks or points | 1 min |
+| leaderboard:{region} | the first 100 by streak, and when they were read from the index | 1 min |
+| leaderboard:{region}:points | the same by points | 1 min |
 | {board}:NAME:REGION | sorted set, user by negated score: exact ranks | while {board}:ready |
 | {board}:lapses | sorted set, user by the moment that the streak shows 0 | " |
 | {board}:state | hash, user -> what the sorted sets hold of the user, with its version and round | " |
@@ -42,6 +43,11 @@ from rules.engagement.account_state import Day, Profile
 DAY_SECONDS = 24 * 3600
 # A minute, and what the next refresh may be late.
 TOP_LIST_SECONDS = 75
+
+
+def list_key(region: str, board: str) -> str:
+    """Return the key of a board's first 100."""
+    return f"leaderboard:{region}" + ("" if board == "streaks" else f":{board}")
 
 
 class EngagementCache:
@@ -128,11 +134,10 @@ class EngagementCache:
 
     def top_list(self, region: str, board: str) -> dict[str, Any] | None:
         """Return a top list of the last minute, with `as_of` and `entries`."""
-        answers = self._run([["GET", f"leaderboard:{region}:{board}"]])
+        answers = self._run([["GET", list_key(region, board)]])
         found = json.loads(answers[0]) if answers and answers[0] else None
         return found if isinstance(found, dict) else None  # other versions of this code write lists
 
     def keep_top_list(self, region: str, board: str, made: dict[str, Any]) -> None:
         """Keep a top list until the next refresh."""
-        key = f"leaderboard:{region}:{board}"
-        self._run([["SET", key, json.dumps(made), "EX", TOP_LIST_SECONDS]])
+        self._run([["SET", list_key(region, board), json.dumps(made), "EX", TOP_LIST_SECONDS]])

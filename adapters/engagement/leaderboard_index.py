@@ -1,53 +1,79 @@
-"""The best streaks from the StreakLeaderboard index, for the minutes before there is any snapshot."""
+"""The best streaks, from the index StreakLeaderboard."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from rules.days import OTHER_REGION, REGIONS
-from rules.engagement.boards import GLOBAL
+from rules.engagement.boards import GLOBAL, partitions_of
+from rules.engagement.standings import LISTED_MAX
+
+# Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
+# Beyond these it is left to chance who of many with the same streak is listed.
+READ_MAX = 2000
+Scores = list[tuple[str, int]]
 
 
 class LeaderboardIndex:
-    """Top lists of streaks. They read some rows of each shard, however many users there are.
+    """Lists of streaks. They read the first rows of each shard, however many users there are.
 
-    shards: 0 if profiles stay out of the index (the setting IndexStreaks).
+    shards: of a region.
     """
 
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether profiles are in the index."""
-        return self._shards > 0
+    def top(self, region: str, now: datetime) -> Scores:
+        """Return the first 100, (user, streak), best first, ties by user id. Eventually consistent."""
+        return _first(row for each in self._partitions(region) for row in self._best(each, now))
 
-    def top(self, region: str, limit: int, now: datetime) -> list[tuple[str, int]]:
-        """Return (user, score), best first, ties by user id."""
-        rows = [row for each in self._partitions(region) for row in self._best(each, limit, now)]
-        return sorted(rows, key=lambda row: (-row[1], row[0]))[:limit]
+    def tops(self, now: datetime) -> dict[str, Scores]:
+        """Return the first 100 of each region and of all together."""
+        found = {region: self.top(region, now) for region in (*REGIONS, OTHER_REGION)}
+        return found | {GLOBAL: _first(row for scores in found.values() for row in scores)}
 
-    def _partitions(self, region: str) -> Iterable[str]:
+    def count_above(self, region: str, score: int, now: datetime) -> int | None:
+        """Return how many have a longer streak; None if a partition has more of them than fit into a page."""
+        above = 0
+        for each in self._partitions(region):
+            asked = self._asked(each, now, " AND current_streak > :score", {":score": score})
+            page = self._dynamodb.query(**asked, Select="COUNT")
+            if "LastEvaluatedKey" in page:
+                return None
+            above += page["Count"]
+        return above
+
+    def _partitions(self, region: str) -> list[str]:
         regions = (*REGIONS, OTHER_REGION) if region == GLOBAL else (region,)
-        return [f"{each}#{shard}" for each in regions for shard in range(self._shards)]
+        return [name for each in regions for name in partitions_of(each, self._shards)]
 
-    def _best(self, partition: str, limit: int, now: datetime) -> Iterator[tuple[str, int]]:
+    def _best(self, partition: str, now: datetime) -> Iterator[tuple[str, int]]:
         """Yield a partition's best streaks that have not lapsed, with all that tie with the last of them."""
-        rows = query_all(
-            self._dynamodb,
-            TableName=self._table,
-            IndexName="StreakLeaderboard",
-            KeyConditionExpression="leaderboard_partition = :partition",
-            FilterExpression="lapses_at > :now",
-            ExpressionAttributeValues=item({":partition": partition, ":now": int(now.timestamp())}),
-            ScanIndexForward=False,
-            Limit=max(limit, 25),
-        )
+        asked = self._asked(partition, now)
+        rows = query_all(self._dynamodb, **asked, ScanIndexForward=False, Limit=LISTED_MAX)
         taken, last = 0, 0
-        for each in map(plain, rows):
-            if taken >= limit and each["current_streak"] < last:
+        for each in map(plain, islice(rows, READ_MAX)):
+            if taken >= LISTED_MAX and each["current_streak"] < last:
                 return
             taken, last = taken + 1, each["current_streak"]
             yield each["user_id"], last
+
+    def _asked(
+        self, partition: str, now: datetime, also: str = "", values: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return a query of a partition. A streak that has lapsed stands there until the night lowers it."""
+        named = {":partition": partition, ":now": int(now.timestamp()), **(values or {})}
+        return {
+            "TableName": self._table,
+            "IndexName": "StreakLeaderboard",
+            "KeyConditionExpression": f"leaderboard_partition = :partition{also}",
+            "FilterExpression": "lapses_at > :now",
+            "ExpressionAttributeValues": item(named),
+        }
+
+
+def _first(rows: Iterable[tuple[str, int]]) -> Scores:
+    return sorted(rows, key=lambda row: (-row[1], row[0]))[:LISTED_MAX]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from rules.days import stamp
+
 # What SQS took everywhere before 2025, less what it counts besides the text.
 MESSAGE_BYTES_MAX = 250_000
 REASON_MAX = 2_000
@@ -71,7 +73,7 @@ class FailureQueue:
         record that is too large for a message goes without what a redrive finds elsewhere.
         """
         for record, reason in failures:
-            about = {"consumer": consumer, "reason": reason[:REASON_MAX], "failed_at": now.isoformat()}
+            about = {"consumer": consumer, "reason": reason[:REASON_MAX], "failed_at": stamp(now)}
             text = json.dumps({**about, "record": record})
             if len(text) > MESSAGE_BYTES_MAX:
                 text = json.dumps({**about, "record": self._smaller(consumer, record)})

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from adapters.engagement.cache.cache_commands import forget_commands, in_buckets
 from adapters.engagement.cache.rank_commands import unrank_commands
+from adapters.engagement.engagement_cache import list_key
 from adapters.platform.batches import chunks, scan_all
 from adapters.platform.items import Item, item
 from adapters.platform.redis import Command, Redis
@@ -129,7 +130,7 @@ class RedisEraser:
         for each in found:
             commands += unrank_commands(each[1:]) if each.startswith("\x1f") else [["DEL", each]]
         if commands:
-            lists = (f"leaderboard:{region}:{board}" for region, board in product(ALL_REGIONS, BOARDS))
+            lists = (list_key(region, board) for region, board in product(ALL_REGIONS, BOARDS))
             self._redis().pipeline([*commands, *(["DEL", each] for each in lists)])
 
     def _keys(self, person: Person) -> list[str]:

@@ -4,23 +4,11 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class StreakIndex:
-    """index_streaks: whether profiles are in the index. leaderboard_shards: a region's parts in it."""
-
-    index_streaks: bool
-    leaderboard_shards: int
-
-    @property
-    def index_shards(self) -> int:
-        """The index's shards; 0: profiles stay out of it."""
-        return self.leaderboard_shards if self.index_streaks else 0
-
-
-@dataclass(frozen=True, slots=True)
-class EngagementSettings(StreakIndex):
+class EngagementSettings:
     """processors.engagement: what it cannot apply goes to failure_queue_url.
 
-    writers: how many users it writes at the same time.
+    leaderboard_shards: a region's parts in the index StreakLeaderboard. writers: how many users it writes at
+    the same time.
     """
 
     user_streaks_table: str
@@ -29,6 +17,7 @@ class EngagementSettings(StreakIndex):
     rule_books_table: str
     redis_url: str
     failure_queue_url: str
+    leaderboard_shards: int
     writers: int
     erasures_table: str
     erasure_secret_arn: str

@@ -132,14 +132,6 @@ _ALL = (
         "exports of persons that one caller may ask for in a day; admins are not limited",
         1,
     ),
-    _text(
-        "IndexStreaks",
-        "false",
-        "true or false",
-        "list the best streaks also in a new stack's first minutes, through StreakLeaderboard, at two more "
-        "write units for a user's first event of a date",
-        re.compile("true|false"),
-    ),
     _number("OpenQuestionsMax", 100, "questions that one agent may have open at once", 1, 1000),
     _number("SubscriptionsMax", 20, "phones that one person may have registered", 1, 1000),
     Setting(

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from adapters.settings.accounts import StreakIndex
 from adapters.settings.allowance import Allowance
 
 
@@ -32,15 +31,17 @@ class FulfilmentSettings:
 class RanksSettings:
     """processors.ranks."""
 
+    leaderboard_shards: int
     user_streaks_table: str
     boards_table: str
     redis_url: str
 
 
 @dataclass(frozen=True, slots=True)
-class ExpirySettings(StreakIndex):
+class ExpirySettings:
     """processors.expiry."""
 
+    leaderboard_shards: int
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from adapters.settings.accounts import StreakIndex
-
 
 @dataclass(frozen=True, slots=True)
 class PublisherSettings:
@@ -107,7 +105,7 @@ class PastEventsSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ReconcileSettings(StreakIndex):
+class ReconcileSettings:
     """analytics.steps.reconcile_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
 
     reconcile_share_mb: see analytics.reconcile.shares.share_steps. recompute_in_warehouse_gb: see
@@ -121,6 +119,7 @@ class ReconcileSettings(StreakIndex):
     copy_role_arn: str
     recompute_in_warehouse_gb: int
     reconcile_share_mb: int
+    leaderboard_shards: int
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str

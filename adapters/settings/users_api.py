@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from adapters.settings.accounts import StreakIndex
-
 
 @dataclass(frozen=True, slots=True)
-class UsersApiSettings(StreakIndex):
+class UsersApiSettings:
     """ingest.engagement.users. event_hot_days: after so many events leave their table; 0: they expire."""
 
+    leaderboard_shards: int
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str

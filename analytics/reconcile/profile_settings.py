@@ -14,7 +14,7 @@ from adapters.engagement.account_items import in_form_of, profile_attributes, pr
 from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_snapshot import LakeUser
 from analytics.recompute.listed_dates import dates_of, opening_of, pauses_of
-from rules.days import zone
+from rules.days import stamp, zone
 from rules.engagement.account_state import Profile
 from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX
 from rules.engagement.streak.archive import is_old
@@ -205,7 +205,7 @@ def _of_lake(found: Profile, lake: LakeUser) -> Profile:
         cover=cover,
         timezone=lake.chosen,
         tz_review=lake.review,
-        updated_at=lake.updated_at.isoformat(),
+        updated_at=stamp(lake.updated_at),
     )
 
 
@@ -222,5 +222,5 @@ def changes_of(versions: list[tuple[str, datetime]]) -> Changes:
     changes: list[tuple[str, str]] = []
     for chosen, updated_at in versions:
         if not changes or changes[-1][1] != chosen:
-            changes.append((updated_at.replace(tzinfo=UTC).isoformat(), chosen))
+            changes.append((stamp(updated_at.replace(tzinfo=UTC)), chosen))
     return tuple(changes)

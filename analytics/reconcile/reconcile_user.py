@@ -12,7 +12,6 @@ from datetime import datetime
 
 from adapters.engagement.account_items import (
     ARCHIVE,
-    expected_item,
     in_form_of,
     lapsed_attributes,
     profile_attributes,
@@ -30,6 +29,7 @@ from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.journals import figures_of, journal_of, other_days, other_points
 from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, believed_settings, readable_profile
 from rules.book.versions import Books
+from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger_doubts import Doubt, disagreements, doubt_of
 from rules.engagement.rebuild import days_of
@@ -67,7 +67,6 @@ class Reconciler:
     accounts: AccountStore
     projections: Projections
     cache: EngagementCache
-    shards: int
     past: Callable[[str], PastSettings]
     old_pauses: Callable[[str], Spans]
     repair: bool
@@ -119,8 +118,8 @@ class Reconciler:
             after = suspected(before, now, reason)
             if stored and after == before:
                 return
-            after = replace(after, version=before.version + 1, updated_at=now.isoformat())
-            new = item(profile_attributes(after, self.shards))
+            after = replace(after, version=before.version + 1, updated_at=stamp(now))
+            new = item(profile_attributes(after, self.accounts.shards))
             if stored:
                 new = stored | {name: new[name] for name in REVIEW}
             with suppress(ProjectionChanged):
@@ -168,20 +167,20 @@ class Reconciler:
         """Return a profile as it must be stored: a streak that has lapsed may be lowered already."""
         if profile is None:
             return None
-        attributes = in_form_of(profile_attributes(as_archived(profile, stored), self.shards), stored or {})
+        attributes = in_form_of(
+            profile_attributes(as_archived(profile, stored), self.accounts.shards), stored or {}
+        )
         if stored is not None and "streak_checkpoints" not in stored:
             # An account of before there were checkpoints. It gets them when all its dates are folded anew.
             attributes.pop("streak_checkpoints", None)
         may_be_low = (
             stored is not None and "run_length" in stored and has_lapsed(attributes.get("lapses_at"), now)
         )
-        if stored is None:
-            return item(attributes)
-        return item(lapsed_attributes(attributes)) if may_be_low else expected_item(attributes, stored)
+        return item(lapsed_attributes(attributes) if may_be_low else attributes)
 
     def _new_item(self, profile: Profile, stored: Item | None, now: datetime) -> Item:
         """Return a profile as it is to be stored: lowered if it has lapsed, unless it was not so far."""
-        attributes = profile_attributes(profile, self.shards)
+        attributes = profile_attributes(profile, self.accounts.shards)
         was_low = stored is None or "run_length" in stored or "current_streak" not in stored
         return item(
             lapsed_attributes(attributes)
@@ -223,7 +222,7 @@ class Reconciler:
         if profile and (is_wrong or self._archive_differences(view)):
             # It is whole again, and puts away what is settled when it is written next.
             version = max(profile.version, _version(view.profile)) + 1
-            profile = replace(profile, version=version, updated_at=now.isoformat())
+            profile = replace(profile, version=version, updated_at=stamp(now))
             self.projections.put_profile(self._new_item(profile, view.profile, now), view.profile)
         self.cache.write_through([profile] if profile else [], changed)
 

@@ -44,7 +44,7 @@ def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
 def _of_row(row: Row) -> dict[str, Any]:
     told = {
         "version": row["version"],
-        "streak_updated_at": row["updated_at"].isoformat(),
+        "streak_updated_at": stamp(row["updated_at"]),
         "timezone_chosen": row["timezone_chosen"],
         "skipped_dates": [each for each in (row["skipped_dates"] or "").split(",") if each] or None,
         "pauses": [each for each in (row["pauses"] or "").split(",") if each] or None,

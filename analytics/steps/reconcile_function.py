@@ -148,7 +148,7 @@ def _measure(name: str, number: int) -> None:
 def _steps() -> ReconcileSteps:
     config, dynamodb = settings.read(ReconcileSettings), client("dynamodb")
     lake = f"s3://{config.lake_bucket}"
-    profiles, days, shards = config.user_streaks_table, config.daily_activity_table, config.index_shards
+    profiles, days = config.user_streaks_table, config.daily_activity_table
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     objects = objects_at(lake)
     return ReconcileSteps(
@@ -157,10 +157,9 @@ def _steps() -> ReconcileSteps:
         WarehouseWay(objects, warehouse, lake, config.copy_role_arn, config.recompute_in_warehouse_gb),
         ShareSteps(
             objects,
-            AccountStore(dynamodb, profiles, days, ledger, shards),
+            AccountStore(dynamodb, profiles, days, ledger, config.leaderboard_shards),
             Projections(dynamodb, profiles, days),
             EngagementCache(config.redis_url),
-            shards,
             config.reconcile_share_mb * 2**20,
             tombstones_of(config),
             objects_at(f"s3://{config.roots_bucket}"),

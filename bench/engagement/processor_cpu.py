@@ -57,7 +57,6 @@ ENVIRONMENT = {
     "DAILY_ACTIVITY_TABLE": "DailyActivity",
     "REWARDS_LEDGER_TABLE": "RewardsLedger",
     "REDIS_URL": "",
-    "INDEX_STREAKS": "false",
     "LEADERBOARD_SHARDS": "4",
     "FAILURE_QUEUE_URL": "http://127.0.0.1:1/none",
     "WRITERS": "4",

@@ -40,7 +40,7 @@ from ingest.web.caller import Caller
 from local.cloud.dynamodb_engine import Engine, running
 from processors import engagement
 
-BUDGETS = {1: 1.0, 5: 0.45, 20: 0.36}
+BUDGETS = {1: 1.0, 5: 0.48, 20: 0.39}
 CALLER = Caller("", is_admin=True)
 Design = Callable[[Sequence[Body], int], None]
 

@@ -101,7 +101,7 @@ def shares(objects: FolderObjects) -> ShareSteps:
         if date.fromisoformat(day) > date.fromisoformat(files[-1][0]) - SETTLED_AFTER
     ]
     nothing = cast("Any", None)
-    return ShareSteps(objects, nothing, nothing, nothing, 1, max(1, sum(late) // SHARES))
+    return ShareSteps(objects, nothing, nothing, nothing, max(1, sum(late) // SHARES))
 
 
 def settle_shares(objects: FolderObjects, day: date) -> None:

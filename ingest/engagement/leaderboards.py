@@ -1,7 +1,7 @@
 """Leaderboards with exact ranks. Users with the same score share a rank: 1, 2, 2, 4."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,12 +12,13 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
-from rules.days import region_of, stamp, unstamp
+from rules.days import EPOCH, region_of, stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL
 from rules.engagement.standings import LISTED_MAX, with_ranks
 
 # With Redis, lists are made anew each minute; without it, a snapshot each five (of up to 300,000 users).
+LIST_KEPT = timedelta(minutes=1)
 OLD_LIST, OLD_SNAPSHOT = timedelta(minutes=2), timedelta(minutes=10)
 
 
@@ -53,7 +54,8 @@ def as_shown(
 
 @dataclass(frozen=True, slots=True)
 class Leaderboards:
-    """Reads boards from Redis; from the newest snapshot when Redis cannot answer.
+    """Reads boards from Redis; where it cannot answer, lists of streaks from the index, all else from the
+    newest snapshot.
 
     `as_of` in an answer is the instant whose scores it compares. `is_old`: longer ago than ordinarily.
     While Redis is away, an old board without anybody is none: nobody knows who has come since.
@@ -63,16 +65,17 @@ class Leaderboards:
     snapshots: BoardSnapshots
     index: LeaderboardIndex
     cache: EngagementCache
+    kept: dict[str, tuple[datetime, list[tuple[str, int]]]] = field(default_factory=dict)
 
     def top(self, board: str, region: str, limit: int, now: datetime) -> dict[str, Any]:
         """Return the best users, those with the same score by user id. It has user ids: see as_shown.
 
-        Raises 404 or 400 (check_board), and 503 before there is any snapshot.
+        Raises 404 or 400 (check_board), and 503 for points before there is any snapshot.
         """
         check_board(board, region)
         made = self.cache.top_list(region, board)
         if made is None:
-            as_of, scores, aliases = self._top(board, region, LISTED_MAX, now)
+            as_of, scores, aliases = self._top(board, region, now)
             rows = [row | aliases.get(row["user_id"], {}) for row in with_ranks(scores)]
             made = {"as_of": stamp(as_of), "entries": rows}
             self.cache.keep_top_list(region, board, made)
@@ -86,26 +89,33 @@ class Leaderboards:
         return now - as_of > (OLD_LIST if self.cache.is_configured else OLD_SNAPSHOT)
 
     def _top(
-        self, board: str, region: str, limit: int, now: datetime
+        self, board: str, region: str, now: datetime
     ) -> tuple[datetime, list[tuple[str, int]], dict[str, dict[str, str]]]:
         """Return as_of, (user, score) pairs, and the users' aliases as far as they are known."""
-        scores = self.cache.ranks.top(board, region, limit, now)
+        if board == "streaks":
+            return *self._streaks(region, now), {}
+        scores = self.cache.ranks.top(board, region, LISTED_MAX, now)
         if scores is not None:
             return now, scores, {}
-        snapshot = self.snapshots.top(board, region, now)
+        snapshot = self.snapshots.top(region, now)
         if snapshot is not None:
             as_of, rows = snapshot
-            known = {each.user_id: {"alias": each.alias} for each in rows[:limit]}
-            return as_of, [(each.user_id, each.score) for each in rows[:limit]], known
-        if board == "streaks" and self.index.is_kept:
-            return now, self.index.top(region, limit, now), {}
+            known = {each.user_id: {"alias": each.alias} for each in rows}
+            return as_of, [(each.user_id, each.score) for each in rows], known
         raise _not_yet()
+
+    def _streaks(self, region: str, now: datetime) -> tuple[datetime, list[tuple[str, int]]]:
+        """Return a list of streaks, and when it was read. While no Redis keeps it, the process does."""
+        read_at, scores = self.kept.get(region, (EPOCH, []))
+        if not read_at <= now < read_at + LIST_KEPT or self.cache.ranks.can_tell():
+            read_at, scores = self.kept[region] = now, self.index.top(region, now)
+        return read_at, scores
 
     def rank(self, board: str, region: str, user_id: str, now: datetime) -> dict[str, Any]:
         """Return a user's exact rank, null if they are not on the board.
 
         The user's score is that of now. Raises 404 or 400 (check_board), and 503 before there is any
-        snapshot.
+        snapshot; a rank among streaks is counted in the index then, as long as that is small.
         """
         check_board(board, region)
         profile = self.profiles.get(user_id)
@@ -130,7 +140,10 @@ class Leaderboards:
             return now, above
         snapshot = self.snapshots.count_above(board, region, score, now)
         if snapshot is None:
-            raise _not_yet()
+            counted = self.index.count_above(region, score, now) if board == "streaks" else None
+            if counted is None:
+                raise _not_yet()
+            return now, counted
         if self.cache.is_configured and self._is_old(snapshot[0], now):
             known = self.snapshots.newest(now)
             if known is None or f"{board}#{region}" not in known.index:

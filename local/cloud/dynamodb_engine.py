@@ -108,7 +108,6 @@ CONSTANTS = {
     "EXPORTS_PER_DAY": "1000000",
     "OPEN_QUESTIONS_MAX": "1000",
     "SUBSCRIPTIONS_MAX": "1000",
-    "INDEX_STREAKS": "false",
     "LEADERBOARD_SHARDS": "2",
     "WRITERS": "1",
     "LAKE_BUCKET": "lake",

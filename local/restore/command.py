@@ -27,7 +27,7 @@ from analytics.restore.others_restored import FROM_ROWS, OthersRestorer
 from analytics.restore.phones_restored import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restored, Restorer, copied
 from local.stack import Stack
-from local.stack_accounts import accounts_of, cache_of, shards_of
+from local.stack_accounts import accounts_of, cache_of
 from rules.days import stamp
 from rules.engagement.events import RETENTION
 from rules.lake.kept.table_items import KEYS, PHONES
@@ -122,12 +122,7 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _restorer(stack: Stack, lake: LakeBefore, erased: Tombstones, arguments: argparse.Namespace) -> Restorer:
-    dynamodb, accounts, cache, shards = (
-        stack.client("dynamodb"),
-        accounts_of(stack),
-        cache_of(stack),
-        shards_of(stack),
-    )
+    dynamodb, accounts, cache = stack.client("dynamodb"), accounts_of(stack), cache_of(stack)
     history = SettingsHistory(lake.objects)
     books = BookStore(dynamodb, stack.tables["RuleBooks"])
     projections = Projections(dynamodb, stack.tables["UserStreaks"], stack.tables["DailyActivity"])
@@ -135,9 +130,7 @@ def _restorer(stack: Stack, lake: LakeBefore, erased: Tombstones, arguments: arg
         lake,
         _tables(stack, RESTORED),
         accounts,
-        Reconciler(
-            *(accounts, projections, cache, shards, history, history.pauses), repair=True, books=books.books
-        ),
+        Reconciler(*(accounts, projections, cache, history, history.pauses), repair=True, books=books.books),
         cache,
         erased,
         arguments.keep,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
-from rules.days import EPOCH, unstamp
+from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.absorbing import (
     absorb,
     absorb_days,
@@ -200,14 +200,14 @@ def touch(before: Profile, changed: Profile, now: datetime) -> Profile:
     """Return a changed profile as its next version; the one before if nothing has changed."""
     if changed == before:
         return before
-    return replace(changed, version=before.version + 1, updated_at=now.isoformat())
+    return replace(changed, version=before.version + 1, updated_at=stamp(now))
 
 
 def change_timezone(profile: Profile, zone: str, now: datetime) -> Profile:
     """Set the user's zone (rule 8): changes are kept, and more than two in 24 hours flag a review."""
     if zone == profile.timezone:
         return profile
-    changes = (*profile.tz_changes, (now.isoformat(), zone))[-TZ_CHANGES_KEPT_MAX:]
+    changes = (*profile.tz_changes, (stamp(now), zone))[-TZ_CHANGES_KEPT_MAX:]
     changed = with_zone_review(replace(profile, timezone=zone, tz_changes=changes), now)
     return touch(profile, changed, now)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
-from rules.days import EPOCH, UnknownZone, unstamp, zone
+from rules.days import EPOCH, UnknownZone, stamp, unstamp, zone
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.placing import instant_of
@@ -29,7 +29,7 @@ def suspected(profile: Profile, now: datetime, reason: str) -> Profile:
     return replace(
         profile,
         tz_review=True,
-        review_since=profile.review_since or now.isoformat(),
+        review_since=profile.review_since or stamp(now),
         review_evidence=(*first, *(*later, reason)[1 - EVIDENCE_KEPT_MAX :]),
     )
 
@@ -38,7 +38,7 @@ def released(profile: Profile, now: datetime) -> Profile:
     """End a review. What was seen before is no reason for another one."""
     if not profile.tz_review:
         return profile
-    return replace(profile, tz_review=False, review_since="", review_evidence=(), released_at=now.isoformat())
+    return replace(profile, tz_review=False, review_since="", review_evidence=(), released_at=stamp(now))
 
 
 def zones_seen(profile: Profile, events: Iterable[Event]) -> Profile:

@@ -1,4 +1,4 @@
-"""Leaderboards counted once for everybody: best rows, and how many users have each score.
+"""Leaderboards counted once for everybody: who has most points, and how many users have each score.
 
 A score's rank is 1 + the number of users above it. So exact ranks need no list of users, only the distinct
 scores. They are packed into chunks, best first, and an index of the chunks' first scores says which chunk to
@@ -17,9 +17,7 @@ from typing import Any
 from rules.days import region_of
 from rules.engagement.boards import BOARDS, GLOBAL
 
-# A top list has at most so many rows. Twice as many are kept, because streaks lapse until the next snapshot.
-LISTED_MAX = 100
-ROWS_KEPT = 200
+LISTED_MAX = 100  # rows of a top list
 SCORES_IN_CHUNK = 1000
 # A snapshot of many users is made less often, so that reading them all costs the same in a month.
 USERS_A_SECOND = 1000
@@ -29,20 +27,11 @@ Board = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A row of a board.
-
-    lapses_at: epoch seconds from which the streak shows 0; 0 on the board of points. alias: the name that the
-    user chose, "" for none.
-    """
+    """A row of a board. alias: the name that the user chose, "" for none."""
 
     score: int
     user_id: str
-    lapses_at: int = 0
     alias: str = ""
-
-    def counts(self, now: datetime) -> bool:
-        """Whether the row still is on the board."""
-        return not self.lapses_at or self.lapses_at > now.timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +45,8 @@ class ScoreChunk:
 class Standings:
     """All boards of (board, region), counted in one pass over the users, in any order.
 
-    It holds distinct scores and best rows, and no list of users. as_of: the instant before counting began.
+    It holds distinct scores, the best rows by points, and no list of users: lists of streaks come from the
+    index StreakLeaderboard. as_of: the instant before counting began.
     """
 
     def __init__(self, as_of: datetime) -> None:
@@ -71,16 +61,13 @@ class Standings:
         self.users += 1
         region = region_of(zone)
         if points > 0:
-            self._place(("points", region), Standing(points, user_id, 0, alias))
+            self._counts["points", region][points] += 1
+            self._best["points", region].add(Standing(points, user_id, alias))
         if streak > 0 and lapses_at > self.as_of.timestamp():
-            self._place(("streaks", region), Standing(streak, user_id, lapses_at, alias))
-
-    def _place(self, board: Board, standing: Standing) -> None:
-        self._counts[board][standing.score] += 1
-        self._best[board].add(standing)
+            self._counts["streaks", region][streak] += 1
 
     def boards(self) -> Iterator[tuple[Board, list[Standing], list[ScoreChunk]]]:
-        """Yield each board that has somebody, with its best rows (best first) and its packed scores."""
+        """Yield each board that has somebody, with its best rows, best first, and its packed scores."""
         for name in BOARDS:
             counts: Counter[int] = Counter()
             best: list[Standing] = []
@@ -91,30 +78,30 @@ class Standings:
                 yield board, own, pack_scores(self._counts[board])
             if counts:
                 best.sort(key=lambda each: (-each.score, each.user_id))
-                yield (name, GLOBAL), best[:ROWS_KEPT], pack_scores(counts)
+                yield (name, GLOBAL), best[:LISTED_MAX], pack_scores(counts)
 
 
 class _Best:
-    """The best ROWS_KEPT rows of those added, the same scores by user id."""
+    """The best LISTED_MAX rows of those added, the same scores by user id."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[int, str, int, str]] = []
+        self._rows: list[tuple[int, str, str]] = []
         self._least = 0
 
     def add(self, row: Standing) -> None:
         if row.score >= self._least:
-            self._rows.append((-row.score, row.user_id, row.lapses_at, row.alias))
-            if len(self._rows) >= 2 * ROWS_KEPT:
+            self._rows.append((-row.score, row.user_id, row.alias))
+            if len(self._rows) >= 2 * LISTED_MAX:
                 self._cut()
 
     def rows(self) -> list[Standing]:
         self._cut()
-        return [Standing(-score, user, lapses_at, alias) for score, user, lapses_at, alias in self._rows]
+        return [Standing(-score, user, alias) for score, user, alias in self._rows]
 
     def _cut(self) -> None:
         self._rows.sort()
-        del self._rows[ROWS_KEPT:]
-        if len(self._rows) == ROWS_KEPT:
+        del self._rows[LISTED_MAX:]
+        if len(self._rows) == LISTED_MAX:
             self._least = -self._rows[-1][0]
 
 
@@ -134,14 +121,13 @@ def is_due(last_at: datetime, users: int, now: datetime) -> bool:
 
 def pack_rows(rows: Iterable[Standing]) -> bytes:
     """Pack rows."""
-    plain = [[each.user_id, each.score, each.lapses_at, each.alias] for each in rows]
+    plain = [[each.user_id, each.score, each.alias] for each in rows]
     return zlib.compress(json.dumps(plain, separators=(",", ":")).encode())
 
 
 def unpack_rows(data: bytes) -> list[Standing]:
     """Read what pack_rows wrote."""
-    # A snapshot of an earlier version has no aliases.
-    return [Standing(score, user, *rest) for user, score, *rest in json.loads(zlib.decompress(data))]
+    return [Standing(score, user, alias) for user, score, alias in json.loads(zlib.decompress(data))]
 
 
 def pack_scores(counts: Mapping[int, int]) -> list[ScoreChunk]:

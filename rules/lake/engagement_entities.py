@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from rules.days import stamp, unstamp
+from rules.days import stamp
 from rules.engagement.earning import points_by_type
 from rules.engagement.streak.packed_dates import listed
 from rules.lake.schema import Entity, Field, Type
@@ -198,10 +198,6 @@ def streak_row(row: Mapping[str, Any]) -> dict[str, Any]:
         changed["freezes_archived"] = int(spent)
     if "run_length" in changed:
         changed["current_streak"] = changed.pop("run_length")
-    lapse, updated = changed.get("lapses_at"), changed.get("updated_at")
-    if type(lapse) is int:
+    if type(lapse := changed.get("lapses_at")) is int:
         changed["lapses_at"] = stamp(datetime.fromtimestamp(lapse, UTC))
-    try:
-        return changed | {"updated_at": stamp(unstamp(str(updated)))}
-    except ValueError:
-        return changed  # row_of reads updated_at next, and raises Unplaceable.
+    return changed

@@ -37,7 +37,9 @@ def forgiver(town: Town, dynamodb: Any = None) -> Forgiver:
     if dynamodb is None:
         return Forgiver(town.accounts, town.redis)
     ledger = LedgerStore(dynamodb, "RewardsLedger")
-    return Forgiver(AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, town.shards), town.redis)
+    return Forgiver(
+        AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, town.accounts.shards), town.redis
+    )
 
 
 def given(town: Town, said: Amnesty) -> Applied:

@@ -10,7 +10,6 @@ import pytest
 
 from adapters.engagement.account_items import profile_attributes
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.platform.redis import Redis
 from processors import ranks
 from rules.days import region_of
@@ -79,20 +78,23 @@ def test_redis_snapshot_index_and_sorting_agree(engine: Engine, redis_url: str, 
     cache = EngagementCache(redis_url)
     assert cache.ranks.top("streaks", "global", 5, NOW) is None, "not before the sets are whole"
     assert tables.builder(cache).build(NOW) == {"counted": 40, "rebuilt": True}
-    snapshots, index = tables.snapshots(), LeaderboardIndex(tables.dynamodb, tables.users, 2)
+    snapshots, index = tables.snapshots(), tables.index()
     for board in ("streaks", "points"):
         for region in ("global", "europe", "america", "other", "asia"):
             rows = expected(crowd, board, region)
-            as_of, found = snapshots.top(board, region, NOW)  # type: ignore[misc]
-            assert as_of == NOW
-            assert [(each.user_id, each.score) for each in found] == rows
+            if board == "streaks":
+                assert index.top(region, NOW) == index.tops(NOW)[region] == rows
+            else:
+                as_of, found = snapshots.top(region, NOW)  # type: ignore[misc]
+                assert as_of == NOW
+                assert [(each.user_id, each.score) for each in found] == rows
             for limit in (1, 3, 100):
                 assert cache.ranks.top(board, region, limit, NOW) == rows[:limit]
-                assert board == "points" or index.top(region, limit, NOW) == rows[:limit]
             for score in range(60):
                 above = sum(each > score for _, each in rows)
                 assert cache.ranks.count_above(board, region, score, NOW) == above
                 assert snapshots.count_above(board, region, score, NOW) == (NOW, above)
+                assert board == "points" or index.count_above(region, score, NOW) == above
 
 
 def test_an_older_version_never_replaces_a_newer_one(redis_url: str) -> None:

@@ -59,25 +59,10 @@ def extra_write() -> Iterator[None]:
         yield
 
 
-def some_paths(**settings: str) -> dict[str, Any]:
-    with desk(**settings) as fresh:
+def some_paths() -> dict[str, Any]:
+    with desk() as fresh:
         found = dict(zip(range(2), event_paths(fresh), strict=False))
     return dict(found.values())
-
-
-@pytest.mark.xdist_group("units")
-def test_the_index_of_streaks_costs_nothing_unless_it_is_wanted() -> None:
-    """A first event of a date moves its user in the index: one entry is deleted and one put."""
-    wanted = some_paths(INDEX_STREAKS="true")
-    told = differences(
-        {"paths": {name: json.loads(UNITS.read_text())["paths"][name] for name in wanted}, "rows": {}},
-        {"paths": wanted, "rows": {}},
-    )
-    index = "EngagementFunction: write.UserStreaks/StreakLeaderboard was 0 and is"
-    assert {each for each in told if "write." in each} == {
-        f"  events.first.1, {index} 1 (dearer)",
-        f"  events.next.1, {index} 2 (dearer)",
-    }
 
 
 @pytest.mark.xdist_group("units")

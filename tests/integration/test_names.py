@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.leaderboard_index import LeaderboardIndex
 from processors.ranks import RankBuilder
 from tests.support.engine import Engine
 from tests.support.gateway import GROUP_AGENTS
@@ -49,7 +50,9 @@ def event(**more: Any) -> dict[str, Any]:
 
 
 def built(api: Site, redis_url: str) -> None:
-    builder = RankBuilder(api.engine.client("dynamodb"), "UserStreaks", "Boards", EngagementCache(redis_url))
+    dynamodb = api.engine.client("dynamodb")
+    index = LeaderboardIndex(dynamodb, "UserStreaks", 2)
+    builder = RankBuilder(dynamodb, "UserStreaks", "Boards", index, EngagementCache(redis_url))
     builder.build(datetime.now(UTC))
 
 

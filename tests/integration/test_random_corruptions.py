@@ -32,9 +32,8 @@ UNHEEDED = {
     "RewardsLedger": {"account_id", "created_at", "chain", "folded"},
 }
 
-# A profile is in the index or not, as the setting IndexStreaks was when it was written: both are right. A
-# lowered profile that lacks its run is named, and repaired into the form that it had before it was lowered.
-AS_RIGHT = ("leaderboard_partition", None), ("run_length", None)
+# A lowered profile that lacks its run is named, and repaired into the form that it had before it was lowered.
+AS_RIGHT = (("run_length", None),)
 
 
 def changed(chance: random.Random, held: dict[str, Any], others: list[Item], name: str) -> Any:

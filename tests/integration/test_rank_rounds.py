@@ -11,10 +11,12 @@ import pytest
 from adapters.engagement.cache.rank_commands import BUILDING, LAPSED_A_SCRIPT, LAPSING, READY, ROUND
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.redis import Redis
-from processors.ranks import RankBuilder
 from rules.days import stamp
 from rules.engagement.account_state import Profile
+from rules.engagement.boards import ALL_REGIONS
 from rules.engagement.streaks import Streak
+from tests.support.board_tables import BoardTables
+from tests.support.engine import Engine
 from tests.support.rank_pages import one_page, pages
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -218,20 +220,24 @@ def test_a_lost_marker_empties_the_sets_without_a_pause(cache: EngagementCache, 
 
 
 def test_the_lists_are_made_anew_each_minute_and_hold_no_streak_that_lapsed(
-    cache: EngagementCache, redis: Redis
+    cache: EngagementCache, redis: Redis, engine: Engine
 ) -> None:
-    builder = RankBuilder(None, "", "", cache)
-    assert builder.refresh(NOW) == {"refreshed": 0}, "the sets are not whole"
+    tables = BoardTables(engine.client("dynamodb"))
+    builder, crowd = tables.builder(cache), [profile(number) for number in range(2 * LAPSED_A_SCRIPT)]
+    tables.put(crowd)
+    streaks = {f"leaderboard:{region}" for region in ALL_REGIONS}
+    assert builder.refresh(NOW) == {"refreshed": len(streaks)}, "the sets are not whole"
+    assert set(redis.call("KEYS", "leaderboard:*")) == streaks
     assert cache.top_list("global", "points") is None
-    crowd = [profile(number) for number in range(2 * LAPSED_A_SCRIPT)]
     assert cache.ranks.rebuild(one_page(crowd), NOW)
-    refreshed = builder.refresh(NOW)["refreshed"]
+    assert builder.refresh(NOW) == {"refreshed": 2 * len(streaks)}
     lists = redis.call("KEYS", "leaderboard:*")
-    assert refreshed == len(lists) > 10
+    assert set(lists) == streaks | {f"{each}:points" for each in streaks}
     assert all(60 < redis.call("TTL", key) <= 75 for key in lists)
     made = cache.top_list("global", "streaks") or {}
     assert made["as_of"] == stamp(NOW)
     assert [row["user_id"] for row in made["entries"]] == [each.user_id for each in crowd[:-101:-1]]
-    assert builder.refresh(MIDNIGHT)["refreshed"] == refreshed
+    assert made["entries"] == (cache.top_list("other", "streaks") or {})["entries"]
+    assert builder.refresh(MIDNIGHT) == {"refreshed": 2 * len(streaks)}
     assert cache.top_list("global", "streaks") == {"as_of": stamp(MIDNIGHT), "entries": []}
     assert len((cache.top_list("other", "points") or {})["entries"]) == 100

@@ -90,24 +90,20 @@ def test_what_a_writer_writes_meanwhile_is_kept(town: Town, monkeypatch: pytest.
     assert town.reconcile("again")["different"] == []
 
 
-def test_the_index_may_be_switched_off_and_on(town: Town) -> None:
-    """Profiles of before are no difference. They enter and leave the index with their next write."""
-    streaks = [user for user in town.users if "last_activity_date" in town.profile(user)]
-    for number, shards in enumerate((0, SHARDS, 0)):
-        changed = streaks[number]
-        town.index_streaks(shards)
-        town.apply([town.event(changed, 80 + number, 0)])
-        assert ("leaderboard_partition" in town.profile(changed)) is bool(shards)
-        town.curate()
-        found = town.reconcile(f"switched-{number}", everybody=True)
-        assert (found["different"], found["disagreements"]) == ([], [])
-    HAND["total"](town, streaks[-1])
-    assert town.reconcile("repaired")["different"] == [streaks[-1]]
-    assert "leaderboard_partition" not in town.profile(streaks[-1])
-    town.now = START + timedelta(days=2)
-    low = town.reconcile("low")["counts"]["lowered"]
-    assert low > 0
-    assert town.reconcile("again")["counts"]["lowered"] == 0
+def test_who_is_missing_in_the_index_or_in_a_wrong_partition_of_it_is_put_there(town: Town) -> None:
+    gone, moved = [user for user in town.users if "leaderboard_partition" in town.profile(user)][:2]
+    right = {user: town.profile(user)["leaderboard_partition"] for user in (gone, moved)}
+    for user, change in (
+        (gone, "REMOVE leaderboard_partition"),
+        (moved, "SET leaderboard_partition = :other"),
+    ):
+        values = {} if user == gone else {"ExpressionAttributeValues": {":other": {"S": "arctic"}}}
+        town.real.update_item(
+            TableName="UserStreaks", Key={"user_id": {"S": user}}, UpdateExpression=change, **values
+        )
+    town.curate()
+    assert set(town.reconcile("indexed", everybody=True)["different"]) == {gone, moved}
+    assert {user: town.profile(user)["leaderboard_partition"] for user in right} == right
 
 
 def test_lowering_changes_no_answer_and_empties_the_index(town: Town, lone_redis_url: str) -> None:
@@ -119,13 +115,13 @@ def test_lowering_changes_no_answer_and_empties_the_index(town: Town, lone_redis
         for cache in (EngagementCache(""), EngagementCache(lone_redis_url)):
             profiles = Profiles(town.accounts, town.events, cache, Settler(town.accounts, KnownBooks()))
             town.delete("Boards", board="manifest", part="newest")
-            assert RankBuilder(town.real, "UserStreaks", "Boards", cache).build(town.now)["counted"]
             index = LeaderboardIndex(town.real, "UserStreaks", SHARDS)
+            assert RankBuilder(town.real, "UserStreaks", "Boards", index, cache).build(town.now)["counted"]
             board = Leaderboards(profiles, BoardSnapshots(town.real, "Boards"), index, cache)
             told.append([profiles.view(user, None, town.now) for user in town.users])
             told.append([board.rank("streaks", "global", user, town.now)["rank"] for user in town.users])
             told.append(board.top("streaks", "global", 100, town.now)["entries"])
-            told.append(index.top("global", 100, town.now))
+            told.append(index.top("global", town.now))
         return told
 
     def indexed() -> set[str]:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.engagement.account_items import partition_of
 from adapters.leads.feature_store import shard_of
 from adapters.questions.user_stats_store import leaderboard_partition
 from infra.lint.parameter_sets import environments
@@ -187,8 +186,6 @@ def test_a_greater_number_of_shards_finds_what_a_smaller_one_wrote(name: str, sh
     assert shard_of(name, shards) in {str(each) for each in range(shards + more)}
     boards = {"_leaderboard", *(f"_leaderboard#{each}" for each in range(1, shards + more))}
     assert leaderboard_partition(name, shards) in boards
-    partitions = {f"europe#{each}" for each in range(shards + more)}
-    assert partition_of(name, "Europe/Berlin", shards) in partitions
 
 
 def test_where_the_numbers_are_it_says_what_not_to_do_with_them() -> None:

@@ -42,7 +42,7 @@ def noon(today: date) -> datetime:
 def steps_of(world: World, share_bytes: int) -> ShareSteps:
     """The steps without any table: only what they do with the lake is used."""
     nothing = cast("Any", None)
-    return ShareSteps(world.objects, nothing, nothing, nothing, 1, share_bytes)
+    return ShareSteps(world.objects, nothing, nothing, nothing, share_bytes)
 
 
 def planned(steps: ShareSteps, run_id: str, today: date) -> NightPlan:

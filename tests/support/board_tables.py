@@ -39,18 +39,20 @@ class BoardTables:
         put_all(self.dynamodb, self.users, [item(profile_attributes(each, SHARDS)) for each in crowd])
 
     def builder(self, cache: EngagementCache | None = None) -> RankBuilder:
-        return RankBuilder(self.dynamodb, self.users, self.boards, cache or EngagementCache(""))
+        return RankBuilder(self.dynamodb, self.users, self.boards, self.index(), cache or EngagementCache(""))
+
+    def index(self) -> LeaderboardIndex:
+        return LeaderboardIndex(self.dynamodb, self.users, SHARDS)
 
     def snapshots(self) -> BoardSnapshots:
         return BoardSnapshots(self.dynamodb, self.boards)
 
-    def leaderboards(self, cache: EngagementCache | None = None, shards: int = SHARDS) -> Leaderboards:
-        """The boards as a new process sees them. shards: 0 with the setting IndexStreaks=false."""
+    def leaderboards(self, cache: EngagementCache | None = None) -> Leaderboards:
+        """The boards as a new process sees them."""
         cache = cache or EngagementCache("")
         ledger = LedgerStore(self.dynamodb, "RewardsLedger")
-        accounts = AccountStore(self.dynamodb, self.users, "DailyActivity", ledger, shards)
+        accounts = AccountStore(self.dynamodb, self.users, "DailyActivity", ledger, SHARDS)
         profiles = Profiles(
             accounts, EventStore(self.dynamodb, "BPEvents"), cache, Settler(accounts, KnownBooks())
         )
-        index = LeaderboardIndex(self.dynamodb, self.users, shards)
-        return Leaderboards(profiles, self.snapshots(), index, cache)
+        return Leaderboards(profiles, self.snapshots(), self.index(), cache)

@@ -117,7 +117,9 @@ class Town:
         self.unloads: list[str] = []
         self.users = [f"{self.name}-{number:03}" for number in range(self.size)]
         self.dynamodb = Recorder(self.real)
-        self.index_streaks(SHARDS)
+        ledger = LedgerStore(self.dynamodb, "RewardsLedger")
+        self.accounts = AccountStore(self.dynamodb, "UserStreaks", "DailyActivity", ledger, SHARDS)
+        self.engagement = EngagementProcessor(self.accounts, self.redis)
         self.events = EventStore(self.dynamodb, "BPEvents")
         claims = ClaimStore(self.dynamodb, "IdempotencyKeys")
         settler = Settler(self.accounts, KnownBooks())
@@ -130,13 +132,6 @@ class Town:
             self.folder / "warehouse.duckdb", str(self.folder / "lake"), self.objects
         )
 
-    def index_streaks(self, shards: int) -> None:
-        """Have writers as with the setting IndexStreaks=true; false, with 0 shards."""
-        ledger = LedgerStore(self.dynamodb, "RewardsLedger")
-        self.shards = shards
-        self.accounts = AccountStore(self.dynamodb, "UserStreaks", "DailyActivity", ledger, shards)
-        self.engagement = EngagementProcessor(self.accounts, self.redis)
-
     @property
     def steps(self) -> ReconcileSteps:
         return ReconcileSteps(
@@ -144,7 +139,7 @@ class Town:
             self.warehouse,
             WarehouseWay(self.objects, self.warehouse, str(self.folder / "lake"), "", self.warehouse_from_gb),
             ShareSteps(
-                *(self.objects, self.accounts, self.projections, self.redis, self.shards),
+                *(self.objects, self.accounts, self.projections, self.redis),
                 self.share_bytes,
                 roots=FolderObjects(self.folder / "roots"),
             ),

@@ -96,7 +96,7 @@ class ShareReconciliation:
         if plan.unloaded is not None:
             return self._named(lake, now)
         scans = TableScans(self.objects, plan, reconciler.projections)
-        scan = scan_profiles(scans.of("profiles", self.share), lake, reconciler.shards, now)
+        scan = scan_profiles(scans.of("profiles", self.share), lake, reconciler.accounts.shards, now)
         before = plan.before[self.share.number]
         days, long_ago = self._days(before)
         if days.is_whole:
@@ -125,7 +125,7 @@ class ShareReconciliation:
         """Return all accounts that the warehouse has named, and nobody else: no table is scanned."""
         named = [each for each in lake.ids if not self._is_left_out(each)]
         profiles = partial(self.reconciler.projections.some_profiles, named)
-        scan = scan_profiles([profiles], lake, self.reconciler.shards, now)
+        scan = scan_profiles([profiles], lake, self.reconciler.accounts.shards, now)
         return Suspects(scan, frozenset(named), frozenset(), lake)
 
     def _days(self, before: datetime | None) -> tuple[LakeDays, set[str]]:

@@ -50,7 +50,6 @@ class ShareSteps:
     accounts: AccountStore
     projections: Projections
     redis: EngagementCache
-    shards: int
     share_bytes: int
     erased: Erased = NOBODY
     roots: Objects | None = None
@@ -134,4 +133,4 @@ class ShareSteps:
         past, repair = SettingsHistory(self.objects), event.get("repair") is True
         books = cache(partial(lake_books, self.objects))  # read if anybody is looked at
         written_to = (self.accounts, self.projections, self.redis)
-        return Reconciler(*written_to, self.shards, past, past.pauses, repair, books, Witness(self.objects))
+        return Reconciler(*written_to, past, past.pauses, repair, books, Witness(self.objects))

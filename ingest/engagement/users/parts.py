@@ -80,7 +80,7 @@ def parts() -> UsersParts:
     config, dynamodb = settings.read(UsersApiSettings), client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
-        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.index_shards
+        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
     )
     events = EventStore(dynamodb, config.bp_events_table, expire=not config.event_hot_days)
     past = PastEvents(lambda: client("lambda"), config.past_function)
@@ -100,7 +100,7 @@ def parts() -> UsersParts:
     rewards, balances = Rewards(commands, books), Balances(accounts, settler)
     stock = RewardStock(dynamodb, config.rewards_table)
     store = RedemptionStore(dynamodb, config.rewards_table)
-    index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.index_shards)
+    index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards)
     return UsersParts(
         profiles,
         GoalViews(profiles, streaks),

@@ -12,9 +12,6 @@ from adapters.engagement.account_items import (
     day_from,
     entry_from,
     entry_item,
-    expected_item,
-    lapsed_attributes,
-    partition_of,
     profile_attributes,
     profile_from,
 )
@@ -69,19 +66,6 @@ def test_only_a_streak_puts_a_profile_into_the_leaderboard_s_index(profile: Prof
     for name in ("leaderboard_partition", "current_streak", "lapses_at"):
         assert (name in stored) is (profile.streak is not None)
     assert "leaderboard_partition" not in item(profile_attributes(profile))
-
-
-@given(profiles(), st.sampled_from([0, 2]), st.sampled_from([0, 2]))
-def test_a_profile_is_right_in_the_index_and_out_of_it(profile: Profile, written: int, now: int) -> None:
-    stored = item(profile_attributes(profile, written))
-    assert expected_item(profile_attributes(profile, now), stored) == stored
-    if profile.streak:
-        low = item(lapsed_attributes(profile_attributes(profile, written)))
-        assert low == item(lapsed_attributes(profile_attributes(profile, now)))
-        other = {**stored, "leaderboard_partition": {"S": "arctic#0"}}
-        assert (expected_item(profile_attributes(profile, now), other) == other) is (now == 0)
-        longer = {**stored, "current_streak": {"N": "1000"}}
-        assert expected_item(profile_attributes(profile, now), longer) != longer
 
 
 @given(profiles())
@@ -155,17 +139,3 @@ def test_entries_that_earlier_versions_carried_are_read() -> None:
     odd = Draft(EntryKind.EARN, 5, "2026|06#a|b", "CHECK_IN", "2026-06-01")
     assert carrier.folded == (earn(5, 1), odd)
     assert [each.balance for each in unfold(carrier)] == [10, 15]
-
-
-@given(st.text(min_size=1), zones, st.integers(1, 64))
-def test_a_user_is_always_in_the_same_one_of_the_partitions(user: str, zone: str, shards: int) -> None:
-    region, _, shard = partition_of(user, zone, shards).partition("#")
-    assert 0 <= int(shard) < shards
-    assert partition_of(user, zone, shards) == f"{region}#{shard}"
-
-
-def test_users_spread_over_the_partitions() -> None:
-    count = [0] * 8
-    for number in range(4000):
-        count[int(partition_of(f"user-{number}", "UTC", 8).partition("#")[2])] += 1
-    assert min(count) > 350

@@ -26,7 +26,6 @@ NUMBERS = {
 }
 BOOST = '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2}]'
 TEXTS = {
-    "IndexStreaks": (("true", "false"), ("TRUE", "2", "")),
     "Currency": (
         ("EUR", "BRL", "USD acme=EUR shop.br=BRL"),
         (
@@ -135,7 +134,7 @@ def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
 
 def test_what_is_allowed_is_read_by_functions() -> None:
     environ = {each.name.upper(): "x" for each in fields(UsersApiSettings)}
-    environ |= {"LEADERBOARD_SHARDS": "4", "INDEX_STREAKS": "false", "EVENT_HOT_DAYS": "0"}
+    environ |= {"LEADERBOARD_SHARDS": "4", "EVENT_HOT_DAYS": "0"}
     named = {"COMMANDS_PER_MINUTE": "CommandsPerMinute", "READS_PER_MINUTE": "ReadsPerMinute"}
     for value in NUMBERS["CommandsPerMinute"][0]:
         found = settings_of(f"CommandsPerMinute={value}")
