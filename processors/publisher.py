@@ -98,30 +98,30 @@ class Publisher:
         if self.kept and table not in self.destinations and table in self.kept.stores:
             return []
         entity, stream = self.destinations[table]
-        if "NewImage" not in change or _has_no_row(entity, change["NewImage"]):
+        if "NewImage" not in change or _has_no_row(entity, attributes := plain(change["NewImage"])):
             return []
         arrived = float(change["ApproximateCreationDateTime"])
         is_change = record["eventName"] == "MODIFY"
         rows = rows_of(
             entity,
-            plain(change["NewImage"]),
+            attributes,
             datetime.fromtimestamp(arrived, UTC),
             event_version(arrived, change["SequenceNumber"]) if is_change else 0,
         )
         return [(stream, line_of(row)) for row in rows]
 
 
-def _has_no_row(entity: Entity, image: Mapping[str, Any]) -> bool:
+def _has_no_row(entity: Entity, attributes: Mapping[str, Any]) -> bool:
     """Whether an item is none of its entity.
 
     Of days the lake has active dates, and those that were. Of a version of the book one item has the whole.
     Of subscriptions it has messages whose outcome is known.
     """
     if entity is NOTIFICATIONS:
-        return "outcome" not in image
+        return "outcome" not in attributes
     if entity is DAILY_ACTIVITY:
-        return "is_passive" in image and "reversed_events" not in image
-    return entity is RULES and image["book"]["S"] != DOCUMENTS
+        return "is_passive" in attributes and "reversed_events" not in attributes
+    return entity is RULES and attributes["book"] != DOCUMENTS
 
 
 @cache

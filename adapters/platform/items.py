@@ -24,7 +24,7 @@ def value(plain: Any) -> dict[str, Any]:
     if isinstance(plain, Mapping):
         return {"M": item(plain)}
     if isinstance(plain, (list, tuple)):
-        return {"L": [value(each) for each in plain]}
+        return {"L": [{"NULL": True} if each is None else value(each) for each in plain]}
     raise TypeError(f"{type(plain).__name__} does not go into a table")
 
 
@@ -39,8 +39,16 @@ def item(plain: Mapping[str, Any]) -> Item:
 
 
 def plain(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Read an item. Other types stay in their wire format, such as a number with decimals: {"N": "11.77"}."""
-    return {name: each["S"] if "S" in each else _plain_value(each) for name, each in stored.items()}
+    """Read an item. Other types stay in their wire format, such as a number with decimals: {"N": "11.77"}.
+
+    An attribute that is null is left out, as `item` leaves out one that is None. Within a list or a map it is
+    None. Our code writes none; hands and other tools do.
+    """
+    return {
+        name: each["S"] if "S" in each else _plain_value(each)
+        for name, each in stored.items()
+        if "NULL" not in each
+    }
 
 
 def _plain_value(stored: Mapping[str, Any]) -> Any:
@@ -52,8 +60,8 @@ def _plain_value(stored: Mapping[str, Any]) -> Any:
     if kind == "L":
         return [_plain_value(each) for each in inner]
     if kind == "M":
-        return plain(inner)
-    return dict(stored)
+        return {name: _plain_value(each) for name, each in inner.items()}
+    return None if kind == "NULL" else dict(stored)
 
 
 def item_bytes(stored: Item) -> int:

@@ -158,6 +158,13 @@ _ALL = (
         "shop, the USA for all others; without a region such numbers are none",
         regions,
     ),
+    _number(
+        "SparkFromGb",
+        20,
+        "a night whose raw objects have more GB, zipped, is curated by the Glue job first; 0: never",
+        0,
+        1_000_000,
+    ),
     _text(
         "SignInOrigins",
         "",

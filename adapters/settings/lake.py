@@ -40,11 +40,16 @@ class PublisherSettings:
 
 @dataclass(frozen=True, slots=True)
 class CurateSettings:
-    """analytics.steps.curate_function. raw_retention_days: 0 for ever."""
+    """analytics.steps.curate_function. raw_retention_days: 0 for ever.
+
+    curate_job_name: the Glue job. spark_from_gb: a night with more raw GB is handed to it first; 0: never.
+    """
 
     lake_bucket: str
     glue_database: str
     raw_retention_days: int
+    curate_job_name: str
+    spark_from_gb: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 import logging
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from typing import Any
 
 from adapters.platform.objects import objects_at
 from analytics.curation.curate import Task, curate
+from analytics.curation.rebuild import curate_in_run
 from analytics.curation.rebuild import rebuild as _rebuild
 from analytics.lake.bookkeeping import Counts
 
@@ -49,6 +51,16 @@ def curate_one(url: str, task: Task, rebuild: bool = False) -> Counts:
     if rebuild:
         return _rebuild(objects, task, lambda reason: logger.warning("%s: %s", task, reason))
     return curate(objects, task)
+
+
+def curate_for(url: str, run_id: str, work: tuple[Mapping[str, Any], Collection[str] | None]) -> Counts:
+    """Curate a task of a nightly run, with its dates of arrival. One that fails is left to the run."""
+    task, arrived = Task(**work[0]), work[1]
+    try:
+        return curate_in_run(objects_at(url), run_id, task, is_rebuild=False, arrived=arrived)
+    except Exception:
+        logger.exception("task failed: %s", task)
+        return Counts()
 
 
 @contextmanager

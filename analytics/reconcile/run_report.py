@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
+from analytics.curation import spark_job
 from analytics.lake import rebuild_notes, unloaded, unread_objects
 from analytics.lake.failed_tasks import noted
 from analytics.lake.layout import report_key, run_key
@@ -62,6 +63,7 @@ def gather(
         "curation": [],
         "curation_failures": noted(objects, run_id),
         "unread_objects": unread_objects.noted(objects, run_id),
+        "spark": spark_job.noted(objects, run_id),
         "failed_shares": failed.noted(objects, run_id),
         "recompute": asdict(Way.load(objects, run_id)),
         "rebuild": rebuild_notes.read(objects, run_id),
@@ -179,6 +181,7 @@ def markdown(report: Report) -> str:
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}. Recomputed in the {_way(report)}.",
         *_failures(report),
+        *_spark(report["spark"]),
         *quiet(report["warehouse"]),
         table("Partitions that could not be curated", PARTITION, partitions(report["curation_failures"])),
         table("Objects that were not read whole", ("object", "why"), unread),
@@ -201,6 +204,15 @@ def markdown(report: Report) -> str:
 
 def _way(report: Report) -> str:
     return f"{report['recompute']['way']}: {report['recompute']['why']}"
+
+
+def _spark(told: Mapping[str, Any] | None) -> Iterator[str]:
+    if told:
+        reason = f": {told['reason']}" if told["reason"] else ""
+        yield (
+            f"The Glue job curated first (run {told['job_run'] or 'none'}, {told['state']}{reason}). "
+            "The night's functions did what it left."
+        )
 
 
 def _failures(report: Report) -> Iterator[str]:

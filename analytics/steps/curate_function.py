@@ -1,4 +1,8 @@
-"""Curation's steps of the nightly run: plan, curate a batch of tasks, give up one of them, commit."""
+"""Curation's steps of the nightly run: plan, curate a batch of tasks, give up one of them, commit.
+
+A night with much to read is handed to the Spark job first (analytics/curation/spark_job.py). The function
+also stores the job's code at each deployment, and starts the job for `streakline backfill`.
+"""
 
 from dataclasses import asdict
 from datetime import date, timedelta
@@ -11,12 +15,14 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.custom_resources import tell
 from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.lake import CurateSettings
 from analytics.curation.curate import Task
 from analytics.curation.planning.plan import FIRST, commit, curated_tasks, plan, write_plan
 from analytics.curation.rebuild import curate_in_run
 from analytics.curation.recover import recover
+from analytics.curation.spark_job import SparkJob, put_code
 from analytics.forgetting.progress import changed_places
 from analytics.lake import layout, rebuild_notes, unloaded, unread_objects
 from analytics.lake.bookkeeping import Counts
@@ -25,6 +31,7 @@ from analytics.lake.failed_tasks import failed_tasks, note
 from analytics.lake.listing import list_beforehand
 
 KEYS = ("tasks_key", "batches_key")
+GIGABYTE = 2**30
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
 
@@ -40,7 +47,7 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
     """{"run_id", "from"?, "to"?, "entities"?, "days"?, "rebuild"?} -> what names the plan.
 
     from, to: dates. entities: names. days: dates by entity, and no others. rebuild: make the files of these,
-    or all, anew. Returns run_id, tasks (how many), tasks_key and batches_key.
+    or all, anew. Returns run_id, tasks (how many), is_handed_over (to the Spark job), tasks_key, batches_key.
     """
     objects, catalog = _parts()
     catalog.ensure()
@@ -61,7 +68,13 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
     if rebuild:
         _note_deleted(objects, event, today)
     keys = write_plan(objects, event["run_id"], made, rebuild)
-    return {"run_id": event["run_id"], "tasks": len(made.tasks), **dict(zip(KEYS, keys, strict=True))}
+    limit = settings.read(CurateSettings).spark_from_gb * GIGABYTE
+    return {
+        "run_id": event["run_id"],
+        "tasks": len(made.tasks),
+        "is_handed_over": bool(limit) and made.raw_bytes > limit and not rebuild,
+        **dict(zip(KEYS, keys, strict=True)),
+    }
 
 
 def _note_deleted(objects: Objects, event: dict[str, Any], today: date) -> None:
@@ -114,8 +127,37 @@ def _commit(event: dict[str, Any]) -> dict[str, Any]:
     return {"run_id": run_id, "watermark": moved, "failed": len(failed_tasks(objects, run_id))}
 
 
+def _spark_job() -> SparkJob:
+    return SparkJob(_parts()[0], client("glue"), settings.read(CurateSettings).curate_job_name)
+
+
+def _spark(event: dict[str, Any]) -> dict[str, Any]:
+    """{"run_id"} -> {"job_run", "state", "reason", "is_over"}: start the night's job, or look after it."""
+    return _spark_job().go_on(event["run_id"])
+
+
+def _backfill(event: dict[str, Any]) -> dict[str, Any]:
+    """{"arguments", "workers"} -> {"job_run"}: start the job for days. Raises what Glue refuses."""
+    options = {"WorkerType": "G.1X", "NumberOfWorkers": event["workers"]}
+    return {"job_run": _spark_job().start(event["arguments"], **options)}
+
+
+def _deployed(event: dict[str, Any]) -> None:
+    """Store the job's code when the stack is created or updated: a CloudFormation request."""
+    failed = ""
+    try:
+        if event["RequestType"] != "Delete":
+            put_code(_parts()[0])
+    except Exception as error:
+        logger.exception("the job's code was not stored")
+        failed = f"the Glue job's code could not be stored: {error}"
+    tell(event, "jobs", {}, failed)
+
+
 STEPS = {
     "plan": _plan,
+    "spark": _spark,
+    "backfill": _backfill,
     "curate": _curate,
     "give_up": _give_up,
     "commit": _commit,
@@ -127,6 +169,9 @@ STEPS = {
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: {"step", ...}; each step tells its input. A failed step raises, and can be repeated."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
+    if "ResponseURL" in event:
+        _deployed(event)
+        return {}
     done = STEPS[event["step"]](event)
     logger.info("done", extra={"step": event["step"], **done})
     return done

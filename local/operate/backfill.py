@@ -1,30 +1,16 @@
-"""Curates many days at once: puts the Spark job's code into the lake bucket and runs the job on Glue."""
+"""Curates many days at once: has the deployed function start the Spark job on Glue, and waits for its end."""
 
-import io
 import time
-import zipfile
 from collections.abc import Callable
 from datetime import date
 from typing import Any
 
-from local.paths import ROOT
+from local.operate.invocations import invoke
 from local.stack import Stack
 
-PACKAGES = ("rules", "adapters", "analytics")
-SCRIPT = ROOT / "infra" / "jobs" / "curate_spark.py"
 POLL_SECONDS = 15.0
 SUCCEEDED = "SUCCEEDED"
 DONE = (SUCCEEDED, "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED")
-
-
-def packages() -> bytes:
-    """Return a ZIP of the source that the job imports."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in PACKAGES:
-            for path in sorted((ROOT / package).rglob("*.py")):
-                archive.write(path, path.relative_to(ROOT))
-    return packed.getvalue()
 
 
 def run(
@@ -43,14 +29,13 @@ def run(
     """
     if "CurateJobName" not in stack.outputs:
         raise RuntimeError("no Glue here: `streakline recompute --from DAY --to DAY` curates these days, too")
-    bucket, job = stack.outputs["LakeBucketName"], stack.outputs["CurateJobName"]
-    s3, glue = stack.client("s3"), stack.client("glue")
-    s3.put_object(Bucket=bucket, Key="jobs/curate_spark.py", Body=SCRIPT.read_bytes())
-    s3.put_object(Bucket=bucket, Key="jobs/packages.zip", Body=packages())
-    asked = {"--from": since.isoformat(), "--to": until.isoformat(), "--rebuild": str(rebuild).lower()}
-    started = glue.start_job_run(JobName=job, Arguments=asked, WorkerType="G.1X", NumberOfWorkers=workers)[
-        "JobRunId"
-    ]
+    job, glue = stack.outputs["CurateJobName"], stack.client("glue")
+    days = {"from": since.isoformat(), "to": until.isoformat(), "rebuild": str(rebuild).lower()}
+    asked = {"step": "backfill", "arguments": days, "workers": workers}
+    answer = invoke(stack, stack.outputs["CurateFunctionName"], asked)
+    if answer.error:
+        raise RuntimeError(f"the Glue job {job} did not start: {answer.answer.get('errorMessage')}")
+    started = answer.answer["job_run"]
     state = _ended(glue, job, started, pause)
     if state["JobRunState"] != SUCCEEDED:
         reason = state.get("ErrorMessage", "no reason is given; see its log")

@@ -189,9 +189,9 @@ def _place(entity: Entity, place: Any, arrived: datetime) -> datetime:
 
 
 def _flat(value: Any) -> Any:
-    """Make a list text separated by commas (its texts have none), and a map JSON text."""
+    """Make a list text separated by commas (its texts have none), without nulls, and a map JSON text."""
     if isinstance(value, list):
-        return ",".join(map(str, value))
+        return ",".join(str(each) for each in value if each is not None)
     if isinstance(value, Mapping):
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
     return value

@@ -196,6 +196,7 @@ INVENTORY = (
     ),
     Store("Announcements", QUEUE, "pages of those who are to hear of a question", REFUSED, expires_days=14),
     Store("Events", STREAM, "events as producers put them, a day", REFUSED, expires_days=1),
+    Store("AlarmTopic", TOPIC, "alarms on their way to an operator; they name resources", IMPERSONAL),
     Store("LeadEvents", TOPIC, "events of leads on their way to queues", REFUSED),
     Store("Redis", CACHE, "profiles, days, ranks, identities of an hour", DELETED, "user_id", LEAF),
     Store(

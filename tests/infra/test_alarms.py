@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from infra.lint.resolved import resolved
 from tests.support.declared import (
     FAILURES,
     FUNCTIONS,
@@ -28,7 +29,7 @@ def alarms() -> dict[str, dict[str, Any]]:
 def metrics(alarm: dict[str, Any]) -> list[dict[str, Any]]:
     """The metrics that an alarm looks at: its own, or those of its expression."""
     stats = [each["MetricStat"]["Metric"] for each in alarm.get("Metrics", []) if "MetricStat" in each]
-    return stats or [alarm]
+    return stats or [alarm] * ("MetricName" in alarm)
 
 
 def watched(namespace: str, metric: str, dimension: str) -> set[str]:
@@ -90,6 +91,14 @@ def test_slow_answers_to_people_raise_an_alarm() -> None:
     assert watched("AWS/Lambda", "Duration", "FunctionName") == {"EventsApiFunction", "UsersApiFunction"}
 
 
+def test_where_no_table_has_an_alarm_of_its_own_two_look_at_all_tables() -> None:
+    found = template("infra/observability.yaml")["Resources"]
+    basic = {name: each["Properties"] for name, each in found.items() if each.get("Condition") == "IsBasic"}
+    asked = {query["Expression"] for each in basic.values() for query in each["Metrics"]}
+    assert asked == {f'SELECT SUM({kind}ThrottleEvents) FROM "AWS/DynamoDB"' for kind in ("Read", "Write")}
+    assert all("Period" in query for each in basic.values() for query in each["Metrics"])
+
+
 def test_basic_monitoring_has_the_ten_alarms_that_cost_nothing() -> None:
     found = template("infra/observability.yaml")["Resources"].items()
     basic = [name for name, each in found if "Condition" not in each]
@@ -97,7 +106,7 @@ def test_basic_monitoring_has_the_ten_alarms_that_cost_nothing() -> None:
     assert all(name in alarms() for name in basic)
     full = {each["Condition"] for _, each in found if "Condition" in each}
     conditional = ("Migrate", "EventsStream", "Sending", "TakingOver")
-    assert full == {"IsFull", *(f"Watches{each}Function" for each in conditional)}
+    assert full == {"IsFull", "IsBasic", *(f"Watches{each}Function" for each in conditional)}
 
 
 def test_the_nightly_run_s_failures_and_differences_raise_an_alarm() -> None:
@@ -131,3 +140,37 @@ def test_the_dashboard_is_json_and_shows_every_function_queue_and_table() -> Non
     assert {*FUNCTIONS, *QUEUES, *TABLES, "ApiId"} <= set(re.findall(r"\$\{([^}]+)\}", text))
     places = [(each["x"], each["y"]) for each in body["widgets"]]
     assert len(set(places)) == len(places)
+
+
+def test_one_address_makes_a_topic_that_aws_s_alarms_and_budgets_may_write_to() -> None:
+    (topic,) = [
+        each
+        for name, each in resources("AWS::SNS::Topic").items()
+        if each.get("Condition") == "HasAlarmEmail"
+    ]
+    assert topic["Properties"]["Subscription"] == [{"Protocol": "email", "Endpoint": {"Ref": "AlarmEmail"}}]
+    (policy,) = resources("AWS::SNS::TopicPolicy").values()
+    (allowed,) = policy["Properties"]["PolicyDocument"]["Statement"]
+    assert set(allowed["Principal"]["Service"]) == {"cloudwatch.amazonaws.com", "budgets.amazonaws.com"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({}, "nobody: set AlarmEmail"),
+        ({"AlarmEmail": "ops@example.com"}, "ops@example.com"),
+        ({"AlarmTopicArn": "arn:aws:sns:eu-west-1:1:t"}, "arn:aws:sns:eu-west-1:1:t"),
+    ],
+)
+def test_a_deployment_says_whom_its_alarms_tell(parameters: dict[str, str], told: str) -> None:
+    stacks = resolved(parameters)
+    assert stacks["/"].outputs["AlarmsTell"] == told
+    asked = stacks["/"].resources["Observability"]["Properties"]["Parameters"]["AlarmTopicArn"]
+    assert bool(asked) == (told != "nobody: set AlarmEmail")
+    actions = [
+        each["Properties"].get("AlarmActions")
+        for stack in stacks.values()
+        for each in stack.resources.values()
+        if each["Type"] == "AWS::CloudWatch::Alarm"
+    ]
+    assert all(bool(each) == bool(asked) for each in actions)

@@ -82,6 +82,7 @@ def test_every_step_of_the_nightly_run_is_retried_and_then_surfaces() -> None:
         properties("Nightly")["DefinitionSubstitutions"]
     )
     states = machine()["States"]
+    assert set(_surfaces({"Spark": states.pop("Spark")})) == {"Curate"}, "the functions do what it leaves"
     besides = {name: states.pop(name) for name in ("Forget", "Forgotten", "Retain")}
     assert set(_surfaces(besides)) == {"SideBySide", "Retain", "Report"}, "repair does not wait for them"
     assert set(_surfaces(states)) == {"Surface"}

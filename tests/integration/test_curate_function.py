@@ -22,14 +22,15 @@ from adapters.platform.objects import FolderObjects, S3Objects
 from analytics.curation import intake
 from analytics.curation.curate_all import curate_all
 from analytics.curation.planning import watermark
+from analytics.curation.planning.plan import plan, write_plan
+from analytics.curation.spark_job import PACKAGES_KEY, SCRIPT_KEY
 from analytics.lake.arrow_schema import glue_columns
-from analytics.lake.bookkeeping import Counts
+from analytics.lake.bookkeeping import Counts, bookkeeping
 from analytics.lake.catalog import Catalog
 from analytics.lake.failed_tasks import noted, remembered
 from analytics.lake.layout import curated_key
 from analytics.reconcile.run_report import gather, is_whole, markdown
-from analytics.steps import curate_function, curate_large_function
-from infra.jobs import curate_spark
+from analytics.steps import curate_function, curate_large_function, curate_spark
 from rules.lake.entities import EVENTS, LOADED, Field, Type
 from rules.lake.valid_row import RowRefused
 from tests.support.raw_lake import DT, PLACE, event, line, put_raw, quarantined, rows, total
@@ -37,7 +38,7 @@ from tests.support.raw_lake import DT, PLACE, event, line, put_raw, quarantined,
 CONTEXT = SimpleNamespace(
     function_name="curate", memory_limit_in_mb=1024, invoked_function_arn="arn", aws_request_id="1"
 )
-LATER = replace(PLACE, hour="06")
+LATER, NEXT = replace(PLACE, hour="06"), replace(PLACE, dt="2026-03-02")
 
 
 @pytest.fixture
@@ -49,6 +50,8 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Objects]:
         "GLUE_DATABASE": "lake",
         "AWS_DEFAULT_REGION": "us-east-1",
         "RAW_RETENTION_DAYS": "180",
+        "CURATE_JOB_NAME": "curate",
+        "SPARK_FROM_GB": "20",
     }.items():
         monkeypatch.setenv(name, value)
     with mock_aws():
@@ -89,7 +92,7 @@ def test_a_night(lake: S3Objects) -> None:
     fill(lake)
     planned = step("plan")
     keys = {"tasks_key": "runs/r1/tasks.json", "batches_key": "runs/r1/batches.json"}
-    assert planned == {"run_id": "r1", "tasks": 2, **keys}
+    assert planned == {"run_id": "r1", "tasks": 2, "is_handed_over": False, **keys}
     (batch,) = json.loads(lake.get(planned["batches_key"]))
     assert batch["tasks"] == json.loads(lake.get(planned["tasks_key"]))
     done = step("curate", **batch)
@@ -103,6 +106,32 @@ def test_a_night(lake: S3Objects) -> None:
     assert committed["watermark"] == watermark.watermark(lake).isoformat() > "2026"
     assert step("plan", **{"from": "2026-03-02", "to": "2026-03-05"})["tasks"] == 0
     assert step("plan", **{"from": DT, "to": DT})["tasks"] == 2
+
+
+def test_a_night_with_more_raw_bytes_than_is_set_is_handed_to_spark(
+    lake: S3Objects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(lake)
+    size = sum(each.size for each in lake.list("raw/"))
+    for limit, is_more in ((size - 1, True), (size, False), (size + 1, False), (0, False)):
+        monkeypatch.setattr(curate_function, "GIGABYTE", limit)
+        monkeypatch.setenv("SPARK_FROM_GB", "1" if limit else "0")
+        assert step("plan")["is_handed_over"] is is_more, limit
+        assert step("plan", rebuild=True)["is_handed_over"] is False, "each function makes its files anew"
+
+
+def test_a_deployment_stores_what_the_job_runs(lake: S3Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(curate_function, "tell", lambda *given: told.append(given[3]))
+    for kind, keys in (("Delete", set()), ("Create", {SCRIPT_KEY, PACKAGES_KEY}), ("Update", None)):
+        request = {"RequestType": kind, "ResponseURL": "http://127.0.0.1"}
+        assert curate_function.handler(request, CONTEXT) == {}
+        assert keys is None or {each.key for each in lake.list("jobs/")} == keys
+    assert told == ["", "", ""]
+    assert b"def main" in lake.get(SCRIPT_KEY)
+    monkeypatch.setattr(curate_function, "put_code", lambda _: lake.get("jobs/none"))
+    curate_function.handler({"RequestType": "Update", "ResponseURL": "http://127.0.0.1"}, CONTEXT)
+    assert told[-1] == "the Glue job's code could not be stored: jobs/none"
 
 
 def test_a_rebuild_reads_the_lines_of_some_entities_again(
@@ -367,13 +396,22 @@ def test_spark_maps_the_same_function(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     from pyspark import SparkConf, SparkContext
 
-    fill(FolderObjects(tmp_path))
+    lake = FolderObjects(tmp_path)
+    fill(lake)
     given = curate_spark.arguments(["--JOB_NAME", "x", "--lake", str(tmp_path), "--from", DT, "--to", DT])
-    assert given == {"lake": str(tmp_path), "from": DT, "to": DT, "rebuild": "false"}
+    assert given == {"lake": str(tmp_path), "run": "", "from": DT, "to": DT, "rebuild": "false"}
     config = SparkConf().setMaster("local[1]").set("spark.ui.enabled", "false")
     with SparkContext(conf=config.set("spark.driver.bindAddress", "127.0.0.1")) as context:
-        assert curate_spark.run(context, str(tmp_path), DT, DT, rebuild=False) == Counts(5, 3, 1, 1).as_dict()
-        assert (
-            curate_spark.run(context, str(tmp_path), "2026-05-01", "", rebuild=False) == Counts().as_dict()
-        )  # no tasks
-    assert len(rows(FolderObjects(tmp_path))) == 3
+        assert curate_spark.run(context, given) == Counts(5, 3, 1, 1).as_dict()
+        later = given | {"from": "2026-05-01", "to": ""}
+        assert curate_spark.run(context, later) == Counts().as_dict(), "no tasks"
+        assert len(rows(lake)) == 3
+        # A night's run: what fails is left to the night's functions, and hinders nothing else.
+        put_raw(lake, "c", [event(4)])
+        put_raw(lake, "c", [event(5, occurred_at="2026-03-02T05:00:00Z", dt="2026-03-02")], NEXT)
+        write_plan(lake, "r1", plan(lake, date(2026, 3, 3)))
+        (damaged,) = lake.list("curated/")
+        lake.put(damaged.key, b"PAR1 no more")
+        night = curate_spark.arguments(["--lake", str(tmp_path), "--run", "r1"])
+        assert curate_spark.run(context, night) == Counts(1, 1, 0, 0).as_dict()
+    assert bookkeeping(lake, curated_key(NEXT)).counts == Counts(1, 1, 0, 0)

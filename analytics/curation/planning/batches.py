@@ -19,6 +19,7 @@ class Plan:
     sizes: bytes that a task will read: new raw objects, zipped, and curated files. failed: tasks that failed
     before. arrived: the dates on which the raw objects arrived. past_days: past days of which hours are
     written; the next plan may compact them. checks: files of which only the seal is looked at, by their size.
+    raw_bytes: of all raw objects that are to be read, zipped.
     """
 
     tasks: list[Task]
@@ -28,6 +29,7 @@ class Plan:
     past_days: Sequence[Task] = ()
     checks: Mapping[Task, int] = field(default_factory=dict)
     failed: frozenset[Task] = frozenset()
+    raw_bytes: int = 0
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
         """Return the plan with the tasks of some dates (YYYY-MM-DD) by entity alone."""

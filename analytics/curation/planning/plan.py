@@ -32,6 +32,7 @@ from rules.privacy.logged import TellsNobody
 
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024
 NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
+BATCHES = "batches.json"  # of a run
 FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
 
@@ -98,7 +99,8 @@ def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: RawSi
         day = day_of(place)
         by_task[day if day in wanted else place] += stored.size
     past_days = sorted({day_of(each) for each in tasks if each.hour and each.dt < last}, key=order_of)
-    return Plan(tasks, BEGINNING, by_task, sorted(raw.arrivals), past_days)
+    total = sum(raw.sizes.values())
+    return Plan(tasks, BEGINNING, by_task, sorted(raw.arrivals), past_days, raw_bytes=total)
 
 
 def _tasks(places: Iterable[Task], files: Mapping[Task, StoredObject]) -> list[Task]:
@@ -139,7 +141,7 @@ def write_plan(objects: Objects, run_id: str, made: Plan, rebuild: bool = False)
     large says of which. arrived: the dates of arrival under which its raw objects lie; None: any. rebuild: it
     makes the files anew, so that today's declarations read all lines again.
     """
-    key, batches_key = (layout.run_key(run_id, name) for name in ("tasks.json", "batches.json"))
+    key, batches_key = (layout.run_key(run_id, name) for name in ("tasks.json", BATCHES))
     state = {
         "watermark": made.watermark.isoformat(),
         "past_days": [asdict(each) for each in made.past_days],
@@ -174,6 +176,12 @@ def _batch(
 def read_tasks(objects: Objects, key: str) -> list[Task]:
     """Return the tasks of a plan; raises NoObject."""
     return [Task(**each) for each in json.loads(objects.get(key))]
+
+
+def read_batches(objects: Objects, run_id: str) -> list[dict[str, Any]]:
+    """Return a run's batches, as write_plan has made them; raises NoObject."""
+    found: list[dict[str, Any]] = json.loads(objects.get(layout.run_key(run_id, BATCHES)))
+    return found
 
 
 def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Task]:

@@ -55,6 +55,23 @@ def test_the_newest_change_stays(objects: FolderObjects, apart: int, seed: int) 
     assert [row["points_awarded"] for row in rows(objects)] == [5]
 
 
+def test_null_in_a_stream_is_null_in_the_lake_for_every_attribute(objects: FolderObjects) -> None:
+    """Of attributes that a row needs it is refused, as if they were absent; of all others the row is there."""
+    image = record(5, 1, SECOND)["dynamodb"]["NewImage"] | {"note": {"S": "a field that is not declared"}}
+    for number, name in enumerate(image):
+        change = record(5, 1, SECOND)
+        change["dynamodb"]["NewImage"] = image | {name: {"NULL": True}}
+        absent = record(5, 1, SECOND)
+        absent["dynamodb"]["NewImage"] = {each: image[each] for each in image if each != name}
+        if name == "event_id":  # no place without it
+            continue
+        assert lines_of([change]) == lines_of([absent]), name
+        put_raw(objects, f"{number}", lines_of([change]))
+    curate(objects, PLACE)
+    (row,) = rows(objects)
+    assert "NULL" not in repr(row)
+
+
 numbers = st.integers(0, 10**8)
 
 

@@ -23,6 +23,7 @@ NUMBERS = {
     "ExportsPerDay": (("1", "999999999"), ("0",)),
     "OpenQuestionsMax": (("1", "1000"), ("0", "1001")),
     "SubscriptionsMax": (("1", "1000"), ("0", "1001")),
+    "SparkFromGb": (("0", "1000000"), ("1000001", "0.5", "-1")),
 }
 BOOST = '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2}]'
 TEXTS = {

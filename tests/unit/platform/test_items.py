@@ -50,12 +50,39 @@ def test_an_attribute_that_is_none_is_left_out() -> None:
     assert item({"a": None, "b": "x"}) == {"b": {"S": "x"}}
 
 
-@pytest.mark.parametrize("odd", [1.5, b"x", {1, 2}, [None], date(2026, 1, 1)])
+@pytest.mark.parametrize("odd", [1.5, b"x", {1, 2}, date(2026, 1, 1)])
 def test_a_type_that_no_table_holds_is_refused(odd: Any) -> None:
     with pytest.raises(TypeError, match="does not go into a table"):
         item({"a": odd})
 
 
-@pytest.mark.parametrize("wire", [{"N": "1.5"}, {"N": "1e3"}, {"B": "eA=="}, {"SS": ["a"]}, {"NULL": True}])
+NULL = {"NULL": True}
+
+
+@pytest.mark.parametrize(
+    ("wire", "read"),
+    [
+        ({"a": NULL}, {}),
+        ({"a": NULL, "b": {"S": "x"}}, {"b": "x"}),
+        ({"a": {"L": [NULL, {"S": "x"}]}}, {"a": [None, "x"]}),
+        ({"a": {"M": {"b": NULL}}}, {"a": {"b": None}}),
+        ({"a": {"M": {"b": {"L": [{"M": {"c": NULL}}]}}}}, {"a": {"b": [{"c": None}]}}),
+        ({"a": {"M": {"NULL": {"S": "a name"}}}}, {"a": {"NULL": "a name"}}),
+        ({"NULL": {"S": "a name"}}, {"NULL": "a name"}),
+    ],
+)
+def test_null_is_read_as_none_and_an_attribute_that_is_null_as_absent(wire: Any, read: Any) -> None:
+    assert plain(wire) == read
+    assert plain(item(read)) == {name: _without_none(each) for name, each in read.items()}
+
+
+def _without_none(each: Any) -> Any:
+    """What is written of a value: a map's None is left out, a list's keeps its place."""
+    if isinstance(each, dict):
+        return {name: _without_none(inner) for name, inner in each.items() if inner is not None}
+    return [_without_none(inner) for inner in each] if isinstance(each, list) else each
+
+
+@pytest.mark.parametrize("wire", [{"N": "1.5"}, {"N": "1e3"}, {"B": "eA=="}, {"SS": ["a"]}])
 def test_what_our_code_never_writes_stays_in_its_wire_format(wire: dict[str, Any]) -> None:
     assert plain({"a": wire}) == {"a": wire}

@@ -1,0 +1,89 @@
+"""Curation by Spark on Glue: the job's code in the lake bucket, its start, and a night that is handed to it.
+
+The night's functions go through all of its tasks afterwards. What the job has curated they find done, and the
+rest they do. So a night is whole however its job ends.
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from adapters.platform.objects import NoObject, Objects
+from analytics.lake.layout import run_key
+
+PACKAGED = Path(__file__).resolve().parents[2]
+PACKAGES = ("rules", "adapters", "analytics")
+SCRIPT = "analytics/steps/curate_spark.py"
+SCRIPT_KEY, PACKAGES_KEY = "jobs/curate_spark.py", "jobs/packages.zip"
+NOTE = "spark.json"  # of a run
+SUCCEEDED, REFUSED = "SUCCEEDED", "REFUSED"
+OVER = frozenset({SUCCEEDED, REFUSED, "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"})
+NIGHT_MINUTES_MAX = 180  # the state machine has six hours
+
+
+def packages() -> bytes:
+    """Return a ZIP of the source that the job imports."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for package in PACKAGES:
+            for path in sorted((PACKAGED / package).rglob("*.py")):
+                archive.write(path, path.relative_to(PACKAGED))
+    return packed.getvalue()
+
+
+def put_code(objects: Objects) -> None:
+    """Store the job's script, and what it imports, where the template says that they are."""
+    objects.put(PACKAGES_KEY, packages())
+    objects.put(SCRIPT_KEY, (PACKAGED / SCRIPT).read_bytes())
+
+
+@dataclass(frozen=True, slots=True)
+class SparkJob:
+    """glue: a botocore client. name: the job's."""
+
+    objects: Objects
+    glue: Any
+    name: str
+
+    def start(self, arguments: Mapping[str, str], **options: Any) -> str:
+        """Start a run of this version's code, and return its id; raises what Glue refuses.
+
+        arguments: see analytics/steps/curate_spark.py. options: of StartJobRun, such as NumberOfWorkers.
+        """
+        put_code(self.objects)
+        asked = {f"--{name}": value for name, value in arguments.items()}
+        return str(self.glue.start_job_run(JobName=self.name, Arguments=asked, **options)["JobRunId"])
+
+    def go_on(self, run_id: str) -> dict[str, Any]:
+        """Start a night's job, or look how far it is: {"job_run", "state", "reason", "is_over"}."""
+        told = noted(self.objects, run_id)
+        if told is None:
+            told = self._begun(run_id)
+        elif not told["is_over"]:
+            run = self.glue.get_job_run(JobName=self.name, RunId=told["job_run"])["JobRun"]
+            told |= {"state": run["JobRunState"], "reason": run.get("ErrorMessage", "")}
+        told["is_over"] = told["state"] in OVER
+        self.objects.put(run_key(run_id, NOTE), json.dumps(told).encode())
+        return told
+
+    def _begun(self, run_id: str) -> dict[str, Any]:
+        try:
+            job_run = self.start({"run": run_id}, Timeout=NIGHT_MINUTES_MAX)
+        except ClientError as error:  # another run goes on, or the account has no more capacity
+            return {"job_run": "", "state": REFUSED, "reason": str(error)}
+        return {"job_run": job_run, "state": "STARTING", "reason": ""}
+
+
+def noted(objects: Objects, run_id: str) -> dict[str, Any] | None:
+    """Return what came of a night's job; None if the night was not handed over."""
+    try:
+        told: dict[str, Any] = json.loads(objects.get(run_key(run_id, NOTE)))
+    except NoObject:
+        return None
+    return told

@@ -1,0 +1,75 @@
+"""Glue 5 job: curates the tasks of a nightly run, or every hour of a range of dates.
+
+Arguments: --lake (s3://bucket, or a folder); --run (a nightly run's id); or --from, --to (YYYY-MM-DD) and
+--rebuild (true or false). infra/app/lake.yaml has the job (CurateJob) and says what Glue installs.
+analytics/curation/spark_job.py puts this file and the packages that it imports into the lake's bucket.
+"""
+
+# ruff: noqa: PLC0415 (what the job needs is unpacked by Glue before the first use, on the workers too)
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+# Glue adds arguments of its own, also in pairs of a name and a value. Only the names listed here are ours.
+DEFAULTS = {"lake": "", "run": "", "from": "", "to": "", "rebuild": "false"}
+
+
+def arguments(words: list[str]) -> dict[str, str]:
+    """Return our arguments among `--name value` pairs; one that is missing has its default."""
+    pairs = pairwise(words)
+    return DEFAULTS | {
+        word[2:]: value for word, value in pairs if word.startswith("--") and word[2:] in DEFAULTS
+    }
+
+
+def run(context: Any, given: Mapping[str, str]) -> dict[str, int]:
+    """Curate on the workers of a Spark context; returns the sum of the files' counts. given: `arguments`.
+
+    A nightly run's task that fails is left to the run; one of a range fails the job.
+    """
+    from analytics.lake.bookkeeping import Counts
+
+    lake, run_id = given["lake"], given["run"]
+    work = _of_run(lake, run_id) if run_id else _of_dates(given)
+
+    def curate(task: Any) -> Any:
+        from analytics.curation.curate_all import curate_for, curate_one
+
+        return (
+            curate_for(lake, run_id, task) if run_id else curate_one(lake, task, given["rebuild"] == "true")
+        )
+
+    counts = context.parallelize(work, max(1, len(work))).map(curate).collect() if work else []
+    return sum(counts, Counts()).as_dict()
+
+
+def _of_run(lake: str, run_id: str) -> list[Any]:
+    """Return the tasks of a run, each with the dates of arrival to look under."""
+    from adapters.platform.objects import objects_at
+    from analytics.curation.planning.plan import read_batches
+
+    batches = read_batches(objects_at(lake), run_id)
+    return [(task, batch["arrived"]) for batch in batches for task in batch["tasks"]]
+
+
+def _of_dates(given: Mapping[str, str]) -> list[Any]:
+    from adapters.platform.objects import objects_at
+    from analytics.curation.planning.plan import plan
+
+    today = datetime.now(UTC).date()
+    since, until = given["from"] or None, given["to"] or None
+    return plan(objects_at(given["lake"]), today, since_dt=since, until_dt=until).tasks
+
+
+def main() -> None:
+    """Run the job on the Spark context that Glue has made."""
+    from pyspark import SparkContext
+
+    with SparkContext.getOrCreate() as context:
+        print(run(context, arguments(sys.argv[1:])))  # noqa: T201 (Glue's log of the run)
+
+
+if __name__ == "__main__":
+    main()
