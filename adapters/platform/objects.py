@@ -10,9 +10,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -39,6 +41,7 @@ __all__ = [
     "objects_at",
 ]
 DELETES_MAX = 1000  # keys in one DeleteObjects
+LISTED_AT_ONCE = 16  # folders
 COPIED_BYTES = 2**20
 # S3's answers to a condition that does not hold: also to that on an object that is gone, or in the middle of
 # another conditional write.
@@ -132,18 +135,41 @@ class S3Objects:
         with self._condition(key):
             self.s3.delete_object(Bucket=self.bucket, Key=key, IfMatch=f'"{etag}"')
 
-    def forget_former(self, prefix: str) -> None:
+    def forget_former(self, prefix: str, *, of_deleted: bool = False) -> None:
         """Remove the versions that are not the newest; raises RuntimeError if S3 kept one."""
-        for page in self.s3.get_paginator("list_object_versions").paginate(Bucket=self.bucket, Prefix=prefix):
+        folders = self._forget(prefix, of_deleted, Delimiter="/")
+        with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
+            for _ in pool.map(partial(self._forget, of_deleted=of_deleted), folders):
+                pass
+
+    def _forget(self, prefix: str, of_deleted: bool, **more: str) -> set[str]:
+        """Remove former versions; returns the folders that were left out."""
+        folders, deleted = set[str](), set[str]()
+        asked = {"Bucket": self.bucket, "Prefix": prefix, **more}
+        for page in self.s3.get_paginator("list_object_versions").paginate(**asked):
+            folders |= {each["Prefix"] for each in page.get("CommonPrefixes", ())}
+            markers = page.get("DeleteMarkers", ())
+            deleted |= {each["Key"] for each in markers if each["IsLatest"]}
             former = [
                 {"Key": each["Key"], "VersionId": each["VersionId"]}
-                for each in (*page.get("Versions", ()), *page.get("DeleteMarkers", ()))
-                if not each["IsLatest"]
+                for each in (*page.get("Versions", ()), *markers)
+                if not each["IsLatest"] and (not of_deleted or each["Key"] in deleted)
             ]
             if former:
                 answer = self.s3.delete_objects(Bucket=self.bucket, Delete={"Objects": former, "Quiet": True})
                 if answer.get("Errors"):
                     raise RuntimeError(f"not deleted: {len(answer['Errors'])} versions")
+        return folders
+
+    def forget_unfinished(self, before: datetime) -> None:
+        """Abort multipart uploads."""
+        for page in self.s3.get_paginator("list_multipart_uploads").paginate(Bucket=self.bucket):
+            for each in page.get("Uploads", ()):
+                if each["Initiated"] < before:
+                    with suppress(self.s3.exceptions.NoSuchUpload):  # it has ended meanwhile
+                        self.s3.abort_multipart_upload(
+                            Bucket=self.bucket, Key=each["Key"], UploadId=each["UploadId"]
+                        )
 
     @contextmanager
     def _condition(self, key: str) -> Iterator[None]:
@@ -247,14 +273,20 @@ class FolderObjects:
         with self._alone(key, etag):
             self.delete([key])
 
-    def forget_former(self, prefix: str) -> None:
+    def forget_former(self, prefix: str, *, of_deleted: bool = False) -> None:
         """Do nothing: a folder keeps nothing of before."""
+
+    def forget_unfinished(self, before: datetime) -> None:
+        """Remove temporary files of puts that have died."""
+        for each in _files(str(self.root)):
+            if _is_unfinished(each.name) and each.name != LOCK and each.stat().st_mtime < before.timestamp():
+                Path(each.path).unlink(missing_ok=True)
 
     @contextmanager
     def _alone(self, key: str, etag: str | None) -> Iterator[None]:
         """Keep all other conditional writers of the folder out."""
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / f"{UNFINISHED}lock").open("wb") as lock:
+        with (self.root / LOCK).open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if self.etag(key) != etag:
                 raise ObjectChanged(key)
@@ -281,6 +313,7 @@ def _etag(status: os.stat_result) -> str:
 
 
 UNFINISHED = ".unfinished-"
+LOCK = f"{UNFINISHED}lock"
 
 
 def _is_unfinished(key: str) -> bool:

@@ -75,5 +75,11 @@ class RangedObjects(Objects, Protocol):
 class ForgettingObjects(RangedObjects, Protocol):
     """Objects of which nothing is kept of before, once that is asked for."""
 
-    def forget_former(self, prefix: str) -> None:
-        """Remove what objects with a prefix were before they were replaced or deleted, where that is kept."""
+    def forget_former(self, prefix: str, *, of_deleted: bool = False) -> None:
+        """Remove what objects with a prefix were before they were replaced or deleted, where that is kept.
+
+        of_deleted: of those alone that are deleted.
+        """
+
+    def forget_unfinished(self, before: datetime) -> None:
+        """Remove what was to become an object, and was begun before an instant and never ended."""

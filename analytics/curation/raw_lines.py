@@ -64,7 +64,7 @@ def unzipped(data: bytes) -> bytes:
     """Return an object's text, plain or gzip; plain lines may follow its members. Raises Unreadable."""
     try:
         text = _inflated(data) if data.startswith(GZIP) else data
-    except (isal_zlib.error, EOFError):
+    except (isal_zlib.error, EOFError):  # type: ignore[misc]
         raise _unreadable(data) from None
     if len(text) > TEXT_BYTES_MAX:
         raise Unreadable(f"{len(text)} bytes are too many for one object", b"", data, text)

@@ -6,7 +6,7 @@ from functools import partial
 from adapters.platform.objects import Objects
 from analytics.curation.curate import RawGone, Task, curate
 from analytics.curation.refused_lines import unreadable_objects
-from analytics.lake import rebuild_notes, unread_objects
+from analytics.lake import odd_objects, rebuild_notes
 from analytics.lake.bookkeeping import Counts
 
 
@@ -33,5 +33,5 @@ def curate_in_run(
     else:
         counts = curate(objects, task, arrived=arrived)
     for key, reason in unreadable_objects(objects, task) if counts.quarantined else ():
-        unread_objects.note(objects, run_id, key, reason)
+        odd_objects.note(objects, run_id, key, reason)
     return counts

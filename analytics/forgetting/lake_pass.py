@@ -9,7 +9,7 @@ are looked at for everybody who has a tombstone. All else that has persons is sm
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,6 +36,7 @@ from rules.privacy.tombstones import Tombstone
 
 LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"
 ATTEMPTS_MAX = 8
+UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery so long
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class LakePass:
             self.progress.save(self.objects)
         if self.progress.due:
             self._errors_of_nothing()
+            self._former(now)
             names = {kind: each.keys() for kind, each in self.everybody.by_kind.items()}
             others = OtherObjects(self.objects, self.progress.run_id, now, names, self._note_other)
             self.progress.left = dict(self._of_others(others.clean()))
@@ -159,7 +161,6 @@ class LakePass:
         raw.clean_loose(entity, finder, {each for each in failed if each.entity == entity})
         raw.clean_quarantine(entity, finder)
         raw.clean_errors(f"{ERRORS}{entity}/", finder)
-        raw.forget_former(entity)
 
     def _errors_of_nothing(self) -> None:
         """Take persons out of errors that are below no entity: nobody knows which column names them."""
@@ -168,7 +169,14 @@ class LakePass:
             for entity in {column: entity for entity, column in PERSONS.items()}.values():
                 finder = Finder(entity, self.everybody.in_entity(entity))
                 self._raw(entity).clean_errors(prefix, finder)
-            self.objects.forget_former(prefix)
+
+    def _former(self, now: datetime) -> None:
+        """Remove what may name somebody in objects that are deleted, or were never finished."""
+        for folder in (layout.RAW, layout.CURATED):  # where a date has changed, its former versions are gone
+            self.objects.forget_former(folder, of_deleted=True)
+        for folder in (layout.QUARANTINE, ERRORS):
+            self.objects.forget_former(folder)
+        self.objects.forget_unfinished(now - UNFINISHED_FOR)
 
     def _raw(self, entity: str) -> RawObjects:
         def note(what: str, gone: Mapping[str, int]) -> None:

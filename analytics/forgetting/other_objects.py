@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,14 +12,20 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import ForgettingObjects, NoObject, StoredObject
 from analytics.curation.raw_lines import readable
+from analytics.curation.recover import ERRORS
 from analytics.forgetting.waiting import KINDS
-from analytics.lake.layout import RUNS, report_key, run_of
+from analytics.lake import odd_objects
+from analytics.lake.layout import CURATED, QUARANTINE, RAW, RUNS, report_key, run_of
+from rules.lake.entities import ENTITIES
 
 HEADS = "state/heads"  # digests alone, which name nobody; without them nothing is proven (rule 19)
 FOLDERS = ("state/", RUNS, "reports/", "athena/")
+LINES = (RAW, CURATED, QUARANTINE)  # below these, and in errors/, lines of persons go
+OURS = (*FOLDERS, *LINES, ERRORS, "jobs/")
 # A run may take six hours, and its files are read by nobody else. Its report is the last that it writes.
 OVER = timedelta(hours=7)
 PARQUET = b"PAR1"
+NAMES_SOMEBODY = "it names somebody who is to be forgotten, and is none of ours"
 Named = Mapping[tuple[str, str], int]
 Note = Callable[[str, Named], None]
 
@@ -39,7 +46,8 @@ class OtherObjects:
     def clean(self) -> Named:
         """Delete what names them, and what it was before; returns who is named by what is left.
 
-        That is in files of runs that may go on, and a later night deletes it.
+        That is in files of runs that may go on, and a later night deletes it; and in objects that are none of
+        ours, which an operator must look at.
         """
         left: Counter[tuple[str, str]] = Counter()
         for folder in FOLDERS:
@@ -56,7 +64,20 @@ class OtherObjects:
                     self.note(f"{stored.key} {stored.etag}", named)
                     self.objects.delete([stored.key])
             self.objects.forget_former(folder)
+        for stored in self._of_others():
+            with suppress(NoObject):
+                if named := self._named(self.objects.get(stored.key)):
+                    odd_objects.note(self.objects, self.run_id, stored.key, NAMES_SOMEBODY)
+                    left += named
         return left
+
+    def _of_others(self) -> Iterator[StoredObject]:
+        """Yield the objects that none of us has written."""
+        prefixes = [each for each in self.objects.below("") if not each.startswith(OURS)]
+        for folder in LINES:
+            prefixes += [each for each in self.objects.below(folder) if each.split("/")[1] not in ENTITIES]
+        for prefix in prefixes:
+            yield from self.objects.list(prefix)
 
     def _may_go_on(self, stored: StoredObject) -> bool:
         """Whether a file's run may still read it: it is this one, or young and has no report yet."""

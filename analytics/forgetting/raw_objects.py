@@ -3,14 +3,13 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from adapters.platform.objects import ForgettingObjects, NoObject
 from analytics.curation.raw_lines import Unreadable, unzipped, zipped_as
-from analytics.curation.recover import DATA, ERRORS, ErrorRecord, error_records
+from analytics.curation.recover import DATA, ErrorRecord, error_records
 from analytics.curation.refused_lines import line_of
 from analytics.forgetting.lines import Finder, in_base64
 from analytics.lake.layout import (
@@ -20,9 +19,8 @@ from analytics.lake.layout import (
     curated_place,
     curated_prefix,
     raw_place,
-    raw_prefix,
 )
-from analytics.lake.raw_listing import LISTED_AT_ONCE, of_dates
+from analytics.lake.raw_listing import of_dates
 from rules.lake.packed_records import row_texts
 
 # Takes what is found in an object, before that is changed: its key and ETag, and lines by person.
@@ -68,13 +66,6 @@ class RawObjects:
         """Clean the records below a prefix that Firehose could not place."""
         for stored in list(self.objects.list(prefix)):
             self._clean(stored.key, lambda text: _without_records(text, finder), finder)
-
-    def forget_former(self, entity: str) -> None:
-        """Remove former versions of an entity's objects, also of those that are deleted."""
-        raw = list(self.objects.below(raw_prefix(entity)))
-        others = [curated_prefix(entity), f"{QUARANTINE}{entity}/", f"{ERRORS}{entity}/"]
-        with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-            list(pool.map(self.objects.forget_former, [*raw, *others]))
 
     def _clean(self, key: str, without: Without, finder: Finder) -> None:
         with suppress(NoObject):

@@ -9,7 +9,7 @@ from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.curation import spark_job
-from analytics.lake import rebuild_notes, unloaded, unread_objects
+from analytics.lake import odd_objects, rebuild_notes, unloaded
 from analytics.lake.failed_tasks import noted
 from analytics.lake.layout import report_key, run_key
 from analytics.reconcile.answers import answer_stats
@@ -62,7 +62,7 @@ def gather(
         **_warehouse(objects, run_id, warehouse_error),
         "curation": [],
         "curation_failures": noted(objects, run_id),
-        "unread_objects": unread_objects.noted(objects, run_id),
+        "odd_objects": odd_objects.noted(objects, run_id),
         "spark": spark_job.noted(objects, run_id),
         "failed_shares": failed.noted(objects, run_id),
         "recompute": asdict(Way.load(objects, run_id)),
@@ -130,7 +130,7 @@ def is_built(objects: Objects, run_id: str, model: str) -> bool:
 
 
 def is_whole(report: Report) -> bool:
-    """Whether every step of the run was done, and all objects that it looked at were read.
+    """Whether every step of the run was done, and no object of the lake waits for an operator.
 
     Failed tests and differences are findings, and no failure.
     """
@@ -138,7 +138,7 @@ def is_whole(report: Report) -> bool:
     failures = (
         report["error"],
         report["curation_failures"],
-        report["unread_objects"],
+        report["odd_objects"],
         report["failed_shares"],
     )
     return not any((*failures, warehouse["error"], warehouse["not_done"], warehouse["unread"]))
@@ -177,14 +177,14 @@ def markdown(report: Report) -> str:
     leads = [(each["lead"], ", ".join(each["features"]), each["outcome"]) for each in report["leads"]]
     shares = [(each["share"], each["reason"]) for each in report["failed_shares"]]
     curation = [tuple(row.values()) for row in report["curation"]]
-    unread = [(each["object"], each["reason"]) for each in report["unread_objects"]]
+    unread = [(each["object"], each["reason"]) for each in report["odd_objects"]]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}. Recomputed in the {_way(report)}.",
         *_failures(report),
         *_spark(report["spark"]),
         *quiet(report["warehouse"]),
         table("Partitions that could not be curated", PARTITION, partitions(report["curation_failures"])),
-        table("Objects that were not read whole", ("object", "why"), unread),
+        table("Objects that wait for an operator", ("object", "why"), unread),
         *rebuilt(report["rebuild"]),
         table("Shares of the users that could not be compared", ("share", "why"), shares),
         table("Root over all ledgers", ("what", "value"), list((report.get("root") or {}).items())),

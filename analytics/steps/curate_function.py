@@ -24,7 +24,7 @@ from analytics.curation.rebuild import curate_in_run
 from analytics.curation.recover import recover
 from analytics.curation.spark_job import SparkJob, put_code
 from analytics.forgetting.progress import changed_places
-from analytics.lake import layout, rebuild_notes, unloaded, unread_objects
+from analytics.lake import layout, odd_objects, rebuild_notes, unloaded
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
 from analytics.lake.failed_tasks import failed_tasks, note
@@ -52,7 +52,7 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
     objects, catalog = _parts()
     catalog.ensure()
     today = clock.now().date()
-    moved, stay = recover(objects, today, partial(unread_objects.note, objects, event["run_id"]))
+    moved, stay = recover(objects, today, partial(odd_objects.note, objects, event["run_id"]))
     metrics.add_metric("RecoveredRows", MetricUnit.Count, moved)
     metrics.add_metric("UnplacedRows", MetricUnit.Count, stay)
     rebuild, days = event.get("rebuild") is True, event.get("days") or {}

@@ -202,12 +202,12 @@ def test_the_report_names_what_could_not_be_read(lake: S3Objects) -> None:
         step("curate", **batch)
         step("commit", run_id=run_id)
         report = gather(lake, run_id, datetime(2026, 3, 2, tzinfo=UTC), {"Error": "of another step"})
-        assert [each["object"] for each in report["unread_objects"]] == [
+        assert [each["object"] for each in report["odd_objects"]] == [
             "errors/events/x/cut",
             f"raw/events/dt={DT}/hour=05/cut",
         ]
         assert not is_whole(report | {"error": None})
-        assert is_whole(report | {"error": None, "unread_objects": []})
+        assert is_whole(report | {"error": None, "odd_objects": []})
         assert "bytes cannot be unzipped" in markdown(report)
     assert [row["event_id"][-2:] for row in rows(lake)] == ["e1", "e2"]
     assert lake.get("errors/events/x/cut") == cut

@@ -16,7 +16,7 @@ from analytics.curation.raw_lines import Unreadable, readable, unzipped
 from analytics.curation.rebuild import curate_in_run
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import NOWHERE, Place, nowhere
-from analytics.lake.unread_objects import noted
+from analytics.lake.odd_objects import noted
 from analytics.recompute.recompute import recompute
 from tests.support.raw_lake import DAY, DT, PLACE, event, line, put_raw, quarantined, rows, total
 

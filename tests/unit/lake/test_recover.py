@@ -5,7 +5,7 @@ import gzip
 import json
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -173,6 +173,41 @@ def test_a_record_with_some_rows_astray_keeps_these(lake: FolderObjects) -> None
     assert json.loads(left)["ErrorCode"] == "e"
     assert base64.b64decode(json.loads(left)["rawData"]) == bad + b"\n"
     assert moved_and_left(lake, date(2026, 11, 22)) == (0, 1)
+
+
+class InBetween(FolderObjects):
+    """A folder in which another night recovers too, before a write of this one."""
+
+    writes: ClassVar[list[int]] = []
+
+    def _other(self) -> None:
+        if self.writes and self.writes.pop() == 0:
+            recover(FolderObjects(self.root), TODAY, lambda _key, _reason: None)
+
+    def put(self, key: str, data: bytes) -> None:
+        self._other()
+        super().put(key, data)
+
+    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
+        self._other()
+        super().put_if(key, data, etag)
+
+    def delete_if(self, key: str, etag: str) -> None:
+        self._other()
+        super().delete_if(key, etag)
+
+
+@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("bad", [b"", b"not json\n"])
+def test_two_nights_at_once_move_each_row_and_keep_the_rest(tmp_path: Path, bad: bytes, at: int) -> None:
+    lake = InBetween(tmp_path)
+    lake.put(KEY, gzip.compress(record(ROW) + record({**ROW, "hour": "04"}) + bad))
+    InBetween.writes[:] = [1] * (3 - at) + [0] + [1] * at
+    recover(lake, TODAY, lambda _key, _reason: None)
+    InBetween.writes.clear()
+    assert {each.key for each in lake.list("raw/")} == {MOVED, MOVED.replace("hour=03", "hour=04")}
+    assert lake.get(MOVED) == json.dumps(ROW).encode() + b"\n"
+    assert [gzip.decompress(lake.get(each.key)) for each in lake.list("errors/")] == ([bad] if bad else [])
 
 
 def test_objects_of_no_entity_are_told(lake: FolderObjects) -> None:

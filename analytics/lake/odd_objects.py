@@ -1,4 +1,4 @@
-"""Objects of which a run could not read all, and where they are: for its report."""
+"""Objects that an operator must look at: a run notes them for its report."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ import json
 from adapters.platform.objects import Objects
 from analytics.lake.layout import run_key
 
-_FOLDER = "unread_objects/"
+_FOLDER = "odd_objects/"
 
 
 def note(objects: Objects, run_id: str, key: str, reason: str) -> None:
