@@ -68,6 +68,9 @@ class Databases:
         name = f"d{os.getpid()}_{self.made}"
         with psycopg.connect(self.server.get_uri(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+        with psycopg.connect(self.server.get_uri(name), autocommit=True) as connection:
+            now = "SELECT CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"
+            connection.execute(f"CREATE FUNCTION getdate() RETURNS TIMESTAMP AS $${now}$$ LANGUAGE sql")
         return str(self.server.get_uri(name))
 
 

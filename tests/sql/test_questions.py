@@ -1,6 +1,7 @@
 """The questions of sql/README.md: each query runs on both engines, with the same answer."""
 
 import re
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -30,6 +31,22 @@ def test_answers(told: Lake, sql: str) -> None:
     duck, redshift = ([plain(row) for row in warehouse.rows(sql)] for warehouse in told.warehouses)
     assert duck
     assert duck == redshift
+
+
+STREAKS_AT = "SELECT COUNT(*) AS n FROM dimensions.users WHERE current_streak > 0 AND lapses_at > {}"
+
+
+def test_a_streak_that_has_lapsed_is_not_one_of_today(told: Lake) -> None:
+    """Nothing is written when a streak lapses, so the query asks for the instant."""
+    for warehouse in told.warehouses:
+        (newest,) = warehouse.rows("SELECT MAX(lapses_at) AS at FROM dimensions.users")
+        before, after = (
+            warehouse.rows(STREAKS_AT.format(f"TIMESTAMP '{at}'"))[0]["n"]
+            for at in (newest["at"] - timedelta(seconds=1), newest["at"])
+        )
+        kept = warehouse.rows("SELECT COUNT(*) AS n FROM dimensions.users WHERE current_streak > 0")[0]["n"]
+        assert kept >= before > after == 0
+        assert warehouse.rows(STREAKS_AT.format("GETDATE()"))[0]["n"] in (0, before)
 
 
 def test_every_model_is_listed() -> None:

@@ -38,6 +38,7 @@ SELECT
     COALESCE(days.active_days, 0) AS active_days,
     profiles.timezone,
     profiles.current_streak,
+    profiles.lapses_at,
     profiles.longest_streak,
     profiles.total_bestie_points,
     profiles.balance

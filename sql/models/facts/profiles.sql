@@ -5,6 +5,7 @@ SELECT
     COALESCE(current_streak, 0) AS current_streak,
     COALESCE(longest_streak, 0) AS longest_streak,
     COALESCE(active_days, 0) AS active_days,
+    lapses_at,
     total_bestie_points,
     balance,
     timezone,
