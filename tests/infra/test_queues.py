@@ -76,12 +76,3 @@ def test_live_events_of_leads_do_not_wait_behind_the_morning_round_or_a_rebuild(
     assert queues == {"FeatureRefresh"}
     assert queues.isdisjoint(announced)
     assert properties("FeatureRefreshMapping")["BatchSize"] == 1, "its messages are of 50 leads"
-
-
-@pytest.mark.parametrize(
-    ("function", "queue"), [("RefreshFunction", "FeatureRefresh"), ("FulfilmentFunction", "Shipments")]
-)
-def test_who_sends_many_messages_in_a_call_may_do_so_on_the_emulator_too(function: str, queue: str) -> None:
-    """AWS authorizes the call as the single one, the emulator by its own name."""
-    allowed = [each["Action"] for each, _ in statements(function) if queue in logical_ids(each["Resource"])]
-    assert allowed == [{"Fn::If": ["OnAws", "sqs:SendMessage", "sqs:SendMessageBatch"]}]

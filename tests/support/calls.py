@@ -249,8 +249,9 @@ def _note(function: str, call: str, parameter: str, name: str, more: str) -> Non
     if more.startswith("[") and (function, call, name) not in _conditioned():
         more = ""
     elif parameter == "Bucket" and more:
-        parts = "/".join(each if each in _words() else "*" for each in more[1:].split("/"))
-        more = "/" + re.sub(r"\*(/\*)+", "*", parts)
+        places = enumerate(more[1:].split("/"))
+        parts = [each if (place, each) in _words() else "*" for place, each in places]
+        more = "/" + re.sub(r"\*(/\*)+", "*", "/".join(parts))
     named = _variables(function, parameter, name) if name else ""
     _seen[function].add(f"{call} {named}{more}".rstrip())
 
@@ -308,7 +309,9 @@ def _conditioned() -> set[tuple[str, str, str]]:
 
 
 @cache
-def _words() -> set[str]:
-    """The parts of keys that policies of functions name."""
+def _words() -> set[tuple[int, str]]:
+    """The parts of keys that policies of functions name, each with its place in the key."""
     texts = re.findall(r"Bucket\.Arn\}/([^\"]*)", json.dumps([list(statements(name)) for name in FUNCTIONS]))
-    return {part for text in texts for part in text.split("/")} - {"*", ""}
+    return {
+        at_place for text in texts for at_place in enumerate(text.split("/")) if at_place[1] not in {"*", ""}
+    }
