@@ -3,7 +3,7 @@
 The emulator counts them. Users have open accounts; each batch is their first activity of a new date. The
 plain loads have the same result in both designs, and that is checked. The mixes go beyond daily caps, come
 late or twice, or come from a crowd of whom few have many events: the naive design gets those wrong, and is
-measured all the same. A mix of two dates writes two days: docs/decisions/0055 counts its units.
+measured all the same. A mix of two dates writes two days.
 """
 
 import os
@@ -41,6 +41,7 @@ from local.cloud.dynamodb_engine import Engine, running
 from processors import engagement
 
 BUDGETS = {1: 1.0, 5: 0.48, 20: 0.39}
+LATE_BUDGETS = {1: 1.03, 5: 0.5, 20: 0.39}  # a second date is a write more, which naive leaves out
 CALLER = Caller("", is_admin=True)
 Design = Callable[[Sequence[Body], int], None]
 
@@ -56,7 +57,8 @@ def run() -> Iterator[Figure]:
         for mix in MIXES:
             for per_user in PER_USER:
                 counts = [(f"{bench.loads}-{user}", per_user) for user in users(per_user)]
-                yield bench.mixed(mix, f"{per_user} a user", counts, BUDGETS[per_user])
+                budget = (LATE_BUDGETS if mix.late_every else BUDGETS)[per_user]
+                yield bench.mixed(mix, f"{per_user} a user", counts, budget)
         counts = crowd(BATCH)
         budget = sum(number * budget_of(number) for _, number in counts) / BATCH
         yield bench.mixed(MIXES[1], f"{len(counts)} users of a crowd", counts, budget)

@@ -15,6 +15,7 @@ from local.cloud import cloud, processes
 from local.replay.api import Api
 from local.replay.draining import drain
 from local.stack import Stack
+from rules.engagement.boards import partitions_of
 from tests.faults.invariants import violations
 
 NAMES = itertools.count()
@@ -95,6 +96,14 @@ def printed(*words: str) -> str:
         except SystemExit as ended:
             raise RuntimeError(f"{ended}: {out.getvalue()}") from ended
     return out.getvalue()
+
+
+def is_indexed(stack: Stack, user: str) -> bool:
+    """Whether a user is in the index of streaks, in a partition that lists read."""
+    key = {"user_id": {"S": user}}
+    found = stack.client("dynamodb").get_item(TableName=stack.tables["UserStreaks"], Key=key)["Item"]
+    there = found.get("leaderboard_partition", {}).get("S", "")
+    return there in partitions_of(there.partition("#")[0], int(stack.outputs["LeaderboardShards"]))
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from local.replay.api import Api
-from tests.e2e.conftest import event, printed
+from local.stack import Stack
+from tests.e2e.conftest import event, is_indexed, printed
 
 pytestmark = pytest.mark.xdist_group("cloud")
 
@@ -19,7 +20,7 @@ def amnesty(*words: str) -> str:
 
 
 def test_a_listed_user_gets_the_streak_back_and_loses_it_when_it_is_revoked(
-    me: Api, user: str, tmp_path: Path, settled: Callable[..., None]
+    stack: Stack, me: Api, user: str, tmp_path: Path, settled: Callable[..., None]
 ) -> None:
     now = datetime.now(UTC)
     three, two, one = (now - timedelta(hours=hours) for hours in (71, 47, 23))
@@ -41,6 +42,7 @@ def test_a_listed_user_gets_the_streak_back_and_loses_it_when_it_is_revoked(
     listed: list[dict[str, Any]] = json.loads(amnesty("list"))
     assert (why["reason"], why["amnesty"]) == ("amnesty", listed[-1]["number"])
     number = str(listed[-1]["number"])
+    assert is_indexed(stack, user), "operators' commands leave users in StreakLeaderboard"
     assert "0 changed" in amnesty("apply", number, "--users", str(users))
     assert "streak 2 -> 1" in amnesty("revoke", number, "--users", str(users))
     assert me.get(f"/v1/users/{user}")["current_streak"] == 1

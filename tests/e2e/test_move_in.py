@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from local.replay.api import Api
-from tests.e2e.conftest import printed
+from local.stack import Stack
+from tests.e2e.conftest import is_indexed, printed
 
 pytestmark = pytest.mark.xdist_group("cloud")
 
@@ -21,7 +22,7 @@ def written(file: Path, rows: list[dict[str, str]]) -> Path:
 
 
 def test_a_history_and_a_position_come_in_once_and_are_compared(
-    admin: Api, user: str, tmp_path: Path
+    stack: Stack, admin: Api, user: str, tmp_path: Path
 ) -> None:
     now = datetime.now(UTC)
     days = [now - timedelta(days=day) for day in (400, 399, 398)]
@@ -42,5 +43,6 @@ def test_a_history_and_a_position_come_in_once_and_are_compared(
         assert long_ago["total_bestie_points"] == 30
         assert (moved["current_streak"], moved["longest_streak"]) == (12, 40)
         assert moved["balance"] == 250
+        assert is_indexed(stack, f"p-{user}")
     compared = list(csv.DictReader((tmp_path / "positions.compared.csv").open()))
     assert len(compared) == 1

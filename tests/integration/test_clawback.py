@@ -46,7 +46,7 @@ class Desk(Shop):
     def dying(self, dynamodb: Any) -> Clawbacks:
         """Return what reverses, by a client of the test's."""
         ledger = LedgerStore(dynamodb, "RewardsLedger")
-        accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 0)
+        accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 2)
         books, table = BookStore(dynamodb, "RuleBooks"), "IdempotencyKeys"
         settler = Settler(accounts, books)
         commands = Commands(accounts, ClaimStore(dynamodb, table), table, EngagementCache(""), settler)

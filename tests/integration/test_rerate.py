@@ -52,7 +52,7 @@ class Bureau(Desk):
     def rerater(self, dynamodb: Any = None) -> Rerater:
         dynamodb = dynamodb or self.api.engine.client("dynamodb")
         ledger = LedgerStore(dynamodb, "RewardsLedger")
-        accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 0)
+        accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 2)
         return Rerater(accounts, Settler(accounts, BookStore(dynamodb, "RuleBooks")), EngagementCache(""))
 
     def rating(self) -> Rerating:

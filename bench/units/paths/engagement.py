@@ -11,6 +11,7 @@ from adapters.platform.items import item, plain
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, FULFILMENT, http
 from bench.engagement.workload import Body, bodies
+from local.cloud.dynamodb_engine import CONSTANTS
 from rules.engagement.boards import BOARDS
 
 DAY = timedelta(days=1)
@@ -21,6 +22,7 @@ USER_ID = "5f0f8a43-0b1f-4a2f-8c11-{:012}"
 AGAIN = (1, 2, 5, 7, 8, 15, 20)
 OTHERS = (1, 5, 20)
 CROWDS = (40, 160)  # users on the boards
+SHARDS = int(CONSTANTS["LEADERBOARD_SHARDS"])
 Measured = Iterator[tuple[str, dict[str, Units]]]
 
 
@@ -162,7 +164,7 @@ def _crowd(desk: Desk, count: int) -> list[str]:
     for number, user in enumerate(users):
         streak = replace(profile.streak, length=1 + number, longest=1 + number)
         mine = replace(profile, user_id=user, streak=streak, total_points=10 * (1 + number))
-        crowd.append(item(profile_attributes(mine)))
+        crowd.append(item(profile_attributes(mine, SHARDS)))
     desk.past.put("UserStreaks", crowd)
     return users
 

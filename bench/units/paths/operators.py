@@ -10,7 +10,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import http
-from bench.units.paths.engagement import DAY, HOUR, USER_ID, apply
+from bench.units.paths.engagement import DAY, HOUR, SHARDS, USER_ID, apply
 from rules.engagement.amnesty.declared import Amnesties, Amnesty
 
 Measured = Iterator[tuple[str, dict[str, Units]]]
@@ -49,7 +49,7 @@ def _forgiven(desk: Desk) -> Measured:
         desk.meter.take()
         dynamodb: Any = client("dynamodb")
         ledger = LedgerStore(dynamodb, "RewardsLedger")
-        accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 0)
+        accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, SHARDS)
         named = Amnesties((amnesty,), frozenset({1}))
         told = Forgiver(accounts, EngagementCache("")).forgive(user, named, desk.tick())
         assert told.is_changed is (user == lost), told
