@@ -85,9 +85,7 @@ def test_where_no_table_has_an_alarm_of_its_own_two_look_at_all_tables() -> None
     found = template("infra/observability.yaml")["Resources"]
     basic = {name: each["Properties"] for name, each in found.items() if each.get("Condition") == "IsBasic"}
     asked = {query["Expression"] for each in basic.values() for query in each["Metrics"]}
-    assert asked == {
-        f'SELECT SUM({kind}ThrottleEvents) FROM "AWS/DynamoDB"' for kind in ("Read", "Write")
-    }
+    assert asked == {f'SELECT SUM({kind}ThrottleEvents) FROM "AWS/DynamoDB"' for kind in ("Read", "Write")}
     assert all("Period" in query for each in basic.values() for query in each["Metrics"])
 
 
