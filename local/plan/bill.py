@@ -27,10 +27,16 @@ SERVICES = {
     "sns": "SNS",
     "redshift": "Redshift Serverless",
     "aurora": "Aurora",
+    "rdsdata": "RDS Data API",
     "proxy": "RDS Proxy",
     "valkey": "Valkey",
     "endpoints": "interface endpoints",
     "secrets": "Secrets Manager",
+    "kms": "KMS",
+    "scheduler": "EventBridge Scheduler",
+    "traffic": "data transfer",
+    "glue": "Glue",
+    "athena": "Athena",
     "logs": "CloudWatch Logs",
     "metrics": "CloudWatch metrics",
     "alarms": "CloudWatch alarms",
@@ -38,6 +44,8 @@ SERVICES = {
     "xray": "X-Ray",
     "cognito": "Cognito",
 }
+# The warehouse's nights, and the keys of tables in use.
+UNCHANGED = frozenset({"redshift.rpu_hours", "kms.requests"})
 Dollars = Mapping[str, float]
 
 
@@ -89,9 +97,9 @@ class CostPlan:
     def per_million_events(self, design: Design) -> float | None:
         """Return the running dollars of a million events; None without events.
 
-        The warehouse's nights are not among them: they cost the same however many events there are.
+        What costs the same however many events there are is not among them (UNCHANGED).
         """
-        dollars = sum(design.running.values()) - design.running.get("redshift.rpu_hours", 0.0)
+        dollars = sum(each for name, each in design.running.items() if name not in UNCHANGED)
         return 1e6 * dollars / self.events if self.events else None
 
 

@@ -74,7 +74,7 @@ def _one(name: str) -> Callable[[Properties], Amounts]:
 
 RULES: Mapping[str, Callable[[Properties], Amounts]] = {
     "AWS::CloudWatch::Alarm": _alarm,
-    "AWS::CloudWatch::CompositeAlarm": _one("alarms.standard"),
+    "AWS::CloudWatch::CompositeAlarm": _one("alarms.composite"),
     "AWS::CloudWatch::Dashboard": _one("dashboards.board"),
     "AWS::SecretsManager::Secret": _one("secrets.secret"),
     "AWS::EC2::VPCEndpoint": _endpoint,
@@ -94,6 +94,8 @@ def _databases(deployed: Deployment, units: MeasuredUnits) -> Amounts:
         add_to(found, {"aurora.acu_hours": instances * acu_hours(scaling, _wakes_a_day(deployed))})
         if cluster.get("ManageMasterUserPassword"):
             add_to(found, {"secrets.secret": 1})
+        if cluster.get("EnableHttpEndpoint"):
+            add_to(found, {"rdsdata.requests": _wakes_a_day(deployed) * DAYS_A_MONTH})
     return found
 
 
@@ -127,6 +129,7 @@ def _schedules(deployed: Deployment, units: MeasuredUnits) -> Amounts:
     )
     calls = times * DAYS_A_MONTH
     return {
+        "scheduler.invocations": calls,
         "lambda.requests": calls,
         "logs.in_gb": calls * fact("logs.platform_bytes") / GB,
         "xray.traces": calls,

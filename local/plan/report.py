@@ -13,8 +13,8 @@ from local.plan.operations import lines, operations
 
 LIMITS_SHOWN = 3
 NOT_COUNTED = (
-    "Not counted: cold starts, data transfer, Aurora's storage, free allowances other than "
-    "those in the price list."
+    "Not counted: cold starts, what goes through endpoints, Aurora's storage, what is read from the archive, "
+    "Glue, Athena, free allowances other than those in the price list."
 )
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from infra.lint.resolved import resolved
 from tests.support.declared import FUNCTIONS, QUEUES, TABLES, logical_ids, properties
 from tests.support.template import resources, template
 
@@ -72,3 +73,22 @@ def test_what_only_aws_has_is_switched_by_conditions() -> None:
     assert template()["Conditions"]["CreateNetwork"]["Fn::And"][0] == {"Condition": "NeedsVpc"}
     needs = template()["Conditions"]["NeedsVpc"]["Fn::Or"]
     assert needs == [{"Condition": "HasCache"}, {"Condition": "HasIdentity"}]
+
+
+# Aurora PostgreSQL's minor versions that AWS offers for three years and more; others leave after some 20 months, and
+# then the first deployment fails.
+LONG_TERM = {"17.7"}
+
+
+def test_the_database_s_version_has_long_term_support_and_a_deployment_may_name_another() -> None:
+    assert template()["Parameters"]["IdentityEngineVersion"]["Default"] in LONG_TERM
+    for version in ("18.1", "17.7"):
+        stacks = resolved({"IdentityEngineVersion": version})
+        clusters = [
+            each["Properties"]
+            for stack in stacks.values()
+            for each in stack.resources.values()
+            if each["Type"] in ("AWS::RDS::DBCluster", "AWS::RDS::DBInstance")
+        ]
+        assert {each.get("EngineVersion", version) for each in clusters} == {version}
+        assert any("EngineVersion" in each for each in clusters)

@@ -136,10 +136,24 @@ def _executed(found: Load, deployed: Deployment, month: float) -> Amounts:
         "lambda.requests": invocations * month,
         "lambda.gb_seconds": sum(gb_seconds) * month,
         "api.requests": requests * month,
+        "traffic.out_gb": requests * fact("api.answer_bytes") * month / GB,
+        "secrets.calls": total(day, "calls.secretsmanager") * month,
+        "kms.requests": _keys_asked_for(day, deployed),
         "logs.in_gb": logs * month / GB,
         "logs.kept_gb": logs * float(deployed.parameters.get("LogRetentionDays", 30)) / GB,
         "xray.traces": traced(invocations * month),
     }
+
+
+def _keys_asked_for(day: Spent, deployed: Deployment) -> float:
+    """DynamoDB asks KMS for the key of each encrypted table that is in use."""
+    used = {table.partition("/")[0] for table, written in tables_of(day, "write").items() if written}
+    encrypted = {
+        name
+        for name, each in deployed.of_type("AWS::DynamoDB::Table")
+        if each.get("SSESpecification", {}).get("SSEEnabled")
+    }
+    return len(used & encrypted) * fact("kms.requests_a_table_hour") * fact("month.hours")
 
 
 def traced(requests: float) -> float:
@@ -189,4 +203,6 @@ def _identity(deployed: Deployment, day: Spent) -> Amounts:
         if float(scaling.get("MinCapacity", 0)) == 0:
             idle_hours = acu_hours(scaling, 0)
             found["aurora.acu_hours"] = acu_hours(scaling, statements) - idle_hours
+        if cluster.get("EnableHttpEndpoint"):
+            found["rdsdata.requests"] = statements * DAYS_A_MONTH
     return found if statements else {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from local.plan.demand.storage import lake_rows, table_bytes
+from local.plan.demand.storage import ARCHIVED_AFTER_DAYS, lake_rows, table_bytes
 from local.plan.demand.traffic import Traffic
 from local.plan.given.environments import Deployment
 from local.plan.given.measured_units import MeasuredUnits, Spent, tables_of, total
@@ -121,6 +121,7 @@ def nightly(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, day: S
         name: DAYS_A_MONTH * amount
         for name, amount in {
             "firehose.partitioned_objects": night.objects,
+            "s3.archived": night.objects if traffic.retention_days > ARCHIVED_AFTER_DAYS else 0.0,
             "s3.put": night.objects + night.s3_puts + root_puts,
             "s3.get": night.s3_gets + root_gets,
             "states.transitions": night.batches * TRANSITIONS_A_BATCH,

@@ -150,6 +150,73 @@ def test_outgoing_webhooks_cost_what_was_measured_and_nothing_without_endpoints(
     )
 
 
+# What a resource is billed by; "": it costs nothing itself, or is a part of another one that does.
+BILLED = {
+    "AWS::ApiGatewayV2::Api": "api.requests traffic.out_gb",
+    "AWS::Athena::WorkGroup": "athena.tb",
+    "AWS::CloudWatch::Alarm": "alarms.standard metrics.custom",
+    "AWS::CloudWatch::CompositeAlarm": "alarms.composite",
+    "AWS::CloudWatch::Dashboard": "dashboards.board",
+    "AWS::Cognito::UserPool": "cognito.monthly_actives",
+    "AWS::DynamoDB::Table": "dynamodb.write dynamodb.read dynamodb.storage_gb dynamodb.backup_gb kms.requests",
+    "AWS::DynamoDB::GlobalTable": "dynamodb.write dynamodb.read",
+    "AWS::EC2::VPCEndpoint": "endpoints.hours endpoints.gb",
+    "AWS::ElastiCache::ServerlessCache": "valkey.gb_hours valkey.ecpu",
+    "AWS::Glue::Job": "glue.dpu_hours",
+    "AWS::Kinesis::Stream": "kinesis.stream_hours kinesis.in_gb kinesis.out_gb kinesis.shard_hours",
+    "AWS::KinesisFirehose::DeliveryStream": "firehose.in_gb firehose.partitioned_gb firehose.jq_hours",
+    "AWS::Lambda::Function": "lambda.requests lambda.gb_seconds xray.traces",
+    "AWS::Logs::LogGroup": "logs.in_gb logs.kept_gb",
+    "AWS::RDS::DBCluster": "aurora.acu_hours aurora.io aurora.storage_gb rdsdata.requests",
+    "AWS::RDS::DBProxy": "proxy.acu_hours",
+    "AWS::RedshiftServerless::Workgroup": "redshift.rpu_hours redshift.storage_gb",
+    "AWS::S3::Bucket": "s3.storage_gb s3.archive_gb s3.archived s3.retrieved_gb s3.put s3.get",
+    "AWS::SNS::Topic": "sns.requests",
+    "AWS::SQS::Queue": "sqs.requests",
+    "AWS::Scheduler::Schedule": "scheduler.invocations",
+    "AWS::SecretsManager::Secret": "secrets.secret secrets.calls",
+    "AWS::StepFunctions::StateMachine": "states.transitions",
+    **dict.fromkeys(
+        (
+            *("AWS::ApiGatewayV2::Authorizer", "AWS::ApiGatewayV2::Integration", "AWS::ApiGatewayV2::Route"),
+            *(
+                "AWS::ApiGatewayV2::Stage",
+                "AWS::CloudFormation::CustomResource",
+                "AWS::CloudFormation::Stack",
+            ),
+            *("AWS::CodeDeploy::Application", "AWS::CodeDeploy::DeploymentGroup", "AWS::Budgets::Budget"),
+            *("AWS::Cognito::UserPoolClient", "AWS::Cognito::UserPoolDomain", "AWS::Cognito::UserPoolGroup"),
+            *("AWS::EC2::RouteTable", "AWS::EC2::SecurityGroup", "AWS::EC2::Subnet", "AWS::EC2::VPC"),
+            *("AWS::EC2::SubnetRouteTableAssociation", "AWS::Glue::Database", "AWS::IAM::Role"),
+            *("AWS::Lambda::Alias", "AWS::Lambda::EventSourceMapping", "AWS::Lambda::LayerVersion"),
+            *("AWS::Lambda::Permission", "AWS::Lambda::Version", "AWS::Logs::LogStream"),
+            *("AWS::Logs::MetricFilter", "AWS::RDS::DBClusterParameterGroup", "AWS::RDS::DBInstance"),
+            *("AWS::RDS::DBProxyTargetGroup", "AWS::RDS::DBSubnetGroup", "AWS::S3::BucketPolicy"),
+            *("AWS::RedshiftServerless::Namespace", "AWS::SNS::Subscription", "AWS::SNS::TopicPolicy"),
+            "AWS::SQS::QueuePolicy",
+        ),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("environment", ["small", "standard", "large"])
+def test_each_resource_that_is_billed_has_its_prices(environment: str) -> None:
+    kinds = {each["Type"] for each in deployed(environment).resources.values()}
+    assert kinds <= BILLED.keys(), f"say what it is billed by: {sorted(kinds - BILLED.keys())}"
+    needed = {name for kind in kinds for name in BILLED[kind].split()}
+    assert needed <= prices().prices.keys(), f"no price: {sorted(needed - prices().prices.keys())}"
+
+
+def test_what_calls_and_objects_cost_is_in_the_plan() -> None:
+    amounts = planned(TRAFFIC).ours.amounts
+    asked = ("rdsdata.requests", "secrets.calls", "kms.requests", "scheduler.invocations")
+    for name in (*asked, "s3.archived", "traffic.out_gb"):
+        assert amounts[name] > 0, name
+    assert "s3.archived" not in planned(replace(TRAFFIC, retention_days=90)).ours.amounts
+    assert "rdsdata.requests" not in planned(TRAFFIC, "standard").ours.amounts
+
+
 # ---- what was measured
 
 

@@ -144,9 +144,13 @@ RUNBOOK = {name: body for heading, body in SECTIONS for name in re.findall(r"`([
 
 
 def metric_names(alarm: dict[str, Any]) -> set[str]:
-    """The metric of an alarm, or those that its expression adds up."""
-    stats = [each["MetricStat"]["Metric"] for each in alarm.get("Metrics", []) if "MetricStat" in each]
-    return {each["MetricName"] for each in stats or [alarm]}
+    """The metric of an alarm, or those that its expression adds up or asks for."""
+    parts = alarm.get("Metrics", [])
+    stats = [each["MetricStat"]["Metric"] for each in parts if "MetricStat" in each]
+    asked = {
+        name for each in parts for name in re.findall(r"SELECT \w+\((\w+)\)", each.get("Expression", ""))
+    }
+    return asked or {each["MetricName"] for each in stats or [alarm]}
 
 
 @pytest.mark.parametrize("name", ALARMS)
