@@ -217,14 +217,14 @@ def error_record(data: bytes, **more: Any) -> bytes:
     return json.dumps(told).encode() + b"\n"
 
 
-MINE, OTHER = (
+MINE, THEIRS = (
     json.dumps(event(each, user_id=user)).encode() for each, user in ((1, "canary-user"), (2, "ann"))
 )
-BOTH = framed(head_of("2026-03-01", "05"), [MINE, OTHER])
+BOTH = framed(head_of("2026-03-01", "05"), [MINE, THEIRS])
 RECORDS = [
     error_record(BOTH),
     error_record(MINE),
-    error_record(OTHER),
+    error_record(THEIRS),
     error_record(BOTH, errorMessage='no "canary-user"'),
 ]
 CUT = b"".join(RECORDS)[: -len(RECORDS[-1]) // 2]  # the last record ends within its base64
@@ -235,10 +235,10 @@ ERROR_OBJECTS = {
     "list": json.dumps([json.loads(each) for each in RECORDS]).encode(),
     "escaped": b"".join(RECORDS).replace(b"/", b"\\/"),
     "a message": b"".join(RECORDS)
-    + error_record(OTHER, errorMessage='no "canary-user"', details={"of": ["canary-user"]}),
+    + error_record(THEIRS, errorMessage='no "canary-user"', details={"of": ["canary-user"]}),
     "cut off": CUT,
     "its begin is cut off": b"".join(RECORDS[:3]) + RECORDS[0][90:] + RECORDS[2],
-    "no record": MINE + b"\n" + OTHER + b"\n" + RECORDS[2],
+    "no record": MINE + b"\n" + THEIRS + b"\n" + RECORDS[2],
     "a byte order mark": b"\xef\xbb\xbf" + b"".join(RECORDS),
 }
 WAYS: dict[str, Any] = {
@@ -289,12 +289,12 @@ def test_errors_of_firehose_name_nobody_however_they_are_laid_out(tmp_path: Path
 
 
 CUT_OFF = {
-    "in the whole member": gzip.compress(MINE + b"\n" + OTHER) + gzip.compress(OTHER)[:-5],
-    "in the cut one": gzip.compress(OTHER) + gzip.compress(OTHER + b"\n" + MINE + b"\n")[:-5],
-    "in the cut one, alone": gzip.compress(OTHER + b"\n" + MINE + b"\n")[:-5],
-    "in a damaged one": gzip.compress(OTHER) + damaged(MINE) + gzip.compress(OTHER),
-    "in plain lines behind": gzip.compress(OTHER)[:-5] + MINE + b"\n",
-    "in a cut line": gzip.compress(OTHER + b"\n" + MINE[:-10]),
+    "in the whole member": gzip.compress(MINE + b"\n" + THEIRS) + gzip.compress(THEIRS)[:-5],
+    "in the cut one": gzip.compress(THEIRS) + gzip.compress(THEIRS + b"\n" + MINE + b"\n")[:-5],
+    "in the cut one, alone": gzip.compress(THEIRS + b"\n" + MINE + b"\n")[:-5],
+    "in a damaged one": gzip.compress(THEIRS) + damaged(MINE) + gzip.compress(THEIRS),
+    "in plain lines behind": gzip.compress(THEIRS)[:-5] + MINE + b"\n",
+    "in a cut line": gzip.compress(THEIRS + b"\n" + MINE[:-10]),
 }
 
 
@@ -304,7 +304,7 @@ def test_raw_objects_that_cannot_be_read_whole_name_nobody(tmp_path: Path, name:
     """Nothing of what nobody can unzip whole is in a curated file that would lead to it."""
     lake, jobs, place = FolderObjects(tmp_path), MemoryJobs(), Place("events", "2026-03-01", "05")
     jobs.add("e", NOW, user="canary-user")
-    put_raw(lake, "first", [OTHER])
+    put_raw(lake, "first", [THEIRS])
     if state == "failed beside others":
         curate(lake, place)
         remember(lake, [], [place])

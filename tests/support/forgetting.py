@@ -83,11 +83,11 @@ def readings(data: bytes) -> Iterator[bytes]:
     """Yield what anybody can read in an object: as it is, unzipped as far as that goes, and out of base64."""
     texts = [data]
     for found in re.finditer(re.escape(b"\x1f\x8b\x08"), data):
-        stream, text = zlib.decompressobj(31), bytearray()
+        stream, found_text = zlib.decompressobj(31), bytearray()
         with suppress(zlib.error):
             for at in range(found.start(), len(data), 64):
-                text += stream.decompress(data[at : at + 64])
-        texts.append(bytes(text))
+                found_text += stream.decompress(data[at : at + 64])
+        texts.append(bytes(found_text))
     for text in texts:
         yield text
         for run in re.findall(rb"[A-Za-z0-9+/]{16,}", text.replace(b"\\/", b"/")):
