@@ -92,7 +92,7 @@ def typed(connection: Any) -> Any:
         """CREATE TABLE marts.t AS SELECT * FROM (VALUES
         (1::BIGINT, 2::INTEGER, 1.50::DECIMAL(18, 2), 0.5::DOUBLE, 'a', DATE '2026-01-31', TIMESTAMP '2026-01-31 10:00:00'),
         (3, 4, 2.25, 1.5, 'b', DATE '2026-02-28', TIMESTAMP '2026-02-28 10:00:00')
-        ) AS rows (big, whole, money, ratio, note, day, at)"""
+        ) AS rows (big, whole, money, ratio, note, day, moment)"""
     )
     return connection
 
