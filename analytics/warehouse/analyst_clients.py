@@ -66,13 +66,13 @@ def upsert(  # noqa: PLR0913 (of a table that is not there yet, its types)
     text_bytes: int = TEXT_BYTES,
     types: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a DataFrame's rows to schema.table, by the names of its columns. They replace rows of the same keys.
+    """Write a DataFrame's rows to schema.table, by the names of columns, in place of rows of the same keys.
 
     The table is created if it is missing: text_bytes is the size of its texts, types has Redshift's types of
-    columns by name, where a column holds nothing or another type is wanted. One transaction, committed at its
-    end; safe to repeat. Nothing is written but what the frame says: ValueError names a column that is missing or
-    unknown, holds a value that its type would change, or a text that is too long, and a key that is NULL or
-    stands twice in the frame, because it would be chance which row wins.
+    columns by name, where a column holds nothing or another type is wanted. One transaction, committed at
+    its end; safe to repeat. Raises ValueError, and writes nothing, if a column is missing or unknown, holds a
+    value that its type would change or a text that is too long, and if a key is NULL or stands twice in the
+    frame, because it would be chance which row wins.
     """
     schema, _, name = table.partition(".")
     frame = frame.rename(columns={each: str(each).lower() for each in frame.columns})
@@ -108,7 +108,8 @@ def _columns(connection: Any, schema: str, table: str) -> dict[str, _Type]:
     cursor = connection.cursor()
     cursor.execute(
         "SELECT column_name, data_type, character_maximum_length, numeric_precision, numeric_scale "
-        "FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
+        "FROM information_schema.columns WHERE table_schema = %s AND table_name = %s "
+        "ORDER BY ordinal_position",
         (schema, table),
     )
     return {str(name): _Type(str(type_), *sizes) for name, type_, *sizes in cursor.fetchall()}

@@ -36,7 +36,7 @@ def translate(statement: str, dialect: str) -> str:
 
 
 def tables_of(statement: str) -> Sequence[str]:
-    """Return the names of the tables, by schema.name in small letters, whose columns DuckDB's SQL depends on."""
+    """Return the names of the tables whose columns DuckDB's SQL depends on: schema.name, in small letters."""
     if _is_nothing(statement):
         return ()
     tables = read(_without_binding(statement)).find_all(exp.Table)
@@ -50,8 +50,8 @@ Columns = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 def for_duckdb(statement: str, columns: Columns = ()) -> str | None:
     """Return one Redshift statement as DuckDB's SQL; None if that engine has nothing to do for it.
 
-    columns: of each of tables_of the names and DuckDB's types. Raises NotAsRedshift for what DuckDB would answer
-    otherwise, and sqlglot's ParseError.
+    columns: of each of tables_of the names and DuckDB's types. Raises NotAsRedshift for what DuckDB would
+    answer otherwise, and sqlglot's ParseError.
     """
     if _is_nothing(statement):
         return None

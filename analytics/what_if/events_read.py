@@ -61,7 +61,7 @@ def doubtful_users(objects: Objects) -> set[str]:
 
 
 def broken_contracts(objects: Objects, book: Book | None, refuses: Refuses) -> pa.Table:
-    """Return the events whose properties a book refuses (EVENTS): each different text is held against it once.
+    """Return the events whose properties a book refuses (EVENTS): each text is held against it once.
 
     refuses: whether a contract refuses properties.
     """

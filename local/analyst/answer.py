@@ -35,7 +35,7 @@ class Answer:
     ) -> "Answer":
         """Return an answer whose columns have names that differ, and types that every kind of file has.
 
-        Of two columns `id` of a join the second becomes `id_2`: no reader of Parquet takes the same name twice.
+        Of two columns `id` of a join the second becomes `id_2`: no reader of Parquet takes one name twice.
         """
         names = _distinct(schema.names)
         fields = [

@@ -8,8 +8,8 @@ from typing import Any
 import duckdb
 
 from analytics.warehouse.ddl import SQL
-from analytics.warehouse.staging_sql import STAGING
 from analytics.warehouse.duckdb_warehouse import translated
+from analytics.warehouse.staging_sql import STAGING
 from rules.questions.answer_stats import fold
 from tests.support.answers import answer
 

@@ -7,7 +7,7 @@ of the year, quotes and non-ASCII in texts, properties that are no JSON, an acco
 import json
 import random
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from rules.book.caps import points_left
@@ -192,6 +192,7 @@ class Story:
                 "longest_streak": min(len(days), 9) or 1,
                 "active_days": len(days),
                 "last_activity_date": days[-1] if days else None,
+                "lapses_at": datetime.combine(days[-1], time(), UTC) + timedelta(days=2) if days else None,
                 "total_bestie_points": self.balance[user],
                 "balance": self.balance[user],
                 "timezone": "Europe/Paris",

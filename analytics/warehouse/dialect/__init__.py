@@ -1,1 +1,1 @@
-"""Redshift's SQL on DuckDB: what a function means is told here by its name, and what is not told is refused."""
+"""Redshift's SQL on DuckDB: what a function means is told by its name; what is not told is refused."""

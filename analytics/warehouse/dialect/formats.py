@@ -1,4 +1,4 @@
-"""Formats of dates in texts, names of date parts, patterns: each is a literal that DuckDB writes otherwise."""
+"""Formats of dates, names of date parts and patterns: literals that DuckDB writes otherwise."""
 
 import re
 
@@ -76,7 +76,7 @@ _WRITTEN = {
     "am": "lower(strftime({0}, '%p'))",
     "pm": "lower(strftime({0}, '%p'))",
 }
-_NAMES = frozenset("MONTH MON DAY DY AM PM".split())
+_NAMES = frozenset(["MONTH", "MON", "DAY", "DY", "AM", "PM"])
 # What strptime reads. Two digits of a year mean other centuries there.
 _READ = {
     "YYYY": "%Y",

@@ -1,4 +1,4 @@
-"""What DuckDB runs for each function of Redshift, by name. A name that is neither here nor in special.py is refused.
+"""What DuckDB runs for each function of Redshift, by name. What is neither here nor in special.py is refused.
 
 A row has the type of the answer (a function of the arguments' types where it follows from them), then an
 expression of DuckDB for each number of arguments: {0} is the first, {args} stands for any number of them,
@@ -7,6 +7,7 @@ https://docs.aws.amazon.com/redshift/latest/dg/c_SQL_functions.html; a test has 
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from analytics.warehouse.dialect.kinds import (
     BOOLEAN,
@@ -23,7 +24,20 @@ from analytics.warehouse.dialect.kinds import (
 )
 
 Of = Kind | Callable[[Sequence[Kind]], Kind]
-Row = tuple[Of, str] | tuple[Of, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """kind: the type of the answer; forms: DuckDB's expressions, one for each number of arguments."""
+
+    kind: Of
+    forms: tuple[str, ...]
+
+
+def row(kind: Of, *forms: str) -> Row:
+    """Return a row of the table."""
+    return Row(kind, forms)
+
 
 NOW = "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"  # whatever the session's zone
 
@@ -31,7 +45,8 @@ NOW = "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"  # whatever the session's zo
 # DuckDB also takes a comma before a closing bracket, NaN and Infinity; within a text each may stand.
 _LOOSE = r"',\s*[\]}}]|(?i:nan|inf)'"
 _TEXTS_AWAY = r"regexp_replace({0}, '\"(\\.|[^\"\\])*\"', '0', 'g')"
-_VALID = f"(json_valid({{0}}) AND NOT (regexp_matches({{0}}, {_LOOSE}) AND regexp_matches({_TEXTS_AWAY}, {_LOOSE})))"
+_IS_LOOSE = f"regexp_matches({{0}}, {_LOOSE}) AND regexp_matches({_TEXTS_AWAY}, {_LOOSE})"
+_VALID = f"(json_valid({{0}}) AND NOT ({_IS_LOOSE}))"
 _JSON_TEXT = f"(CASE WHEN {_VALID} THEN {{0}} END)"
 
 
@@ -44,7 +59,7 @@ def _not_negative(name: str) -> str:
 
 
 def _of_json(expression: str) -> str:
-    """Return an expression for texts of JSON, {json}. Of others it is an error, or NULL as null_if_invalid asks."""
+    """Return an expression for texts of JSON, {json}. Others are an error, or NULL by null_if_invalid."""
     wrong = "{0} IS NULL OR {lenient} THEN NULL ELSE error('this is no JSON: ' || left({0}, 99))"
     return f"CASE WHEN {_VALID} THEN {expression} WHEN {wrong} END".replace("{json}", _JSON_TEXT)
 
@@ -60,82 +75,85 @@ _INITCAP = (
     "lambda word: upper(word[1]) || word[2:]), '')"
 )
 _TEXTS: dict[str, Row] = {
-    "ASCII": (INT4, "ascii({0})"),
-    "BTRIM": (TEXT, "trim({0}, ' ')", "trim({0}, {1})"),
-    "CHARINDEX": (INT4, "strpos({1}, {0})"),
-    "CHR": (TEXT, "chr({0})"),
-    "CONCAT": (TEXT, "({0} || {1})"),
-    "INITCAP": (TEXT, _INITCAP),
-    "LEFT": (TEXT, _not_negative("left")),
-    **dict.fromkeys(("LEN", "LENGTH", "CHAR_LENGTH", "CHARACTER_LENGTH", "TEXTLEN"), (INT4, "length({0})")),
-    "LOWER": (TEXT, "lower({0})"),
-    "LPAD": (TEXT, "lpad({0}, {1}, ' ')", "lpad({0}, {1}, {2})"),
-    "LTRIM": (TEXT, "ltrim({0}, ' ')", "ltrim({0}, {1})"),
-    "MD5": (TEXT, "md5({0})"),
-    "OCTET_LENGTH": (INT4, "strlen({0})"),
-    "REPEAT": (TEXT, "repeat({0}, {1})"),
-    "REPLACE": (TEXT, "replace({0}, {1}, {2})"),
-    "REPLICATE": (TEXT, "repeat({0}, {1})"),
-    "REVERSE": (TEXT, "reverse({0})"),
-    "RIGHT": (TEXT, _not_negative("right")),
-    "RPAD": (TEXT, "rpad({0}, {1}, ' ')", "rpad({0}, {1}, {2})"),
-    "RTRIM": (TEXT, "rtrim({0}, ' ')", "rtrim({0}, {1})"),
-    **dict.fromkeys(("SHA", "SHA1", "FUNC_SHA1"), (TEXT, "sha1({0})")),
-    "SPLIT_PART": (TEXT, _no_part_below_1("split_part({0}, {1}, {2})")),
-    "STRPOS": (INT4, "strpos({0}, {1})"),
-    "TRANSLATE": (TEXT, "translate({0}, {1}, {2})"),
-    "UPPER": (TEXT, "upper({0})"),
+    "ASCII": row(INT4, "ascii({0})"),
+    "BTRIM": row(TEXT, "trim({0}, ' ')", "trim({0}, {1})"),
+    "CHARINDEX": row(INT4, "strpos({1}, {0})"),
+    "CHR": row(TEXT, "chr({0})"),
+    "CONCAT": row(TEXT, "({0} || {1})"),
+    "INITCAP": row(TEXT, _INITCAP),
+    "LEFT": row(TEXT, _not_negative("left")),
+    **dict.fromkeys(
+        ("LEN", "LENGTH", "CHAR_LENGTH", "CHARACTER_LENGTH", "TEXTLEN"), row(INT4, "length({0})")
+    ),
+    "LOWER": row(TEXT, "lower({0})"),
+    "LPAD": row(TEXT, "lpad({0}, {1}, ' ')", "lpad({0}, {1}, {2})"),
+    "LTRIM": row(TEXT, "ltrim({0}, ' ')", "ltrim({0}, {1})"),
+    "MD5": row(TEXT, "md5({0})"),
+    "OCTET_LENGTH": row(INT4, "strlen({0})"),
+    "REPEAT": row(TEXT, "repeat({0}, {1})"),
+    "REPLACE": row(TEXT, "replace({0}, {1}, {2})"),
+    "REPLICATE": row(TEXT, "repeat({0}, {1})"),
+    "REVERSE": row(TEXT, "reverse({0})"),
+    "RIGHT": row(TEXT, _not_negative("right")),
+    "RPAD": row(TEXT, "rpad({0}, {1}, ' ')", "rpad({0}, {1}, {2})"),
+    "RTRIM": row(TEXT, "rtrim({0}, ' ')", "rtrim({0}, {1})"),
+    **dict.fromkeys(("SHA", "SHA1", "FUNC_SHA1"), row(TEXT, "sha1({0})")),
+    "SPLIT_PART": row(TEXT, _no_part_below_1("split_part({0}, {1}, {2})")),
+    "STRPOS": row(INT4, "strpos({0}, {1})"),
+    "TRANSLATE": row(TEXT, "translate({0}, {1}, {2})"),
+    "UPPER": row(TEXT, "upper({0})"),
 }
 _NUMBERS: dict[str, Row] = {
-    "ABS": (first, "abs({0})"),
-    "ACOS": (FLOAT, "acos({0})"),
-    "ASIN": (FLOAT, "asin({0})"),
-    "ATAN": (FLOAT, "atan({0})"),
-    "ATAN2": (FLOAT, "atan2({0}, {1})"),
-    "CBRT": (FLOAT, "cbrt({0})"),
-    **dict.fromkeys(("CEIL", "CEILING"), (first, "ceil({0})")),
-    "COS": (FLOAT, "cos({0})"),
-    "COT": (FLOAT, "cot({0})"),
-    "DEGREES": (FLOAT, "degrees({0})"),
-    **dict.fromkeys(("DEXP", "EXP"), (FLOAT, "exp({0})")),
-    **dict.fromkeys(("DLOG1", "LN"), (FLOAT, "ln({0})")),
-    **dict.fromkeys(("DLOG10", "LOG"), (FLOAT, "log10({0})")),
-    "FLOOR": (first, "floor({0})"),
-    "MOD": (common, "({0} % {1})"),
-    "PI": (FLOAT, "pi()"),
-    **dict.fromkeys(("DPOW", "POW", "POWER"), (FLOAT, "pow({0}, {1})")),
-    "RADIANS": (FLOAT, "radians({0})"),
-    "RANDOM": (FLOAT, "random()"),
-    "ROUND": (first, "round({0})", "round({0}, {1})"),
-    "SIGN": (first, "sign({0})"),
-    "SIN": (FLOAT, "sin({0})"),
-    **dict.fromkeys(("DSQRT", "SQRT"), (FLOAT, "sqrt({0})")),
-    "TAN": (FLOAT, "tan({0})"),
-    "TO_HEX": (
+    "ABS": row(first, "abs({0})"),
+    "ACOS": row(FLOAT, "acos({0})"),
+    "ASIN": row(FLOAT, "asin({0})"),
+    "ATAN": row(FLOAT, "atan({0})"),
+    "ATAN2": row(FLOAT, "atan2({0}, {1})"),
+    "CBRT": row(FLOAT, "cbrt({0})"),
+    **dict.fromkeys(("CEIL", "CEILING"), row(first, "ceil({0})")),
+    "COS": row(FLOAT, "cos({0})"),
+    "COT": row(FLOAT, "cot({0})"),
+    "DEGREES": row(FLOAT, "degrees({0})"),
+    **dict.fromkeys(("DEXP", "EXP"), row(FLOAT, "exp({0})")),
+    **dict.fromkeys(("DLOG1", "LN"), row(FLOAT, "ln({0})")),
+    **dict.fromkeys(("DLOG10", "LOG"), row(FLOAT, "log10({0})")),
+    "FLOOR": row(first, "floor({0})"),
+    "MOD": row(common, "({0} % {1})"),
+    "PI": row(FLOAT, "pi()"),
+    **dict.fromkeys(("DPOW", "POW", "POWER"), row(FLOAT, "pow({0}, {1})")),
+    "RADIANS": row(FLOAT, "radians({0})"),
+    "RANDOM": row(FLOAT, "random()"),
+    "ROUND": row(first, "round({0})", "round({0}, {1})"),
+    "SIGN": row(first, "sign({0})"),
+    "SIN": row(FLOAT, "sin({0})"),
+    **dict.fromkeys(("DSQRT", "SQRT"), row(FLOAT, "sqrt({0})")),
+    "TAN": row(FLOAT, "tan({0})"),
+    "TO_HEX": row(
         TEXT,
         "CASE WHEN {0} < 0 THEN error('TO_HEX takes no negative number') ELSE lower(to_hex({0})) END",
     ),
 }
 _CHOICES: dict[str, Row] = {
-    **dict.fromkeys(("COALESCE", "NVL"), (common, "coalesce({args})")),
-    "GREATEST": (common, "greatest({args})"),
-    "LEAST": (common, "least({args})"),
-    "NULLIF": (first, "nullif({0}, {1})"),
-    "NVL2": (lambda kinds: common(kinds[1:]), "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END"),
+    **dict.fromkeys(("COALESCE", "NVL"), row(common, "coalesce({args})")),
+    "GREATEST": row(common, "greatest({args})"),
+    "LEAST": row(common, "least({args})"),
+    "NULLIF": row(first, "nullif({0}, {1})"),
+    "NVL2": row(lambda kinds: common(kinds[1:]), "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END"),
 }
 _JSON: dict[str, Row] = {
-    "ARRAY": (SUPER, "[{args}]"),
-    "CAN_JSON_PARSE": (BOOLEAN, _VALID),
-    "IS_VALID_JSON": (BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'OBJECT')"),
-    "IS_VALID_JSON_ARRAY": (BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'ARRAY')"),
-    "JSON_PARSE": (
+    "ARRAY": row(SUPER, "[{args}]"),
+    "CAN_JSON_PARSE": row(BOOLEAN, _VALID),
+    "IS_VALID_JSON": row(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'OBJECT')"),
+    "IS_VALID_JSON_ARRAY": row(BOOLEAN, f"({_VALID} AND json_type({_JSON_TEXT}) = 'ARRAY')"),
+    "JSON_PARSE": row(
         SUPER,
-        f"CASE WHEN {_VALID} THEN CAST({_JSON_TEXT} AS JSON) WHEN {{0}} IS NOT NULL THEN error('this is no JSON') END",
+        f"CASE WHEN {_VALID} THEN CAST({_JSON_TEXT} AS JSON) "
+        "WHEN {0} IS NOT NULL THEN error('this is no JSON') END",
     ),
-    "JSON_SERIALIZE": (TEXT, "CAST(to_json({0}) AS VARCHAR)"),
+    "JSON_SERIALIZE": row(TEXT, "CAST(to_json({0}) AS VARCHAR)"),
 }
-# With null_if_invalid as their last argument. Of an element that is not there the manual says both, NULL and an
-# empty text; its examples show NULL.
+# With null_if_invalid as their last argument. Of an element that is not there the manual says both, NULL and
+# an empty text; its examples show NULL.
 OF_JSON_TEXTS: dict[str, tuple[Kind, str]] = {
     "JSON_ARRAY_LENGTH": (
         INT4,
@@ -147,49 +165,51 @@ OF_JSON_TEXTS: dict[str, tuple[Kind, str]] = {
     "JSON_EXTRACT_ARRAY_ELEMENT_TEXT": (
         TEXT,
         _of_json(
-            "CASE WHEN json_type({json}) <> 'ARRAY' THEN error('JSON_EXTRACT_ARRAY_ELEMENT_TEXT: this is no array') "
-            "WHEN {1} < 0 OR {1} >= json_array_length({json}) THEN '' ELSE ({json} ->> CAST({1} AS BIGINT)) END"
+            "CASE WHEN json_type({json}) <> 'ARRAY' "
+            "THEN error('JSON_EXTRACT_ARRAY_ELEMENT_TEXT: this is no array') "
+            "WHEN {1} < 0 OR {1} >= json_array_length({json}) THEN '' "
+            "ELSE ({json} ->> CAST({1} AS BIGINT)) END"
         ),
     ),
     "JSON_EXTRACT_PATH_TEXT": (TEXT, _of_json("({json} ->> {path})")),
 }
 _DATES: dict[str, Row] = {
-    "DATE_CMP": (INT4, _compared("DATE")),
-    "DATE_PART_YEAR": (INT4, "CAST(year(CAST({0} AS DATE)) AS INTEGER)"),
-    "GETDATE": (TIMESTAMP, f"date_trunc('second', {NOW})"),
-    "LAST_DAY": (DATE, "last_day({moment0})"),
-    "TIMESTAMP_CMP": (INT4, _compared("TIMESTAMP")),
+    "DATE_CMP": row(INT4, _compared("DATE")),
+    "DATE_PART_YEAR": row(INT4, "CAST(year(CAST({0} AS DATE)) AS INTEGER)"),
+    "GETDATE": row(TIMESTAMP, f"date_trunc('second', {NOW})"),
+    "LAST_DAY": row(DATE, "last_day({moment0})"),
+    "TIMESTAMP_CMP": row(INT4, _compared("TIMESTAMP")),
 }
 # Aggregates, which are window functions too.
 AGGREGATES: dict[str, Row] = {
-    "ANY_VALUE": (first, "any_value({0}){over}"),
-    "BIT_AND": (first, "bit_and({0}){over}"),
-    "BIT_OR": (first, "bit_or({0}){over}"),
-    "BOOL_AND": (BOOLEAN, "bool_and({0}){over}"),
-    "BOOL_OR": (BOOLEAN, "bool_or({0}){over}"),
-    "COUNT": (INT8, "count({0}){over}"),
-    "MAX": (first, "max({0}){over}"),
-    "MIN": (first, "min({0}){over}"),
-    **dict.fromkeys(("STDDEV", "STDDEV_SAMP"), (FLOAT, "stddev_samp({0}){over}")),
-    "STDDEV_POP": (FLOAT, "stddev_pop({0}){over}"),
-    **dict.fromkeys(("VARIANCE", "VAR_SAMP"), (FLOAT, "var_samp({0}){over}")),
-    "VAR_POP": (FLOAT, "var_pop({0}){over}"),
+    "ANY_VALUE": row(first, "any_value({0}){over}"),
+    "BIT_AND": row(first, "bit_and({0}){over}"),
+    "BIT_OR": row(first, "bit_or({0}){over}"),
+    "BOOL_AND": row(BOOLEAN, "bool_and({0}){over}"),
+    "BOOL_OR": row(BOOLEAN, "bool_or({0}){over}"),
+    "COUNT": row(INT8, "count({0}){over}"),
+    "MAX": row(first, "max({0}){over}"),
+    "MIN": row(first, "min({0}){over}"),
+    **dict.fromkeys(("STDDEV", "STDDEV_SAMP"), row(FLOAT, "stddev_samp({0}){over}")),
+    "STDDEV_POP": row(FLOAT, "stddev_pop({0}){over}"),
+    **dict.fromkeys(("VARIANCE", "VAR_SAMP"), row(FLOAT, "var_samp({0}){over}")),
+    "VAR_POP": row(FLOAT, "var_pop({0}){over}"),
 }
 _WINDOWS: dict[str, Row] = {
-    "CUME_DIST": (FLOAT, "cume_dist(){over}"),
-    "DENSE_RANK": (INT8, "dense_rank(){over}"),
-    "NTILE": (INT8, "ntile({0}){over}"),
-    "PERCENT_RANK": (FLOAT, "percent_rank(){over}"),
-    "RANK": (INT8, "rank(){over}"),
-    "ROW_NUMBER": (INT8, "row_number(){over}"),
+    "CUME_DIST": row(FLOAT, "cume_dist(){over}"),
+    "DENSE_RANK": row(INT8, "dense_rank(){over}"),
+    "NTILE": row(INT8, "ntile({0}){over}"),
+    "PERCENT_RANK": row(FLOAT, "percent_rank(){over}"),
+    "RANK": row(INT8, "rank(){over}"),
+    "ROW_NUMBER": row(INT8, "row_number(){over}"),
 }
 # Of a value in a row of the window.
 VALUES: dict[str, Row] = {
-    "FIRST_VALUE": (first, "first_value({0}{nulls}){over}"),
-    "LAG": (first, "lag({0}{nulls}){over}", "lag({0}, {1}{nulls}){over}"),
-    "LAST_VALUE": (first, "last_value({0}{nulls}){over}"),
-    "LEAD": (first, "lead({0}{nulls}){over}", "lead({0}, {1}{nulls}){over}"),
-    "NTH_VALUE": (first, "nth_value({0}, {1}{nulls}){over}"),
+    "FIRST_VALUE": row(first, "first_value({0}{nulls}){over}"),
+    "LAG": row(first, "lag({0}{nulls}){over}", "lag({0}, {1}{nulls}){over}"),
+    "LAST_VALUE": row(first, "last_value({0}{nulls}){over}"),
+    "LEAD": row(first, "lead({0}{nulls}){over}", "lead({0}, {1}{nulls}){over}"),
+    "NTH_VALUE": row(first, "nth_value({0}, {1}{nulls}){over}"),
 }
 FUNCTIONS: dict[str, Row] = {
     **_TEXTS,

@@ -146,10 +146,8 @@ def _source(source: exp.Expr, names: _Names) -> Columns:
         return {} if source.args.get("pivots") else _of_table(source, names)
     if isinstance(source, exp.Subquery):
         found = _query(source, names)
-        renamed = [
-            each.name.lower() for each in source.alias_column_names and source.args["alias"].args["columns"]
-        ]
-        return dict(zip(renamed or found, found.values(), strict=False))
+        renamed = [str(each).lower() for each in source.alias_column_names]
+        return {} if source.args.get("pivots") else dict(zip(renamed or found, found.values(), strict=False))
     _within(source, names)
     return {}
 
@@ -181,7 +179,7 @@ def _kind(node: exp.Expr, names: _Names) -> Kind:
     return kind
 
 
-def _of(node: exp.Expr, names: _Names) -> Kind:
+def _of(node: exp.Expr, names: _Names) -> Kind:  # noqa: C901, PLR0911 (a kind of node each)
     if type(node) in _OF_NODES:
         return _OF_NODES[type(node)]
     if isinstance(node, exp.Column):
@@ -216,7 +214,7 @@ def _of_call(call: exp.Anonymous) -> Kind:
     name = name_of(call)
     of: Any = UNKNOWN
     if name in FUNCTIONS:
-        of = FUNCTIONS[name][0]
+        of = FUNCTIONS[name].kind
     elif name in OF_JSON_TEXTS:
         of = OF_JSON_TEXTS[name][0]
     elif name in SPECIAL:

@@ -62,6 +62,7 @@ _TYPES = {
     "DATE": DATE,
     "TIME": TIME,
     "TIMESTAMP": TIMESTAMP,
+    "TIMESTAMPNTZ": TIMESTAMP,  # as DuckDB's is read
     "TIMESTAMPTZ": TIMESTAMPTZ,
     "INTERVAL": INTERVAL,
     "SUPER": SUPER,
@@ -109,7 +110,7 @@ def common(kinds: Iterable[Kind]) -> Kind:
     return first
 
 
-def _wider(one: Kind, other: Kind) -> Kind:
+def _wider(one: Kind, other: Kind) -> Kind:  # noqa: PLR0911 (a rule each)
     if one.name == other.name and one.name != "decimal":
         return one
     if one.is_number and other.is_number:
@@ -128,7 +129,7 @@ def _wider(one: Kind, other: Kind) -> Kind:
     return UNKNOWN
 
 
-def arithmetic(operator: type[exp.Expr], one: Kind, other: Kind) -> Kind:
+def arithmetic(operator: type[exp.Expr], one: Kind, other: Kind) -> Kind:  # noqa: PLR0911 (a rule each)
     """Return the kind of a sum, a difference, a product, a quotient or a remainder."""
     if not (one.is_number and other.is_number):
         return _of_moments(operator, one, other)

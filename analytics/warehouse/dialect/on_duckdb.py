@@ -89,6 +89,7 @@ def on_duckdb(tree: exp.Expr, catalog: Catalog) -> exp.Expr:
     catalog: the columns of a table by schema.name. Raises NotAsRedshift.
     """
     tree = tree.copy()
+    _name_columns(tree)
     tell_kinds(tree, catalog)
     _rewrite(tree)
     return tree
@@ -113,9 +114,6 @@ def _rewrite(node: exp.Expr) -> None:
 def _put(node: exp.Expr, text: str) -> None:
     by = exp.Var(this=text)
     set_kind(by, kind_of(node))
-    if isinstance(node.parent, exp.Select) and node.arg_key == "expressions" and not _is_named(node):
-        node.replace(exp.alias_(by, _named(node), quoted=True))
-        return
     node.replace(by)
 
 
@@ -132,28 +130,32 @@ def _check(node: exp.Expr) -> None:
     raise NotAsRedshift(f"{node.key.upper()}: {_UNKNOWN_FUNCTION}")
 
 
+_WRAPS = (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Paren, exp.Cast)
 _CLOSED = (exp.Boolean, exp.Column, exp.Distinct, exp.Literal, exp.Null, exp.Paren, exp.Star)
 
 
 def _sql(node: Any) -> str:
-    """Return an expression as DuckDB's SQL, in parentheses where an operator beside it could reach into it."""
+    """Return an expression as DuckDB's SQL, in parentheses where an operator could reach into it."""
     text = str(node.sql(dialect=DUCKDB, comments=False))
     return text if isinstance(node, _CLOSED) or text.isidentifier() else f"({text})"
 
 
-# A column without a name of its own is called as Redshift calls it: after the function, or ?column?.
-def _is_named(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Column | exp.Alias | exp.Star)
+def _name_columns(tree: exp.Expr) -> None:
+    """Call a column without a name as Redshift does: after its function or column, else ?column?."""
+    for select in tree.find_all(exp.Select):
+        for each in list(select.expressions):
+            if not isinstance(each, exp.Column | exp.Alias | exp.Star):
+                each.replace(exp.alias_(each.copy(), _named(each), quoted=True))
 
 
 def _named(node: exp.Expr) -> str:
     inner: Any = node
-    while isinstance(
-        inner, exp.Window | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls | exp.Paren | exp.Cast
-    ):
+    while isinstance(inner, _WRAPS):
         inner = inner.this
     if isinstance(inner, exp.Column):
         return str(inner.name)
+    if isinstance(inner, exp.Case | exp.Extract):
+        return "case" if isinstance(inner, exp.Case) else "date_part"
     return name_of(inner).lower() if isinstance(inner, exp.Anonymous) else "?column?"
 
 
@@ -164,61 +166,45 @@ def _call(call: exp.Anonymous, over: str = "", nulls: str = "", order: exp.Order
     name, nodes = name_of(call), call.expressions
     if name in REFUSED:
         raise NotAsRedshift(f"{name}: {REFUSED[name]}")
-    kinds = [kind_of(each.expressions[0] if isinstance(each, exp.Distinct) else each) for each in nodes]
-    if (
-        name in SPECIAL
-        and (over == "" or SPECIAL[name].is_aggregate or name in _OVER)
-        or name in FUNCTIONS
-        or name in OF_JSON_TEXTS
-    ):
-        pass
-    else:
+    if not (name in FUNCTIONS or name in SPECIAL or name in OF_JSON_TEXTS):
         raise NotAsRedshift(f"{name}: {_UNKNOWN_FUNCTION}")
-    texts = [_sql(each) for each in nodes]
-    asked = Call(name, nodes, texts, kinds, over, order)
-    if (
-        over
-        and name not in AGGREGATES
-        and name not in VALUES
-        and name in FUNCTIONS
-        and "{over}" not in FUNCTIONS[name][1]
-    ):
+    if over and not _is_of_windows(name):
         raise NotAsRedshift(f"{name}: it is no window function")
     if nulls and name not in VALUES:
         raise NotAsRedshift(f"{name} takes no IGNORE NULLS")
+    kinds = [kind_of(each.expressions[0] if isinstance(each, exp.Distinct) else each) for each in nodes]
+    asked = Call(name, nodes, [_sql(each) for each in nodes], kinds, over, order)
     if name in OF_JSON_TEXTS:
         return _of_json(asked)
     if name in SPECIAL:
-        _counted(asked, SPECIAL[name].counts)
+        if len(nodes) not in SPECIAL[name].counts:
+            raise _not_with(asked)
         return SPECIAL[name].build(asked)
     return _by_table(asked, nulls)
 
 
-_OVER = frozenset({"LISTAGG", "MEDIAN", "PERCENTILE_CONT", "PERCENTILE_DISC", "RATIO_TO_REPORT"})
+def _is_of_windows(name: str) -> bool:
+    if name in FUNCTIONS:
+        return any("{over}" in each for each in FUNCTIONS[name].forms)
+    return name in SPECIAL and SPECIAL[name].is_of_windows
 
 
-def _counted(call: Call, counts: Any) -> None:
-    if len(call.texts) not in counts:
-        raise NotAsRedshift(f"{call.name}: it is not known with {len(call.texts)} arguments")
+def _not_with(call: Call) -> NotAsRedshift:
+    return NotAsRedshift(f"{call.name}: it is not known with {len(call.nodes)} arguments")
 
 
 def _by_table(call: Call, nulls: str) -> str:
-    for form in FUNCTIONS[call.name][1:]:
-        assert isinstance(form, str)
-        if "{args}" in form or len(call.texts) == _arguments(form):
+    for form in FUNCTIONS[call.name].forms:
+        if "{args}" in form or len(call.nodes) == _arguments(form):
             some = {"args": ", ".join(call.texts), "over": call.over, "nulls": nulls}
             if "{moment0}" in form:
                 some["moment0"] = call.moment(0)
-            return (
-                f"({form.format(*call.texts, **some)})"
-                if form.startswith("CASE")
-                else form.format(*call.texts, **some)
-            )
-    raise NotAsRedshift(f"{call.name}: it is not known with {len(call.texts)} arguments")
+            return f"({form.format(*call.texts, **some)})"
+    raise _not_with(call)
 
 
 def _arguments(form: str) -> int:
-    return next((at + 1 for at in (3, 2, 1, 0) if f"{{{at}}}" in form or f"{{moment{at}}}" in form), 0)
+    return next((at + 1 for at in (2, 1, 0) if f"{{{at}}}" in form or f"{{moment{at}}}" in form), 0)
 
 
 def _of_json(call: Call) -> str:
@@ -231,7 +217,7 @@ def _of_json(call: Call) -> str:
     form = OF_JSON_TEXTS[call.name][1]
     if "{path}" not in form:
         if len(texts) != (2 if "{1}" in form else 1):
-            raise NotAsRedshift(f"{call.name}: it is not known with {len(call.texts)} arguments")
+            raise _not_with(call)
         return f"({form.format(*texts, lenient=lenient)})"
     keys = [call.literal(at, "a path") for at in range(1, len(nodes))]
     if not keys:
@@ -259,7 +245,7 @@ def _rewrite_window(window: exp.Window) -> None:
     if not isinstance(inner, exp.Anonymous):
         raise NotAsRedshift(f"{inner.key.upper()} OVER: {_UNKNOWN_FUNCTION}")
     name = name_of(inner)
-    is_framed = name in AGGREGATES or (name in VALUES and name not in _NO_FRAME) or name in ("SUM", "AVG")
+    is_framed = (name in AGGREGATES | VALUES and name not in _NO_FRAME) or name in ("SUM", "AVG")
     if is_framed and window.args.get("order") and not window.args.get("spec"):
         raise NotAsRedshift(
             f"{name} OVER (ORDER BY ...): Redshift asks for a frame, such as ROWS UNBOUNDED PRECEDING"
@@ -378,7 +364,7 @@ def _cast(node: exp.Cast) -> str | None:
 def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
     if kind in (FLOAT, BOOLEAN):
         raise NotAsRedshift(
-            f"CAST of a {kind.name} to VARCHAR: the manual leaves its text open: CAST it to DECIMAL first, or use CASE"
+            f"CAST of a {kind.name} to VARCHAR: the manual leaves its text open: DECIMAL first, or CASE"
         )
     size = node.to.expressions[0].name if node.to.expressions else str(VARCHAR_DEFAULT)
     if not size.isdecimal():  # VARCHAR(MAX)
@@ -388,7 +374,8 @@ def _cast_to_text(node: exp.Cast, kind: Kind, text: str) -> str:
     ends = f"list_filter(range(1, {size} + 1), lambda place: strlen(left({whole}, place)) <= {size})"
     cut = f"left({whole}, len({ends}))"
     if kind == UNKNOWN:
-        cut = f"CASE WHEN typeof({text}) IN ('VARCHAR', 'JSON') THEN {cut} ELSE error('the value is too long for VARCHAR({size})') END"
+        wrong = f"error('the value is too long for VARCHAR({size})')"
+        cut = f"CASE WHEN typeof({text}) IN ('VARCHAR', 'JSON') THEN {cut} ELSE {wrong} END"
     elif kind not in (TEXT, NOTHING):
         if kind.name != "super" and int(size) >= 45:  # no number or moment is longer
             return whole
@@ -429,11 +416,11 @@ def _now(node: exp.CurrentTimestamp) -> str:
 
 
 def _compared(node: Any) -> None:
-    """Refuse a text with blanks at its end: Redshift disregards them when it compares, and DuckDB does not."""
+    """Refuse a text with blanks at its end: Redshift disregards them when it compares, DuckDB does not."""
     some = [*node.expressions, node.this] if isinstance(node, exp.In) else [node.this, node.expression]
     if any(isinstance(each, exp.Literal) and each.is_string and each.name.endswith(" ") for each in some):
         raise NotAsRedshift(
-            "a text with blanks at its end is compared: Redshift disregards them, and here they count"
+            "a text with blanks at its end is compared: Redshift disregards them, DuckDB does not"
         )
 
 

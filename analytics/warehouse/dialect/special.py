@@ -1,4 +1,4 @@
-"""Functions of Redshift that need more than a row of a table: a unit, a format or a type decides how they run."""
+"""Functions of Redshift that need more than a row of a table: a unit, a format or a type decides."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,6 +14,7 @@ from analytics.warehouse.dialect.kinds import (
     FLOAT,
     INT4,
     INT8,
+    INTERVAL,
     TEXT,
     TIME,
     TIMESTAMP,
@@ -69,19 +70,19 @@ class Call:
 
 @dataclass(frozen=True)
 class Special:
-    """Builds a call's SQL. counts: numbers of arguments that it takes."""
+    """Builds a call's SQL. counts: of arguments that it takes; is_of_windows: whether it may have OVER."""
 
     kind: Kind | Callable[[Sequence[Kind]], Kind]
     counts: Sequence[int]
     build: Callable[[Call], str]
-    is_aggregate: bool = False
+    is_of_windows: bool = False
 
 
 def moment(node: Any, text: str, kind: Kind) -> str:
-    """Return an expression as a TIMESTAMP. With a zone it keeps it; a time of day stays one."""
+    """Return an expression as a TIMESTAMP. A zone stays, and so does a time of day or an interval."""
     if isinstance(node, exp.Literal) and node.is_string:
         return f"CAST('{with_hyphens(node.name)}' AS TIMESTAMP)"
-    return text if kind in (TIMESTAMP, TIMESTAMPTZ, TIME) else f"CAST({text} AS TIMESTAMP)"
+    return text if kind in (TIMESTAMP, TIMESTAMPTZ, TIME, INTERVAL) else f"CAST({text} AS TIMESTAMP)"
 
 
 def with_hyphens(text: str) -> str:
@@ -150,9 +151,11 @@ def _dateadd(call: Call) -> str:
     if part not in _STEPS:
         raise NotAsRedshift(f"{call.name} of {part}")
     unit, times = _STEPS[part]
-    steps = f"to_{unit}(CAST(({call.texts[1]}) * {times} AS {'BIGINT' if unit[0] in 'hms' and unit != 'months' else 'INTEGER'}))"
+    size = "INTEGER" if unit in ("years", "months", "days") else "BIGINT"
+    steps = f"to_{unit}(CAST({call.texts[1]} * {times} AS {size}))"
     if unit == "years":  # 29 February and years are 1 March where there is none; and months, 28 February
-        return f"({start} + {steps} + to_days(CAST(day({start}) = 29 AND day({start} + {steps}) = 28 AS INTEGER)))"
+        is_later = f"CAST(day({start}) = 29 AND day({start} + {steps}) = 28 AS INTEGER)"
+        return f"({start} + {steps} + to_days({is_later}))"
     return f"({start} + {steps})"
 
 
@@ -249,10 +252,8 @@ def _trunc(call: Call) -> str:
 
 def _sum(call: Call) -> str:
     kind = call.kinds[0]
-    if (
-        kind == kinds.BOOLEAN
-        or not kind.is_number
-        and kind not in (kinds.UNKNOWN, kinds.NOTHING, kinds.INTERVAL)
+    if kind == kinds.BOOLEAN or (
+        not kind.is_number and kind not in (kinds.UNKNOWN, kinds.NOTHING, kinds.INTERVAL)
     ):
         raise NotAsRedshift(f"SUM of a {kind.name}: Redshift has none")
     total = f"sum({call.texts[0]}){call.over}"
@@ -284,7 +285,7 @@ def decimal_sum(kind: Kind) -> Kind:
 def divided(one: str, of_one: Kind, other: str, of_other: Kind, scale: int) -> str:
     """Return a quotient of decimals with so many digits after the point, exactly; further digits are cut off.
 
-    DuckDB would divide them as floating-point numbers. Whether Redshift cuts off or rounds the manual leaves open.
+    DuckDB would divide floating-point numbers. Whether Redshift cuts off or rounds the manual leaves open.
     """
     shift = scale - of_one.scale + of_other.scale
     top, below = _as_whole(one, of_one.scale), _as_whole(other, of_other.scale)
@@ -361,12 +362,14 @@ def _strtol(call: Call) -> str:
     if not 2 <= base <= 36:
         raise NotAsRedshift(f"STRTOL of base {base}: it is 2 to 36")
     digits = "0123456789abcdefghijklmnopqrstuvwxyz"[:base]
-    values = f"list_transform(string_split(lower({text}), ''), lambda digit: CAST(strpos('{digits}', digit) - 1 AS BIGINT))"
+    value = f"CAST(strpos('{digits}', digit) - 1 AS BIGINT)"
+    values = f"list_transform(string_split(lower({text}), ''), lambda digit: {value})"
     number = (
         f"list_reduce(list_prepend(CAST(0 AS BIGINT), {values}), lambda total, digit: total * {base} + digit)"
     )
     wrong = f"error('STRTOL: this is no number of base {base}: ' || {text})"
-    return f"CASE WHEN NOT regexp_full_match(lower({text}), '[{digits}]+') THEN {wrong} WHEN {text} IS NOT NULL THEN {number} END"
+    is_wrong = f"NOT regexp_full_match(lower({text}), '[{digits}]+')"
+    return f"CASE WHEN {is_wrong} THEN {wrong} WHEN {text} IS NOT NULL THEN {number} END"
 
 
 def _sha2(call: Call) -> str:
@@ -380,7 +383,8 @@ def substring(text: str, start: str, length: str | None) -> str:
     if length is None:
         return f"CASE WHEN {start} >= 1 THEN substring({text}, {start}) WHEN {start} < 1 THEN {text} END"
     cut = f"substring({text}, 1, greatest({start} + {length} - 1, 0))"
-    some = f"CASE WHEN {start} >= 1 THEN substring({text}, {start}, {length}) WHEN {start} < 1 AND {length} >= 0 THEN {cut} END"
+    whole = f"substring({text}, {start}, {length})"
+    some = f"CASE WHEN {start} >= 1 THEN {whole} WHEN {start} < 1 AND {length} >= 0 THEN {cut} END"
     return f"CASE WHEN {length} < 0 THEN error('SUBSTRING takes no negative length') ELSE {some} END"
 
 
@@ -432,7 +436,8 @@ def _regexp_substr(call: Call) -> str:
         group = ""
     place = _occurrence(call, 3)
     found = f"regexp_extract_all({call.texts[0]}, {pattern}{group})[{place}]"
-    return f"CASE WHEN {place} >= 1 AND {call.texts[0]} IS NOT NULL AND {call.texts[1]} IS NOT NULL THEN coalesce({found}, '') END"
+    is_asked = f"{place} >= 1 AND {call.texts[0]} IS NOT NULL AND {call.texts[1]} IS NOT NULL"
+    return f"CASE WHEN {is_asked} THEN coalesce({found}, '') END"
 
 
 def _regexp_instr(call: Call) -> str:
@@ -449,7 +454,7 @@ def _regexp_instr(call: Call) -> str:
 
 SPECIAL: dict[str, Special] = {
     "ADD_MONTHS": Special(TIMESTAMP, (2,), _add_months),
-    "AVG": Special(lambda given: kinds.averaged(kinds.first(given)), (1,), _avg, is_aggregate=True),
+    "AVG": Special(lambda given: kinds.averaged(kinds.first(given)), (1,), _avg, is_of_windows=True),
     "CONVERT_TIMEZONE": Special(TIMESTAMP, (2, 3), _convert_timezone),
     **dict.fromkeys(
         ("DATEADD", "DATE_ADD"),
@@ -460,13 +465,15 @@ SPECIAL: dict[str, Special] = {
     "DATE_TRUNC": Special(
         lambda given: given[1] if given[1] == TIMESTAMPTZ else TIMESTAMP, (2,), _date_trunc
     ),
-    "LISTAGG": Special(TEXT, (1, 2), _listagg),
-    "MEDIAN": Special(lambda given: FLOAT if given[0].is_exact else given[0], (1,), _median),
+    "LISTAGG": Special(TEXT, (1, 2), _listagg, is_of_windows=True),
+    "MEDIAN": Special(
+        lambda given: FLOAT if given[0].is_exact else given[0], (1,), _median, is_of_windows=True
+    ),
     "MONTHS_BETWEEN": Special(FLOAT, (2,), _months_between),
     "NEXT_DAY": Special(DATE, (2,), _next_day),
-    "PERCENTILE_CONT": Special(FLOAT, (1,), _percentile_cont),
-    "PERCENTILE_DISC": Special(kinds.UNKNOWN, (1,), _percentile_disc),
-    "RATIO_TO_REPORT": Special(FLOAT, (1,), _ratio_to_report),
+    "PERCENTILE_CONT": Special(FLOAT, (1,), _percentile_cont, is_of_windows=True),
+    "PERCENTILE_DISC": Special(kinds.UNKNOWN, (1,), _percentile_disc, is_of_windows=True),
+    "RATIO_TO_REPORT": Special(FLOAT, (1,), _ratio_to_report, is_of_windows=True),
     "REGEXP_COUNT": Special(INT4, (2, 3, 4), _regexp_count),
     "REGEXP_INSTR": Special(INT4, (2, 3, 4, 5, 6), _regexp_instr),
     "REGEXP_REPLACE": Special(TEXT, (2, 3, 4, 5), _regexp_replace),
@@ -474,7 +481,7 @@ SPECIAL: dict[str, Special] = {
     "SHA2": Special(TEXT, (2,), _sha2),
     "STRTOL": Special(INT8, (2,), _strtol),
     "SUBSTR": Special(TEXT, (2, 3), _substr),
-    "SUM": Special(lambda given: kinds.summed(kinds.first(given)), (1,), _sum, is_aggregate=True),
+    "SUM": Special(lambda given: kinds.summed(kinds.first(given)), (1,), _sum, is_of_windows=True),
     "TIMEZONE": Special(lambda given: TIMESTAMP if given[1] == TIMESTAMPTZ else TIMESTAMPTZ, (2,), _timezone),
     "TO_CHAR": Special(TEXT, (2,), _to_char),
     "TO_DATE": Special(DATE, (2,), _to_date),

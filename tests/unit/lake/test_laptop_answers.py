@@ -32,14 +32,14 @@ def _while_open(file: Path) -> int:
         begun = next(first.batches).num_rows
         with on_laptop.answer(file, "SELECT COUNT(*) AS n FROM marts.many") as second:
             assert second.table().to_pylist() == [{"n": ROWS}]
-        return begun + sum(each.num_rows for each in first.batches)
+        return int(begun + sum(each.num_rows for each in first.batches))
 
 
 def _after_a_part(file: Path) -> int:
     with on_laptop.answer(file, "SELECT n FROM marts.many") as first:
         next(first.batches)
     with on_laptop.answer(file, "SELECT n FROM marts.many") as second:
-        return second.table().num_rows
+        return int(second.table().num_rows)
 
 
 def _after_an_error(file: Path) -> int:

@@ -62,3 +62,62 @@ def test_it_answers_as_the_manual_says(connection: Any, page: str, asked: str, a
 def test_the_table_has_what_analysts_use() -> None:
     assert len({asked for _, asked, _ in ROWS}) >= 300
     assert sum(not answer.startswith(REFUSED) for _, _, answer in ROWS) >= 250
+
+
+# What follows from the types of columns, and not of literals.
+COLUMNS: list[tuple[str, Any]] = [
+    ("big / whole", [0, 0]),
+    ("money / whole", ["0.7500000000000", "0.5625000000000"]),
+    ("whole / money", ["1.33333333333333333", "1.77777777777777777"]),
+    ("money / ratio", [3.0, 1.5]),
+    ("CASE WHEN whole > 2 THEN whole ELSE 0 END / 3", [0, 1]),
+    ("COALESCE(whole, 0) / 3", [0, 1]),
+    ("(day - DATE '2026-01-01') / 7", [4, 8]),
+    ("TO_CHAR(moment, 'YYYY-MM-DD')", ["2026-01-31", "2026-02-28"]),
+    ("TO_CHAR(day, 'DD')", ["31", "28"]),
+    ("TRUNC(moment)", ["2026-01-31", "2026-02-28"]),
+    ("TRUNC(money)", ["1", "2"]),
+    ("EXTRACT(epoch FROM moment - TIMESTAMP '2026-01-31 09:59:00')", [60, 2_419_260]),
+    ("whole || note", ["2a", "4b"]),
+    ("AVG(whole) OVER (PARTITION BY 1)", [3, 3]),
+    ("AVG(money) OVER (PARTITION BY 1)", ["1.87", "1.87"]),
+    ("(SELECT MAX(big) FROM marts.t) / 2", [1, 1]),
+]
+
+
+@pytest.fixture(scope="module")
+def typed(connection: Any) -> Any:
+    connection.execute("CREATE SCHEMA marts")
+    connection.execute(
+        """CREATE TABLE marts.t AS SELECT * FROM (VALUES
+        (1::BIGINT, 2::INTEGER, 1.50::DECIMAL(18, 2), 0.5::DOUBLE, 'a', DATE '2026-01-31', TIMESTAMP '2026-01-31 10:00:00'),
+        (3, 4, 2.25, 1.5, 'b', DATE '2026-02-28', TIMESTAMP '2026-02-28 10:00:00')
+        ) AS rows (big, whole, money, ratio, note, day, moment)"""
+    )
+    return connection
+
+
+@pytest.mark.parametrize(
+    "where", ["marts.t", "(SELECT * FROM marts.t) AS t", "w"], ids=["table", "subquery", "WITH"]
+)
+@pytest.mark.parametrize(("asked", "answers"), COLUMNS, ids=[each for each, _ in COLUMNS])
+def test_types_of_columns_decide(typed: Any, asked: str, answers: list[Any], where: str) -> None:
+    query = f"WITH w AS (SELECT t.* FROM marts.t AS t) SELECT {asked} FROM {where} ORDER BY day"
+    found = [written(row[0]) for row in typed.execute(translated(typed, query)).fetchall()]
+    assert found == [str(each) for each in answers]
+
+
+def test_a_type_that_is_not_known_is_asked_for(typed: Any) -> None:
+    with pytest.raises(NotAsRedshift, match=r"the type of nope is not known here"):
+        translated(typed, "SELECT whole / nope FROM marts.t")
+
+
+def test_columns_are_called_as_redshift_calls_them(typed: Any) -> None:
+    query = (
+        "SELECT MAX(whole), COUNT(*), SUM(whole) + 1, MAX(day)::TIMESTAMP, SUM(whole) AS total FROM marts.t"
+    )
+    told = typed.execute(translated(typed, query)).description
+    assert [name for name, *_ in told] == ["max", "count", "?column?", "max", "total"]
+    assert typed.execute(
+        translated(typed, "SELECT a.max FROM (SELECT MAX(whole) FROM marts.t) AS a")
+    ).fetchall() == [(4,)]
