@@ -197,7 +197,7 @@ def poll(stack: Stack) -> dict[str, Any]:
         Api(stack, f"agent-{name}", group="streakline/agents"),
         Api(stack, f"ann-{name}", admin=False),
     )
-    body = {"prompt": "Which?", "required_responses": 2, "audience": []}
+    body: dict[str, Any] = {"prompt": "Which?", "required_responses": 2, "audience": []}
     made = []
     kinds: list[dict[str, Any]] = [{"type": "multiple_choice", "options": ["a", "b"]}, {"type": "text"}]
     for kind in kinds:
