@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest af407b4480691fa4c21fdfb579cbc3b8101f28e0121d4b0ed416aa4844722bc9."""
+"""Made by `make clients` from the API with the digest ca0b36b30eb6da1d6fec02f7f32bd827f3b0e4d89a09a78310949a540a7b3938."""
 
 from __future__ import annotations
 

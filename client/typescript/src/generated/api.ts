@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest af407b4480691fa4c21fdfb579cbc3b8101f28e0121d4b0ed416aa4844722bc9.
+// Made by `make clients` from the API with the digest ca0b36b30eb6da1d6fec02f7f32bd827f3b0e4d89a09a78310949a540a7b3938.
 
 export interface paths {
     "/": {
@@ -2196,7 +2196,7 @@ export interface operations {
                         features: {
                             /** @description spent, less refunds, by orders */
                             average_order_value?: number | null;
-                            /** @description campaigns of 90 dates without any reaction, the last three dates' left out */
+                            /** @description campaigns of 90 dates without any reaction, the last seven dates' left out */
                             campaign_ignored?: number | null;
                             /** @description since the last order */
                             days_since_last_purchase?: number | null;
