@@ -206,7 +206,8 @@ def poll(stack: Stack) -> dict[str, Any]:
         assert status == 201, question
         made.append(question["question_id"])
     given: dict[str, Any] = {"confidence": 4, "response_time_ms": 5200, "timezone": "Europe/Berlin"}
-    for question_id, said in zip(made, ({"selected_option": 1}, {"answer": "because"}), strict=True):
+    sayings: list[dict[str, Any]] = [{"selected_option": 1}, {"answer": "because"}]
+    for question_id, said in zip(made, sayings, strict=True):
         status, told = ann.call("POST", f"/v1/questions/{question_id}/responses", given | said)
         assert status == 201, told
     drain(stack)
