@@ -197,7 +197,7 @@ def poll(stack: Stack) -> dict[str, Any]:
         Api(stack, f"agent-{name}", group="streakline/agents"),
         Api(stack, f"ann-{name}", admin=False),
     )
-    body = {"prompt": "Which?", "required_responses": 2, "audience": []}
+    body: dict[str, Any] = {"prompt": "Which?", "required_responses": 2, "audience": []}
     made = []
     kinds: list[dict[str, Any]] = [{"type": "multiple_choice", "options": ["a", "b"]}, {"type": "text"}]
     for kind in kinds:
@@ -205,8 +205,9 @@ def poll(stack: Stack) -> dict[str, Any]:
         status, question = agent.call("POST", "/v1/questions", asked)
         assert status == 201, question
         made.append(question["question_id"])
-    given = {"confidence": 4, "response_time_ms": 5200, "timezone": "Europe/Berlin"}
-    for question_id, said in zip(made, ({"selected_option": 1}, {"answer": "because"}), strict=True):
+    given: dict[str, Any] = {"confidence": 4, "response_time_ms": 5200, "timezone": "Europe/Berlin"}
+    sayings: list[dict[str, Any]] = [{"selected_option": 1}, {"answer": "because"}]
+    for question_id, said in zip(made, sayings, strict=True):
         status, told = ann.call("POST", f"/v1/questions/{question_id}/responses", given | said)
         assert status == 201, told
     drain(stack)

@@ -21,7 +21,7 @@ from analytics.lake.bookkeeping import Bookkeeping, Counts
 from analytics.lake.layout import Place, curated_key
 from rules.days import stamp
 from rules.lake.entities import LEAD_EVENTS, row_of
-from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, LeadEvent, to_item
+from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, PURCHASE_TYPES, LeadEvent, to_item
 
 BASE = datetime(2026, 3, 1, tzinfo=UTC)
 DAYS = 130
@@ -55,7 +55,7 @@ def is_readable(event: LeadEvent) -> bool:
     """Whether the live path takes anything from it; else it keeps it with the reason, and goes on."""
     amount, mood = event.payload.get("amount_minor"), event.payload.get("sentiment_milli", 0)
     campaign = event.payload.get("campaign_id")
-    if event.event_type.startswith("order"):
+    if event.event_type in PURCHASE_TYPES:
         amount = event.payload.get("foreign_minor", amount)
         return type(amount) is int and 0 <= amount <= 10**15
     if event.event_type in ("message_received", "form_submitted"):
@@ -187,7 +187,7 @@ class History:
     def _event(self, lead: str) -> None:
         kind = self.random.choice(sorted(EVENT_TYPES - IDENTITY_TYPES - {"order_cancelled"}))
         payload: Values = {}
-        if kind.startswith("order"):
+        if kind in PURCHASE_TYPES:
             name = self.random.choice(["amount_minor", "amount_minor", "foreign_minor"])
             payload = {name: self.random.choice([0, 1, 333, 10**6, 2**41]), "order_id": "o"}
             payload["currency"] = "USD" if name == "amount_minor" else self.random.choice(["EUR", "JPY"])
@@ -196,7 +196,7 @@ class History:
         if kind.startswith("campaign"):
             payload = {"campaign_id": self.random.choice(["spring", "o'hara", "größe"])}
         if self.random.random() < 0.1:
-            groups = {"order": kind.startswith("order"), "campaign": kind.startswith("campaign")}
+            groups = {"order": kind in PURCHASE_TYPES, "campaign": kind.startswith("campaign")}
             groups["sentiment"] = kind in ("message_received", "form_submitted")
             payload = next((self.random.choice(UNREADABLE[name]) for name in groups if groups[name]), payload)
         moment = self.random.choice(self.instants)
