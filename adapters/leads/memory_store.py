@@ -5,6 +5,7 @@ New evidence is joined with the stored entry, in any order. Only a rebuild repla
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from adapters import clock
@@ -17,6 +18,10 @@ from rules.leads.lead_events import LeadEvent
 from rules.leads.memory import remembered_entries
 
 ATTEMPTS_MAX = 12
+
+
+class TooManyRemembered(Exception):
+    """More is stored of a lead than the caller wants to read."""
 
 
 class LeadContended(Exception):
@@ -33,13 +38,16 @@ class MemoryStore:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def all_of(self, root: str) -> list[MemoryEntry]:
-        """Return all entries of a root, sorted by key, expired ones too; strongly consistent."""
-        return self._found(self._query(root, ""))
+    def all_of(self, root: str, most: int | None = None) -> list[MemoryEntry]:
+        """Return all entries of a root, sorted by key, expired ones too; strongly consistent.
 
-    def of_type(self, root: str, memory_type: str) -> list[MemoryEntry]:
+        Raises TooManyRemembered if more than `most` are stored.
+        """
+        return self._found(self._query(root, "", most))
+
+    def of_type(self, root: str, memory_type: str, most: int | None = None) -> list[MemoryEntry]:
         """Return a root's entries of one type, as all_of does."""
-        return self._found(self._query(root, f"{memory_type}#"))
+        return self._found(self._query(root, f"{memory_type}#", most))
 
     def get(self, root: str, memory_type: str, key: str) -> MemoryEntry | None:
         """Return one entry, strongly consistent."""
@@ -102,7 +110,7 @@ class MemoryStore:
             if name not in wanted and before.entry is not None:
                 self._write(root, withdrawn_attributes(before.attributes or {}, now), before)
 
-    def _query(self, root: str, prefix: str) -> dict[str, StoredMemory]:
+    def _query(self, root: str, prefix: str, most: int | None = None) -> dict[str, StoredMemory]:
         condition, values = "lead_organization_id = :root", {":root": root}
         names = {}
         if prefix:
@@ -116,7 +124,10 @@ class MemoryStore:
             ConsistentRead=True,
             **names,
         )
-        return dict(map(memory_from, map(plain, found)))
+        stored = list(islice(found, None if most is None else most + 1))
+        if most is not None and len(stored) > most:
+            raise TooManyRemembered(root)
+        return dict(map(memory_from, map(plain, stored)))
 
     def _read(self, root: str, names: Iterable[str]) -> dict[str, StoredMemory]:
         keys = [{"lead_organization_id": root, KEY: name} for name in names]

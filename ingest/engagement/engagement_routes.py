@@ -118,6 +118,8 @@ ENGAGEMENT_ROUTES = [
         "Achievements that the book declares: which, since when, and how far the others are",
         [USER],
         answer=ACHIEVEMENTS_VIEW,
+        description="Who has over 10,000 ledger entries in about three weeks is refused: 422."
+        " So is who asks for the first time with over 50,000 in all.",
     ),
     Route(
         "GetBalance",
@@ -128,7 +130,7 @@ ENGAGEMENT_ROUTES = [
         [USER, in_query("as_of", PAST)],
         answer=BALANCE,
         description="With as_of: what the ledger said at that instant (known_balance), and what was so by"
-        " then, late events and expiry included (true_balance).",
+        " then, late events and expiry included (true_balance). An instant before over 10,000 entries: 422.",
     ),
     Route(
         "PostHold",

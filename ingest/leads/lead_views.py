@@ -12,11 +12,11 @@ from typing import Any
 
 from adapters.leads.groups.group_events import EventPage
 from adapters.leads.groups.person_events import PersonEvents
-from adapters.leads.memory_store import MemoryStore
+from adapters.leads.memory_store import MemoryStore, TooManyRemembered
 from adapters.settings.currencies import currencies, currency_of
 from ingest.leads.lead_accept import RESERVED
 from ingest.leads.lead_money import money_view, total_view
-from ingest.web.caller import ApiError, Caller
+from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
 from rules.leads.evidence import MemoryEntry, confidence_at
@@ -32,6 +32,7 @@ NO_EVENT, NO_LEAD = "no such event has been stored", "there is no such lead"
 HIDDEN = frozenset({SORT_KEY, "event_type#occurred_at", "raw_payload", "raw_payload_ref", "root_id"})
 # DynamoDB takes no longer sort key.
 NAME_BYTES_MAX = 1024
+MEMORY_MAX = 1_000  # entries that one request reads
 AHEAD = FUTURE_MAX + timedelta(days=1)
 
 NOTHING_COMPUTED: dict[str, Any] = {"features": {}, "money": {}, "money_total": None, "computed_at": None}
@@ -91,7 +92,7 @@ class LeadViews:
     def memory(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
         """Return what is remembered: everything, one type, or one entry by type and key.
 
-        Raises 404 for no such lead or no such entry, 400 for a key without a type.
+        Raises 404 for no such lead or no such entry, 400 for a key without a type, 422 over 1,000 entries.
         """
         kind, key = query.get("type"), query.get("key")
         if key and not kind:
@@ -135,7 +136,13 @@ class LeadViews:
         if kind and key:
             found = self.memories.get(root, kind, key)
             return [] if found is None else [found]
-        return list(self.memories.of_type(root, kind) if kind else self.memories.all_of(root))
+        try:
+            if kind:
+                return self.memories.of_type(root, kind, MEMORY_MAX)
+            return self.memories.all_of(root, MEMORY_MAX)
+        except TooManyRemembered:
+            reason = f"must be narrower: over {MEMORY_MAX} things are remembered of the lead"
+            raise invalid_field("key" if kind else "type", reason) from None
 
     def _lead(self, lead_id: str) -> Lead:
         """Find the root of a lead. This costs one read, or two for a lead that was merged into another."""

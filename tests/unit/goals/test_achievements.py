@@ -12,6 +12,7 @@ import pytest
 from adapters.book.shipped import shipped_document
 from ingest.book.checking import checked
 from rules.book.reading import BookRefused
+from rules.engagement.goals import kept_achievements
 from rules.engagement.goals.achievements import achieved, declared
 from rules.engagement.goals.kept_achievements import KeptAchievements, next_kept, positions, shown
 from rules.engagement.goals.told_history import ToldHistory, ordered
@@ -45,8 +46,11 @@ def test_live_is_the_plain_reading(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_kept_changes_no_answer(seed: int) -> None:
-    """Readers come at some times; each goes on from what the one before has kept."""
+@pytest.mark.parametrize("many", [0, 1_000])
+def test_what_is_kept_changes_no_answer(seed: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers come at some times; each goes on from what the one before has kept, to a month or to a date."""
+    monkeypatch.setattr(kept_achievements, "MANY_ENTRIES", many)
+    monkeypatch.setattr(kept_achievements, "ANSWERED_ENTRIES", many)
     story, chance = lived(seed), random.Random(seed)
     known = declared(story.books, story.now)
     for user, world in story.worlds.items():

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest a7281cc69b746e69aea7710ba48605a84701c23cd8cef8163a5a0377f855c350."""
+"""Made by `make clients` from the API with the digest 37ef68b664645ed6bc5d7ce37759f5ce5a728761a01c0865634237584e850792."""
 
 from __future__ import annotations
 

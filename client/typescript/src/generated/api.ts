@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest a7281cc69b746e69aea7710ba48605a84701c23cd8cef8163a5a0377f855c350.
+// Made by `make clients` from the API with the digest 37ef68b664645ed6bc5d7ce37759f5ce5a728761a01c0865634237584e850792.
 
 export interface paths {
     "/": {
@@ -744,7 +744,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Achievements that the book declares: which, since when, and how far the others are */
+        /**
+         * Achievements that the book declares: which, since when, and how far the others are
+         * @description Who has over 10,000 ledger entries in about three weeks is refused: 422. So is who asks for the first time with over 50,000 in all.
+         */
         get: operations["getUsersUserIdAchievements"];
         put?: never;
         post?: never;
@@ -817,7 +820,7 @@ export interface paths {
         };
         /**
          * Points, read strongly from the ledger
-         * @description With as_of: what the ledger said at that instant (known_balance), and what was so by then, late events and expiry included (true_balance).
+         * @description With as_of: what the ledger said at that instant (known_balance), and what was so by then, late events and expiry included (true_balance). An instant before over 10,000 entries: 422.
          */
         get: operations["getUsersUserIdBalance"];
         put?: never;
