@@ -263,15 +263,12 @@ def _variables(function: str, parameter: str, name: str) -> str:
     Boards-1 or Boards2.
     """
     endings = NAMES[parameter]
-    if parameter == "TableName":
-        name = re.sub(r"\W?\d.*|-.*", "", name)
-    own = [each for each in declared(function) if each.endswith(endings)]
-    found = [named for each in own for text in _values(each) if (named := _named(each, text, name))]
-    if not found and parameter != "TableName":
-        found = next(
-            filter(None, ([each for each in own if each.endswith(ending)] for ending in endings)), []
-        )
-    return "|".join(sorted(set(found))) or name
+    own = sorted(each for each in declared(function) if each.endswith(endings))
+    for one in (name, re.sub(r"\W?\d.*|-.*", "", name)):
+        if found := {named for each in own for text in _values(each) if (named := _named(each, text, one))}:
+            return "|".join(sorted(found))
+    of_kind = next(filter(None, ([each for each in own if each.endswith(end)] for end in endings)), [name])
+    return name if parameter == "TableName" else "|".join(of_kind)
 
 
 def declared(function: str) -> set[str]:
