@@ -157,7 +157,7 @@ def test_the_command_rates_everybody(bureau: Bureau, capsys: pytest.CaptureFixtu
     bureau.earn()
     bureau.publish_past(bureau.book(points=30))
     engine = bureau.api.engine
-    stack = Stack("", "engine", "eu-west-1", {}, {name: name for name in TABLES}, "")
+    stack = Stack("", "engine", "eu-west-1", {"LeaderboardShards": "2"}, {name: name for name in TABLES}, "")
     bureau.patch.setattr(Stack, "client", lambda _, service: engine.client(service))
     bureau.patch.setattr("local.book.rerate.everybody", lambda *_: [([bureau.profile_read()], "")])
     before = bureau.entries()
@@ -169,6 +169,9 @@ def test_the_command_rates_everybody(bureau: Bureau, capsys: pytest.CaptureFixtu
     run(asked.parse_args(["--from", str(FIRST)]), stack)
     assert bureau.told()[0] == 30
     assert bureau.entries()[-1]["reason"] == "judged anew by version 2 of the rules"
+    key = {"user_id": {"S": bureau.user}}
+    stored = engine.client("dynamodb").get_item(TableName="UserStreaks", Key=key)["Item"]
+    assert "leaderboard_partition" in stored, "operators' commands leave users in StreakLeaderboard"
     run(asked.parse_args(["--from", str(FIRST)]), stack)
     assert "0 changed, by 0 entries" in capsys.readouterr().out
 

@@ -128,7 +128,7 @@ def test_the_command_curates_restores_and_names_what_it_cannot_have(
     lake = S3Objects(engine.client("s3"), "lake")
     for each in lived.objects.list("raw/"):
         lake.put(each.key, lived.objects.get(each.key))
-    outputs = {"LakeBucketName": "lake", "ErasureSecretId": SECRET}
+    outputs = {"LakeBucketName": "lake", "ErasureSecretId": SECRET, "LeaderboardShards": "2"}
     stack = Stack("", engine.endpoint, "us-east-1", outputs, {name: name for name in TABLES}, "")
     parser = argparse.ArgumentParser()
     add_options(parser)

@@ -36,7 +36,7 @@ def profiles(draw: st.DrawFn) -> Profile:
         Streak, near(base), st.integers(1, 999), st.integers(1, 999), st.integers(1, 999), st.just(spent)
     )
     head = st.builds(Head, instants.map(stamp), st.integers(0, 10**9), st.integers(0, 10**9))
-    changes = st.tuples(instants.map(datetime.isoformat), zones)
+    changes = st.tuples(instants.map(stamp), zones)
     return Profile(
         user_id=draw(st.text(min_size=1, max_size=10)),
         version=draw(st.integers(0, 10**9)),
@@ -49,7 +49,7 @@ def profiles(draw: st.DrawFn) -> Profile:
         observed_at=draw(st.just("") | instants.map(stamp)),
         tz_changes=tuple(draw(st.lists(changes, max_size=3))),
         tz_review=draw(st.booleans()),
-        updated_at=draw(st.just("") | instants.map(datetime.isoformat)),
+        updated_at=draw(st.just("") | instants.map(stamp)),
     )
 
 

@@ -86,7 +86,7 @@ def test_what_changes_in_an_entry_later_is_no_part_of_its_row() -> None:
 def test_a_profile(data: st.DataObject, base: Any, zone: str) -> None:
     cover = data.draw(covers(base))
     streak = fold(data.draw(st.lists(near(base), max_size=9)), cover)
-    at = NOW.isoformat()
+    at = stamp(NOW)
     profile = Profile(
         "u", 3, Head(stamp(NOW), 4, 20), 30, streak, cover, timezone=zone, tz_review=True, updated_at=at
     )
