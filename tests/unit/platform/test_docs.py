@@ -148,7 +148,7 @@ def metric_names(alarm: dict[str, Any]) -> set[str]:
     parts = alarm.get("Metrics", [])
     stats = [each["MetricStat"]["Metric"] for each in parts if "MetricStat" in each]
     asked = {
-        name for each in parts for name in re.findall(r"SELECT \w+\((\w+)\)", each.get("Expression", ""))
+        name for each in parts for name in re.findall(r"SELECT \w+\((\w+)\)", str(each.get("Expression", "")))
     }
     return asked or {each["MetricName"] for each in stats or [alarm]}
 
