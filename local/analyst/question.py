@@ -8,6 +8,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from analytics.warehouse.dialect.reading import statements
 from analytics.warehouse.statements import literal
 from analytics.warehouse.translate import REDSHIFT
 from local.analyst.answer import QueryFailed
@@ -25,12 +26,12 @@ def read_only(sql: str, parameters: Mapping[str, Value] | None = None) -> str:
     """
     text = _filled(sql, parameters or {})
     try:
-        statements = [each for each in sqlglot.parse(text, read=REDSHIFT) if each is not None]
+        found = statements(text)
     except SqlglotError as error:
         raise QueryFailed(f"this is no SQL of Redshift: {_first_line(error)}") from error
-    if len(statements) != 1:
-        raise QueryFailed(f"this is {len(statements)} statements: one query is asked at a time")
-    tree = statements[0]
+    if len(found) != 1:
+        raise QueryFailed(f"this is {len(found)} statements: one query is asked at a time")
+    tree = found[0]
     writes = next((each for each in tree.walk() if isinstance(each, _WRITES)), None)
     if not isinstance(tree, exp.Query) or writes is not None:
         what = (tree if writes is None else writes).key.upper()

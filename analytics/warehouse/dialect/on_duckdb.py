@@ -121,6 +121,8 @@ def _check(node: exp.Expr) -> None:
     for kind, reason in _REFUSED_NODES.items():
         if isinstance(node, kind):
             raise NotAsRedshift(reason)
+    if isinstance(node, exp.If) and not isinstance(node.parent, exp.Case):
+        raise NotAsRedshift("IF: Redshift has none; CASE WHEN ... THEN ... ELSE ... END")
     if isinstance(node, exp.Distinct) and node.args.get("on"):
         raise NotAsRedshift("DISTINCT ON: Redshift has none; QUALIFY ROW_NUMBER() OVER (...) = 1")
     if isinstance(node, exp.Column) and node.args.get("join_mark"):

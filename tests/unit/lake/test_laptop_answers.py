@@ -13,7 +13,9 @@ import pytest
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from local.analyst import on_laptop
 from local.analyst.answer import QueryFailed
+from local.analyst.asking import ask
 from local.analyst.printing import write
+from local.stack import Stack
 
 ROWS = 300_000
 
@@ -106,6 +108,12 @@ def test_equal_names_of_a_join_differ_in_a_file(file: Path, tmp_path: Path) -> N
     assert pd.read_parquet(tmp_path / "x.parquet").to_dict("records") == wanted
     with (tmp_path / "x.csv").open(newline="") as lines:
         assert next(csv.reader(lines)) == list(wanted[0])
+
+
+@pytest.mark.parametrize(("asked", "answer"), [("5 # 3", 6), ("'a_b' LIKE 'a\\\\_b'", True), ("7 / 2", 3)])
+def test_a_question_is_read_as_redshift_reads_it(file: Path, asked: str, answer: Any) -> None:
+    with ask(Stack("", "http://nobody", "", {}, {}, ""), f"SELECT {asked} AS x", file=file) as found:
+        assert found.table().to_pylist() == [{"x": answer}]
 
 
 def test_what_is_refused_is_told_with_the_reason(file: Path) -> None:
