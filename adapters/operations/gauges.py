@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adapters.platform.redis import Command, Redis, RedisError
-from rules.days import unstamp
+from rules.days import stamp, unstamp
 
 BEHIND = "gauge:{gauges}:behind"
 NEWEST, STORED = "gauge:{gauges}:newest", "gauge:{gauges}:stored"
@@ -154,8 +154,13 @@ def _lag(consumer: str, text: str) -> ConsumerLag:
 
 
 def _arrival(record: Mapping[str, Any]) -> str:
-    """Return when a record's event was stored; "" for a record that does not say so."""
+    """Return when a record's event was stored; "" for a record that does not say so.
+
+    The stream says it to a second. An event's own time is a whole minute if it is that of an answer.
+    """
     try:
+        if at := record["dynamodb"].get("ApproximateCreationDateTime"):
+            return stamp(datetime.fromtimestamp(float(at), UTC))
         text = record["dynamodb"]["NewImage"]["created_at"]["S"]
         unstamp(text)
     except (KeyError, TypeError, ValueError, AttributeError):

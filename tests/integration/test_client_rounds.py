@@ -69,7 +69,7 @@ def test_answers_arrive_while_the_agent_waits_and_end_with_the_question(agent: S
     started = time.monotonic()
     answer("bob", asked.question_id, answer="therefore")
     waiting.join(timeout=5)
-    assert [each.text for each in got] == ["because", "therefore"]
+    assert [each.answer for each in got] == ["because", "therefore"]
     assert time.monotonic() - started < 3, "the poll ends when the answer is there, not when its time is over"
     assert got[0].confidence == 4
     assert agent.question(asked.question_id).status == "CLOSED"

@@ -48,7 +48,7 @@ class Question(_Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(_Shown):
-    """An answer. A choice has selected_option (from 0), otherwise there is a text. confidence: 1 to 5.
+    """An answer. A choice has selected_option (from 0), a text its answer. confidence: 1 to 5.
 
     number: its place among the question's answers, from 1.
     """
@@ -59,7 +59,7 @@ class Answer(_Shown):
     created_at: datetime
     confidence: int | None = None
     selected_option: int | None = None
-    text: str | None = None
+    answer: str | None = None
     response_time_ms: int | None = None
 
 
