@@ -171,7 +171,8 @@ def test_a_lead_s_objects_are_read_side_by_side(site: Site) -> None:
     for each in ids:
         s3.put_object(Bucket="payloads", Key=f"leads/{each}/payload.json", Body=each.encode())
     events = SimpleNamespace(find=lambda _: [{SORT_KEY: {"S": f"{stamp(NOW)}#{each}"}} for each in ids])
-    objects = ObjectEraser(lambda: Together(s3, READ_AT_ONCE), "payloads", cast("Any", events))
+    together = Together(s3, READ_AT_ONCE)
+    objects = ObjectEraser(lambda: together, "payloads", cast("Any", events))
     found = list(objects.contents(Person(lead, leads=(lead,))))
     assert found == [(f"leads/{each}/payload.json", each.encode()) for each in ids]
 
