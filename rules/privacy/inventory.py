@@ -174,6 +174,7 @@ INVENTORY = (
         BUCKET,
         "exports, webhooks as they came, failed messages that are large",
         DELETED,
+        "exports/{digest}/",
         "leads/{event_id}/",
         found="leads/inbox/ and failures/ are deleted by age",
         expires_days=30,

@@ -6,7 +6,6 @@ from functools import cache
 
 import pytest
 
-from adapters.settings.choices import settings_of
 from infra.lint.resolved import resolved
 from local.cloud import deployment
 from local.cloud.emulator_template import ACCOUNT
@@ -14,16 +13,11 @@ from tests.support.template import ROOT
 
 PRODUCT = ("rules", "adapters", "ingest", "processors", "analytics")
 PLACES = re.compile(r"emulat|ministack|\bmoto\b|localhost|AWS_ENDPOINT|\bOnAws\b|\b0{12}\b", re.IGNORECASE)
-# Modules that may say such a word, and why.
-SPOKEN = {
-    "adapters/engagement/joint/joint_projections.py": "two ways to write projections: the laptop's streams lack one",
-}
 # Variables whose value on the laptop is of a kind that it has in no size on AWS, and why that has to be.
 BY_PLACE = {
     "WAREHOUSE_URL": "DuckDB takes Redshift's place: no Redshift runs on a laptop; tests/sql holds both to one answer",
     "COPY_ROLE_ARN": "DuckDB reads the lake itself",
     "PRIVATE_ENDPOINTS": "the laptop's webhooks go to loopback, which a function on AWS must never call",
-    "JOINT_PROJECTIONS": "see SPOKEN",
 }
 # What somebody deploys on AWS who has a cache, a database, an issuer and a warehouse already: the laptop is such a one.
 OWN = (
@@ -32,8 +26,6 @@ OWN = (
     *("WarehouseCopyRoleArn=arn:aws:iam::123456789012:role/copy", "VpcId=vpc-1", "SubnetIds=subnet-1"),
     *("SecurityGroupId=sg-1", "WarehouseWorkgroupArn=arn:aws:redshift-serverless:us-east-1:1:workgroup/1"),
 )
-# Settings that the laptop sets otherwise than a deployment that names none.
-CHOSEN = {"IndexIdempotencyKeys": "so that the documents' queries by key can be run"}
 Variables = Mapping[str, Mapping[str, str]]
 
 
@@ -81,7 +73,7 @@ def test_no_module_of_the_product_knows_the_emulator() -> None:
         for each in PRODUCT
         for path in (ROOT / each).rglob("*.py")
     }
-    assert {name for name, text in texts.items() if spoken(text)} == SPOKEN.keys()
+    assert [name for name, text in texts.items() if spoken(text)] == []
 
 
 def test_no_variable_has_a_kind_on_the_laptop_that_it_has_nowhere_on_aws() -> None:
@@ -89,14 +81,9 @@ def test_no_variable_has_a_kind_on_the_laptop_that_it_has_nowhere_on_aws() -> No
     assert {*of_another_kind(laptop(), [*sizes, variables("OutgoingWebhooks=true", *OWN)])} == BY_PLACE.keys()
 
 
-def test_the_laptop_chooses_no_other_settings_than_those_that_are_listed() -> None:
-    (text,) = [
-        each
-        for each in deployment._parameters("http://x", "redis://x", "postgresql://x")
-        if each.startswith("Settings=")
-    ]
-    chosen, usual = settings_of(text.partition("=")[2]), settings_of("")
-    assert {name for name, value in chosen.items() if value != usual[name]} == CHOSEN.keys()
+def test_the_laptop_has_the_settings_of_a_deployment_that_names_none() -> None:
+    given = deployment._parameters("http://x", "redis://x", "postgresql://x")
+    assert not [each for each in given if each.startswith("Settings=")]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ COMPLETE = {
     "USER_STREAKS_TABLE": "streaks",
     "BP_EVENTS_TABLE": "events",
     "IDEMPOTENCY_KEYS_TABLE": "keys",
-    "PAYLOAD_BUCKET": "bucket",
     "REDIS_URL": "",
     "RULE_BOOKS_TABLE": "RuleBooks",
     "LIMITS_TABLE": "Limits",
@@ -72,12 +71,12 @@ def test_an_empty_environment_is_told_with_every_variable_that_is_missing(kind: 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
     wrong = {**COMPLETE, "RATE_LIMIT_PER_MINUTE": "many"}
-    del wrong["PAYLOAD_BUCKET"]
+    del wrong["BP_EVENTS_TABLE"]
     with pytest.raises(RuntimeError) as told:
         read(EventsApiSettings, wrong)
     reasons = str(told.value).split("; ")
     assert [reason.split()[0] for reason in reasons] == [
-        "PAYLOAD_BUCKET",
+        "BP_EVENTS_TABLE",
         "RATE_LIMIT_PER_MINUTE",
     ]
 
