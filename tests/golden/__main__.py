@@ -68,12 +68,16 @@ def _record(folder: Path, only: list[str]) -> None:
         return
     fix()
     from tests.golden.parts import PARTS
+    from tests.support.engine import stop_servers
 
     folder.mkdir(parents=True, exist_ok=True)
-    for name, part in PARTS.items():
-        if not only or name in only:
-            restart()
-            (folder / f"{name}.txt").write_text("\n".join(part()) + "\n")
+    try:
+        for name, part in PARTS.items():
+            if not only or name in only:
+                restart()
+                (folder / f"{name}.txt").write_text("\n".join(part()) + "\n")
+    finally:
+        stop_servers()
     if not only:
         (folder / "recorded.txt").touch()
 
