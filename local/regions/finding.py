@@ -31,14 +31,30 @@ class FoundUnseen:
     """What was found. accounts: the unseen entries of each account that has some, and how many it has in
     common.
 
-    carried: items by table, that the new writer gets. listed: with reasons. taken: users' keys that stand for
-    something else in each region.
+    carried: items by table, that the new writer gets unless their key is taken. listed: with reasons. taken:
+    users' keys that stand for something else in each region.
     """
 
     accounts: dict[str, tuple[int, list[Unseen]]] = field(default_factory=dict)
     carried: dict[str, list[Item]] = field(default_factory=dict)
     listed: list[Listed] = field(default_factory=list)
-    taken: set[tuple[str, str]] = field(default_factory=set)
+    taken: set[tuple[str, ...]] = field(default_factory=set)
+
+    def compare_claims(self, mine: Item, other: Item) -> None:
+        """List a key that stands for one thing here, and for another there."""
+        one, two = plain(mine), plain(other)
+        if one.get("target") == two.get("target"):
+            return
+        # An event that is stored under both ids would count twice, also where its body is the same.
+        self.taken.add(key_of(CLAIMS, mine))
+        if one.get("body_hash") != two.get("body_hash"):
+            reason = "another body in each region"
+        elif "#" in str(one.get("target")):
+            reason = "one event under two ids, the new writer's counts"
+        else:
+            reason = "carried out in both regions"
+        reason += f": {one.get('target')} and {two.get('target')}"
+        self.listed.append(Listed(CLAIMS, _label(CLAIMS, mine), reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +106,13 @@ class UnseenFinder:
         for mine, other in self.new.same(name, self.old.items(name)):
             if told(mine) == told(other) or self._is_nobodys(name, mine):
                 continue
-            key = "/".join(key_of(name, mine)).replace(COMMAND, "")
             if name == CLAIMS and other is not None:
-                _add_claim(key, mine, other, found)
-            elif other is None and way is UnseenWay.CARRIED and not self._is_held_back(name, mine, found):
+                found.compare_claims(mine, other)
+            elif other is None and way is UnseenWay.CARRIED and not _is_of_unseen(name, mine, found):
                 found.carried.setdefault(name, []).append(told(mine))
             elif way is UnseenWay.LISTED and (other is None or FOLLOWED not in mine):
                 reason = "the new writer lacks it" if other is None else "both regions have changed it"
-                found.listed.append(Listed(name, key, reason))
-
-    def _is_held_back(self, name: str, mine: Item, found: FoundUnseen) -> bool:
-        """Whether an item does not go to the new writer by itself.
-
-        A claim of an unseen entry comes with the entry, if that is applied. An event whose key stands for
-        another one there would be the second event of a key; but where its entry is there, it has counted.
-        """
-        if name == CLAIMS:
-            _, beyond = found.accounts.get(mine["user_id"]["S"], (0, []))
-            return mine.get("target", {}).get("S") in {each.entry.created_at for each in beyond}
-        if name != EVENTS or (mine["user_id"]["S"], mine["idempotency_key"]["S"]) not in found.taken:
-            return False
-        applied = {each.draft.event_id for each in self.new.entries(mine["user_id"]["S"])}
-        return mine["event_id"]["S"] not in applied
+                found.listed.append(Listed(name, _label(name, mine), reason))
 
     def _is_nobodys(self, name: str, mine: Item) -> bool:
         """Whether an item's time is over, it is a mark of ours, or of a person who was erased."""
@@ -140,18 +141,13 @@ def _head_item(entry: Entry) -> Item:
     return {"account_id": {"S": entry.account_id}, "created_at": {"S": entry.created_at}}
 
 
-def _add_claim(key: str, mine: Item, other: Item, found: FoundUnseen) -> None:
-    """List a key that stands for one thing here, and for another there."""
-    one, two = plain(mine), plain(other)
-    if one.get("target") == two.get("target"):
-        return
-    # An event that is stored under both ids would count twice, also where its body is the same.
-    found.taken.add((one["user_id"], one["idempotency_key"]))
-    if one.get("body_hash") != two.get("body_hash"):
-        reason = "another body in each region"
-    elif "#" in str(one.get("target")):
-        reason = "one event under two ids, the new writer's counts"
-    else:
-        reason = "carried out in both regions"
-    reason += f": {one.get('target')} and {two.get('target')}"
-    found.listed.append(Listed(CLAIMS, key, reason))
+def _label(name: str, stored: Item) -> str:
+    return "/".join(key_of(name, stored)).replace(COMMAND, "")
+
+
+def _is_of_unseen(name: str, mine: Item, found: FoundUnseen) -> bool:
+    """Whether an item is the claim of an unseen entry: it comes with the entry, if that is applied."""
+    if name != CLAIMS:
+        return False
+    _, beyond = found.accounts.get(mine["user_id"]["S"], (0, []))
+    return mine.get("target", {}).get("S") in {each.entry.created_at for each in beyond}

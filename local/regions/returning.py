@@ -63,14 +63,29 @@ class Returning:
 
     def apply(self, found: FoundUnseen) -> ReturnOutcome:
         """Give the new writer what it never saw; returns what became of each thing."""
-        outcome = ReturnOutcome(names=list(found.listed))
-        for name, items in found.carried.items():
-            outcome.carried[name] += self.new.table(name).put_missing(items)
+        carried = self._carry(found)
+        outcome = ReturnOutcome(carried=carried, names=list(found.listed))
         events = {(key_of(EVENTS, each)) for each in self._carried_or_there(found)}
         for account_id, (_, beyond) in found.accounts.items():
             for each in beyond:
                 self._apply(account_id, each, events, outcome)
         return outcome
+
+    def _carry(self, found: FoundUnseen) -> Counter[str]:
+        """Put items that the new writer lacks, claims before their events; returns how many, by table.
+
+        It writes all the time. So a key may stand for something else there by now, and whoever has put its
+        claim decides: a second event of the key would count twice.
+        """
+        carried = Counter[str]()
+        for name, items in found.carried.items():
+            free = [each for each in items if name != EVENTS or key_of(CLAIMS, each) not in found.taken]
+            carried[name] += self.new.table(name).put_missing(free)
+            if name == CLAIMS:
+                for mine, other in self.new.same(CLAIMS, items):
+                    if other is not None:
+                        found.compare_claims(mine, other)
+        return carried
 
     def _carried_or_there(self, found: FoundUnseen) -> Iterator[Item]:
         """Yield the events of unseen entries that the new writer has by now."""

@@ -14,6 +14,7 @@ from adapters.privacy.tombstones import NOBODY
 from adapters.regions.followed_items import FollowedItems
 from local.regions.command import Steps, report_of
 from local.regions.finding import UnseenFinder
+from local.regions.returning import Returning
 from local.regions.roles import update_of
 from local.regions.sides import Side, told
 from local.stack import Stack
@@ -191,18 +192,45 @@ def test_a_command_of_an_operator_writes_only_where_its_region_writes(both: tupl
         stack.free_client("dynamodb").delete_item(**request)
 
 
-def test_one_event_under_two_ids_is_not_carried(both: tuple[Engine, Engine]) -> None:
-    """Its device's clock was corrected by something else in each region."""
+APART = {
+    "one event under two ids": ("2026-03-20T10:00:01#id", "2026-03-20T10:00:02#id", "same"),
+    "another body in each region": ("2026-03-20T10:00:01#id", "2026-03-20T10:00:02#id", "another"),
+    "carried out in both regions": ("2026-03-20T10:00:01.000000Z", "2026-03-20T10:00:02.000000Z", "same"),
+}
+
+
+@pytest.mark.parametrize("reason", APART)
+@pytest.mark.parametrize("is_during", [False, True], ids=["before", "during"])
+def test_a_key_stands_for_what_it_does_at_the_new_writer_also_if_it_came_during_a_return(
+    both: tuple[Engine, Engine], reason: str, *, is_during: bool
+) -> None:
+    """The new writer goes on: a client asks it again after both were read, and before anything is carried."""
     old, new = (
         Side(name, engine.client("dynamodb"), TABLES)
         for name, engine in zip(("west", "east"), both, strict=True)
     )
-    for side, at in ((old, "2026-03-20T10:00:01"), (new, "2026-03-20T10:00:02")):
-        claim = {"idempotency_key": {"S": "twice"}, "target": {"S": f"{at}#id"}, "body_hash": {"S": "same"}}
-        event = {"event_id": {"S": f"{at}#id"}, "idempotency_key": {"S": "twice"}, "ttl": {"N": "9999999999"}}
-        side.table("IdempotencyKeys").put({"user_id": {"S": "bob"}, **claim, "ttl": event["ttl"]})
-        side.table("BPEvents").put({"user_id": {"S": "bob"}, **event})
+    theirs, ours, body = APART[reason]
+    user, key = f"{reason}, {is_during}", "twice"
+
+    def put(side: Side, target: str, digest: str) -> None:
+        mine = {"user_id": {"S": user}, "idempotency_key": {"S": key}, "ttl": {"N": "9999999999"}}
+        claim = {"target": {"S": target}, "body_hash": {"S": digest}}
+        side.table("IdempotencyKeys").put({**mine, **claim})
+        if "#" in target:
+            side.table("BPEvents").put({**mine, "event_id": {"S": target}})
+
+    put(old, theirs, "same")
+    if not is_during:
+        put(new, ours, body)
+    returning = Returning(old, new, NobodyAsks())
     found = UnseenFinder(old, new, NOBODY, NOW).find()
-    assert not [each for each in found.carried.get("BPEvents", ()) if each["user_id"]["S"] == "bob"]
-    (listed,) = [each for each in found.listed if each.key == "bob/twice"]
-    assert "one event under two ids" in listed.reason
+    if is_during:
+        put(new, ours, body)
+    outcome = returning.apply(found)
+    (claim,) = [each for each in new.items("IdempotencyKeys") if each["user_id"]["S"] == user]
+    assert claim["target"]["S"] == ours
+    stored_ids = [each["event_id"]["S"] for each in new.items("BPEvents") if each["user_id"]["S"] == user]
+    assert stored_ids == [ours] * ("#" in ours)
+    (listed,) = [each for each in outcome.names if each.key == f"{user}/{key}"]
+    assert listed.reason.startswith(reason)
+    assert listed.reason.endswith(f"{theirs} and {ours}")
