@@ -129,7 +129,7 @@ class Nights:
         """All versions so far, and one more."""
         self.books += 1
         for each in documents(published(*[BOOK] * min(2, self.books))):
-            for row in rows_of(RULES, each, FIRST, 0):
+            for row in rows_of(RULES, each, FIRST):
                 read = read_row(json.dumps(row).encode(), RULES, row["dt"], row["hour"])
                 self.sample.put("rules", read)
 
