@@ -66,7 +66,7 @@ class Nights:
         # A correction may say another time (the row moves), source and date.
         more = {
             "event_id": f"{moment:%Y-%m-%d}",
-            "version": self.version,
+            "version": f"{self.version:09}",
             "properties": f'{{"amount":"{points}.50"}}',
             "source": ("web", "mobile")[points % 2],
             "activity_date": (moment + timedelta(days=points % 3 - 1)).date(),
