@@ -12,6 +12,7 @@ from adapters.engagement.account_items import profile_attributes
 from adapters.platform.items import item, plain
 from adapters.questions.phones.phone_table import Phone
 from adapters.questions.phones.subscription_items import items_of
+from analytics.forgetting.gone_phones import _finder
 from analytics.restore import others_restored
 from analytics.restore.lacking import NOT_IN_THE_LAKE
 from local.restore.options import FROM_ROWS, TABLES, copy_of, instant
@@ -19,6 +20,7 @@ from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head
 from rules.engagement.streaks import Streak
+from rules.lake.entities import event_version
 from rules.lake.kept.table_items import (
     CHANGED,
     GONE,
@@ -175,3 +177,22 @@ def test_of_every_store_it_is_told_what_a_restore_cannot_have() -> None:
     whole = {"RewardsLedger", "DailyActivity", "UserStreaks", "BPEvents", "Rewards", "RuleBooks"}
     assert stores - whole == NOT_IN_THE_LAKE.keys() - {"PayloadBucket"}
     assert whole <= {*TABLES}
+
+
+@pytest.mark.parametrize(
+    ("version", "is_gone"),
+    [
+        (event_version(8, "9"), True),
+        (event_version(9, "8"), False),
+        (event_version(9, "9"), False),
+        (7, True),
+        (None, True),
+        ([], True),
+    ],
+)
+def test_a_refused_line_of_a_gone_phone_goes_if_it_is_of_before_or_says_no_version(
+    version: object, is_gone: bool
+) -> None:
+    place = '["s"]'
+    line = json.dumps({"store": PHONES, "place": place, "version": version}).encode()
+    assert _finder({place: event_version(9, "8")}).whose(line) == (place if is_gone else None)
