@@ -38,7 +38,7 @@ class KeptItems:
             if image
             else removed_item(store, change["Keys"], arrived, version)
         )
-        return [line_of(row_of(TABLE_ITEMS, kept, arrived, 0))] if kept else []
+        return [line_of(row_of(TABLE_ITEMS, kept, arrived))] if kept else []
 
 
 def table_of(record: Record) -> str:

@@ -27,6 +27,7 @@ from rules.lake.entities import (
     ANSWER_STATS,
     DAILY_ACTIVITY,
     EVENTS,
+    FIRST_STORED,
     LEAD_EVENTS,
     LEAD_FEATURES,
     LEAD_MEMORY,
@@ -106,7 +107,7 @@ class Publisher:
             entity,
             attributes,
             datetime.fromtimestamp(arrived, UTC),
-            event_version(arrived, change["SequenceNumber"]) if is_change else 0,
+            event_version(arrived, change["SequenceNumber"]) if is_change else FIRST_STORED,
         )
         return [(stream, line_of(row)) for row in rows]
 

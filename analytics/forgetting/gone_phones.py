@@ -36,12 +36,12 @@ from rules.privacy.retention import GONE_PHONES_STAY
 NAME = "gone_phones"
 ENTITY = TABLE_ITEMS.name
 COLUMNS = ["store", "place", "version", "changed_at", "item"]
-ROWS = pa.schema({"place": pa.string(), "version": pa.int64(), "ended_at": pa.timestamp("us", "UTC")})
+ROWS = pa.schema({"place": pa.string(), "version": pa.string(), "ended_at": pa.timestamp("us", "UTC")})
 READERS = 16
 # A pass opens every file, and there is one more each day: no night's work should grow with age like that.
 EVERY = timedelta(days=6, hours=12)  # a week's nights begin some minutes earlier or later
 LAST = run_key(NAME, "last.json")
-Ends = Mapping[str, int]  # a phone's place -> the version by which it was gone
+Ends = Mapping[str, str]  # a phone's place -> the version by which it was gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +132,12 @@ def _shaped(rows: pa.Table) -> pa.Table:
 
 def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
     """Return the phones that have been gone for long enough, and the newest version that says so."""
-    ends: dict[str, int] = {}
+    ends: dict[str, str] = {}
     for rows in tables:
         for row in rows.filter(
             pc.less_equal(rows["ended_at"], pa.scalar(now - GONE_PHONES_STAY))
         ).to_pylist():
-            ends[row["place"]] = max(row["version"], ends.get(row["place"], 0))
+            ends[row["place"]] = max(row["version"], ends.get(row["place"], ""))
     return ends
 
 
@@ -155,6 +155,8 @@ def _going(rows: pa.Table, ends: Ends) -> pa.Array:
 
 def _finder(ends: Ends) -> Finder:
     def goes(row: Mapping[str, Any]) -> bool:
-        return row.get("store") == PHONES and int(row.get("version", 0)) < ends[row["place"]]
+        version = row.get("version")
+        is_before = not isinstance(version, str) or version < ends[row["place"]]
+        return row.get("store") == PHONES and is_before
 
     return Finder(ENTITY, ends, goes, column="place")

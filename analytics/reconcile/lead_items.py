@@ -101,7 +101,7 @@ class LeadItems:
             return ["pending"]
         if read.version > row["version"]:
             return []
-        found = row_of(LEAD_FEATURES, plain(stored), datetime.now(UTC), 0)
+        found = row_of(LEAD_FEATURES, plain(stored), datetime.now(UTC))
         different = [name for name in COMPARED if _text(found.get(name)) != _text(row[name])]
         if "version" in different:
             return [name for name in different if name in ("version", *OF_TOPOLOGY)]

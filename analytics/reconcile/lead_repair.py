@@ -92,7 +92,7 @@ def events_of(rows: Iterable[Row]) -> Events:
 
 
 def _row(event: LeadEvent, now: datetime) -> Row:
-    return row_of(LEAD_EVENTS, plain(item(to_item(event))), now, 0)
+    return row_of(LEAD_EVENTS, plain(item(to_item(event))), now)
 
 
 def _text(value: Any) -> str:

@@ -62,7 +62,7 @@ def _lines(number: int, hour: str) -> list[bytes]:
         if events and draw < DUPLICATES:
             again = dict(chance.choice(events))
             if draw < DUPLICATES / 2:  # a second version: a daily cap cut its points
-                again |= {"points_awarded": 0, "version": 1}
+                again |= {"points_awarded": 0, "version": "1"}
             lines.append(_json(again))
             continue
         event = _event(chance, hour)
@@ -94,7 +94,7 @@ def _event(chance: random.Random, hour: str) -> dict[str, object]:
         "points_awarded": chance.choice((0, 5, 10, 25)),
         "source": "app",
         "created_at": f"{DT}T{clock[:-2]}99Z",
-        "version": 0,
+        "version": "0",
         "dt": DT,
         "hour": hour,
     }

@@ -69,7 +69,7 @@ def write_day(objects: FolderObjects, day: date, users: Any, seq: dict[str, int]
             "source": ["web"] * count,
             "activity_date": [day] * count,
             "points_awarded": [5] * count,
-            "version": [0] * count,
+            "version": ["0"] * count,
             "occurred_local": ids,
             "created_at": moments,
         },

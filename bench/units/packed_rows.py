@@ -17,7 +17,7 @@ from analytics.curation.curate import Task, curate
 from bench.units.paths.publishing import Record
 from processors import publisher
 from processors.kept_items import table_of
-from rules.lake.entities import TABLE_ITEMS, row_of
+from rules.lake.entities import TABLE_ITEMS, event_version, row_of
 from rules.lake.kept.table_items import table_item
 
 ROWS = 20_000
@@ -54,11 +54,13 @@ def _row(record: Record) -> dict[str, Any]:
     change, table = record["dynamodb"], table_of(record)
     arrived = datetime.fromtimestamp(change["ApproximateCreationDateTime"], UTC)
     if _entity(table) == TABLE_ITEMS.name:
-        kept = table_item(table, change["NewImage"], arrived, 1)
+        kept = table_item(
+            table, change["NewImage"], arrived, event_version(arrived.timestamp(), change["SequenceNumber"])
+        )
         assert kept
-        return dict(row_of(TABLE_ITEMS, kept, arrived, corrected=False))
+        return dict(row_of(TABLE_ITEMS, kept, arrived))
     entity = publisher._parts()[0].destinations[table][0]
-    return dict(row_of(entity, plain(change["NewImage"]), arrived, corrected=False))
+    return dict(row_of(entity, plain(change["NewImage"]), arrived))
 
 
 def _lines(row: Mapping[str, Any]) -> Iterator[bytes]:

@@ -36,7 +36,7 @@ def account_days(stack: Stack, users: Iterable[str]) -> dict[str, list[str]]:
 def _dates(stack: Stack, entity: str, user: str) -> Iterator[str]:
     for attributes in _items(stack, entity, user):
         try:
-            yield str(row_of(ENTITIES[entity], attributes, clock.now(), 0)["dt"])
+            yield str(row_of(ENTITIES[entity], attributes, clock.now())["dt"])
         except Unplaceable:
             continue  # its line is not in the lake either
 

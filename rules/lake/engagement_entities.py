@@ -10,7 +10,9 @@ from rules.engagement.streak.packed_dates import listed
 from rules.lake.schema import Entity, Field, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
-SEQUENCES = 10**9
+SEQUENCE_DIGITS = 40  # of a sequence number of DynamoDB, at most
+VERSION_BYTES = 10 + 1 + SEQUENCE_DIGITS  # seconds until the year 2286, a point, a sequence number
+FIRST_STORED = "0"  # the version of an item that was never changed
 
 JUDGED = (
     Field("rules_version", INTEGER, "the version of the book of rules that judges the event"),
@@ -34,7 +36,11 @@ EVENTS = Entity(
         Field("properties", TEXT, "the sender's properties, JSON text"),
         Field("created_at", TIMESTAMP, "when it was stored", True),
         Field(
-            "version", INTEGER, "0 as first stored; then the number of its newest change, which grows", True
+            "version",
+            TEXT,
+            "0 as first stored; then the place of its newest change, which grows",
+            True,
+            VERSION_BYTES,
         ),
         *JUDGED,
         Field("expiry", TEXT, "by which rule its points expire: 90d, or the end of which period", False, 32),
@@ -154,22 +160,29 @@ STREAKS = Entity(
 )
 
 
-def event_row(row: Mapping[str, Any], corrected: int) -> dict[str, Any]:
+def event_row(row: Mapping[str, Any], change: str) -> dict[str, Any]:
     """Add when an event occurred, which its id begins with; and its version.
 
-    corrected: the number of the change (see event_version), 0 for an event as it was first stored.
+    change: the place of the change (see event_version), FIRST_STORED for an event as it was first stored.
     """
     occurred = str(row.get("event_id", "")).partition("#")[0]
-    return {**row, "occurred_at": occurred, "version": int(corrected)}
+    return {**row, "occurred_at": occurred, "version": change}
 
 
-def event_version(seconds: float, sequence: str) -> int:
-    """Return the version of a changed event: a number of 64 bits that grows with each change of an item.
+def event_version(seconds: float, sequence: str) -> str:
+    """Return the version of a changed item: a text that grows with each of its changes.
 
-    seconds: when the change came into the stream, since 1970; DynamoDB tells whole seconds. Within one of
-    them the last digits of its sequence number decide, which grow with the changes of an item.
+    seconds: when the change came into the stream, since 1970; DynamoDB tells whole seconds. sequence: its
+    sequence number, at most 40 decimal digits. Raises ValueError for any other.
+
+    DynamoDB has all changes of an item in one line of shards, where the number grows: the whole of it, and no
+    part. So 800000000000000000001 comes after 700000000000000000009. Both parts have a fixed width, so texts
+    are in the order of (second, number), and beyond FIRST_STORED. The second comes first, because a table
+    that is made anew begins its numbers anew. Neither 64 bits nor a DECIMAL(38) have room for both.
     """
-    return int(seconds) * SEQUENCES + int(sequence) % SEQUENCES
+    if not (sequence.isascii() and sequence.isdigit() and len(sequence) <= SEQUENCE_DIGITS):
+        raise ValueError(f"SequenceNumber is no number of at most {SEQUENCE_DIGITS} digits: {sequence!r:.99}")
+    return f"{int(seconds):010}.{sequence:0>{SEQUENCE_DIGITS}}"
 
 
 def day_row(row: Mapping[str, Any]) -> dict[str, Any]:

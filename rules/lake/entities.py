@@ -15,6 +15,7 @@ from rules.engagement.ledger import OPENED_AT
 from rules.lake.engagement_entities import (
     DAILY_ACTIVITY,
     EVENTS,
+    FIRST_STORED,
     LEDGER,
     STREAKS,
     day_row,
@@ -45,6 +46,7 @@ __all__ = [
     "ENTITIES",
     "EVENTS",
     "EXTRA",
+    "FIRST_STORED",
     "LEAD_EVENTS",
     "LEAD_FEATURES",
     "LEAD_MEMORY",
@@ -126,8 +128,8 @@ LEFT_OUT: dict[str, set[str]] = {
     "table_items": set(),
 }
 Row = dict[str, Any]
-SHAPED: dict[str, Callable[[Row, datetime, int], Row]] = {
-    "events": lambda row, _, corrected: event_row(row, corrected),
+SHAPED: dict[str, Callable[[Row, datetime, str], Row]] = {
+    "events": lambda row, _, change: event_row(row, change),
     "daily_activity": lambda row, *_: day_row(row),
     "streaks": lambda row, *_: streak_row(row),
     "lead_events": lambda row, *_: lead_event_row(row),
@@ -136,7 +138,7 @@ SHAPED: dict[str, Callable[[Row, datetime, int], Row]] = {
     "questions": question_row,
     "responses": lambda row, *_: response_row(row),
     "answer_stats": lambda row, *_: answer_stats_row(row),
-    "notifications": lambda row, _, corrected: notification_row(row, corrected),
+    "notifications": lambda row, _, change: notification_row(row, change),
 }
 # An item of most tables is one row. One of these is several, whose attributes are told here.
 EXPANDED: dict[str, Callable[[Mapping[str, Any], datetime], Iterable[Row]]] = {"rules": rule_rows}
@@ -147,7 +149,7 @@ class Unplaceable(ValueError):
 
 
 def rows_of(
-    entity: Entity, attributes: Mapping[str, Any], arrived: datetime, corrected: int
+    entity: Entity, attributes: Mapping[str, Any], arrived: datetime, change: str = FIRST_STORED
 ) -> list[dict[str, Any]]:
     """Return the rows that a table item is in the lake: usually one. Arguments and errors: see row_of.
 
@@ -155,23 +157,23 @@ def rows_of(
     """
     expanded = EXPANDED.get(entity.name)
     each_of = expanded(attributes, arrived) if expanded else [attributes]
-    return [row_of(entity, each, arrived, corrected) for each in each_of]
+    return [row_of(entity, each, arrived, change) for each in each_of]
 
 
 def row_of(
-    entity: Entity, attributes: Mapping[str, Any], arrived: datetime, corrected: int
+    entity: Entity, attributes: Mapping[str, Any], arrived: datetime, change: str = FIRST_STORED
 ) -> dict[str, Any]:
     """Return a table item as a row of the lake, with the partition (dt, hour) that it belongs to.
 
     arrived: when the change came into the stream. It places an account's opening entry, which has no time of
-    its own. corrected: 0 for an event as it was first stored, else the number of its change (event_version).
+    its own. change: the place of the change (event_version), FIRST_STORED for an item as it was first stored.
     row_of does not check values: curation does, and quarantines a row that fails. Raises Unplaceable for an
     item without a time.
     """
     renamed, left_out = RENAMED[entity.name], LEFT_OUT[entity.name]
     row = {renamed.get(name, name): value for name, value in attributes.items() if name not in left_out}
     if entity.name in SHAPED:
-        row = SHAPED[entity.name](row, arrived, corrected)
+        row = SHAPED[entity.name](row, arrived, change)
     row = {name: _flat(value) for name, value in row.items()}
     moment = _place(entity, row.get(entity.occurred), arrived)
     # Columns come in the schema's order, because curation reads lines of one shape fastest.

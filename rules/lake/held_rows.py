@@ -22,7 +22,7 @@ def is_held(entity: Entity, attributes: Mapping[str, Any], row: Mapping[str, Any
     publisher makes it, and read as curation reads it; an item that would be refused is not held.
     """
     try:
-        told = row_of(entity, attributes, NEVER, 0)
+        told = row_of(entity, attributes, NEVER)
         line = json.dumps(told, separators=(",", ":")).encode()
         wanted = read_row(line, entity, told["dt"], told["hour"])
     except (Unplaceable, RowRefused, KeyError, TypeError, ValueError):

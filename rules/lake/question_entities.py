@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from rules.lake.engagement_entities import event_version
+from rules.lake.engagement_entities import FIRST_STORED, VERSION_BYTES, event_version
 from rules.lake.schema import Entity, Field, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
@@ -35,7 +35,7 @@ QUESTIONS = Entity(
         Field("status", TEXT, "OPEN, CLOSED (it has all answers) or EXPIRED, as stored", True, 16),
         Field("closed_at", TIMESTAMP, "when the last required answer came"),
         Field("responses", INTEGER, "answers that it had when it closed or expired; empty while it is open"),
-        Field("version", INTEGER, "grows with each published change, and never restarts", True),
+        Field("version", TEXT, "grows with each published change, and never restarts", True, VERSION_BYTES),
     ),
     key=("question_id", "created_at"),  # 90 days after it closed, an agent may ask under the same key again
     occurred="created_at",
@@ -107,7 +107,7 @@ NOTIFICATIONS = Entity(
         Field("question_id", TEXT, "the question that it tells of; empty for a reminder", False, 64),
         Field("outcome", TEXT, "sent, dead (the phone is gone) or unconfirmed", True, 16),
         Field("settled_at", TIMESTAMP, "when the outcome was known"),
-        Field("version", INTEGER, "grows with each change of the outcome", True),
+        Field("version", TEXT, "grows with each change of the outcome", True, VERSION_BYTES),
     ),
     key=("phone", "message"),
     occurred="claimed_at",
@@ -124,12 +124,13 @@ def pseudonym(key: str) -> str:
     return hashlib.sha256(f"lake\x00{key}".encode()).hexdigest()[:32]
 
 
-def question_row(row: Mapping[str, Any], arrived: datetime, corrected: int) -> dict[str, Any]:
+def question_row(row: Mapping[str, Any], arrived: datetime, change: str) -> dict[str, Any]:
     """Write options as JSON; leave the counter out while the question is open, for it goes on.
 
-    A question as it was first stored has no number of a change: the second of its arrival stands for it.
+    A question as it was first stored has no place of a change: the second of its arrival stands for it.
     """
-    shaped = {**row, "version": corrected or event_version(arrived.timestamp(), "0")}
+    is_first = change == FIRST_STORED
+    shaped = {**row, "version": event_version(arrived.timestamp(), "0") if is_first else change}
     options, counted = shaped.pop("options", None) or [], shaped.pop("current_responses", None)
     if not shaped.get("audience"):
         shaped.pop("audience", None)
@@ -152,9 +153,9 @@ def answer_stats_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return _with_pseudonyms({name: each for name, each in row.items() if each != ""}, "person", "moved_to")
 
 
-def notification_row(row: Mapping[str, Any], corrected: int) -> dict[str, Any]:
+def notification_row(row: Mapping[str, Any], change: str) -> dict[str, Any]:
     """Split the key of a message's claim, `{subscription}#sent#{message}`."""
-    shaped = {**row, "version": int(corrected)}
+    shaped = {**row, "version": change}
     phone, _, message = str(shaped.pop("subscription_id", "")).partition(SENT_MARK)
     shaped |= {"phone": pseudonym(phone), "message": message}
     if message.startswith(QUESTION_KEY):

@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS lake.notifications (
     question_id VARCHAR(64) ENCODE ZSTD,
     outcome VARCHAR(16) NOT NULL ENCODE ZSTD,
     settled_at TIMESTAMP ENCODE AZ64,
-    version BIGINT NOT NULL ENCODE AZ64,
+    version VARCHAR(51) NOT NULL ENCODE ZSTD,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (phone, message)

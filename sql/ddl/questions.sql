@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS lake.questions (
     status VARCHAR(16) NOT NULL ENCODE ZSTD,
     closed_at TIMESTAMP ENCODE AZ64,
     responses BIGINT ENCODE AZ64,
-    version BIGINT NOT NULL ENCODE AZ64,
+    version VARCHAR(51) NOT NULL ENCODE ZSTD,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (question_id, created_at)

@@ -34,7 +34,7 @@ def test_each_item_tells_its_day(engine: Engine, town: Town) -> None:
         for item in engine.client("dynamodb").scan(TableName=table)["Items"]:
             attributes: dict[str, Any] = plain(item)
             if attributes[key] in (first, second):
-                row = row_of(ENTITIES[entity], attributes, datetime.now(UTC), 0)
+                row = row_of(ENTITIES[entity], attributes, datetime.now(UTC))
                 wanted.setdefault(entity, set()).add(row["dt"])
     wanted["streaks"] |= wanted["ledger"]
     assert {entity: set(dates) for entity, dates in found.items()} == wanted

@@ -81,7 +81,7 @@ def test_no_table_leads_from_an_answer_to_its_user_without_the_key() -> None:
     of_answer = [stored, *(each for each in all_items("UserStats") if person in each.values())]
     assert len(of_answer) == 2
     assert name not in json.dumps(of_answer)
-    row = row_of(RESPONSES, plain(stored), datetime.now(UTC), 0)
+    row = row_of(RESPONSES, plain(stored), datetime.now(UTC))
     assert name not in json.dumps(row, default=str)
     claims = [each for each in all_items("IdempotencyKeys") if each["user_id"] == {"S": name}]
     of_user = json.dumps([event, claims], default=str)

@@ -64,7 +64,7 @@ class Answerers:
     def _publish(self, entity: Entity, items: list[Item]) -> None:
         lines: dict[tuple[str, str], list[str]] = {}
         for each in items:
-            row = row_of(entity, plain(each), NOW, 0)
+            row = row_of(entity, plain(each), NOW)
             lines.setdefault((row["dt"], row["hour"]), []).append(json.dumps(row))
         for (dt, hour), texts in lines.items():
             key = f"raw/{entity.name}/dt={dt}/hour={hour}/{abs(hash(tuple(texts)))}"

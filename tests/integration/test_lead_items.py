@@ -54,9 +54,9 @@ class Nights:
         """Bring what was written into lake and warehouse."""
         changed = [each for name, each in self.stored().items() if self.published.get(name) != each]
         self.published = self.stored()
-        rows = [(LEAD_FEATURES, row_of(LEAD_FEATURES, plain(each), self.now, 0)) for each in changed]
+        rows = [(LEAD_FEATURES, row_of(LEAD_FEATURES, plain(each), self.now)) for each in changed]
         rows += [
-            (LEAD_EVENTS, row_of(LEAD_EVENTS, plain(item(to_item(each))), self.now, 0))
+            (LEAD_EVENTS, row_of(LEAD_EVENTS, plain(item(to_item(each))), self.now))
             for each in self.leads.stored
         ]
         tasks = {Task(entity.name, row["dt"], row["hour"]) for entity, row in rows}

@@ -51,7 +51,7 @@ class Desk:
             self.warehouse.run([f"INSERT INTO dimensions.leads VALUES ({literal(leaf)}, {literal(root)})"])
             self.known.add(leaf)
         for each in events:
-            row = row_of(LEAD_EVENTS, plain(item(to_item(each))), NOW, 0)
+            row = row_of(LEAD_EVENTS, plain(item(to_item(each))), NOW)
             row |= {name: unstamp(row[name]).replace(tzinfo=None) for name in TIMES}
             values = ", ".join(literal(row.get(name)) for name in COLUMNS)
             self.warehouse.run([f"INSERT INTO facts.lead_events VALUES ({values})"])

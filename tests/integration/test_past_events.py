@@ -118,7 +118,7 @@ def past(engine: Engine, tmp_path: Path, user: str) -> Past:
     lake = FolderObjects(tmp_path)
     places: dict[Place, list[Any]] = {}
     for each in [*events, *(stored(f"{user}-{other}", number) for other in "ab" for number in range(42))]:
-        row = row_of(EVENTS, each, FIRST, 0)
+        row = row_of(EVENTS, each, FIRST)
         places.setdefault(Place("events", row["dt"], row["hour"]), []).append(row)
     for number, (place, rows) in enumerate(places.items()):
         put_raw(lake, "n", rows, place)

@@ -34,7 +34,7 @@ def town(
 def publish(town: Town, points: int) -> None:
     book = {"event_types": {kind: {"points": points} for kind in KINDS}}
     for each in documents(published(book)):
-        for row in rows_of(RULES, each, AT, 0):
+        for row in rows_of(RULES, each, AT):
             town.dynamodb.rows[RULES.name, row["dt"], row["hour"]].append(json.dumps(row))
     town.curate()
 

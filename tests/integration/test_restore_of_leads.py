@@ -83,7 +83,7 @@ class Lost:
     def publish(self, table: str, entity: Entity) -> None:
         arrived, places = datetime.now(UTC), defaultdict[Place, list[Any]](list)
         for each in self.items(table):
-            row = row_of(entity, plain(each), arrived, 0)
+            row = row_of(entity, plain(each), arrived)
             places[Place(entity.name, row["dt"], row["hour"])].append(row)
         for place, rows in places.items():
             put_raw(self.objects, uuid.uuid4().hex, rows, place)

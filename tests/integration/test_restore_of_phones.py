@@ -51,7 +51,7 @@ def drill(api: Site, tmp_path: Path) -> Drill:
 
 def kept(drill: Drill) -> list[dict[str, Any]]:
     found = [each for each in rows(drill.objects, "table_items") if each["store"] == PHONES]
-    return sorted(found, key=lambda each: int(each["version"]))
+    return sorted(found, key=lambda each: str(each["version"]))
 
 
 def lost(drill: Drill, **more: Any) -> Restored:

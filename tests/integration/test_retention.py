@@ -73,7 +73,7 @@ class Night:
         """Curate items, each with changes to its row."""
         places: dict[Place, list[Any]] = {}
         for each in items:
-            row = row_of(ENTITIES[self.entity], each, CAME, 0) | changes
+            row = row_of(ENTITIES[self.entity], each, CAME) | changes
             places.setdefault(Place(self.entity, row["dt"], row["hour"]), []).append(row)
         for place, rows in places.items():
             self.files += 1
@@ -312,7 +312,7 @@ def question(name: str, at: datetime, closes: datetime) -> dict[str, Any]:
         "required_responses": 3,
         "closes_at": stamp(closes),
         "status": "CLOSED",
-        "version": 1,
+        "version": "1",
     }
 
 

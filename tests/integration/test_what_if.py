@@ -142,7 +142,7 @@ class Life:
         books = self.shop.api.engine.client("dynamodb").scan(TableName="RuleBooks")["Items"]
         found += [("rules", each) for each in map(plain, books) if each["book"] == DOCUMENTS]
         for entity, each in found:
-            for row in rows_of(ENTITIES[entity], each, self.shop.now, 0):
+            for row in rows_of(ENTITIES[entity], each, self.shop.now):
                 read = read_row(json.dumps(row).encode(), ENTITIES[entity], row["dt"], row["hour"])
                 rows[entity, row["dt"]].append(read)
         for (entity, day), some in rows.items():

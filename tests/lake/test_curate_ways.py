@@ -25,7 +25,7 @@ def test_by_columns_or_not_in_memory_or_on_disk(
     tmp_path: Any, held: int, at_once: int, few: int, packed: int
 ) -> None:
     """Duplicates and versions across objects, merged with what was curated before."""
-    some = [event(number % 9, version=number % 4, points_awarded=number) for number in range(60)]
+    some = [event(number % 9, version=f"{number % 4}", points_awarded=number) for number in range(60)]
     chance = Random(1)
     valid = [texts_of(chance, PLACE) for _ in range(20)]
     odd = [mutated(chance, each, joined(valid[0])) for each in valid]

@@ -108,7 +108,7 @@ LINES = st.lists(
         st.builds(
             event,
             st.integers(0, 4),
-            version=st.integers(0, 2),
+            version=st.sampled_from(["0", "1", "2"]),
             zone=st.sampled_from(["UTC", ...]),
             mood=st.sampled_from([1, "low", None, ...]),
         ),

@@ -58,7 +58,7 @@ def test_texts_are_not_run_together() -> None:
 def test_very_many_versions_of_one_key(tmp_path: Path) -> None:
     """Its piece is deduplicated while it is read: memory never has more than it may, and the newest stays."""
     objects, most = FolderObjects(tmp_path), 0
-    lines = [line(event(0, version=number % 377, points_awarded=number)) for number in range(3_000)]
+    lines = [line(event(0, version=f"{number % 377:03}", points_awarded=number)) for number in range(3_000)]
     put_raw(objects, "a", lines)
     kept = kept_rows.kept
 

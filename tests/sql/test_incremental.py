@@ -66,7 +66,7 @@ class Nights:
         # A correction may say another time (the row moves), source and date.
         more = {
             "event_id": f"{moment:%Y-%m-%d}",
-            "version": self.version,
+            "version": f"{self.version:09}",
             "properties": f'{{"amount":"{points}.50"}}',
             "source": ("web", "mobile")[points % 2],
             "activity_date": (moment + timedelta(days=points % 3 - 1)).date(),
@@ -129,7 +129,7 @@ class Nights:
         """All versions so far, and one more."""
         self.books += 1
         for each in documents(published(*[BOOK] * min(2, self.books))):
-            for row in rows_of(RULES, each, FIRST, 0):
+            for row in rows_of(RULES, each, FIRST):
                 read = read_row(json.dumps(row).encode(), RULES, row["dt"], row["hour"])
                 self.sample.put("rules", read)
 

@@ -25,7 +25,7 @@ WHEN = datetime(2026, 1, 31, 23, 30, tzinfo=UTC)
 
 
 def some(version: int = 0, points: int = 5, **more: Any) -> dict[str, Any]:
-    return event("o'brien", WHEN, "CHECK_IN", 1, version=version, points_awarded=points, **more)
+    return event("o'brien", WHEN, "CHECK_IN", 1, version=f"{version}", points_awarded=points, **more)
 
 
 def state(lake: Lake, sql: str) -> list[dict[str, Any]]:
@@ -49,11 +49,11 @@ def test_loaded_twice_is_loaded_once(lake: Lake) -> None:
 def test_newer_versions_win_and_older_files_lose(lake: Lake) -> None:
     query = "SELECT version, points_awarded, load_number FROM lake.events"
     for rows, expected in (
-        ([some(0, 5)], (0, 5, 1)),
-        ([some(1, 3)], (1, 3, 2)),
-        ([some(0, 5)], (1, 3, 2)),
-        ([some(1, 2)], (1, 2, 3)),  # the hour was curated again, by other rules
-        ([some(0, 9), some(2, 7)], (2, 7, 4)),
+        ([some(0, 5)], ("0", 5, 1)),
+        ([some(1, 3)], ("1", 3, 2)),
+        ([some(0, 5)], ("1", 3, 2)),
+        ([some(1, 2)], ("1", 2, 3)),  # the hour was curated again, by other rules
+        ([some(0, 9), some(2, 7)], ("2", 7, 4)),
     ):
         write(lake.objects, HOUR, rows)
         lake.load("run", [HOUR])

@@ -41,7 +41,7 @@ def row(body: dict[str, Any]) -> dict[str, Any]:
         created_at=stamp(NOW),
         properties=json.dumps(body["properties"], sort_keys=True, separators=(",", ":")),
     )
-    return row_of(EVENTS, to_item(event), NOW, corrected=False)
+    return row_of(EVENTS, to_item(event), NOW)
 
 
 def listed() -> list[dict[str, str]]:

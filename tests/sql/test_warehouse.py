@@ -105,7 +105,7 @@ def test_readers_and_loads_do_not_wait_for_each_other(lake: Lake) -> None:
             analyst.execute(f"SELECT COUNT(*) FROM {name}")
         Loader(impatient, lake.objects, str(lake.root), ROLE).load("two", late)
         build(impatient)
-    assert impatient.rows("SELECT 1 AS n FROM lake.events WHERE version = 1") == [{"n": 1}]
+    assert impatient.rows("SELECT 1 AS n FROM lake.events WHERE version = '1'") == [{"n": 1}]
 
 
 def test_a_load_keeps_no_reader_waiting(lake: Lake) -> None:

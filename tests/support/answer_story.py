@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import ENTITIES, event_version
 from tests.support.lake_sample import FIRST, Row, Sample
 
 START = datetime(FIRST.year, FIRST.month, FIRST.day, 23, 59, 59, 900_000, UTC)
@@ -46,7 +46,7 @@ class AnswerStory:
         for person in sorted(self.answered.keys() - MOVED.keys()):
             self.stats(person)
         told = next(iter(self.sample.rows["notifications"].values()))
-        self.sample.put("notifications", told | {"outcome": "sent", "version": told["version"] + 1})
+        self.sample.put("notifications", told | {"outcome": "sent", "version": self._version()})
 
     def question(self, question_id: str, asked: datetime, kind: str, required: int) -> None:
         options = '["ja","größe\'s"]' if kind == "multiple_choice" else None
@@ -62,7 +62,7 @@ class AnswerStory:
             "required_responses": required,
             "closes_at": asked + timedelta(days=1),
             "status": "OPEN",
-            "version": next(self.versions),
+            "version": self._version(),
         }
         self.questions.append(row)
         self.sample.put("questions", row)
@@ -75,7 +75,7 @@ class AnswerStory:
         ]
         closed = len(came) >= question["required_responses"]
         ending = {"status": "CLOSED", "closed_at": max(came)} if closed else {"status": "EXPIRED"}
-        changed = ending | {"responses": len(came), "version": next(self.versions)}
+        changed = ending | {"responses": len(came), "version": self._version()}
         self.sample.put("questions", question | changed)
 
     def answer(self, question: Row, person: str, number: int) -> None:
@@ -129,12 +129,15 @@ class AnswerStory:
                 "question_id": question_id,
                 "outcome": outcome,
                 "settled_at": None if outcome == "unconfirmed" else claimed + timedelta(seconds=1),
-                "version": next(self.versions),
+                "version": self._version(),
             }
             self.sample.put("notifications", row)
         reminder = {"message": "reminder=2026-01-01", "question_id": None, "outcome": "sent"}
         if phones:
             self.sample.put("notifications", row | reminder)
+
+    def _version(self) -> str:
+        return event_version(START.timestamp(), f"{next(self.versions)}")
 
     def _row(self, entity: str) -> Row:
         return dict.fromkeys([*(each.name for each in ENTITIES[entity].fields), "extra"])

@@ -92,7 +92,7 @@ def event(user: str, moment: datetime, event_type: str, number: int, **more: Any
         "source": ("web", "mobile", "größe's")[number % 3],
         "properties": None,
         "created_at": moment + timedelta(seconds=2),
-        "version": 0,
+        "version": "0",
         "extra": None,
         **more,
     }

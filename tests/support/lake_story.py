@@ -73,7 +73,7 @@ class Story:
         self.entry(USERS[1], "EXPIRE", -1)
         self.entry(USERS[2], "ADJUST", 3)
         row = next(iter(self.sample.rows["events"].values()))
-        self.sample.put("events", row | {"version": 1, "points_awarded": 0})
+        self.sample.put("events", row | {"version": "1", "points_awarded": 0})
         for _ in range(20):
             self.leads._event(self.random.choice(self.leads.leads))
         self.tell_leads(2)
@@ -84,7 +84,7 @@ class Story:
     def publish_books(self) -> None:
         """The first publication: the shipped book is stored with it, and no event is judged by the new one."""
         for each in documents(published(a_document())):
-            for row in rows_of(RULES, each, AT, 0):
+            for row in rows_of(RULES, each, AT):
                 read = read_row(json.dumps(row).encode(), RULES, row["dt"], row["hour"])
                 self.sample.put("rules", read)
         for day in (date(2026, 4, 2), date(2026, 5, 30)):

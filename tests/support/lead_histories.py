@@ -241,7 +241,7 @@ class History:
 
 def row(event: LeadEvent) -> Values:
     """The event as a row of its table's type, as curation keeps it."""
-    found = row_of(LEAD_EVENTS, {k: v for k, v in to_item(event).items() if v is not None}, BASE, False)
+    found = row_of(LEAD_EVENTS, {k: v for k, v in to_item(event).items() if v is not None}, BASE)
     for name in ("occurred_at", "received_at"):
         found[name] = datetime.fromisoformat(found[name])
     return {name: found.get(name) for name in arrow_schema(LEAD_EVENTS).names}

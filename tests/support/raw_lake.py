@@ -36,7 +36,7 @@ def event(number: int = 0, **changes: Any) -> dict[str, Any]:
         "points_awarded": 5,
         "source": "app",
         "created_at": at,
-        "version": 0,
+        "version": "0",
         "dt": DT,
         "hour": HOUR,
     } | changes

@@ -14,7 +14,7 @@ ODD: st.SearchStrategy[Any] = st.sampled_from([*NUMBERS, *TEXTS, *TIMES, [], {},
 FIELD = st.sampled_from([*event(), "timezone", "properties", "mood", "user_id ", "Version"])
 # Few keys and equal rows for equal versions: then nothing but the version decides which row stays.
 PLAIN = st.builds(
-    lambda number, version: event(number, version=version, points_awarded=version * 7 % 10),
+    lambda number, version: event(number, version=f"{version}", points_awarded=version * 7 % 10),
     st.integers(0, 5),
     st.integers(0, 3),
 )
@@ -29,7 +29,7 @@ def changed(row: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
 
 def torn(number: int, version: int, at: int, inserted: bytes) -> bytes:
     """A line with bytes inserted, under a key of its own."""
-    whole = line(event(number, version=version, user_id=f"{at} {inserted.hex()} {version}"))
+    whole = line(event(number, version=f"{version}", user_id=f"{at} {inserted.hex()} {version}"))
     return (whole[:at] + inserted + whole[at:]).replace(b"\n", b"")
 
 

@@ -81,7 +81,7 @@ class Recorder:
     def note(self, table: str, written: Item) -> None:
         if not self.paused and table in ENTITY and written.get("activity_date", {}).get("S") not in UNDATED:
             entity = ENTITIES[ENTITY[table]]
-            row = row_of(entity, plain(written), START, corrected=False)
+            row = row_of(entity, plain(written), START)
             self.rows[entity.name, row["dt"], row["hour"]].append(json.dumps(row))
 
 

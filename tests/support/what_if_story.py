@@ -512,7 +512,7 @@ class WhatIfStory:
         rows["rules", str(self.now.date())] += [
             read_row(json.dumps(row).encode(), RULES, row["dt"], row["hour"])
             for number, document in enumerate(self.documents, 1)
-            for row in rows_of(RULES, self._item(number, document), self.now, 0)
+            for row in rows_of(RULES, self._item(number, document), self.now)
         ]
         for (entity, day), listed in rows.items():
             data = BytesIO()
@@ -582,7 +582,7 @@ def event_row(event: Event) -> Json:
         "source": event.source,
         "properties": event.properties,
         "created_at": unstamp(event.created_at),
-        "version": 0,
+        "version": "0",
         "rules_version": event.rules_version,
         "cap": event.cap and event.cap.text,
         "is_passive": True if event.is_passive else None,

@@ -22,7 +22,7 @@ from rules.days import EPOCH, MICROSECOND
 from rules.lake.entities import ENTITIES, Field, Type
 from rules.lake.valid_row import RowRefused, lies_in, read_value
 
-# Of 19 digits, as a question's version in nanoseconds has: those that begin with 9 may be beyond 64 bits.
+# Of those of 19 digits the ones that begin with 9 may be beyond 64 bits.
 PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
 STAMP = len("2026-01-31T00:00:00.000000Z")
 MARKS = ((10, "T"), (19, "."), (STAMP - 1, "Z"))

@@ -70,7 +70,7 @@ class StatsRows:
 
     def differences(self, person: str, stored: Item) -> list[Difference]:
         """Return in what the lake's row is not what these stats made; `stored` is the lake's value."""
-        found = row_of(ANSWER_STATS, plain(stored), self.now, 0)
+        found = row_of(ANSWER_STATS, plain(stored), self.now)
         row = self._row(person)
         is_due = found["updated_at"] < stamp(self.now - LAKE_LOST)
         if row is None or (row["version"] < found["version"] and row["updated_at"] != found["updated_at"]):

@@ -80,7 +80,7 @@ def _lines(lake: RawLake, hour: int, number: int, count: int) -> list[bytes]:
             lines.append(chance.choice(whole))
             continue
         moment = FIRST + timedelta(hours=hour, microseconds=chance.randrange(3_600_000_000))
-        row = row_of(entity, ITEMS[entity.name](chance, moment), moment, 0)
+        row = row_of(entity, ITEMS[entity.name](chance, moment), moment)
         if lake.is_shuffled:
             row = dict(chance.sample(list(row.items()), len(row)))
         line = row_line(row).text

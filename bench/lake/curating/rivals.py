@@ -89,7 +89,7 @@ def with_duckdb(folder: Path, name: str, hour: str) -> None:
         for field in entity.fields
     )
     newest = f"arg_max(rowid, TRY_CAST(s.{entity.version} AS BIGINT))" if entity.version else "min(rowid)"
-    if entity.version and entity.field(entity.version).type is Type.TIMESTAMP:
+    if entity.version and entity.field(entity.version).type is not Type.INTEGER:
         newest = f"arg_max(rowid, s.{entity.version})"
     keys = ", ".join(f"s.{each}" for each in entity.key)
     db.execute(f"""

@@ -134,4 +134,4 @@ def _line(record: Record) -> dict[str, Any]:
     assert table_of(record) == "BPEvents"
     change = record["dynamodb"]
     arrived = datetime.fromtimestamp(change["ApproximateCreationDateTime"], UTC)
-    return dict(row_of(ENTITIES["events"], plain(change["NewImage"]), arrived, corrected=False))
+    return dict(row_of(ENTITIES["events"], plain(change["NewImage"]), arrived))

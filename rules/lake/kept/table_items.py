@@ -22,9 +22,10 @@ from datetime import datetime
 from typing import Any
 
 from rules.days import stamp
+from rules.lake.engagement_entities import VERSION_BYTES
 from rules.lake.schema import Entity, Field, Type
 
-TEXT, INTEGER, _, _, TIMESTAMP = Type
+TEXT, _, _, _, TIMESTAMP = Type
 Image = Mapping[str, Mapping[str, Any]]
 
 TABLE_ITEMS = Entity(
@@ -32,7 +33,9 @@ TABLE_ITEMS = Entity(
     (
         Field("store", TEXT, "the table, by its name in the template", True, 64),
         Field("place", TEXT, "the item's key, a JSON list: partition key, sort key", True, 4096),
-        Field("version", INTEGER, "the number of the change, which grows with the changes of an item", True),
+        Field(
+            "version", TEXT, "the place of the change, which grows with those of an item", True, VERSION_BYTES
+        ),
         Field("changed_at", TIMESTAMP, "the second in which the item was written", True),
         Field("user_id", TEXT, "whose item it is; null: nobody's", False, 256),
         Field("item", TEXT, "the item, as DynamoDB writes it, JSON text", True),
@@ -80,7 +83,7 @@ JOURNAL = "journal"
 OTHERS = frozenset("/#")
 
 
-def table_item(store: str, image: Image, arrived: datetime, version: int) -> dict[str, Any] | None:
+def table_item(store: str, image: Image, arrived: datetime, version: str) -> dict[str, Any] | None:
     """Return a changed item as attributes of a row of TABLE_ITEMS; None for one that is not kept.
 
     store: the table's name in the template. image: the item. Raises KeyError for an item without its key.
@@ -95,7 +98,7 @@ def table_item(store: str, image: Image, arrived: datetime, version: int) -> dic
     }
 
 
-def removed_item(store: str, key: Image, arrived: datetime, version: int) -> dict[str, Any] | None:
+def removed_item(store: str, key: Image, arrived: datetime, version: str) -> dict[str, Any] | None:
     """Return that an item is gone, as attributes of a row of TABLE_ITEMS; None if that is not kept.
 
     key: the item's. It is told of phones alone: other items end by their time to live, or stay.
@@ -110,7 +113,7 @@ def ends_phone(text: str) -> bool:
     return TOKEN not in item_of(text)
 
 
-def _attributes(store: str, image: Image, arrived: datetime, version: int) -> dict[str, Any]:
+def _attributes(store: str, image: Image, arrived: datetime, version: str) -> dict[str, Any]:
     return {
         "store": store,
         "place": place_of(store, image),

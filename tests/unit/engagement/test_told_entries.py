@@ -37,7 +37,7 @@ def rows_of(entries: list[Entry]) -> list[dict[str, Any]]:
     """The rows of entries, as they are curated."""
     found = []
     for each in entries:
-        row = row_of(LEDGER, plain(entry_item(each)), NOW, 0)
+        row = row_of(LEDGER, plain(entry_item(each)), NOW)
         told: dict[str, Any] = {field.name: row.get(field.name) for field in LEDGER.fields}
         told["created_at"] = unstamp(told["created_at"])
         for name in ("activity_date", "freeze_date", "expires_on"):

@@ -46,14 +46,14 @@ BAD = {
     "occurred_at: outside the partition 2026-03-01 05": event(occurred_at=f"{DT}T06:00:00Z"),
     'source: holds a NUL, which the warehouse cannot: "a\\u0000b"': event(source="a\0b"),
     "not JSON: half of a surrogate pair": event(source="\ud800"),
-    "not JSON: NaN is no JSON value": line(event()).replace(b'"version":0', b'"version":NaN'),
+    "not JSON: NaN is no JSON value": line(event()).replace(b'"points_awarded":5', b'"points_awarded":NaN'),
     "not an object": b"[1]",
     "not UTF-8: byte 1": b"\xff\xfe",
 }
 KEPT = (
     event(1, source='caf\u00e9 \U0001f600 \\ " \n'),
     event(2, timezone=None, properties='{"a": "b"}'),
-    event(3, points_awarded=2**63 - 1, version=-(2**63)),
+    event(3, points_awarded=2**63 - 1, rules_version=-(2**63)),
     event(4, occurred_at=f"{DT}T07:30:00+02:00"),
     event(5, created_at=f"{DT}t05:00:00.123456789z"),
     event(6, activity_date="2024-02-29"),
@@ -81,7 +81,7 @@ def test_odd_but_valid_lines_are_rows(objects: FolderObjects) -> None:
     by_key = {row["idempotency_key"]: row for row in rows(objects)}
     assert by_key["k1"]["source"] == 'caf\u00e9 \U0001f600 \\ " \n'
     assert (by_key["k2"]["timezone"], by_key["k2"]["properties"]) == (None, '{"a": "b"}')
-    assert (by_key["k3"]["points_awarded"], by_key["k3"]["version"]) == (2**63 - 1, -(2**63))
+    assert (by_key["k3"]["points_awarded"], by_key["k3"]["rules_version"]) == (2**63 - 1, -(2**63))
     assert by_key["k4"]["occurred_at"] == datetime(2026, 3, 1, 5, 30, tzinfo=UTC)
     assert by_key["k5"]["created_at"] == datetime(2026, 3, 1, 5, 0, 0, 123456, UTC)
     assert by_key["k6"]["activity_date"] == date(2024, 2, 29)

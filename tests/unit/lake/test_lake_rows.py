@@ -19,6 +19,7 @@ from rules.lake.entities import (
     DAILY_ACTIVITY,
     ENTITIES,
     EVENTS,
+    FIRST_STORED,
     LEAD_FEATURES,
     LEDGER,
     LEFT_OUT,
@@ -27,6 +28,7 @@ from rules.lake.entities import (
     Entity,
     Type,
     Unplaceable,
+    event_version,
     row_of,
 )
 from tests.support.engagement_strategies import NOW, bases, covers, instants, near, zones
@@ -34,8 +36,8 @@ from tests.support.ledger_strategies import earn
 from tests.support.row_shapes import has_its_shape
 
 
-@given(instants, zones, st.booleans())
-def test_an_event(occurred: datetime, zone: str, corrected: bool) -> None:
+@given(instants, zones, st.sampled_from([FIRST_STORED, event_version(1, "7")]))
+def test_an_event(occurred: datetime, zone: str, change: str) -> None:
     moment = parse_moment(stamp(occurred))
     event = Event(
         user_id="u",
@@ -50,17 +52,17 @@ def test_an_event(occurred: datetime, zone: str, corrected: bool) -> None:
         created_at=stamp(NOW),
         properties='{"a": 1}',
     )
-    row = row_of(EVENTS, to_item(event), NOW, corrected)
+    row = row_of(EVENTS, to_item(event), NOW, change)
     has_its_shape(EVENTS, row)
     assert (row["occurred_at"], row["idempotency_key"]) == (stamp(occurred), "k")
-    assert row["version"] == int(corrected)
+    assert row["version"] == change
     assert (row["dt"], row["hour"]) == (occurred.date().isoformat(), f"{occurred:%H}")
 
 
 @given(bases)
 def test_a_day_lies_in_its_own_date(day: Any) -> None:
     attributes = day_attributes(Day("u", day, "e", 2, 10, {"CHECK_IN": 10}, stamp(NOW), stamp(NOW)))
-    row = row_of(DAILY_ACTIVITY, attributes, NOW, corrected=False)
+    row = row_of(DAILY_ACTIVITY, attributes, NOW)
     has_its_shape(DAILY_ACTIVITY, row)
     assert (row["dt"], row["hour"]) == (day.isoformat(), "00")
     assert json.loads(row["points_by_type"]) == {"CHECK_IN": 10}
@@ -68,7 +70,7 @@ def test_a_day_lies_in_its_own_date(day: Any) -> None:
 
 def test_ledger_entries_lie_where_they_were_written_and_the_opening_where_it_arrived() -> None:
     entries = append("u", None, [Draft(EntryKind.EARN, 5, "e", "CHECK_IN", "2026-01-01")], NOW)
-    rows = [row_of(LEDGER, plain(entry_item(entry)), NOW + timedelta(hours=3), False) for entry in entries]
+    rows = [row_of(LEDGER, plain(entry_item(entry)), NOW + timedelta(hours=3)) for entry in entries]
     for row in rows:
         has_its_shape(LEDGER, row)
     assert [(row["kind"], row["hour"]) for row in rows] == [("OPEN", "15"), ("EARN", "12")]
@@ -78,7 +80,7 @@ def test_ledger_entries_lie_where_they_were_written_and_the_opening_where_it_arr
 def test_what_changes_in_an_entry_later_is_no_part_of_its_row() -> None:
     entry = Entry("u", stamp(NOW), 1, 5, Draft(EntryKind.EARN, 5, "e", "CHECK_IN", "2026-01-01"), active=True)
     later = Entry("u", stamp(NOW), 1, 5, entry.draft, folded=(earn(1),), reversed_by="y")
-    first, second = (row_of(LEDGER, plain(entry_item(each)), NOW, False) for each in (entry, later))
+    first, second = (row_of(LEDGER, plain(entry_item(each)), NOW) for each in (entry, later))
     assert first == second
 
 
@@ -91,14 +93,14 @@ def test_a_profile(data: st.DataObject, base: Any, zone: str) -> None:
         "u", 3, Head(stamp(NOW), 4, 20), 30, streak, cover, timezone=zone, tz_review=True, updated_at=at
     )
     attributes = plain(item(profile_attributes(profile, 4)))
-    row = row_of(STREAKS, attributes, NOW, corrected=True)
+    row = row_of(STREAKS, attributes, NOW)
     has_its_shape(STREAKS, row)
     assert row.get("freezes", "") == ",".join(attributes.get("freezes") or [])
     assert row.get("pauses", "") == ",".join(attributes.get("pauses") or [])
     if streak:
         assert datetime.fromisoformat(row["lapses_at"]).timestamp() == attributes["lapses_at"]
         lowered = {**attributes, "current_streak": 0, "run_length": streak.length}
-        assert row_of(STREAKS, lowered, NOW, corrected=True) == row
+        assert row_of(STREAKS, lowered, NOW) == row
 
 
 @pytest.mark.parametrize("entity", [each for each in ENTITIES.values() if each is not LEAD_FEATURES])
@@ -109,12 +111,12 @@ def test_a_time_that_is_none_is_told(entity: Entity) -> None:
     names = {source, "event_id"} if entity is EVENTS else {source}
     for value in ("", "soon", 5, {"S": "x"}):
         with pytest.raises(Unplaceable, match=entity.occurred):
-            row_of(entity, dict.fromkeys(names, value), NOW, corrected=False)
+            row_of(entity, dict.fromkeys(names, value), NOW)
 
 
 def test_what_is_unknown_travels_along() -> None:
     found = {"user_id": "u", "activity_date": "2026-01-01", "mood": ["a", "b"], "more": {"z": 1, "a": [1]}}
-    row = row_of(DAILY_ACTIVITY, found, NOW, corrected=False)
+    row = row_of(DAILY_ACTIVITY, found, NOW)
     assert (row["mood"], row["more"]) == ("a,b", '{"a":[1],"z":1}')
 
 

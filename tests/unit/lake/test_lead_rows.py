@@ -37,7 +37,7 @@ def lead_event(**changes: Any) -> lead_events.LeadEvent:
 
 def test_a_lead_s_event_leaves_its_sender_s_own_words_behind() -> None:
     event = lead_event(raw_payload='{"text": "call me"}', raw_payload_ref="s3://b/k", object_id="7")
-    row = row_of(LEAD_EVENTS, plain(item(lead_events.to_item(event))), NOW, corrected=False)
+    row = row_of(LEAD_EVENTS, plain(item(lead_events.to_item(event))), NOW)
     has_its_shape(LEAD_EVENTS, row)
     assert "call me" not in json.dumps(row)
     assert (row["event_id"], row["external_event_id"], row["object_id"]) == (event.id, "1#2", "7")
@@ -53,7 +53,7 @@ def test_a_lead_s_event_is_readable_exactly_where_the_live_path_reads_it(
     kind: str, payload: dict[str, Any]
 ) -> None:
     event = lead_event(event_type=kind, payload=payload)
-    row = row_of(LEAD_EVENTS, plain(item(lead_events.to_item(event))), NOW, corrected=False)
+    row = row_of(LEAD_EVENTS, plain(item(lead_events.to_item(event))), NOW)
     has_its_shape(LEAD_EVENTS, row)
     try:
         given_ = contributions(event)
@@ -82,7 +82,7 @@ def test_a_memory(value: Any, text: str) -> None:
     attributes |= {"confidence": Decimal("0.850"), "source": "o/shop", "source_event_ids": ["a", "b"]}
     attributes |= {"created_at": stamp(NOW), "updated_at": stamp(NOW), "version": 2, "evidence": [1]}
     attributes |= {"expires_at": int(NOW.timestamp())}
-    row = row_of(LEAD_MEMORY, plain(item(attributes)), NOW + timedelta(3), corrected=True)
+    row = row_of(LEAD_MEMORY, plain(item(attributes)), NOW + timedelta(3))
     has_its_shape(LEAD_MEMORY, row)
     assert (row["memory_type"], row["memory_key"]) == ("purchase", "product:9#a")
     assert json.loads(row["value"]) == json.loads(text)
@@ -107,7 +107,7 @@ def test_features(data: st.DataObject) -> None:
         "inputs": {"purchases": "0;;"},
         "active_shard": "1",
     }
-    row = row_of(LEAD_FEATURES, plain(item(attributes)), NOW + timedelta(days=1), corrected=True)
+    row = row_of(LEAD_FEATURES, plain(item(attributes)), NOW + timedelta(days=1))
     has_its_shape(LEAD_FEATURES, row)
     assert {each.name: row.get(column_of(each)) for each in FEATURES} == values
     assert {row[as_of_column(each)] for each in Input} == {stamp(NOW)}
@@ -116,7 +116,7 @@ def test_features(data: st.DataObject) -> None:
 
 def test_an_absorbed_leaf_has_no_features_and_is_placed_all_the_same() -> None:
     found = {"lead_organization_id": "l", "version": 1, "topology": 4, "merged_into": "root"}
-    row = row_of(LEAD_FEATURES, found, NOW, corrected=False)
+    row = row_of(LEAD_FEATURES, found, NOW)
     has_its_shape(LEAD_FEATURES, row)
     assert (row["merged_into"], row["dt"]) == ("root", f"{NOW:%Y-%m-%d}")
 
@@ -126,12 +126,12 @@ def test_what_is_no_whole_number_of_its_unit_is_refused_and_not_rounded() -> Non
     assert scaled({"N": "12"}, 2) == scaled(12, 2) == 1200
     for value in ({"N": "11.775"}, {"N": "1E-3"}):
         attributes = {"lead_organization_id": "l", "version": 1, "features": {"monetary_total": value}}
-        row = row_of(LEAD_FEATURES, attributes, NOW, corrected=False)
+        row = row_of(LEAD_FEATURES, attributes, NOW)
         with pytest.raises(RowRefused, match="monetary_total_minor: not an integer"):
             read_row(json.dumps(row).encode(), LEAD_FEATURES, row["dt"], row["hour"])
 
 
 def test_a_feature_that_nobody_declared_travels_along() -> None:
     attributes = {"lead_organization_id": "l", "version": 1, "features": {"mood": 3, "has_purchased": True}}
-    row = row_of(LEAD_FEATURES, attributes, NOW, corrected=False)
+    row = row_of(LEAD_FEATURES, attributes, NOW)
     assert (row["has_purchased"], row["features"]) == (True, '{"mood":3}')

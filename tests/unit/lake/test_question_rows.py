@@ -16,7 +16,16 @@ from adapters.questions.response_store import COUNTED
 from adapters.questions.user_stats_items import stats_attributes
 from local.cloud.streams.event_filters import matches
 from rules.days import stamp
-from rules.lake.entities import ANSWER_STATS, ENTITIES, NOTIFICATIONS, QUESTIONS, RESPONSES, row_of
+from rules.lake.entities import (
+    ANSWER_STATS,
+    ENTITIES,
+    FIRST_STORED,
+    NOTIFICATIONS,
+    QUESTIONS,
+    RESPONSES,
+    event_version,
+    row_of,
+)
 from rules.lake.question_entities import pseudonym
 from rules.lake.valid_row import read_row
 from rules.questions.answer_stats import alias, fold
@@ -41,9 +50,9 @@ ASKED = Question(
 )
 
 
-def published(entity: Any, attributes: dict[str, Any], corrected: int = 0) -> dict[str, Any]:
+def published(entity: Any, attributes: dict[str, Any], change: str = FIRST_STORED) -> dict[str, Any]:
     """Return an item's row, as curation reads the published line."""
-    row = row_of(entity, plain(item(attributes)), ARRIVED, corrected)
+    row = row_of(entity, plain(item(attributes)), ARRIVED, change)
     read = read_row(json.dumps(row).encode(), entity, row["dt"], row["hour"])
     assert read.pop("extra") is None, "every attribute has a column, or is left out"
     return read
@@ -88,16 +97,16 @@ def test_a_question_has_its_answers_once_it_is_over() -> None:
     assert (row["prompt"], row["options"], row["options_count"]) == ("Où?", '["größe","b,c"]', 2)
     assert (row["status"], row["responses"], row["audience"]) == ("OPEN", None, None)
     closed = replace(ASKED, status=QuestionStatus.CLOSED, current_responses=3, closed_at=stamp(ARRIVED))
-    later = published(QUESTIONS, question_item(closed), corrected=int(ARRIVED.timestamp()) * 10**9 + 7)
+    later = published(QUESTIONS, question_item(closed), change=event_version(ARRIVED.timestamp(), "7"))
     assert (later["responses"], later["closed_at"]) == (3, ARRIVED)
     assert later["version"] > row["version"], "the change is the newer version, also within a second"
 
 
 def test_a_message_tells_the_phone_and_not_whose_it_is() -> None:
     stored = {KEY: claim_key("ann-phone", "question=q1"), "claimed_at": stamp(NOON), "outcome": "sent"}
-    row = published(NOTIFICATIONS, stored | {"settled_at": stamp(NOON), "expires_at": 1}, corrected=7)
-    assert (row["phone"], row["question_id"], row["version"]) == (pseudonym("ann-phone"), "q1", 7)
-    reminder = published(NOTIFICATIONS, stored | {KEY: claim_key("p", "reminder=2026-03-01")}, corrected=8)
+    row = published(NOTIFICATIONS, stored | {"settled_at": stamp(NOON), "expires_at": 1}, change="7")
+    assert (row["phone"], row["question_id"], row["version"]) == (pseudonym("ann-phone"), "q1", "7")
+    reminder = published(NOTIFICATIONS, stored | {KEY: claim_key("p", "reminder=2026-03-01")}, change="8")
     assert (reminder["question_id"], reminder["message"]) == (None, "reminder=2026-03-01")
 
 

@@ -27,7 +27,7 @@ def rows(attributes: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return an item's rows by their `item`, as curation reads the published lines."""
     read = [
         read_row(json.dumps(row).encode(), RULES, row["dt"], row["hour"])
-        for row in rows_of(RULES, attributes, ARRIVED, 0)
+        for row in rows_of(RULES, attributes, ARRIVED)
     ]
     assert [each.pop("extra") for each in read] == [None] * len(read), "all has a column, or is left out"
     return {each["item"]: each for each in read}
@@ -83,7 +83,7 @@ def test_types_boosts_and_the_rest_are_rows() -> None:
 
 
 def test_the_shipped_book_is_stored_at_the_first_publication_and_lies_there() -> None:
-    shipped = rows_of(RULES, documents(published(a_document()))[0], ARRIVED, 0)[0]
+    shipped = rows_of(RULES, documents(published(a_document()))[0], ARRIVED)[0]
     assert (shipped["version"], shipped["published_at"]) == (1, "1970-01-01T00:00:00.000000Z")
     assert (shipped["dt"], shipped["hour"]) == ("2026-03-02", "05")
 

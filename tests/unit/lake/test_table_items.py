@@ -12,6 +12,7 @@ from adapters.engagement.account_items import profile_attributes
 from adapters.platform.items import item, plain
 from adapters.questions.phones.phone_table import Phone
 from adapters.questions.phones.subscription_items import items_of
+from analytics.forgetting.gone_phones import _finder
 from analytics.restore import others_restored
 from analytics.restore.lacking import NOT_IN_THE_LAKE
 from local.restore.options import FROM_ROWS, TABLES, copy_of, instant
@@ -19,6 +20,7 @@ from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head
 from rules.engagement.streaks import Streak
+from rules.lake.entities import event_version
 from rules.lake.kept.table_items import (
     CHANGED,
     GONE,
@@ -57,10 +59,14 @@ def test_a_profile_s_attributes_are_kept_or_follow_from_entries() -> None:
 
 def test_the_settings_of_a_profile_are_kept_and_its_figures_are_not() -> None:
     image = item({"user_id": "u", "version": 3, "alias": "Ann", "balance": 70})
-    kept = table_item("UserStreaks", image, NOW, 9)
+    kept = table_item("UserStreaks", image, NOW, "9")
     assert kept
     assert plain(item_of(kept["item"])) == {"user_id": "u", "version": 3, "alias": "Ann"}
-    assert (kept["place"], kept["version"], kept["changed_at"]) == ('["u"]', 9, "2026-03-02T12:00:00.000000Z")
+    assert (kept["place"], kept["version"], kept["changed_at"]) == (
+        '["u"]',
+        "9",
+        "2026-03-02T12:00:00.000000Z",
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +93,7 @@ def test_the_settings_of_a_profile_are_kept_and_its_figures_are_not() -> None:
 )
 def test_what_is_kept_and_whose_it_is(store: str, attributes: dict[str, Any], user: str | None) -> None:
     """user: ""; nobody's. None: it is not kept."""
-    kept = table_item(store, item(attributes), NOW, 1)
+    kept = table_item(store, item(attributes), NOW, "1")
     assert (kept is None) == (user is None)
     if kept:
         assert (kept["user_id"] or "") == user
@@ -121,7 +127,7 @@ phones = st.builds(
 @given(phones)
 def test_of_a_phone_its_own_item_alone_is_kept_and_all_its_items_follow_from_it(phone: Subscription) -> None:
     items = items_of(phone, NOW)
-    (kept,) = filter(None, (table_item(PHONES, each, NOW, 1) for each in items.values()))
+    (kept,) = filter(None, (table_item(PHONES, each, NOW, "1") for each in items.values()))
     assert (kept["user_id"], json.loads(kept["place"])) == (phone.owner, [phone.subscription_id])
     back = Phone(item_of(kept["item"]), phone.last_notified_at)
     assert back.items(NOW) == items
@@ -132,11 +138,11 @@ def test_of_a_phone_its_own_item_alone_is_kept_and_all_its_items_follow_from_it(
 
 
 def test_that_a_phone_is_gone_is_kept_and_that_other_items_are_is_not() -> None:
-    kept = removed_item(PHONES, item({"subscription_id": "s"}), NOW, 9)
+    kept = removed_item(PHONES, item({"subscription_id": "s"}), NOW, "9")
     assert kept == {
         "store": PHONES,
         "place": '["s"]',
-        "version": 9,
+        "version": "9",
         "changed_at": "2026-03-02T12:00:00.000000Z",
         "user_id": None,
         "item": GONE,
@@ -149,7 +155,7 @@ def test_that_a_phone_is_gone_is_kept_and_that_other_items_are_is_not() -> None:
         (PHONES, {"subscription_id": "poll#agent#1"}),
         ("IdempotencyKeys", {"user_id": "u", "idempotency_key": "k"}),
     ):
-        assert removed_item(store, item(key), NOW, 9) is None
+        assert removed_item(store, item(key), NOW, "9") is None
 
 
 def test_the_options_name_every_table_and_refuse_what_is_no_instant() -> None:
@@ -171,3 +177,22 @@ def test_of_every_store_it_is_told_what_a_restore_cannot_have() -> None:
     whole = {"RewardsLedger", "DailyActivity", "UserStreaks", "BPEvents", "Rewards", "RuleBooks"}
     assert stores - whole == NOT_IN_THE_LAKE.keys() - {"PayloadBucket"}
     assert whole <= {*TABLES}
+
+
+@pytest.mark.parametrize(
+    ("version", "is_gone"),
+    [
+        (event_version(8, "9"), True),
+        (event_version(9, "8"), False),
+        (event_version(9, "9"), False),
+        (7, True),
+        (None, True),
+        ([], True),
+    ],
+)
+def test_a_refused_line_of_a_gone_phone_goes_if_it_is_of_before_or_says_no_version(
+    version: object, is_gone: bool
+) -> None:
+    place = '["s"]'
+    line = json.dumps({"store": PHONES, "place": place, "version": version}).encode()
+    assert _finder({place: event_version(9, "8")}).whose(line) == (place if is_gone else None)

@@ -65,7 +65,7 @@ def copied(history: list[Response]) -> LakeAnswers:
 def test_the_lake_s_figures_are_those_of_the_published_rows(history: list[Response]) -> None:
     lines: dict[tuple[str, str], list[str]] = {}
     for each in history:
-        row = row_of(RESPONSES, plain(item(to_item(each))), NOW, 0)
+        row = row_of(RESPONSES, plain(item(to_item(each))), NOW)
         lines.setdefault((row["dt"], row["hour"]), []).append(json.dumps(row))
     with TemporaryDirectory() as folder:
         objects = FolderObjects(Path(folder))
