@@ -35,21 +35,23 @@ def rows(warehouse: DuckWarehouse, model: str) -> dict[str, dict[str, Any]]:
     return {row[LEAD]: {column_of(each): row[column_of(each)] for each in FEATURES} for row in found}
 
 
-def live(history: History, root: str, at: datetime) -> dict[str, Any]:
+def live(history: History, root: str, at: datetime, grace_days: int) -> dict[str, Any]:
     own = [each for each in history.events if each.lead_organization_id in history.groups[root]]
     item = FeatureItem(root)
     return in_columns(
-        read_at(written(item, from_events(item, ALL, own, min(each.occurred for each in own))), at)[0]
+        read_at(
+            written(item, from_events(item, ALL, own, min(each.occurred for each in own))), at, grace_days
+        )[0]
     )
 
 
-def plain(history: History, root: str, at: datetime) -> dict[str, Any]:
-    return features_of(history.events, root, at)
+def plain(history: History, root: str, at: datetime, grace_days: int) -> dict[str, Any]:
+    return features_of(history.events, root, at, grace_days=grace_days)
 
 
-def past(lake: Lake, roots: list[str], at: datetime) -> dict[str, dict[str, Any]]:
+def past(lake: Lake, roots: list[str], at: datetime, grace_days: int) -> dict[str, dict[str, Any]]:
     labels = pa.table({LEAD: roots, AS_OF: pa.array([at] * len(roots), pa.timestamp("us", "UTC"))})
-    found = point_in_time(lake.objects, labels).to_pylist()
+    found = point_in_time(lake.objects, labels, grace_days=grace_days).to_pylist()
     return {row[LEAD]: {column_of(each): row[column_of(each)] for each in FEATURES} for row in found}
 
 
@@ -70,13 +72,18 @@ def test_live_is_read_is_the_warehouse_is_the_past(told: Lake, tmp_path: Path) -
                 [f"UPDATE lake.lead_events SET received_at = {newest} WHERE event_type = 'leads_merged'"]
             )
             build(copy, only=names, full=True)
-            folded, recomputed = (rows(copy, name) for name in TWINS)
-            roots = sorted(folded)
-            assert len(roots) > 3
-            training = past(told, roots, at)
-            for root in roots:
-                assert folded[root] == recomputed[root] == training[root], (root, days)
-                assert folded[root] == plain(history, root, at) == live(history, root, at), (root, days)
+            for grace in (7, 14, 3):
+                build(copy, only=names, grace_days=grace)  # another setting alone makes them anew
+                folded, recomputed = (rows(copy, name) for name in TWINS)
+                roots = sorted(folded)
+                assert len(roots) > 3
+                training = past(told, roots, at, grace)
+                for root in roots:
+                    case = root, days, grace
+                    assert folded[root] == recomputed[root] == training[root], case
+                    assert (
+                        folded[root] == plain(history, root, at, grace) == live(history, root, at, grace)
+                    ), case
 
 
 def test_a_lead_without_a_state_in_the_lake_is_shown_as_it_is_stored(told: Lake, tmp_path: Path) -> None:
