@@ -244,6 +244,7 @@ def _training_set(arguments: argparse.Namespace) -> None:
         arguments.out,
         known_by=arguments.known_by,
         organizations=arguments.organization or None,
+        grace_days=stack.campaign_grace_days,
     )
     _print({"rows": rows, "file": str(arguments.out)})
 

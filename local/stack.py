@@ -10,6 +10,7 @@ from botocore.config import Config
 
 from adapters.platform.fencing.fence import Fence, guard
 from adapters.platform.fencing.registers import Registers
+from adapters.settings.choices import settings_of
 from local.paths import STACK
 from rules.regions.register import may_write
 
@@ -43,6 +44,16 @@ class Stack:
     def is_laptop(self) -> bool:
         """Whether this is the laptop cloud."""
         return bool(self.endpoint_url)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The value of each setting by its name: of the parameter Settings, else its default."""
+        return settings_of(self.parameters.get("Settings", ""))
+
+    @property
+    def campaign_grace_days(self) -> int:
+        """After so many dates an unanswered campaign is ignored."""
+        return int(self.settings["CampaignGraceDays"])
 
     def save(self) -> None:
         """Write .local/stack.json."""

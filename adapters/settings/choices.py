@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from adapters.settings.currencies import currencies
 from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.phone_regions import regions
+from rules.leads.features import CAMPAIGN_DAYS_MAX, CAMPAIGN_GRACE_DAYS
 from rules.privacy.logged import TellsNobody
 
 VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many
@@ -157,6 +158,15 @@ _ALL = (
         "where telephone numbers without a country code are read: here Germany for acme, Brazil for "
         "shop, the USA for all others; without a region such numbers are none",
         regions,
+    ),
+    _number(
+        "CampaignGraceDays",
+        CAMPAIGN_GRACE_DAYS,
+        "a campaign that a lead was sent so many dates ago, or more, and never reacted to counts in "
+        "campaign_ignored; reads follow a new value at once, stored features at their next refresh, the "
+        "warehouse in its next night",
+        1,
+        CAMPAIGN_DAYS_MAX - 1,
     ),
     _number(
         "SparkFromGb",

@@ -73,6 +73,7 @@ class WarehouseSettings:
     copy_role_arn: str
     warehouse_workgroup_arn: str
     warehouse_daily_rpu_hours: int
+    campaign_grace_days: int
     erasures_table: str
 
 

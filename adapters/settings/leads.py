@@ -7,7 +7,7 @@ from adapters.settings.allowance import Allowance
 
 @dataclass(frozen=True, slots=True)
 class LeadsApiSettings(Allowance):
-    """ingest.leads.leads_api. currency, phone_regions: see there."""
+    """ingest.leads.leads_api. currency, phone_regions, campaign_grace_days: as in the parameter Settings."""
 
     lead_queue_url: str
     payload_bucket: str
@@ -18,6 +18,7 @@ class LeadsApiSettings(Allowance):
     currency: str
     phone_regions: str
     exchange_rates: str
+    campaign_grace_days: int
     erasures_table: str
     erasure_secret_arn: str
 
@@ -100,6 +101,7 @@ class FeaturesSettings:
     feature_table: str
     group_events_table: str
     feature_shards: int
+    campaign_grace_days: int
     failure_queue_url: str
     erasures_table: str
     erasure_secret_arn: str

@@ -16,8 +16,9 @@ from analytics.features.series_parts import (
     value_sql,
     windows_of,
 )
+from analytics.warehouse.models import GRACE_DAYS
 from rules.lake.lead_entities import as_of_column, column_of
-from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Aggregate, Feature, Input, Unit
+from rules.leads.features import FEATURES, Aggregate, Feature, Input, Unit
 from rules.leads.lead_events import CAMPAIGN_SENT, CAMPAIGN_TYPES
 
 _HEAD = """-- The features of each lead, computed from its events for the instants of lead_features_live.
@@ -134,7 +135,7 @@ campaigns AS (
     FROM contacts
     WHERE reactions = 0
         AND sent_date > as_of_date - {window}
-        AND sent_date <= as_of_date - {CAMPAIGN_GRACE_DAYS}
+        AND sent_date <= as_of_date - {GRACE_DAYS}
     GROUP BY lead_id
 )"""  # noqa: S608
 

@@ -15,8 +15,9 @@ from analytics.features.series_parts import (
     value_sql,
     windows_of,
 )
+from analytics.warehouse.models import GRACE_DAYS
 from rules.lake.lead_entities import as_of_column, column_of, state_column
-from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Aggregate, Feature, Input, Unit
+from rules.leads.features import FEATURES, Aggregate, Feature, Input, Unit
 from rules.leads.series import SERIES
 
 _HEAD = """-- Each lead's live features at the night's instant: the newest time of leads in the lake.
@@ -183,7 +184,7 @@ def _campaigns() -> str:
         COUNT(*) AS {feature.name}
     FROM campaigns_dates
     WHERE event_date > as_of_date - {window}
-        AND event_date <= as_of_date - {CAMPAIGN_GRACE_DAYS}
+        AND event_date <= as_of_date - {GRACE_DAYS}
     GROUP BY lead_id
 )"""  # noqa: S608
 

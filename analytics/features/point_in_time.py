@@ -40,26 +40,34 @@ READERS = 4  # files that are fetched at once
 LABELS_AT_ONCE = 250_000  # the sums for so many labels fit into memory
 
 
-def training_set(
+def training_set(  # noqa: PLR0913 (settings, by name)
     objects: Objects,
     labels_path: Path,
     out_path: Path,
     *,
     known_by: bool = False,
     organizations: Names = None,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
 ) -> int:
     """Write the labels of a Parquet file with their features to another one; returns the number of rows.
 
     `point_in_time` tells the shapes of labels and result. Raises ValueError for labels of another shape.
     """
     labels = pq.read_table(labels_path)
-    found = point_in_time(objects, labels, known_by=known_by, organizations=organizations)
+    found = point_in_time(
+        objects, labels, known_by=known_by, organizations=organizations, grace_days=grace_days
+    )
     pq.write_table(found, out_path, compression="zstd")
     return int(found.num_rows)
 
 
 def point_in_time(
-    objects: Objects, labels: pa.Table, *, known_by: bool = False, organizations: Names = None
+    objects: Objects,
+    labels: pa.Table,
+    *,
+    known_by: bool = False,
+    organizations: Names = None,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
 ) -> pa.Table:
     """Return the labels, in their order, with one more column for each feature, in whole units.
 
@@ -68,16 +76,18 @@ def point_in_time(
     No event that occurred after as_of is used. With known_by, no event that was received after as_of is used
     either, so late arrivals cannot leak into the past. It is off by default: a history may be loaded at once.
     organizations: those that the caller belongs to; nothing is known of leads of others (None: all are read).
+    grace_days: of campaigns, the deployment's setting.
     Leads that were one at as_of share their features: each of them gets those of the group.
     Days and averages of nothing are null; sums and counts of nothing are 0. A lead of whom nothing was known
     at as_of has null in every feature.
     Raises ValueError for labels of another shape.
     """
     check(labels)
+    result = _result(grace_days)
     with connect() as db, registered(db, "given", numbered(labels)):
         _read(db, objects, known_by, organizations)
         parts = [
-            query(db, _RESULT, [at, at + LABELS_AT_ONCE])
+            query(db, result, [at, at + LABELS_AT_ONCE])
             for at in range(0, max(labels.num_rows, 1), LABELS_AT_ONCE)
         ]
     found = pa.concat_tables(parts)
@@ -154,7 +164,7 @@ FROM {{known}} JOIN leaves ON leaves.leaf = known.{LEAD}"""
 _EVENTS = _events()
 
 
-def _result() -> str:
+def _result(grace_days: int) -> str:
     """Sum up the events of each label's lead, and compute the features from the sums.
 
     The query lists counts that no feature uses; DuckDB does not compute those.
@@ -177,7 +187,7 @@ def _result() -> str:
         SELECT sums.* REPLACE ({", ".join(map(_date, ("first_day", "last_day")))})
         FROM sums LEFT JOIN struck ON struck.n = sums.n LEFT JOIN dates ON dates.n = sums.n
     ),
-    campaigns AS ({_campaigns()})
+    campaigns AS ({_campaigns(grace_days)})
     SELECT {columns} FROM asked LEFT JOIN series ON series.n = asked.n
     LEFT JOIN campaigns ON campaigns.n = asked.n ORDER BY asked.n"""
 
@@ -212,19 +222,16 @@ def _date(name: str) -> str:
     return f"CASE WHEN struck.n IS NULL THEN sums.{column} ELSE dates.{name} END AS {column}"
 
 
-def _campaigns() -> str:
+def _campaigns(grace_days: int) -> str:
     """Count the campaigns that a label's lead was sent in the window and never reacted to."""
     (feature,), (window,) = features_of(Input.CAMPAIGNS), windows_of(Input.CAMPAIGNS)
     return f"""SELECT n, COUNT(*) AS {feature.name} FROM (
         SELECT n, ANY_VALUE(today) AS today, MAX(day) FILTER (is_sent) AS sent
         FROM met WHERE campaign IS NOT NULL GROUP BY n, campaign HAVING BOOL_AND(is_sent)
-    ) AS unanswered WHERE sent > today - {window} AND sent <= today - {CAMPAIGN_GRACE_DAYS} GROUP BY n"""
+    ) AS unanswered WHERE sent > today - {window} AND sent <= today - {grace_days} GROUP BY n"""
 
 
 def _column(feature: Feature) -> str:
     if feature.input is Input.CAMPAIGNS:
         return f"COALESCE({feature.input}.{feature.name}, 0)"
     return value_sql(feature, "asked.day", DUCKDB_DIVISION, f"series.{feature.input}_")
-
-
-_RESULT = _result()

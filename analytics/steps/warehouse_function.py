@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from aws_lambda_powertools import Metrics
@@ -30,6 +30,7 @@ from analytics.warehouse.nightly.quiet_nights import SUNDAY, LastAsked, version
 from analytics.warehouse.nightly.workgroup import ensure_daily_limit, grant_analysts
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import Compacting, NoWarehouse, Warehouse, warehouse_at
+from rules.leads.features import CAMPAIGN_GRACE_DAYS
 from rules.privacy.erasures import Erasure
 
 logger = Logger(service="warehouse")
@@ -42,7 +43,7 @@ TELLING = (Kind.FORGET, Kind.MODEL)  # until all of these are done, somebody's w
 class WarehouseSteps:
     """What each kind of item does. lake, role_arn: as the Loader takes them. opened: erasures under way.
 
-    version: of what fills the warehouse (quiet_nights.version).
+    version: of what fills the warehouse (quiet_nights.version). grace_days: of campaigns, the setting.
     """
 
     warehouse: Warehouse
@@ -51,6 +52,7 @@ class WarehouseSteps:
     role_arn: str
     opened: Callable[[], Iterable[Erasure]] = tuple
     version: str = ""
+    grace_days: int = CAMPAIGN_GRACE_DAYS
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
         """{"run_id", "tasks_key", "full"?, "everybody"?} -> {"left", "failed"}: for the next call; so far.
@@ -65,7 +67,13 @@ class WarehouseSteps:
             with self.warehouse.kept_open():
                 if not begun:
                     prepare(self.warehouse)
-                left = work(night, _needs, _Calls(self, night).do, self.objects, clock.now)
+                left = work(
+                    night,
+                    partial(_needs, models(self.grace_days)),
+                    _Calls(self, night).do,
+                    self.objects,
+                    clock.now,
+                )
                 if not left and isinstance(self.warehouse, RedshiftWarehouse):
                     grant_analysts(self.warehouse)  # a table that was made anew has lost its grants
         else:
@@ -105,14 +113,13 @@ class WarehouseSteps:
         if last and last.is_of(self.version, now.date()) and not (owed or forgets or is_wanted):
             night.quiet_since = last.run_id
         else:
-            night.items = items_of(owed, models(), forgets=forgets)
+            night.items = items_of(owed, models(self.grace_days), forgets=forgets)
             LastAsked(run_id, night.began, self.version).save(self.objects)
         return night
 
 
-def _needs(item: Item) -> list[str]:
+def _needs(known: Mapping[str, Model], item: Item) -> list[str]:
     """Return the models without which an item makes no sense: of a test, also those it compares with."""
-    known = models()
     if item.kind is Kind.FORGET:
         return []
     if item.kind is Kind.MODEL:
@@ -137,7 +144,7 @@ class _Calls:
             return self._forget()
         if item.kind not in self._builders:
             full = self.night.full if item.kind is Kind.MODEL else self.night.full_tests
-            self._builders[item.kind] = Builder.read(self.steps.warehouse, full)
+            self._builders[item.kind] = Builder.read(self.steps.warehouse, full, self.steps.grace_days)
         builder = self._builders[item.kind]
         if item.kind is Kind.MODEL:
             metrics.add_metric("ModelsBuilt", MetricUnit.Count, int(builder.build(item.name)))
@@ -195,9 +202,10 @@ def _steps() -> WarehouseSteps:
     lake = f"s3://{config.lake_bucket}"
     limit(config)
     jobs = ErasureJobs(client("dynamodb"), config.erasures_table)
-    url = config.warehouse_url
-    warehouse = warehouse_at(url, lake)
-    return WarehouseSteps(warehouse, objects_at(lake), lake, config.copy_role_arn, jobs.opened, version(url))
+    url, grace_days = config.warehouse_url, config.campaign_grace_days
+    filled_by = version(url, grace_days)
+    warehouse, role = warehouse_at(url, lake), config.copy_role_arn
+    return WarehouseSteps(warehouse, objects_at(lake), lake, role, jobs.opened, filled_by, grace_days)
 
 
 @logger.inject_lambda_context

@@ -17,6 +17,7 @@ from analytics.warehouse.statements import literal
 from analytics.warehouse.touched import Span, joined_days, narrowed, since, sources, starts, within
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED
+from rules.leads.features import CAMPAIGN_GRACE_DAYS
 
 _RELATIONS = """SELECT table_schema || '.' || table_name AS name, table_type AS kind
 FROM information_schema.tables
@@ -47,8 +48,13 @@ class Builder:
     loads: Loads
 
     @classmethod
-    def read(cls, warehouse: Warehouse, full: bool = False) -> "Builder":
-        """Read what is there and what was loaded. Raises ModelError, StatementFailed."""
+    def read(
+        cls, warehouse: Warehouse, full: bool = False, grace_days: int = CAMPAIGN_GRACE_DAYS
+    ) -> "Builder":
+        """Read what is there and what was loaded. Raises ModelError, StatementFailed.
+
+        grace_days: see `models`.
+        """
         # What is loaded from here on is in the next build too.
         loads = {row["entity"]: int(row["newest"]) for row in warehouse.rows(_LOADS)}
         kinds = {row["name"]: row["kind"] for row in warehouse.rows(_RELATIONS)}
@@ -56,7 +62,7 @@ class Builder:
             row["model"]: Built(row["fingerprint"], read_loads(row["loads"]) or {}, read_loads(row["tested"]))
             for row in warehouse.rows(_BUILDS)
         }
-        return cls(warehouse, full, models(), kinds, built, loads)
+        return cls(warehouse, full, models(grace_days), kinds, built, loads)
 
     def build(self, name: str) -> bool:
         """Build one model, after those that it reads; returns whether there was anything to do."""
@@ -157,13 +163,18 @@ class Builder:
         ]
 
 
-def build(warehouse: Warehouse, only: Collection[str] | None = None, full: bool = False) -> list[str]:
+def build(
+    warehouse: Warehouse,
+    only: Collection[str] | None = None,
+    full: bool = False,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
+) -> list[str]:
     """Build models in the order of their dependencies; returns their names. only: names, or None for all.
 
     full: build all of them anew. Raises ModelError, StatementFailed.
     """
     with warehouse.kept_open():
-        builder = Builder.read(warehouse, full)
+        builder = Builder.read(warehouse, full, grace_days)
         wanted = [name for name in builder.known if only is None or name in only]
         for name in wanted:
             builder.build(name)

@@ -18,6 +18,8 @@ reads_by names the column by which the rows of a table that a model reads are pl
 the touched dates of that table are then read. With `around: 2` a row also follows from the 2 dates before and
 after its own.
 A table is made anew whenever anything that it reads has changed. `whole` says why it cannot be incremental.
+
+`{campaign_grace_days}` in a SELECT is the setting: a model that has it is built anew when it changes.
 """
 
 import hashlib
@@ -35,6 +37,7 @@ from sqlglot import exp
 
 from analytics.warehouse.ddl import SQL
 from analytics.warehouse.translate import REDSHIFT
+from rules.leads.features import CAMPAIGN_GRACE_DAYS
 
 FOLDERS = ("staging", "facts", "dimensions", "marts")
 MATERIALIZED = ("view", "table", "incremental")
@@ -43,6 +46,7 @@ _FIELDS = {
     *("reads_by", "around", "placed_by", "newest_by", "tested_in"),
     *("dist", "sort", "columns", "left_out", "tests"),
 }
+GRACE_DAYS = "{campaign_grace_days}"
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
@@ -77,13 +81,17 @@ class Model:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
+def models(grace_days: int = CAMPAIGN_GRACE_DAYS) -> dict[str, Model]:
+    """Return all models by name, each after those that it reads, as of a setting. Raises ModelError."""
+    return _models(grace_days)
+
+
 @cache
-def models(folder: Path = SQL / "models") -> dict[str, Model]:
-    """Return all models by name, each after those that it reads. Raises ModelError."""
+def _models(grace_days: int) -> dict[str, Model]:
     found = {}
     for schema in FOLDERS:
-        for path in sorted((folder / schema).glob("*.sql")):
-            model = _read(f"{schema}.{path.stem}", path)
+        for path in sorted((SQL / "models" / schema).glob("*.sql")):
+            model = _read(f"{schema}.{path.stem}", path, grace_days)
             found[model.name] = model
     order = TopologicalSorter({model.name: model.reads & found.keys() for model in found.values()})
     ordered = {name: found[name] for name in order.static_order()}
@@ -92,8 +100,9 @@ def models(folder: Path = SQL / "models") -> dict[str, Model]:
     return ordered
 
 
-def _read(name: str, path: Path) -> Model:
-    sql = path.read_text(encoding="utf-8").strip().rstrip(";")
+def _read(name: str, path: Path, grace_days: int) -> Model:
+    text = path.read_text(encoding="utf-8").replace(GRACE_DAYS, str(grace_days))
+    sql = text.strip().rstrip(";")
     about = yaml.safe_load(path.with_suffix(".yml").read_text(encoding="utf-8"))
     if unknown := about.keys() - _FIELDS:
         raise ModelError(f"{name}: unknown {sorted(unknown)}")

@@ -49,12 +49,13 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class LeadViews:
-    """Reads leads. currency: the setting. rates: what each currency is worth in everybody's."""
+    """Reads leads. currency, grace_days: the settings. rates: what each currency is worth in everybody's."""
 
     people: PersonEvents
     memories: MemoryStore
     currency: str
     rates: Mapping[str, Decimal]
+    grace_days: int
 
     def check_reach(self, lead_id: str, caller: Caller) -> None:
         """Raise 404 unless the caller reaches the lead: 403 would tell that it exists."""
@@ -114,7 +115,7 @@ class LeadViews:
         if lead.item is None:
             self._check_known(lead)
             return {"lead_id": lead.root, **NOTHING_COMPUTED}
-        features, as_of = read_at(lead.item, now)
+        features, as_of = read_at(lead.item, now, self.grace_days)
         own = self._currency(lead_id)
         money = money_view((lead.item.inputs or {}).get(Input.PURCHASES), own)
         rates = rates_in(own, currency_of(self.currency, None), self.rates)

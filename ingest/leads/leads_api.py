@@ -60,6 +60,7 @@ def _parts() -> _Parts:
         MemoryStore(dynamodb, config.memory_table),
         config.currency,
         exchange_rates(config.exchange_rates),
+        config.campaign_grace_days,
     )
     queue = LeadQueue(client("sqs"), config.lead_queue_url, payloads)
     return _Parts(queue, views, config.currency, config.phone_regions, tombstones_of(config))

@@ -75,7 +75,8 @@ def ask(
     query = read_only(sql, parameters)
     if on == ON_LAKE:
         lake = on_athena.Lake.of(stack)
-        asked = on_athena.answer(lake, lake_sql.over_files(query, lake.dialect), tell)
+        over_files = lake_sql.over_files(query, lake.dialect, stack.campaign_grace_days)
+        asked = on_athena.answer(lake, over_files, tell)
     elif on != ON_WAREHOUSE:
         raise QueryFailed(f"{on} is neither {ON_WAREHOUSE} nor {ON_LAKE}")
     elif stack.is_laptop:

@@ -5,7 +5,7 @@ A model becomes its own SELECT. Any other name is a table of the Glue catalog, w
 are in the files, and the column `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from graphlib import TopologicalSorter
 
 import sqlglot
@@ -17,10 +17,11 @@ from analytics.warehouse.dialect.kinds import TEXT, Kind, of_type
 from analytics.warehouse.dialect.on_duckdb import on_duckdb
 from analytics.warehouse.dialect.reading import read
 from analytics.warehouse.dialect.refusal import NotAsRedshift
-from analytics.warehouse.models import FOLDERS, models
+from analytics.warehouse.models import FOLDERS, Model, models
 from analytics.warehouse.translate import DUCKDB, REDSHIFT, translate
 from local.analyst.answer import QueryFailed
 from rules.lake.entities import EXTRA, LOADED, Entity, Type
+from rules.leads.features import CAMPAIGN_GRACE_DAYS
 
 LAKE = "lake"
 SCHEMAS = frozenset({LAKE, *FOLDERS})
@@ -28,15 +29,17 @@ SCHEMAS = frozenset({LAKE, *FOLDERS})
 CURATION, CALENDAR = "staging.curation", "dimensions.dates"
 
 
-def over_files(query: str, dialect: str) -> str:
+def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) -> str:
     """Return a query in Redshift's SQL as one over the Glue catalog's tables, in a dialect of sqlglot.
 
+    grace_days: of campaigns, the deployment's setting.
     Raises QueryFailed for a table that the lake does not have, and for what DuckDB would answer otherwise.
     """
     parse = read if dialect == DUCKDB else _parse
     tree = parse(query).copy()
-    reads = _all_read(tree, parse)
-    own = [_part(name, parse) for name in TopologicalSorter(reads).static_order()]
+    known = models(grace_days)
+    reads = _all_read(tree, parse, known)
+    own = [_part(name, parse, known) for name in TopologicalSorter(reads).static_order()]
     tree = _renamed(tree)
     theirs = tree.args.get("with_")
     if theirs is not None:
@@ -54,6 +57,7 @@ def over_files(query: str, dialect: str) -> str:
 
 
 Parse = Callable[[str], exp.Expr]
+Models = Mapping[str, Model]
 
 
 def _parse(sql: str) -> exp.Expr:
@@ -88,12 +92,12 @@ def _without_zones(tree: exp.Expr) -> None:
         )
 
 
-def _part(name: str, parse: Parse) -> exp.CTE:
+def _part(name: str, parse: Parse, known: Models) -> exp.CTE:
     alias = exp.TableAlias(this=exp.to_identifier(_local(name)))
-    return exp.CTE(this=_renamed(_definition(name, parse)), alias=alias)
+    return exp.CTE(this=_renamed(_definition(name, parse, known)), alias=alias)
 
 
-def _all_read(tree: exp.Expr, parse: Parse) -> dict[str, set[str]]:
+def _all_read(tree: exp.Expr, parse: Parse, known: Models) -> dict[str, set[str]]:
     """Return the names that a query reads, directly or not, each with those that it is made of."""
     reads: dict[str, set[str]] = {}
     left = _names(tree)
@@ -101,7 +105,7 @@ def _all_read(tree: exp.Expr, parse: Parse) -> dict[str, set[str]]:
         name = left.pop()
         if name not in reads:
             reads[name] = _names(
-                _definition(name, parse), frozenset({CURATION}) if name == CALENDAR else frozenset()
+                _definition(name, parse, known), frozenset({CURATION}) if name == CALENDAR else frozenset()
             )
             left |= reads[name]
     return reads
@@ -115,12 +119,12 @@ def _names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
     return names
 
 
-def _definition(name: str, parse: Parse) -> exp.Expr:
+def _definition(name: str, parse: Parse, known: Models) -> exp.Expr:
     schema, _, own = name.partition(".")
     if name == CURATION:
         days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {each}" for each in LOADED]
         return parse(" UNION ALL ".join(days)).copy()
-    return parse(_newest(LOADED[own]) if schema == LAKE else models()[name].sql).copy()
+    return parse(_newest(LOADED[own]) if schema == LAKE else known[name].sql).copy()
 
 
 def _newest(entity: Entity) -> str:

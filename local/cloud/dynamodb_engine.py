@@ -74,6 +74,7 @@ CONSTANTS = {
     "CURRENCY": "USD",
     "PHONE_REGIONS": "",
     "EXCHANGE_RATES": "",
+    "CAMPAIGN_GRACE_DAYS": "7",
     "QUESTIONS_TABLE": "Questions",
     "RESPONSES_TABLE": "Responses",
     "ANSWER_LINES_TABLE": "AnswerLines",

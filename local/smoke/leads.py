@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from adapters.settings.choices import settings_of
 from adapters.settings.currencies import currency_of
 from local.smoke.asking import ask, must
 from local.smoke.steps import SmokeStep
@@ -25,9 +24,7 @@ def order(subject: Subject) -> dict[str, Any]:
         "payload": {
             "id": ORDER,
             "created_at": f"{subject.days[-1].isoformat()}T12:00:00Z",
-            "currency": currency_of(
-                settings_of(subject.stack.parameters.get("Settings", ""))["Currency"], subject.name
-            ),
+            "currency": currency_of(subject.stack.settings["Currency"], subject.name),
             "total_price": AMOUNT,
             "customer": {"email": f"{subject.name}@example.com"},
             "line_items": [{"product_id": "cd", "quantity": 1}],

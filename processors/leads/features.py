@@ -36,7 +36,7 @@ from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL
 from rules.leads.feature_items import Change, FeatureItem, not_before
-from rules.leads.features import Input
+from rules.leads.features import CAMPAIGN_GRACE_DAYS, Input
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, from_item
 from rules.leads.lead_groups import groups_of
 from rules.leads.memory import derive_entries
@@ -51,7 +51,7 @@ Decide = Callable[[FeatureItem], Change | None]
 
 @dataclass(frozen=True, slots=True)
 class FeatureProcessor:
-    """Applies announced events, refreshes and rebuilds to features."""
+    """Applies announced events, refreshes and rebuilds to features. grace_days: of campaigns, the setting."""
 
     store: FeatureStore
     topology: Topology
@@ -60,6 +60,7 @@ class FeatureProcessor:
     counted: CountedEvents
     mending: FeatureMending
     erased: Erased = NOBODY
+    grace_days: int = CAMPAIGN_GRACE_DAYS
 
     def handle(self, message: Any, now: datetime) -> None:
         """Apply one message; raises Poison, or what a later attempt may get past."""
@@ -135,7 +136,7 @@ class FeatureProcessor:
         if leaving := item.leaving(after):
             self.counted.note(leaving)
         contacts = self.memory.contacts(item) if event.event_type in CAMPAIGN_TYPES else []
-        return feature_changes.after_event(item, event, after, contacts, as_of)
+        return feature_changes.after_event(item, event, after, contacts, as_of, grace_days=self.grace_days)
 
     def _built(self, item: FeatureItem, affected: Collection[Input], as_of: datetime) -> Change | None:
         """Return some inputs' features from the stored events of the lead's leaves; None: there is nothing.
@@ -146,13 +147,15 @@ class FeatureProcessor:
         if item.is_joining:
             self.memory.absorb(item.lead_organization_id, item.pending, as_of)
             joining = self.events.joining(item)
-            return feature_changes.with_leaves(item, joining, self.memory.contacts(item), as_of)
+            contacts = self.memory.contacts(item)
+            return feature_changes.with_leaves(item, joining, contacts, as_of, self.grace_days)
         return self._built_anew(item, affected, as_of)
 
     def _built_anew(self, item: FeatureItem, affected: Collection[Input], as_of: datetime) -> Change | None:
         if item.inputs is None and item.regrouped:
             self.memory.rebuild(item.lead_organization_id, as_of)
-        return feature_changes.from_events(item, affected, self.events.of_person(item), as_of)
+        events = self.events.of_person(item)
+        return feature_changes.from_events(item, affected, events, as_of, self.grace_days)
 
     def _regroup(self, event: LeadEvent, now: datetime) -> None:
         """Set which leads are one, and build the features of the groups where that took them away."""
@@ -185,7 +188,8 @@ class FeatureProcessor:
         as_of = not_before(item, as_of)
         if not item.is_current:
             return self._built(item, ALL, as_of)
-        return feature_changes.after_time(item, feature_changes.inputs_due(item, as_of), as_of)
+        due = feature_changes.inputs_due(item, as_of)
+        return feature_changes.after_time(item, due, as_of, self.grace_days)
 
     def _rebuilt(self, item: FeatureItem, now: datetime) -> Change | None:
         """Return what makes an item what its leaves' events say; None: it is that already."""
@@ -212,7 +216,8 @@ def _parts() -> tuple[FeatureProcessor, Consumer]:
     counted = CountedEvents(dynamodb, config.idempotency_keys_table)
     erased = tombstones_of(config)
     mending = FeatureMending(dynamodb, config.feature_table, store)
-    processor = FeatureProcessor(store, topology, memory, events, counted, mending, erased)
+    grace_days = config.campaign_grace_days
+    processor = FeatureProcessor(store, topology, memory, events, counted, mending, erased, grace_days)
     return processor, Consumer(CONSUMER, failures, logger)
 
 

@@ -15,7 +15,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 
-from rules.leads.features import CAMPAIGN_DAYS_MAX, CAMPAIGN_GRACE_DAYS, FEATURES, TRIGGERS, Feature
+from rules.leads.features import CAMPAIGN_DAYS_MAX, FEATURES, TRIGGERS, Feature
 from rules.leads.series import AMOUNT_MINOR_MAX, ID_CHARACTERS, SEEN_MAX, SENTIMENT_MILLI_MAX
 
 # Add one when code changes what the same declarations keep or give: what an event contributes, how an
@@ -29,11 +29,12 @@ def digest(features: Iterable[Feature]) -> str:
     """Return 8 hexadecimal characters that say what a state keeps and what is computed from it.
 
     The names of features are part of it, so that a feature that is new needs no event to appear. Their
-    documentation and their order are not.
+    documentation and their order are not, nor is the campaigns' grace: a state has the unanswered campaigns
+    of the whole window, so a deployment may change the grace and each state stays right.
     """
     told = {
         "state": (STATE_VERSION, SEEN_MAX, ID_CHARACTERS, AMOUNT_MINOR_MAX, SENTIMENT_MILLI_MAX),
-        "campaigns": (CAMPAIGN_GRACE_DAYS, CAMPAIGN_DAYS_MAX),
+        "campaigns": CAMPAIGN_DAYS_MAX,
         "triggers": {input_: sorted(types) for input_, types in TRIGGERS.items()},
         "features": {
             each.name: (each.input, each.aggregate, each.unit, each.window_days) for each in features

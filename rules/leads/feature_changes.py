@@ -1,7 +1,8 @@
 """What an event, the stored events or the passing of time change of a lead's stored features.
 
 Each function takes what was read and returns what to write. processors/leads/features.py reads, asks here,
-and writes the answer on condition that the item still is what was read.
+and writes the answer on condition that the item still is what was read. grace_days: the deployment's
+(rules.leads.feature_values.evaluate).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,7 +14,7 @@ from rules.days import stamp
 from rules.leads.declarations import DECLARED, DIGEST
 from rules.leads.feature_items import Change, FeatureItem, computed, not_before
 from rules.leads.feature_values import listed_on
-from rules.leads.features import FEATURES, TRIGGERS, Contact, Input, Shown
+from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, TRIGGERS, Contact, Input, Shown
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import SERIES, Contribution, Mark, Series, State, add, build, roll, united, unnoted
@@ -57,8 +58,14 @@ def with_event(
     return after
 
 
-def after_event(
-    item: FeatureItem, event: LeadEvent, after: State, contacts: Collection[Contact], as_of: datetime
+def after_event(  # noqa: PLR0913 (what a change follows from)
+    item: FeatureItem,
+    event: LeadEvent,
+    after: State,
+    contacts: Collection[Contact],
+    as_of: datetime,
+    *,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
 ) -> Change | None:
     """Return what an event changes; None: nothing, because it is in already.
 
@@ -74,7 +81,7 @@ def after_event(
     if is_known and active_on == item.active_on and not has_campaigns:
         return None
     return Change(
-        computed(affected, after, contacts, as_of),
+        computed(affected, after, contacts, as_of, grace_days=grace_days),
         texts | ({Input.CAMPAIGNS: encode_contacts(contacts, as_of)} if has_campaigns else {}),
         dict.fromkeys(affected, stamp(as_of)),
         stamp(as_of),
@@ -83,7 +90,11 @@ def after_event(
 
 
 def from_events(
-    item: FeatureItem, affected: Collection[Input], events: Iterable[LeadEvent], as_of: datetime
+    item: FeatureItem,
+    affected: Collection[Input],
+    events: Iterable[LeadEvent],
+    as_of: datetime,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
 ) -> Change | None:
     """Return some inputs' features, built from all events of the lead's leaves; None: nothing to write.
 
@@ -98,7 +109,7 @@ def from_events(
     entries = remembered_entries(each for each in listed if each.event_type in CAMPAIGN_TYPES)
     contacts = [campaign_contact(each) for each in entries.values()]
     return Change(
-        _undeclared(item) | computed(wanted, state, contacts, as_of),
+        _undeclared(item) | computed(wanted, state, contacts, as_of, grace_days=grace_days),
         _inputs_built(item, wanted, state, encode_contacts(contacts, as_of) if contacts else None),
         {each: stamp(as_of) for each in Input if each in wanted},
         stamp(as_of),
@@ -108,7 +119,11 @@ def from_events(
 
 
 def with_leaves(
-    item: FeatureItem, events: Iterable[LeadEvent], contacts: Collection[Contact], as_of: datetime
+    item: FeatureItem,
+    events: Iterable[LeadEvent],
+    contacts: Collection[Contact],
+    as_of: datetime,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
 ) -> Change:
     """Return the features of a state that is joined by its pending leaves. events: all of these leaves.
 
@@ -125,7 +140,7 @@ def with_leaves(
         inputs[Input.CAMPAIGNS] = encode_contacts(contacts, as_of)
     was_noted = all(item.series(each).is_noted for each in SERIES)
     return Change(
-        computed(ALL, state, contacts, as_of),
+        computed(ALL, state, contacts, as_of, grace_days=grace_days),
         inputs,
         dict.fromkeys(ALL, stamp(as_of)),
         stamp(as_of),
@@ -195,11 +210,13 @@ def inputs_due(item: FeatureItem, as_of: datetime) -> set[Input]:
     return {each for each in Input if item.as_of.get(each, "") < stamp(as_of)}
 
 
-def after_time(item: FeatureItem, due: Collection[Input], as_of: datetime) -> Change | None:
+def after_time(
+    item: FeatureItem, due: Collection[Input], as_of: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
+) -> Change | None:
     """Return what time alone has changed of the features of due inputs; None: nothing."""
     state = {each: roll(item.series(each), each, as_of) for each in SERIES}
     contacts = item.waiting()
-    found = computed(due, state, contacts, as_of, only_time_dependent=True)
+    found = computed(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
     values = {name: value for name, value in found.items() if value != item.features.get(name)}
     moved = {each.input for each in FEATURES if each.name in values}
     active_on = listed_on(state, contacts, as_of)

@@ -8,7 +8,7 @@ from typing import Any
 from rules.days import stamp, unstamp
 from rules.leads.declarations import DECLARED, DIGEST
 from rules.leads.feature_values import evaluate_all
-from rules.leads.features import FEATURES, Contact, Feature, Input, Shown, shown
+from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Contact, Feature, Input, Shown, shown
 from rules.leads.series import NOTHING, SERIES, Contribution, Mark, Series, State
 from rules.leads.series_text import decode, decode_contacts, encode, encode_after
 
@@ -118,7 +118,9 @@ def not_before(item: FeatureItem, *moments: datetime) -> datetime:
     return max(*moments, NEVER if item.computed_at is None else unstamp(item.computed_at))
 
 
-def read_at(item: FeatureItem, now: datetime) -> tuple[dict[str, Shown], dict[str, str]]:
+def read_at(
+    item: FeatureItem, now: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
+) -> tuple[dict[str, Shown], dict[str, str]]:
     """Return an item's features as of an instant, and by input as of when each is (stamps).
 
     What time alone changes follows from the state. So it does not matter how long ago the item was written.
@@ -128,24 +130,26 @@ def read_at(item: FeatureItem, now: datetime) -> tuple[dict[str, Shown], dict[st
         return dict(item.features), dict(item.as_of)
     as_of = not_before(item, now)
     known = {Input(each) for each in item.as_of}
-    found = computed(known, item.state(), item.waiting(), as_of)
+    found = computed(known, item.state(), item.waiting(), as_of, grace_days=grace_days)
     return {name: each for name, each in found.items() if each is not None}, dict.fromkeys(
         known, stamp(as_of)
     )
 
 
-def computed(
+def computed(  # noqa: PLR0913 (what a value follows from)
     inputs: Collection[Input],
     state: State,
     contacts: Iterable[Contact],
     as_of: datetime,
+    *,
+    grace_days: int,
     only_time_dependent: bool = False,
 ) -> dict[str, Shown]:
-    """Return the features of some inputs, as people read them."""
+    """Return the features of some inputs, as people read them. grace_days: see `evaluate`."""
     wanted: dict[str, Feature] = {
         each.name: each
         for each in FEATURES
         if each.input in inputs and (each.is_time_dependent or not only_time_dependent)
     }
-    values = evaluate_all(wanted.values(), state, contacts, as_of)
+    values = evaluate_all(wanted.values(), state, contacts, as_of, grace_days)
     return {name: shown(wanted[name], value) for name, value in values.items()}

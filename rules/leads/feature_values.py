@@ -21,13 +21,26 @@ AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
 Sums = tuple[int, int]  # count, amount
 
 
-def evaluate(feature: Feature, state: State, campaigns: Iterable[Contact], as_of: datetime) -> Value:
-    """Return a feature's value at an instant (UTC) that no event of the state is later than."""
-    return evaluate_all((feature,), state, campaigns, as_of)[feature.name]
+def evaluate(
+    feature: Feature,
+    state: State,
+    campaigns: Iterable[Contact],
+    as_of: datetime,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
+) -> Value:
+    """Return a feature's value at an instant (UTC) that no event of the state is later than.
+
+    grace_days: a campaign that was sent so many dates ago, or before, and is unanswered, is ignored.
+    """
+    return evaluate_all((feature,), state, campaigns, as_of, grace_days)[feature.name]
 
 
 def evaluate_all(
-    features: Iterable[Feature], state: State, campaigns: Iterable[Contact], as_of: datetime
+    features: Iterable[Feature],
+    state: State,
+    campaigns: Iterable[Contact],
+    as_of: datetime,
+    grace_days: int,
 ) -> dict[str, Value]:
     """Return the values of several features by name, each as `evaluate` gives it.
 
@@ -38,7 +51,7 @@ def evaluate_all(
     values: dict[str, Value] = {}
     for each in features:
         if each.input is Input.CAMPAIGNS:
-            values[each.name] = _ignored(listed, today)
+            values[each.name] = _ignored(listed, today, grace_days)
         elif each.aggregate in AGES:
             values[each.name] = _age(each.aggregate, state[each.input], today)
         else:
@@ -96,8 +109,8 @@ def _window(series: Series, window_days: int | None, today: int) -> Sums:
     return count, amount
 
 
-def _ignored(campaigns: Iterable[Contact], today: int) -> int:
-    oldest, newest = today - CAMPAIGN_DAYS_MAX, today - CAMPAIGN_GRACE_DAYS
+def _ignored(campaigns: Iterable[Contact], today: int, grace_days: int) -> int:
+    oldest, newest = today - CAMPAIGN_DAYS_MAX, today - grace_days
     return sum(
         not each.reacted and each.sent is not None and oldest < each.sent <= newest for each in campaigns
     )

@@ -14,7 +14,7 @@ from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, PURCHASE_TYP
 
 # The schedule follows a lead for 90 dates after its last activity, also if all of its windows are empty.
 ACTIVE_DAYS_MAX = 91
-# A campaign is ignored once it has gone unanswered for so many dates.
+# A campaign is ignored once it has gone unanswered for so many dates, unless a deployment has another number.
 CAMPAIGN_GRACE_DAYS = 7
 CAMPAIGN_DAYS_MAX = 90
 
@@ -37,7 +37,7 @@ class Aggregate(StrEnum):
     AVERAGE = "average"  # amounts by count, rounded half up; None of nothing
     DAYS_SINCE_FIRST = "days_since_first"  # of those that count; None of nothing
     DAYS_SINCE_LAST = "days_since_last"
-    IGNORED = "ignored"  # campaigns sent in the window, more than the grace ago, with no reaction at all
+    IGNORED = "ignored"  # campaigns sent in the window, the grace ago or before, with no reaction at all
 
 
 class Unit(StrEnum):
@@ -98,7 +98,7 @@ FEATURES = (
     Feature("sentiment_avg_30d", B, Aggregate.AVERAGE, Unit.MILLI, "-1 to 1, of messages in 30 dates", 30),
     Feature(
         *("campaign_ignored", D, Aggregate.IGNORED, Unit.COUNT),
-        "campaigns of 90 dates without any reaction, the last seven dates' left out",
+        "campaigns of 90 dates without any reaction, less the newest (setting CampaignGraceDays)",
         CAMPAIGN_DAYS_MAX,
     ),
 )

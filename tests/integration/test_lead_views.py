@@ -27,6 +27,7 @@ from tests.support.items_read import ItemsRead
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Leads
 from tests.support.lead_requests import context
+from tests.support.memory import forget
 
 STAMP = "2026-03-10T05:00:00.000000Z"
 
@@ -132,6 +133,20 @@ def test_features_are_as_of_the_reading(served: Engine, monkeypatch: pytest.Monk
         assert (found["recency_days"], found["monetary_365d"]) == (recent, Decimal(spent))
         assert (found["campaign_ignored"], found["monetary_total"]) == (ignored, Decimal("100.00"))
         assert told["as_of"]["purchases"] == stamp(START + days * DAY)
+
+
+@pytest.mark.parametrize("days", [3, 14])
+def test_a_reading_goes_by_the_setting(served: Engine, monkeypatch: pytest.MonkeyPatch, days: int) -> None:
+    monkeypatch.setenv("CAMPAIGN_GRACE_DAYS", str(days))
+    forget()
+    leads = Leads(served.own_client("dynamodb"), str(uuid4()))
+    sent = leads.event(1, "campaign_sent", START, campaign_id="spring")
+    leads.store([sent])
+    leads.both(sent)
+    for later, ignored in ((days - 1, 0), (days, 1)):
+        monkeypatch.setattr("adapters.clock.now", lambda day=later: START + day * DAY)
+        assert get(f"{leads.leaf('a')}/features")[1]["features"]["campaign_ignored"] == ignored
+    forget()
 
 
 def test_an_absorbed_lead_answers_with_its_root(served: Engine) -> None:

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -63,6 +64,43 @@ def test_time_passes(leads: Leads) -> None:
     leads.now = START + 401 * DAY
     leads.both(back)
     assert leads.root().active_on == "2027-02-15"
+
+
+@pytest.mark.parametrize("days", [3, 7, 14])
+def test_a_campaign_is_ignored_after_the_days_of_the_setting(
+    engine: Engine, request: pytest.FixtureRequest, days: int
+) -> None:
+    """By each way: an event, time, and all events once more, of a lead and of one that joins it."""
+    leads = Leads(engine.own_client("dynamodb"), request.node.name, grace_days=days)
+    sent = [leads.event(n, "campaign_sent", START - n * DAY, campaign_id=f"c{n}") for n in range(1, 21)]
+    leads.store(sent)
+    for event in sent:
+        leads.both(event)
+    assert leads.root().features["campaign_ignored"] == 21 - days
+    leads.check("a")
+    refresh(leads, START + 2 * DAY, "a")
+    assert leads.root().features["campaign_ignored"] == min(23 - days, 20)
+    leads.check("a")
+    joins = leads.event(30, "campaign_sent", START - days * DAY, "b", campaign_id="other")
+    leads.store([joins])
+    leads.both(joins)
+    assert leads.root("b").features["campaign_ignored"] == 1
+    merged = leads.change(31, "ab")
+    leads.store([merged])
+    leads.both(merged)
+    assert leads.root().features["campaign_ignored"] == min(24 - days, 21)
+
+
+def test_another_setting_needs_no_event_once_more(leads: Leads) -> None:
+    sent = leads.event(1, "campaign_sent", START - 5 * DAY)
+    leads.store([sent])
+    leads.both(sent)
+    assert leads.root().features["campaign_ignored"] == 0
+    later = replace(leads.feature_processor, grace_days=3)
+    requests = Requests(leads.client)
+    later.handle({"refresh": {"as_of": stamp(START + DAY), "leads": [leads.leaf("a")]}}, START + DAY)
+    assert requests.take() == (1, 1), "the state is what it was, only what follows from it is not"
+    assert leads.root().features["campaign_ignored"] == 1
 
 
 def test_a_reaction_that_changes_no_value_still_stops_a_computation_without_it(

@@ -7,12 +7,12 @@ from tests.recipes.scratch import Scratch, Step
 def _feature(scratch: Scratch) -> None:
     scratch.replace(
         "rules/leads/features.py",
-        """        "campaigns of 90 dates without any reaction, the last seven dates' left out",
+        """        "campaigns of 90 dates without any reaction, less the newest (setting CampaignGraceDays)",
         CAMPAIGN_DAYS_MAX,
     ),
 )
 """,
-        """        "campaigns of 90 dates without any reaction, the last seven dates' left out",
+        """        "campaigns of 90 dates without any reaction, less the newest (setting CampaignGraceDays)",
         CAMPAIGN_DAYS_MAX,
     ),
     Feature("frequency_purchases_7d", A, Aggregate.COUNT, Unit.COUNT, "orders in 7 dates", 7),
@@ -24,7 +24,7 @@ def _feature(scratch: Scratch) -> None:
 def _plain_reading(scratch: Scratch) -> None:
     scratch.after(
         "tests/support/lead_histories.py",
-        '        "campaign_ignored": _ignored(own, age),\n',
+        '        "campaign_ignored": _ignored(own, age, grace_days),\n',
         '        "frequency_purchases_7d": orders(7),\n',
     )
 

@@ -1,5 +1,6 @@
 """Analysts' queries on the lake's files: Athena, which is DuckDB in the laptop cloud, answers as the warehouse does."""
 
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -122,6 +123,15 @@ def test_what_athena_says_otherwise_is_written_otherwise() -> None:
     # dimensions.dates counts Sundays as 0; facts.events reads only texts that are JSON.
     assert "% 7" in lake_sql.over_files("SELECT * FROM dimensions.dates", "athena")
     assert "IS JSON" not in lake_sql.over_files("SELECT * FROM facts.events", "athena")
+
+
+@pytest.mark.parametrize(("settings", "days"), [("", 7), ("Currency=EUR; CampaignGraceDays=14", 14)])
+def test_the_lake_goes_by_the_stack_s_setting(settings: str, days: int) -> None:
+    stack = Stack("", "", "", {}, {}, "", parameters={"Settings": settings})
+    text = lake_sql.over_files(
+        "SELECT * FROM marts.lead_features_recomputed", "athena", stack.campaign_grace_days
+    )
+    assert re.search(rf"sent_date <= .*as_of_date.*\b{days}\b", text, re.IGNORECASE)
 
 
 def test_names_of_the_query_s_own_stay() -> None:

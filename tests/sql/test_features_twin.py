@@ -12,19 +12,22 @@ from typing import Any
 
 import pyarrow as pa
 
+from adapters.platform.objects import FolderObjects
 from analytics.features.labels import AS_OF, LEAD
 from analytics.features.point_in_time import point_in_time
 from analytics.warehouse.build import build
+from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.statements import literal
-from rules.lake.lead_entities import column_of
+from rules.lake.lead_entities import as_of_column, column_of
 from rules.leads.feature_changes import ALL, from_events
 from rules.leads.feature_items import FeatureItem, read_at
 from rules.leads.features import FEATURES, Input
 from tests.sql.conftest import Lake
-from tests.support.lake_story import Story
-from tests.support.lead_histories import History, features_of
+from tests.support.lake_story import Story, states
+from tests.support.lead_event_strategies import START, lead_event
+from tests.support.lead_histories import History, features_of, row, write
 from tests.support.lead_items import in_columns, written
 
 TWINS = ("marts.lead_features_live", "marts.lead_features_recomputed")
@@ -77,6 +80,35 @@ def test_live_is_read_is_the_warehouse_is_the_past(told: Lake, tmp_path: Path) -
             for root in roots:
                 assert folded[root] == recomputed[root] == training[root], (root, days)
                 assert folded[root] == plain(history, root, at) == live(history, root, at), (root, days)
+
+
+def test_a_campaign_is_ignored_after_the_days_of_the_setting_wherever_it_is_counted(tmp_path: Path) -> None:
+    at, sent = START + timedelta(hours=1), range(1, 21)
+    events = [lead_event(n, "campaign_sent", START - timedelta(days=n), campaign_id=f"c{n}") for n in sent]
+    events.append(lead_event(30, "campaign_opened", campaign_id="c10"))
+    lake, warehouse = FolderObjects(tmp_path / "lake"), DuckWarehouse(tmp_path / "w.duckdb")
+    write(lake, [row(each) for each in events], tmp_path)
+    moments = {as_of_column(each): at for each in Input}
+    item = {LEAD: "leaf", "version": 1, "changed_at": at, "computed_at": at, **moments, **states(events, at)}
+    prepare(warehouse)
+    with warehouse.reading() as connection:
+        for table, listed in (("lead_events", [row(each) for each in events]), ("lead_features", [item])):
+            connection.register("new", pa.Table.from_pylist([{**each, "load_number": 1} for each in listed]))
+            connection.execute(f"INSERT INTO lake.{table} BY NAME SELECT * FROM new")
+    known = models()
+    names = {*TWINS, *(each.name for name in TWINS for each in ancestors(known[name], known))}
+    labels = pa.table({LEAD: ["leaf"], AS_OF: pa.array([at], pa.timestamp("us", "UTC"))})
+    nobody = FeatureItem("leaf")
+    for days in (7, 3, 14):
+        build(warehouse, only=names, grace_days=days)  # another setting alone makes them anew
+        live_item = written(nobody, from_events(nobody, ALL, events, START))
+        found = [
+            *(rows(warehouse, name)["leaf"]["campaign_ignored"] for name in TWINS),
+            point_in_time(lake, labels, grace_days=days).to_pylist()[0]["campaign_ignored"],
+            features_of(events, "leaf", at, grace_days=days)["campaign_ignored"],
+            read_at(live_item, at, days)[0]["campaign_ignored"],
+        ]
+        assert found == [sum(n >= days and n != 10 for n in sent)] * 5, days
 
 
 def test_a_lead_without_a_state_in_the_lake_is_shown_as_it_is_stored(told: Lake, tmp_path: Path) -> None:

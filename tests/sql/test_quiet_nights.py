@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -245,10 +246,11 @@ def test_a_version_is_of_models_rules_and_the_place(tmp_path: Path, monkeypatch:
             ignore=lambda _, names: {"__pycache__"} & {*names},
         )
     monkeypatch.setattr(quiet_nights, "PACKAGED", tmp_path)
-    found = quiet_nights.version.__wrapped__
+    found = partial(quiet_nights.version.__wrapped__, grace_days=7)
     before = found("redshift://a/b")
     assert found("redshift://a/b") == before
     assert found("redshift://a/c") != before
+    assert found("redshift://a/b", grace_days=8) != before
     for name in ("sql/models/marts/streaks_recomputed.sql", "sql/ddl/events.sql", "rules/days.py"):
         path = tmp_path / name
         text = path.read_text()

@@ -63,7 +63,9 @@ def is_readable(event: LeadEvent) -> bool:
     return not event.event_type.startswith("campaign") or (isinstance(campaign, str) and campaign != "")
 
 
-def features_of(events: Iterable[LeadEvent], lead: str, as_of: datetime, known_by: bool = False) -> Values:
+def features_of(
+    events: Iterable[LeadEvent], lead: str, as_of: datetime, known_by: bool = False, grace_days: int = 7
+) -> Values:
     """By column of the lake; all None for a lead of whom nothing was known."""
     usable = [each for each in events if each.occurred <= as_of and is_readable(each)]
     if known_by:
@@ -78,11 +80,11 @@ def features_of(events: Iterable[LeadEvent], lead: str, as_of: datetime, known_b
     root = roots.get(lead, (0, lead))[1]
     leaves = {lead, *(leaf for leaf, (_, its) in roots.items() if its == root)}
     own = [each for each in usable if each.lead_organization_id in leaves]
-    values = _values(own, as_of)
+    values = _values(own, as_of, grace_days)
     return values if own else dict.fromkeys(values)
 
 
-def _values(own: list[LeadEvent], as_of: datetime) -> Values:
+def _values(own: list[LeadEvent], as_of: datetime, grace_days: int) -> Values:
     def age(each: LeadEvent) -> int:
         return (as_of.astimezone(UTC).date() - each.occurred.date()).days
 
@@ -125,11 +127,11 @@ def _values(own: list[LeadEvent], as_of: datetime) -> Values:
         "has_purchased": orders(ever) > 0,
         "recency_days": min((age(each) for each in own if each.event_type in DID_SOMETHING), default=None),
         "sentiment_avg_30d_milli": half_up(sum(moods), len(moods)),
-        "campaign_ignored": _ignored(own, age),
+        "campaign_ignored": _ignored(own, age, grace_days),
     }
 
 
-def _ignored(own: list[LeadEvent], age: Any) -> int:
+def _ignored(own: list[LeadEvent], age: Any, grace_days: int) -> int:
     ages: dict[str, list[int]] = defaultdict(list)
     answered = set()
     for each in own:
@@ -137,7 +139,7 @@ def _ignored(own: list[LeadEvent], age: Any) -> int:
             ages[each.payload["campaign_id"]].append(age(each))
         elif each.event_type.startswith("campaign_"):
             answered.add(each.payload["campaign_id"])
-    return sum(7 <= min(found) < 90 for name, found in ages.items() if name not in answered)
+    return sum(grace_days <= min(found) < 90 for name, found in ages.items() if name not in answered)
 
 
 def half_up(total: int, count: int) -> int | None:

@@ -82,6 +82,7 @@ class Leads:
     shards: int = 2
     now: datetime = START + timedelta(minutes=1)
     stored: list[LeadEvent] = field(default_factory=list)
+    grace_days: int = 7
 
     def __post_init__(self) -> None:
         self.features = FeatureStore(self.client, "Feature", self.shards)
@@ -95,7 +96,13 @@ class Leads:
         counted = CountedEvents(self.client, "IdempotencyKeys")
         mending = FeatureMending(self.client, "Feature", self.features)
         self.feature_processor = FeatureProcessor(
-            self.features, self.topology, self.group, self.people, counted, mending
+            self.features,
+            self.topology,
+            self.group,
+            self.people,
+            counted,
+            mending,
+            grace_days=self.grace_days,
         )
 
     def leaf(self, which: str) -> str:
@@ -181,7 +188,8 @@ class Leads:
         ]
         for each in FEATURES:
             as_of = unstamp(found.as_of[each.input])
-            expected[each.name] = shown(each, evaluate(each, build(ours, as_of), contacts, as_of))
+            value = evaluate(each, build(ours, as_of), contacts, as_of, self.grace_days)
+            expected[each.name] = shown(each, value)
         assert found.features == {name: value for name, value in expected.items() if value is not None}
         for input_ in SERIES:
             as_of = unstamp(found.as_of[input_])

@@ -67,9 +67,9 @@ def settle(objects: Objects, run_id: str, curation: list[dict[str, Any]]) -> Non
 
 
 @cache
-def version(url: str) -> str:
-    """Return a digest of the code that fills a warehouse, and of where that is."""
-    digest = hashlib.sha256(url.encode())
+def version(url: str, grace_days: int) -> str:
+    """Return a digest of the code that fills a warehouse, of its setting, and of where that is."""
+    digest = hashlib.sha256(f"{url} {grace_days}".encode())
     for folder in MADE_BY:
         for path in sorted((PACKAGED / folder).rglob("*")):
             if path.suffix in (".py", ".sql", ".yml"):

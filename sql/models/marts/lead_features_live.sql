@@ -209,7 +209,7 @@ campaigns AS (
         COUNT(*) AS campaign_ignored
     FROM campaigns_dates
     WHERE event_date > as_of_date - 90
-        AND event_date <= as_of_date - 7
+        AND event_date <= as_of_date - {campaign_grace_days}
     GROUP BY lead_id
 )
 SELECT

@@ -149,7 +149,7 @@ campaigns AS (
     FROM contacts
     WHERE reactions = 0
         AND sent_date > as_of_date - 90
-        AND sent_date <= as_of_date - 7
+        AND sent_date <= as_of_date - {campaign_grace_days}
     GROUP BY lead_id
 )
 SELECT

@@ -45,7 +45,7 @@ def test_features_are_what_their_definition_says(events: list[LeadEvent], days: 
     # tests/support/lead_histories.py has a plain reading of every feature; this one is of the first ones.
     defined = [each for each in FEATURES if each.name in expected]
     assert {each.name: evaluate(each, state, contacts, as_of) for each in defined} == expected
-    assert evaluate_all(defined, state, contacts, as_of) == expected, "windows that share their sums"
+    assert evaluate_all(defined, state, contacts, as_of, 7) == expected, "windows that share their sums"
 
 
 def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:

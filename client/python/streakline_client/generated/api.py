@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 37ef68b664645ed6bc5d7ce37759f5ce5a728761a01c0865634237584e850792."""
+"""Made by `make clients` from the API with the digest 48eabc6f93fbea1de4567b45037b5aa08a25fa828601eb29a5b7b81ac753a7e1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 37ef68b664645ed6bc5d7ce37759f5ce5a728761a01c0865634237584e850792.
+// Made by `make clients` from the API with the digest 48eabc6f93fbea1de4567b45037b5aa08a25fa828601eb29a5b7b81ac753a7e1.
 
 export interface paths {
     "/": {
@@ -2249,7 +2249,7 @@ export interface operations {
                         features: {
                             /** @description spent, less refunds, by orders */
                             average_order_value?: number | null;
-                            /** @description campaigns of 90 dates without any reaction, the last seven dates' left out */
+                            /** @description campaigns of 90 dates without any reaction, less the newest (setting CampaignGraceDays) */
                             campaign_ignored?: number | null;
                             /** @description since the last order */
                             days_since_last_purchase?: number | null;
