@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 37ef68b664645ed6bc5d7ce37759f5ce5a728761a01c0865634237584e850792."""
+"""Made by `make clients` from the API with the digest d620af428047e285354e8aabb59935179aff6a58fc080e89241280ae14fb7a12."""
 
 from __future__ import annotations
 

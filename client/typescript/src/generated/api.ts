@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 37ef68b664645ed6bc5d7ce37759f5ce5a728761a01c0865634237584e850792.
+// Made by `make clients` from the API with the digest d620af428047e285354e8aabb59935179aff6a58fc080e89241280ae14fb7a12.
 
 export interface paths {
     "/": {
@@ -280,7 +280,7 @@ export interface paths {
         };
         /**
          * The merges, undoings and refusals that touched a lead
-         * @description Oldest first, each with its evidence: the event that proved it, or who did it and why. After a pause the database wakes up first: a 5xx within the first minute means that you try again.
+         * @description Newest first, each with its evidence: the event that proved it, or who did it and why. After a pause the database wakes up first: a 5xx within the first minute means that you try again.
          */
         get: operations["getLeadsLeadIdChanges"];
         put?: never;
@@ -2112,7 +2112,10 @@ export interface operations {
     };
     getLeadsLeadIdChanges: {
         parameters: {
-            query?: never;
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
             header?: never;
             path: {
                 lead_id: string;
@@ -3865,6 +3868,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Pause the streak */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
             /** @description Pause the streak */
             201: {
                 headers: {
