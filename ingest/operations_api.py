@@ -132,10 +132,10 @@ def get_health() -> Response[str]:
 
 @app.get("/v1/openapi.json")
 def get_openapi() -> Response[str]:
-    """The OpenAPI document."""
+    """The OpenAPI document. It is no secret, and the same until the next deployment."""
     from ingest.openapi import document  # noqa: PLC0415 (no other request needs it)
 
-    return answer(200, document())
+    return answer(200, document(), {"Cache-Control": "public, max-age=300"})
 
 
 @logger.inject_lambda_context

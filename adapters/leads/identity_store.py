@@ -132,12 +132,16 @@ class IdentityStore:
         found: dict[str, Any] | None = self._call("lookup(%s::text, %s::text, %s::text)", values)
         return found
 
-    def history(self, organizations: list[str] | None, lead: str) -> list[dict[str, Any]] | None:
-        """Return all changes that touched a lead, oldest first; None if nobody of these organizations has it.
+    def history(
+        self, organizations: list[str] | None, lead: str, before: int | None, most: int
+    ) -> list[dict[str, Any]] | None:
+        """Return changes that touched a lead, newest first; None if nobody of these organizations has it.
 
-        organizations: None: all. Each {number, kind, at, leads, evidence, announced_at, reversed_by}.
+        organizations: None: all. before: the number of a change; None: from the newest on. Each
+        {number, kind, at, leads, evidence, announced_at, reversed_by}.
         """
-        call, values = "history(%s::text[], %s::text)", [organizations, lead]
+        call = "history(%s::text[], %s::text, %s::bigint, %s::int)"
+        values = [organizations, lead, before, most]
         found: list[dict[str, Any]] | None = self._call(call, values)
         return found
 

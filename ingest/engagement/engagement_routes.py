@@ -219,6 +219,7 @@ ENGAGEMENT_ROUTES = [
         [USER],
         body=PAUSE,
         status=201,
+        may_repeat=True,
     ),
     Route(
         "PutAlias",

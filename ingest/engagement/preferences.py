@@ -47,27 +47,32 @@ class Preferences:
         """End a review (rule 8)."""
         return self._change(user_id, now, lambda account: release(account.profile, now))
 
-    def pause(self, user_id: str, first: date, last: date, now: datetime) -> Profile:
-        """Pause the streak from `first` to `last`, both included; returns the profile with all its pauses.
+    def pause(self, user_id: str, first: date, last: date, now: datetime) -> tuple[Profile, bool]:
+        """Pause the streak from `first` to `last`, both included.
 
-        Raises 422 if the pause is longer than one may be, or if `first` is before the user's today or newest
-        active date, or more than a year ahead; 409 pauses_max for more pauses, or more paused dates in a
-        year, than are allowed.
+        Returns the profile with all its pauses, and whether this one is new: the same dates again, while they
+        are not over, change nothing. Raises 422 if the pause is longer than one may be, or if `first` is
+        before the user's today or newest active date, or more than a year ahead; 409 pauses_max for more
+        pauses, or more paused dates in a year, than are allowed.
         """
-        terms = self.books.books().at(now).book.pauses
-        if terms.dates_max and (last - first).days >= terms.dates_max:
-            raise invalid_field("last", f"is more than {terms.dates_max} dates from first")
+        terms, is_new = self.books.books().at(now).book.pauses, True
 
         def paused(account: Account) -> Profile:
-            profile = account.profile
-            known = self._pauses_with(profile, (first, last), today(now, profile.zone), terms)
+            nonlocal is_new
+            profile, local = account.profile, today(now, account.profile.zone)
+            is_new = (first, last) not in profile.cover.pauses or last < local
+            if not is_new:
+                return profile
+            known = self._pauses_with(profile, (first, last), local, terms)
             return replace(profile, cover=replace(profile.cover, pauses=known))
 
-        return self.accounts.whole(self._change(user_id, now, paused))
+        return self.accounts.whole(self._change(user_id, now, paused)), is_new
 
     @staticmethod
     def _pauses_with(profile: Profile, span: Span, local: date, terms: Pauses) -> tuple[Span, ...]:
-        first = span[0]
+        first, last = span
+        if terms.dates_max and (last - first).days >= terms.dates_max:
+            raise invalid_field("last", f"is more than {terms.dates_max} dates from first")
         if not local <= first <= local + AHEAD_MAX:
             reason = "before today" if first < local else "more than a year ahead"
             raise invalid_field("first", f"is {reason}")

@@ -99,8 +99,8 @@ def post_pause(user_id: str) -> Response[str]:
     asking.commander(user_id)
     now = clock.now()
     first, last = pause_span(asking.body(PAUSE), now)
-    profile = _parts().preferences.pause(user_id, first, last, now)
-    return answer(201, pauses_view(profile))
+    profile, is_new = _parts().preferences.pause(user_id, first, last, now)
+    return answer(201 if is_new else 200, pauses_view(profile))
 
 
 @app.put("/v1/users/<user_id>/timezone")

@@ -4,6 +4,7 @@ These routes speak to PostgreSQL themselves, so that the operator hears at once 
 database sleeps, the first request may take half a minute or end in a 5xx: the next one finds it awake.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -24,9 +25,11 @@ from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, json_body, resolver
+from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_of, integer, page
 from ingest.web.validate import first_problem
 
 BY_CHARACTERS_MAX = 128
+NUMBER = re.compile(r"\d{1,18}", re.ASCII)  # of a change, a bigint
 
 logger = Logger(service="identity-api")
 app: APIGatewayHttpResolver = resolver(logger, PostgresUnavailable)
@@ -60,17 +63,21 @@ def post_lookup() -> Response[str]:
 
 @app.get("/v1/leads/<lead_id>/changes")
 def get_changes(lead_id: str) -> Response[str]:
-    """All merges, undoings and refusals that touched a lead, oldest first, with who did it and why."""
+    """A page of the merges, undoings and refusals of a lead, newest first, with who did it and why."""
     caller = _caller()
     if problem := first_problem({"type": "string", "pattern": LEAD_ID}, lead_id):
         raise ApiError(400, "invalid_parameter", f"lead_id {problem[1]}")
-    changes = _parts().identities.history(_reach(caller), lead_id)
+    query = app.current_event.query_string_parameters or {}
+    limit, before = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX), cursor_of(query)
+    if before and not NUMBER.fullmatch(before):
+        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
+    number = int(before) if before else None
+    changes = _parts().identities.history(_reach(caller), lead_id, number, limit)
     if changes is None:
         raise ApiError(404, "not_found", NO_LEAD)
     shown = ("number", "kind", "at", "evidence", "reversed_by")
-    return answer(
-        200, {"lead_id": lead_id, "changes": [{name: each[name] for name in shown} for each in changes]}
-    )
+    rows = [{name: each[name] for name in shown} for each in changes]
+    return answer(200, {"lead_id": lead_id, **page("changes", rows, limit, "number")})
 
 
 @app.post("/v1/leads/merges")

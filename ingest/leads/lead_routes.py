@@ -13,7 +13,7 @@ from ingest.leads.lead_schemas import (
 )
 from ingest.leads.lead_schemas import SOURCE as SOURCE_NAME
 from ingest.web.json_schema import closed_object
-from ingest.web.routes import PAGE, TEXT, Route, in_path, in_query, matching
+from ingest.web.routes import PAGE, PLACE, TEXT, Route, in_path, in_query, matching
 from rules.leads.lead_events import EVENT_TYPES
 
 LEADS_API, HOOKS_API, IDENTITY_API = "LeadsApi", "HooksApi", "IdentityApi"
@@ -135,8 +135,8 @@ LEAD_ROUTES = [
         "get",
         "/v1/leads/{lead_id}/changes",
         "The merges, undoings and refusals that touched a lead",
-        [LEAD],
-        description="Oldest first, each with its evidence: the event that proved it, or who did it and why."
+        [LEAD, *PLACE],
+        description="Newest first, each with its evidence: the event that proved it, or who did it and why."
         + WHEN_ASLEEP,
     ),
     Route(

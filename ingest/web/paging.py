@@ -13,7 +13,7 @@ from rules.days import DAY, EPOCH, LAST_CLOCK, parse_moment, stamp
 from rules.json_values import parse_json
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-# A cursor names the last row of a page: by its date, its created_at or its event_id.
+# A cursor names the last row of a page: by its date, its created_at, its event_id or its number.
 PLACE = re.compile(r"[0-9TZa-f:.#-]{1,100}", re.ASCII)
 LIMIT_DEFAULT = 50
 LIMIT_MAX = 500
@@ -142,7 +142,7 @@ def cursor_of(query: Mapping[str, str]) -> str | None:
 
 def page(name: str, rows: list[dict[str, Any]], limit: int, key: str) -> dict[str, Any]:
     """Return a page. Its cursor is null if the page is not full, for then no row follows."""
-    return {name: rows, "cursor": cursor_at(rows[-1][key]) if len(rows) == limit else None}
+    return {name: rows, "cursor": cursor_at(str(rows[-1][key])) if len(rows) == limit else None}
 
 
 def cursor_at(place: str) -> str:

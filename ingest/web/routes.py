@@ -59,8 +59,5 @@ SPAN_END: Schema = TEXT | {
     "description": f"a date or an RFC 3339 instant, from {FIRST_DATE} to {LAST_DATE}, both included"
 }
 SPAN = [in_query("from", SPAN_END), in_query("to", SPAN_END)]
-PAGE = [
-    *SPAN,
-    in_query("limit", {"type": "integer", "minimum": 1, "maximum": 500}),
-    in_query("cursor", TEXT),
-]
+PLACE = [in_query("limit", {"type": "integer", "minimum": 1, "maximum": 500}), in_query("cursor", TEXT)]
+PAGE = [*SPAN, *PLACE]

@@ -679,18 +679,22 @@ BEGIN
     RETURN jsonb_build_object('number', v_number, 'changes', pending_of(v_moved));
 END $$;
 
--- All changes of a lead's group members so far that concern this lead, oldest first; null for an unknown lead.
--- p_organizations: those that the caller reaches; null: all.
-CREATE FUNCTION history(p_organizations text[], p_lead_organization text) RETURNS jsonb
+-- The changes of a lead's group members that concern this lead, newest first, at most p_limit; null for an unknown lead.
+-- p_organizations: those that the caller reaches; null: all. p_before: the number that they are before; null: any.
+CREATE FUNCTION history(p_organizations text[], p_lead_organization text, p_before bigint, p_limit int) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
-    SELECT coalesce(jsonb_agg(jsonb_build_object(
-        'number', c.number, 'kind', c.kind, 'at', c.at, 'leads', c.leads, 'evidence', c.evidence,
-        'announced_at', c.announced_at, 'reversed_by', c.reversed_by) ORDER BY c.number)
-        FILTER (WHERE c.number IS NOT NULL), '[]')
-    FROM lead_organization AS o LEFT JOIN identity_change AS c ON c.leads @> ARRAY[o.lead_id]
+    SELECT (
+        SELECT coalesce(jsonb_agg(jsonb_build_object(
+            'number', c.number, 'kind', c.kind, 'at', c.at, 'leads', c.leads, 'evidence', c.evidence,
+            'announced_at', c.announced_at, 'reversed_by', c.reversed_by) ORDER BY c.number DESC), '[]')
+        FROM (
+            SELECT * FROM identity_change AS i
+            WHERE i.leads @> ARRAY[o.lead_id] AND (p_before IS NULL OR i.number < p_before)
+            ORDER BY i.number + 0 DESC LIMIT p_limit  -- not by the index of numbers: it has everybody's
+        ) AS c)
+    FROM lead_organization AS o
     WHERE o.lead_organization_id = p_lead_organization
         AND (p_organizations IS NULL OR o.organization_id = ANY (p_organizations))
-    GROUP BY o.lead_organization_id
 $$;
 
 -- The lead that has an identity: {"lead", "root", "is_verified"}. Null if nobody has it, or many do.
@@ -843,7 +847,7 @@ GRANT EXECUTE ON FUNCTION
     unmerge(text, bigint, jsonb, timestamptz),
     merge_by_hand(text[], text, text, jsonb, boolean, timestamptz),
     lookup(text, text, text),
-    history(text[], text),
+    history(text[], text, bigint, int),
     person(text[], text, text[], text[]),
     person_rows(text[], text, text[], text[]),
     erase(text[], text, text[], text[]),

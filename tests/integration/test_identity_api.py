@@ -8,7 +8,9 @@ import pytest
 
 from adapters.platform.aws import client
 from ingest.leads import identity_api
+from ingest.web.paging import cursor_at
 from rules.leads.identity.identities import Identity
+from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.http_requests import called
 from tests.support.identity_server import NOW, WAYS, Registry, undo
@@ -39,9 +41,12 @@ def served(engine: Engine, registry: Registry, monkeypatch: pytest.MonkeyPatch) 
     client.cache_clear()
 
 
-def ask(path: str, body: Any = None, scope: str = ACME) -> tuple[int, Any]:
+def ask(
+    path: str, body: Any = None, scope: str = ACME, query: dict[str, str] | None = None
+) -> tuple[int, Any]:
     method = "GET" if body is None else "POST"
     event: dict[str, Any] = {"body": json.dumps(body), "requestContext": context(method, path, scope)}
+    event["queryStringParameters"] = query
     answer = called(identity_api.handler, method, path, **event)
     return answer["statusCode"], json.loads(answer["body"])
 
@@ -125,10 +130,64 @@ def test_a_merge_by_hand_is_audited_announced_and_undone(
     undo(registry, told["change"])
     status, seen = ask(f"/v1/leads/{two.leaf}/changes", scope=ours)
     assert [(each["kind"], each["evidence"]["by"]) for each in seen["changes"]] == [
-        ("merged", "crm"),
         ("unmerged", "operator"),
+        ("merged", "crm"),
     ]
-    assert seen["changes"][0]["reversed_by"] == seen["changes"][1]["number"]
+    assert seen["changes"][1]["reversed_by"] == seen["changes"][0]["number"]
+
+
+@pytest.mark.parametrize("size", [None, 1, 3, 7, 8, 500])
+def test_changes_come_in_pages_newest_first_and_each_once(registry: Registry, size: int | None) -> None:
+    lead, other = registry.see(A).leaf, registry.see(C).leaf
+    add_refusals(registry, [1], 7)
+    add_refusals(registry, [2], 5)
+    path, cursor, pages = f"/v1/leads/{lead}/changes", None, list[list[int]]()
+    while not pages or cursor:
+        query = {"limit": str(size)} if size else {}
+        status, told = ask(path, query=query | ({"cursor": cursor} if cursor else {}))
+        assert status == 200, told
+        pages.append([each["number"] for each in told["changes"]])
+        cursor = told["cursor"]
+    seen = [number for each in pages for number in each]
+    assert seen == sorted(seen, reverse=True)
+    assert len(seen) == len(set(seen)) == 7
+    assert max(map(len, pages)) <= (size or 50)
+    assert len(ask(f"/v1/leads/{other}/changes")[1]["changes"]) == 5
+
+
+def test_a_page_of_changes_costs_no_more_however_many_there_are(registry: Registry) -> None:
+    lead = registry.see(A).leaf
+    add_refusals(registry, [1], effort(1_000, soak=100_000))
+    status, told = ask(f"/v1/leads/{lead}/changes")
+    assert (status, len(told["changes"])) == (200, 50)
+    assert len(ask(f"/v1/leads/{lead}/changes", query={"limit": "500"})[1]["changes"]) == 500
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"limit": "0"},
+        {"limit": "501"},
+        {"limit": "x"},
+        {"cursor": "x"},
+        {"cursor": cursor_at("2026-03-01T00:00:00Z")},
+        {"cursor": cursor_at("9" * 19)},
+    ],
+)
+def test_a_page_of_changes_that_there_is_not_is_refused(registry: Registry, query: dict[str, str]) -> None:
+    lead = registry.see(A).leaf
+    status, told = ask(f"/v1/leads/{lead}/changes", query=query)
+    assert (status, told["error"]["code"]) == (400, "invalid_parameter")
+
+
+def add_refusals(registry: Registry, leads: list[int], number: int) -> None:
+    """Note so many changes of leads, as they were stored, without the events that lead to them."""
+    registry.owner.execute(
+        "INSERT INTO identity.identity_change (organization_id, kind, leads, evidence, announcement, at, announced_at)"
+        " SELECT 'acme', 'refused', %s::bigint[], jsonb_build_object('reason', n), '{}', %s, %s"
+        " FROM generate_series(1, %s) AS n",
+        [leads, NOW, NOW, number],
+    )
 
 
 def test_what_was_kept_apart_is_united_only_by_who_says_so(registry: Registry) -> None:
@@ -140,7 +199,7 @@ def test_what_was_kept_apart_is_united_only_by_who_says_so(registry: Registry) -
     assert registry.see(C).root_id == two
     assert merge(one, two, unite=True)[0] == 200
     assert registry.see(C).root_id == one
-    evidence = ask(f"/v1/leads/{one}/changes")[1]["changes"][-1]["evidence"]
+    evidence = ask(f"/v1/leads/{one}/changes")[1]["changes"][0]["evidence"]
     assert (evidence["reason"], len(evidence["united"])) == ("one person", 1)
     assert registry.rows("SELECT FROM identity.kept_apart") == []
 
@@ -178,7 +237,7 @@ def test_a_bad_merge(body: Any, registry: Registry) -> None:
 
 def test_history_is_the_organization_s_own(registry: Registry) -> None:
     lead = registry.see(A).leaf
-    assert ask(f"/v1/leads/{lead}/changes") == (200, {"lead_id": lead, "changes": []})
+    assert ask(f"/v1/leads/{lead}/changes") == (200, {"lead_id": lead, "changes": [], "cursor": None})
     assert ask(f"/v1/leads/{lead}/changes", scope=ADMIN)[0] == 200
     assert ask(f"/v1/leads/{lead}/changes", scope=OTHER) == ask("/v1/leads/none/changes")
     assert ask("/v1/leads/a%00/changes")[0] == 400

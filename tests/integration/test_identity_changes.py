@@ -159,7 +159,7 @@ def test_history_tells_who_did_what_and_why(registry: Registry) -> None:
     registry.see(B)
     number = registry.see(A, B, external_id="order-7").changes[0].number
     undo(registry, number)
-    merged, unmerged = registry.store.history(["acme"], leaf) or []
+    unmerged, merged = registry.store.history(["acme"], leaf, None, 9) or []
     assert merged["evidence"] == {
         "source": "acme/shop",
         "external_event_id": "order-7",
@@ -167,5 +167,5 @@ def test_history_tells_who_did_what_and_why(registry: Registry) -> None:
     }
     assert unmerged["evidence"] == {"reason": "by mistake", "by": "operator"}
     assert merged["reversed_by"] == unmerged["number"]
-    assert registry.store.history(["acme"], "nobody") is None
-    assert registry.store.history(["other"], leaf) is None
+    assert registry.store.history(["acme"], "nobody", None, 9) is None
+    assert registry.store.history(["other"], leaf, None, 9) is None

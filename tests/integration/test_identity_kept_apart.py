@@ -36,7 +36,7 @@ def test_an_event_of_both_is_the_highest_one_s_and_its_refusal_is_noted_once(reg
     leaf = registry.see(A).leaf
     for both in [(A, P), (P, A), (A, P)]:
         assert registry.see(*both, external_id="order-7").leaf == leaf
-    merged, unmerged, refused = registry.store.history(["acme"], leaf) or []
+    refused, unmerged, merged = registry.store.history(["acme"], leaf, None, 9) or []
     assert (merged["kind"], unmerged["kind"], refused["kind"]) == ("merged", "unmerged", "refused")
     assert refused["leads"] == [1, 2]
     assert refused["evidence"] == {

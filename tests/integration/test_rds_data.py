@@ -44,7 +44,7 @@ def test_round_trips(registry: Registry) -> None:
     assert calls(registry, A, B) == [EXECUTE, EXECUTE]  # a decision
     for kind in ("pending", "history"):
         before = len(registry.counting.api.calls)
-        registry.store.pending() if kind == "pending" else registry.store.history(["acme"], "x")
+        registry.store.pending() if kind == "pending" else registry.store.history(["acme"], "x", None, 9)
         assert registry.counting.api.calls[before:] == [EXECUTE]
 
 

@@ -28,7 +28,7 @@ from local.cloud.tools import tool
 from tests.support.remembered_expressions import remember_expressions
 from tests.support.short_way import Asked, Told, shorten, take_short_way
 
-__all__ = ["TABLES", "Engine", "changes", "lean_client", "running"]
+__all__ = ["TABLES", "Engine", "changes", "cpu_seconds", "lean_client", "running"]
 
 # Which module of the emulator answers a request, by the target that the request names.
 WITHIN = {"DynamoDB_20120810": "dynamodb", "DynamoDBStreams_20120810": "dynamodb_streams"}
@@ -49,6 +49,13 @@ _idle: list[str] = []
 
 # (account, table) -> how many changes this process has made.
 _changes = Counter[tuple[str, str]]()
+# Account -> nanoseconds of CPU that the emulator's code has taken.
+_spent = Counter[str]()
+
+
+def cpu_seconds(engine: Engine) -> float:
+    """Return the CPU that the emulator's code has taken for an engine: it is DynamoDB's, and no process of ours pays it."""
+    return _spent[_accounts[engine.endpoint]] / 1e9
 
 
 def changes(engine: Engine, table: str) -> int:
@@ -150,11 +157,14 @@ def _called(handler: Handler, account: str, headers: dict[str, str], body: bytes
     if CHANGE_SECONDS and _others_run():
         time.sleep(CHANGE_SECONDS)
     with _one_at_a_time, _emulator("core.responses").request_scope(account, REGION):
+        began = time.thread_time_ns()
         try:
             handler("POST", "/", headers, body, {}).send(None)
         except StopIteration as done:
             told: Told = done.value
             return told
+        finally:
+            _spent[account] += time.thread_time_ns() - began
     raise AssertionError("the emulator waits for something: its server has to handle this")
 
 

@@ -1,12 +1,12 @@
 """Reads a user's achievements: what is kept, and the ledger since the month before; once all of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from adapters.engagement.goals.achievement_store import AchievementStore
 from adapters.engagement.goals.streak_reader import StreakReader
-from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.ledger_store import LedgerStore, TooManyEntries
 from rules.engagement.account_state import Profile
 from rules.engagement.goals.achievements import Declared, StreakHistory
 from rules.engagement.goals.kept_achievements import (
@@ -58,10 +58,17 @@ class AchievementReader:
         kept = self.store.get(user)
         if not is_strong and kept.answer_of and kept.answer_of == answer_of(head, known, streaks):
             return ReadAchievements(known, kept.found, ToldHistory((), kept.sums), streaks, is_settled=True)
-        told = self._told(user, kept, now, is_strong=is_strong)
-        if not kept.is_usable(known, streaks, told):
-            kept = KeptAchievements(shown=kept.shown)
+        asked = answer_of("", known, streaks)
+        if not is_strong and kept.refused == asked:
+            raise TooManyEntries(ENTRIES_MAX)
+        try:
             told = self._told(user, kept, now, is_strong=is_strong)
+            if not kept.is_usable(known, streaks, told):
+                kept = KeptAchievements(shown=kept.shown)
+                told = self._told(user, kept, now, is_strong=is_strong)
+        except TooManyEntries:  # it costs thousands of read units to find out
+            self.store.put(user, replace(self.store.get(user), refused=asked))
+            raise
         found = shown(kept, known, positions(kept, known, told, streaks))
         later = next_kept(kept, known, told, streaks, now)
         # A projection that is behind the ledger may lack a period of a streak.

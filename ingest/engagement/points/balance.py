@@ -61,12 +61,15 @@ class Balances:
         """
         if not now - AS_OF_MAX <= instant <= now:
             raise invalid_field("as_of", f"must be one of the last {AS_OF_MAX.days} days")
-        if is_due(self.accounts.profile(user_id), now):
+        profile = self.accounts.profile(user_id)
+        if is_due(profile, now):
             self.settler.settle(user_id, now)
         place = stamp(instant + MICROSECOND)
         newest = self.accounts.ledger.page(user_id, OPENED_AT, place, 1)
-        known = newest[0].balance if newest else 0
+        known, seq = (newest[0].balance, newest[0].seq) if newest else (0, 0)
         try:
+            if profile.head and profile.head.seq - seq > ENTRIES_MAX:  # known without reading them
+                raise TooManyEntries(ENTRIES_MAX)
             entries, _ = self.accounts.ledger.after(
                 user_id, first_place(instant), consistent=False, most=ENTRIES_MAX
             )

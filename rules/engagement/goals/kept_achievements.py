@@ -46,7 +46,8 @@ class KeptAchievements:
     earned: in that history, by name. known: digests of the achievements that it was asked for. cover: digest
     of what covered streaks in it. shown: instants of achievements that were shown, and stay. version: the
     newest of the book that was known then. answer_of: what the kept answer follows from, "" for none. found,
-    sums: that answer: instants of the achievements that the user has, and the totals of all dates.
+    sums: that answer: instants of the achievements that the user has, and the totals of all dates. refused:
+    what a request followed from that had more entries to read than one may, as answer_of, of any head.
     """
 
     until: date = date.min
@@ -60,6 +61,7 @@ class KeptAchievements:
     answer_of: str = ""
     found: Mapping[str, str] = field(default_factory=dict)
     sums: Mapping[str, int] = field(default_factory=dict)
+    refused: str = ""
 
     @property
     def text(self) -> str:
@@ -67,7 +69,7 @@ class KeptAchievements:
         earned = {name: [day.isoformat(), event_id] for name, (day, event_id) in self.earned.items()}
         told = (self.until.isoformat(), self.head, self.totals, earned, self.known, self.cover, self.shown)
         answer = (self.answer_of, self.found, self.sums)
-        parts = (*told, self.version, *answer)
+        parts = (*told, self.version, *answer, self.refused)
         return json.dumps([dict(each) if isinstance(each, Mapping) else each for each in parts])
 
     @classmethod

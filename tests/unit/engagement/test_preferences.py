@@ -71,7 +71,7 @@ def test_one_pause_too_many_says_so_and_changes_nothing() -> None:
     store: Any = Settled()
     preferences = Preferences(store, EngagementCache(""), KnownBooks())
     start = NOW.date()
-    before = preferences.pause("u", start, start + timedelta(days=89), NOW)
+    before, _ = preferences.pause("u", start, start + timedelta(days=89), NOW)
     with pytest.raises(ApiError) as refused:
         preferences.pause("u", start + timedelta(days=200), start + timedelta(days=202), NOW)
     assert (refused.value.status, refused.value.code) == (409, "pauses_max")
@@ -82,6 +82,34 @@ def test_one_pause_too_many_says_so_and_changes_nothing() -> None:
         422,
         [{"field": "first", "reason": "is more than a year ahead"}],
     )
+
+
+def test_the_same_pause_asked_for_again_is_the_one_that_is_there_until_it_is_over() -> None:
+    store: Any = Settled()
+    preferences = Preferences(store, EngagementCache(""), KnownBooks())
+    first, last = NOW.date() + timedelta(days=1), NOW.date() + timedelta(days=3)
+    before, is_new = preferences.pause("u", first, last, NOW)
+    assert is_new
+    for days in (0, 0, 1, 2, 3):  # on its last day, too, though it began in the past
+        again = preferences.pause("u", first, last, NOW + timedelta(days=days))
+        assert again == (before, False)
+    with pytest.raises(ApiError) as refused:
+        preferences.pause("u", first, last, NOW + timedelta(days=4))
+    assert refused.value.details == [{"field": "first", "reason": "is before today"}]
+    for near in ((first, last + timedelta(days=1)), (first + timedelta(days=1), last)):
+        assert preferences.pause("u", *near, NOW)[1]
+    assert len(store.account.profile.cover.pauses) == 3
+
+
+def test_a_pause_that_was_taken_is_told_again_when_the_year_allows_no_more() -> None:
+    store: Any = Settled()
+    preferences = Preferences(store, EngagementCache(""), KnownBooks())
+    days = [NOW.date() + timedelta(days=2 * each) for each in range(41)]
+    for day in days[:40]:
+        assert preferences.pause("u", day, day, NOW)[1]
+    with pytest.raises(ApiError):
+        preferences.pause("u", days[40], days[40], NOW)
+    assert not any(preferences.pause("u", day, day, NOW)[1] for day in days[:40])
 
 
 def test_a_pause_in_the_past_is_refused() -> None:
@@ -109,7 +137,7 @@ def test_a_pause_before_an_active_date_that_a_zone_further_east_has_begun_is_ref
         422,
         [{"field": "first", "reason": "is before the newest active date, 2026-06-02"}],
     )
-    assert preferences.pause("u", tomorrow, tomorrow, NOW).cover.pauses == ((tomorrow, tomorrow),)
+    assert preferences.pause("u", tomorrow, tomorrow, NOW)[0].cover.pauses == ((tomorrow, tomorrow),)
 
 
 @pytest.mark.parametrize(

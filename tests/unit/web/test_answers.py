@@ -45,6 +45,7 @@ def test_health_and_the_description_ask_no_store(monkeypatch: pytest.MonkeyPatch
     assert called(ingest.operations_api.handler, "GET", "/v1/health")["statusCode"] == 200
     served = called(ingest.operations_api.handler, "GET", "/v1/openapi.json")
     assert json.loads(served["body"]) == openapi.document()
+    assert served["headers"]["Cache-Control"] == "public, max-age=300"
 
 
 def test_what_is_said_of_people_is_kept_by_no_browser() -> None:

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 48eabc6f93fbea1de4567b45037b5aa08a25fa828601eb29a5b7b81ac753a7e1."""
+"""Made by `make clients` from the API with the digest 479d9500d5ea88c8a3d7bcf5b3e2aece6746d0274f16a320fa485801f50b8cce."""
 
 from __future__ import annotations
 

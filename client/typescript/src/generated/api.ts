@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 48eabc6f93fbea1de4567b45037b5aa08a25fa828601eb29a5b7b81ac753a7e1.
+// Made by `make clients` from the API with the digest 479d9500d5ea88c8a3d7bcf5b3e2aece6746d0274f16a320fa485801f50b8cce.
 
 export interface paths {
     "/": {
@@ -280,7 +280,7 @@ export interface paths {
         };
         /**
          * The merges, undoings and refusals that touched a lead
-         * @description Oldest first, each with its evidence: the event that proved it, or who did it and why. After a pause the database wakes up first: a 5xx within the first minute means that you try again.
+         * @description Newest first, each with its evidence: the event that proved it, or who did it and why. After a pause the database wakes up first: a 5xx within the first minute means that you try again.
          */
         get: operations["getLeadsLeadIdChanges"];
         put?: never;
@@ -2112,7 +2112,10 @@ export interface operations {
     };
     getLeadsLeadIdChanges: {
         parameters: {
-            query?: never;
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
             header?: never;
             path: {
                 lead_id: string;
@@ -3865,6 +3868,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Pause the streak */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
             /** @description Pause the streak */
             201: {
                 headers: {
