@@ -123,6 +123,8 @@ CONSTANTS = {
     "WAREHOUSE_DAILY_RPU_HOURS": "4",
     "RECOMPUTE_IN_WAREHOUSE_GB": "4",
     "RECONCILE_SHARE_MB": "8",
+    "CURATE_JOB_NAME": "",
+    "SPARK_FROM_GB": "0",
     **{f"{name.upper()}_DELIVERY_STREAM": name for name in ENTITIES},
     "POWERTOOLS_LOG_LEVEL": "CRITICAL",
     "POWERTOOLS_SERVICE_NAME": "test",

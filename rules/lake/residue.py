@@ -16,7 +16,7 @@ from typing import Any
 from rules.engagement.ledger import OPENED_AT
 from rules.engagement.proving.hashes import commitment, encoded, entry_salt, tag_of
 from rules.engagement.proving.sealing import HIDDEN, fields_of
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import ENTITIES, FIRST_STORED
 from rules.privacy.inventory import BY_NAME, Fate
 
 # No user id has a slash, so nobody is called so.
@@ -25,6 +25,8 @@ NAME_CHARACTERS = 32
 TAG_CHARACTERS = 16
 OPENED = datetime.fromisoformat(OPENED_AT)
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
+# The version of a row that was changed once it was stored: when, it does not say.
+CHANGED = "1"
 AMOUNTS = ("amount", "quantity")  # of an event's properties: sql/models/staging/events.sql
 NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 Row = Mapping[str, Any]
@@ -167,7 +169,7 @@ RESIDUES: Mapping[str, Residue] = {
             "occurred_local": lambda row, *_: _text(hour_of(row["occurred_at"])),
             "zone": lambda *_: "UTC",
             "properties": _amounts,
-            "version": lambda row, *_: min(row["version"], 1),
+            "version": lambda row, *_: FIRST_STORED if row["version"] == FIRST_STORED else CHANGED,
         },
         {"source": "erased"},
     ),

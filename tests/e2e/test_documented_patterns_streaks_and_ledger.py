@@ -23,6 +23,7 @@ from local.replay.api import Api
 from local.replay.draining import drain
 from local.stack import KEY, SECRET, Stack
 from rules.days import STAMP
+from tests.e2e.test_questions import settled
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -214,10 +215,14 @@ def test_the_keys_of_the_cache(stack: Stack, ana: str) -> None:
     assert json.loads(redis.call("GET", f"active:{ana}:{date}"))["activity_date"] == date
     assert 0 < redis.call("TTL", f"active:{ana}:{date}") <= 24 * 3600
     redis.call("DEL", "leaderboard:america")
-    board = Api(stack).get("/v1/leaderboards/streaks?region=america")
-    kept = json.loads(redis.call("GET", "leaderboard:america"))
-    assert board["as_of"] == kept["as_of"]
-    assert ana in {each["user_id"] for each in kept["entries"]}
+
+    def is_listed() -> bool:
+        """The list is made when somebody reads it; a cache that is busy is done without for a moment."""
+        Api(stack).get("/v1/leaderboards/streaks?region=america")
+        kept = json.loads(redis.call("GET", "leaderboard:america") or "{}")
+        return ana in {each["user_id"] for each in kept.get("entries", ())}
+
+    settled(stack, is_listed)
     assert 0 < redis.call("TTL", "leaderboard:america") <= 75, "a minute, and what a refresh may be late"
 
 
@@ -301,7 +306,9 @@ def instants(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 # What a sender said is kept as it was said; a place in a stream begins with the stream's own label.
-AS_SAID = re.compile(r"BPEvents\.(occurred_at|device_time|offline_since)|\w+\.applied_through")
+AS_SAID = re.compile(
+    r"(BPEvents|IdempotencyKeys)\.(occurred_at|device_time|offline_since)|\w+\.applied_through"
+)
 
 
 def test_stored_instants_have_one_spelling(table: Table, stack: Stack, ana: str) -> None:

@@ -25,9 +25,8 @@ def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     warehouse = DuckWarehouse(tmp_path / "warehouse.duckdb")
     prepare(warehouse)
     build(warehouse)
-    warehouse.run(
-        [f"INSERT INTO lake.builds (model, fingerprint) VALUES ('m{number:03}', 'x')" for number in range(60)]
-    )
+    built = ", ".join(f"('m{number:03}', 'x')" for number in range(60))
+    warehouse.run([f"INSERT INTO lake.builds (model, fingerprint) VALUES {built}"])
     monkeypatch.setattr(cli, "load", lambda: Stack("", "http://127.0.0.1:1", "us-east-1", {}, {}, ""))
     monkeypatch.setattr(asking, "WAREHOUSE", warehouse.path)
     yield tmp_path
@@ -98,7 +97,7 @@ def test_files_have_all_rows_with_types_and_nulls(
         (["SELECT * FROM marts.none"], "DuckDB refused the query"),
         (["SELECT FROM WHERE"], "streakline: "),
         (["SELECT 1", "--out", "x.xls"], "its name ends with .csv or .parquet"),
-        (["SELECT CAST('x' AS INTEGER) AS b"], "DuckDB refused the query: Conversion Error"),
+        (["SELECT CAST('x' AS INTEGER) AS b"], "this is no whole number: x"),
         (["SELECT 1/0 AS a"], "Division by zero"),
         (["SELECT 1", "--on", "lake"], "has no lake"),
     ],

@@ -72,7 +72,7 @@ def lake(story_lake: tuple[Path, Story], tmp_path: Path) -> FolderObjects:
 
 def waiting() -> MemoryJobs:
     jobs = MemoryJobs()
-    jobs.add("of-user", NOW, user=USER, person="0" * 32, phone="0" * 32)
+    jobs.add("of-user", NOW, user=USER, person="a" * 32, phone="a" * 32)
     jobs.add("of-lead", NOW, PersonKind.LEAD, lead=LEAD)
     return jobs
 
@@ -96,7 +96,7 @@ def told(objects: FolderObjects) -> dict[str, Counter[str]]:
     return {entity: Counter(map(repr, rows(objects, entity))) for entity in ENTITIES}
 
 
-NAMES = (USER, LEAD, "0" * 32)
+NAMES = (USER, LEAD, "a" * 32)
 
 
 def test_nobody_is_left_others_stay_and_sums_are_the_same(lake: FolderObjects) -> None:

@@ -21,12 +21,13 @@ from analytics.warehouse.nightly.night import State, WarehouseNight
 from analytics.warehouse.warehouse import Warehouse
 from rules.privacy.erasures import PersonKind
 from tests.sql.conftest import ROLE, Lake
+from tests.support import answer_story
 from tests.support.effort import only_soak
 from tests.support.forgetting import MemoryJobs, having, write_raw
 from tests.support.lake_story import Story
 
 NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
-USERS, LEAD, PEOPLE = ("o'brien@example.org", "same-a"), "lead-00", ("0" * 32, "0" * 31 + "1", "0" * 31 + "2")
+USERS, LEAD, PEOPLE = ("o'brien@example.org", "same-a"), "lead-00", tuple(answer_story.PEOPLE[:3])
 NAMES = (*USERS, LEAD, *PEOPLE)
 # What is told of many users. Instants of a residue say the hour alone, and names are others.
 SUMS = (

@@ -100,7 +100,7 @@ def test_files_from_before_the_schema_grew(lake: Lake) -> None:
 
 def test_files_of_more_schemas_than_one_transaction_takes(lake: Lake) -> None:
     """Each set of columns takes two statements. A warehouse that is made anew may meet years of them."""
-    optional = ("timezone", "properties", "properties_ref", "extra", "rules_version")
+    optional = ("timezone", "properties", "expiry", "extra", "rules_version")
     places = []
     for number in range(20):
         left_out = [name for place, name in enumerate(optional) if number >> place & 1]

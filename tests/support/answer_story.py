@@ -7,7 +7,7 @@ from rules.lake.entities import ENTITIES, event_version
 from tests.support.lake_sample import FIRST, Row, Sample
 
 START = datetime(FIRST.year, FIRST.month, FIRST.day, 23, 59, 59, 900_000, UTC)
-PEOPLE = [f"{number:032x}" for number in range(7)]
+PEOPLE = [f"{number:a>32x}" for number in range(7)]
 MOVED = {PEOPLE[0]: PEOPLE[1], PEOPLE[1]: PEOPLE[2]}  # two keys of fingerprints were rotated
 KINDS = ("multiple_choice", "text")
 
@@ -123,7 +123,7 @@ class AnswerStory:
             claimed = asked + timedelta(seconds=5 + number)
             outcome = ("unconfirmed", "sent", "sent", "dead")[number % 4]
             row = self._row("notifications") | {
-                "phone": f"{number:032x}",
+                "phone": f"{number:a>32x}",
                 "message": f"question={question_id}",
                 "claimed_at": claimed,
                 "question_id": question_id,

@@ -55,12 +55,14 @@ ACTIONS = {
     "HeadObject": "GetObject",
     "ListObjectsV2": "ListBucket",
     "ListObjectVersions": "ListBucketVersions",
+    "ListMultipartUploads": "ListBucketMultipartUploads",
     "DeleteObjects": "DeleteObject",
     "Invoke": "InvokeFunction",
     "PublishBatch": "Publish",
     "SendMessageBatch": "SendMessage",
     "DeleteMessageBatch": "DeleteMessage",
 }
+ANYWHERE = -1
 TRANSACTED = {"ConditionCheck": "ConditionCheckItem"}  # others: Put is PutItem
 PARTIQL = re.compile(r'\s*(INSERT|UPDATE|DELETE|SELECT)\b.*?"(\w[\w.-]*)"', re.DOTALL)
 FOLDER_ACTIONS = {
@@ -250,7 +252,7 @@ def _note(function: str, call: str, parameter: str, name: str, more: str) -> Non
         more = ""
     elif parameter == "Bucket" and more:
         places = enumerate(more[1:].split("/"))
-        parts = [each if (place, each) in _words() else "*" for place, each in places]
+        parts = [each if {(place, each), (ANYWHERE, each)} & _words() else "*" for place, each in places]
         more = "/" + re.sub(r"\*(/\*)+", "*", "/".join(parts))
     named = _variables(function, parameter, name) if name else ""
     _seen[function].add(f"{call} {named}{more}".rstrip())
@@ -307,8 +309,14 @@ def _conditioned() -> set[tuple[str, str, str]]:
 
 @cache
 def _words() -> set[tuple[int, str]]:
-    """The parts of keys that policies of functions name, each with its place in the key."""
+    """The parts of keys that policies of functions name, each with its place in the key.
+
+    A part behind a * may stand ANYWHERE: the * of a policy goes over slashes.
+    """
     texts = re.findall(r"Bucket\.Arn\}/([^\"]*)", json.dumps([list(statements(name)) for name in FUNCTIONS]))
     return {
-        at_place for text in texts for at_place in enumerate(text.split("/")) if at_place[1] not in {"*", ""}
+        (ANYWHERE if "*" in parts[:place] else place, each)
+        for parts in (text.split("/") for text in texts)
+        for place, each in enumerate(parts)
+        if each not in {"*", ""}
     }
