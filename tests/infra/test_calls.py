@@ -213,14 +213,14 @@ def test_a_call_that_fails_on_aws_is_noticed(function: str, call: str, fault: st
 
 
 def without(root: Stack, function: str, resource: str) -> Stack:
-    """The stack without the statements of a function's role that have a resource which ends so."""
+    """The stack without what a function's role allows on a resource which ends so."""
     role = f"{function}Role"
     changed = deepcopy(dict(root.resources[role]))
     for policy in changed["Properties"]["Policies"]:
         document = policy["PolicyDocument"]
-        document["Statement"] = [
-            each for each in document["Statement"] if not str(root.flat(each["Resource"])).endswith(resource)
-        ]
+        for each in document["Statement"]:
+            named = listed(root.flat(each["Resource"]))
+            each["Resource"] = [one for one in named if not one.endswith(resource)]
     return replace(root, resources={**root.resources, role: changed})
 
 

@@ -27,7 +27,7 @@ from tests.support.forgetting import MemoryJobs, having, write_raw
 from tests.support.lake_story import Story
 
 NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
-USERS, LEAD, PEOPLE = ("o'brien@example.org", "same-a"), "lead-00", tuple(answer_story.PEOPLE[:3])
+USERS, LEAD, PEOPLE = ("o'brien@example.org", "same-a"), "lead-03", tuple(answer_story.PEOPLE[:3])
 NAMES = (*USERS, LEAD, *PEOPLE)
 # What is told of many users. Instants of a residue say the hour alone, and names are others.
 SUMS = (

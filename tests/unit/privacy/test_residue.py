@@ -32,7 +32,7 @@ VOCABULARIES = {
     "streaks": {"freezes_spent", "freezes", "pauses", "skipped_dates", "opening"},
     "responses": {"question_id", "agent_id", "question_type", "category"},
     "answer_stats": {"badges", "answers_by_category"},
-    "notifications": {"message", "question_id", "outcome"},
+    "notifications": {"message", "question_id", "outcome", "version"},
 }
 
 
