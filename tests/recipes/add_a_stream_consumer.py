@@ -158,6 +158,14 @@ def _inventory(scratch: Scratch) -> None:
     scratch.replace("rules/privacy/inventory.py", listed, f'            "ActiveDatesFailures",\n{listed}')
 
 
+def _calls(scratch: Scratch) -> None:
+    scratch.replace(
+        "tests/infra/calls.json",
+        '  "AnswersFunction": [\n',
+        '  "ActiveDatesFunction": [\n    "sqs:SendMessage FAILURE_QUEUE_URL"\n  ],\n  "AnswersFunction": [\n',
+    )
+
+
 STREAM_CONSUMER = (
     Step("processors/active_dates.py", _consumer, "tests/infra/test_functions.py", "processors.active_dates"),
     Step(
@@ -171,6 +179,7 @@ STREAM_CONSUMER = (
     Step("tests/infra/stateful_resources.json", _recorded, "tests/infra/test_stateful_resources.py"),
     Step("rules/privacy/inventory.py", _inventory, "tests/infra/test_inventory.py", "ActiveDatesFailures"),
     Step("tests/events/ActiveDatesFunction.json", _sample_event, "tests/infra/test_functions.py"),
+    Step("tests/infra/calls.json", _calls, "tests/infra/test_calls.py", "no test saw a call"),
     Step("docs/runbook.md", _runbook, DOCUMENTED),
     Step("local/operate/redrive.py", _redriven, DOCUMENTED),
 )
