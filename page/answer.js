@@ -88,7 +88,7 @@ const submit = async (card, question, since, view) => {
   const button = form.querySelector("button");
   const body = bodyOf(form, question, since);
   form.querySelector(".trouble")?.remove();
-  if (body.text === "") {
+  if (body.answer === "") {
     form.prepend(trouble(new Error("Write an answer first.")));
     form.querySelector("textarea").focus();
     return;
@@ -99,7 +99,7 @@ const submit = async (card, question, since, view) => {
     const receipt = await send(question, body, view.signal);
     if (receipt) card.querySelector(".about").textContent = about({ ...question, current_responses: receipt.current_responses });
     remember(question.question_id);
-    await thank(card, question.type === "multiple_choice" ? question.options[body.selected_option] : body.text, before, view);
+    await thank(card, question.type === "multiple_choice" ? question.options[body.selected_option] : body.answer, before, view);
   } catch (error) {
     if (view.signal.aborted) return;
     if (error.status === 409 || error.status === 404) {

@@ -37,7 +37,7 @@ const results = (question, answers) => question.type === "multiple_choice"
   ? h("ul", { class: "bars" }, question.options.map((option, index) =>
     bar(option, answers.filter((answer) => answer.selected_option === index).length, answers.length)))
   : h("ul", { class: "texts" }, [...answers].reverse().map((answer) =>
-    h("li", {}, h("p", {}, answer.text), h("p", { class: "note" }, `sure: ${answer.confidence} of 5 · ${relative(answer.created_at)}`))));
+    h("li", {}, h("p", {}, answer.answer), h("p", { class: "note" }, `sure: ${answer.confidence} of 5 · ${relative(answer.created_at)}`))));
 
 // Polls once. While the service is busy or out of reach, it asks again.
 const newer = async (path, signal) => {

@@ -70,7 +70,7 @@ def test_rule_4_bodies_that_say_the_same() -> None:
 
 def test_rule_5_caps_and_boosts() -> None:
     assert TABLE["WORKOUT_COMPLETED"] == (15, 60)
-    assert len(TABLE) == 9
+    assert len(TABLE) == 12
     assert [capped("WORKOUT_COMPLETED", 30, earned) for earned in (0, 45, 60)] == [30, 15, 0]
     when = instant("2026-03-02T10:00:00Z")
     boosts = [
