@@ -17,6 +17,7 @@ from local.replay.draining import drain
 from local.stack import Stack
 from rules.engagement.boards import partitions_of
 from tests.faults.invariants import violations
+from tests.support.stack_tables import Table, tables_of
 
 NAMES = itertools.count()
 
@@ -28,6 +29,11 @@ def stack() -> Iterator[Stack]:
     yield cloud.up()
     if not was_up:
         cloud.down()
+
+
+@pytest.fixture(scope="package")
+def table(stack: Stack) -> Table:
+    return tables_of(stack)
 
 
 @pytest.fixture(scope="package")

@@ -6,49 +6,24 @@ the document names. Where a row cannot hold as it is written, the test says why 
 
 import json
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-import boto3
 import pytest
 from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import ClientError
 
 from local.replay.api import Api
-from local.replay.draining import drain, drain_leads
-from local.stack import KEY, SECRET, Stack
+from local.replay.draining import drain_leads
+from local.stack import Stack
 from rules.questions.notifications import INTERVALS, LISTENER_SHARDS, listener_partition
+from tests.e2e.test_questions import settled
+from tests.support.stack_tables import Items, Table, has, query
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
 OCCURRED = datetime.now(UTC).replace(hour=14, minute=0, second=0, microsecond=0) - timedelta(days=10)
-Table = Callable[[str], Any]
-Items = list[dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def table(stack: Stack) -> Table:
-    """A table of the stack by its logical name, as boto3 has it."""
-    resource = boto3.resource(
-        "dynamodb",
-        region_name=stack.region,
-        endpoint_url=stack.endpoint_url,
-        aws_access_key_id=KEY,
-        aws_secret_access_key=SECRET,
-    )
-    return lambda name: resource.Table(stack.tables[name])
-
-
-def query(of: Any, condition: Any, **more: Any) -> Items:
-    found: Items = of.query(KeyConditionExpression=condition, **more)["Items"]
-    return found
-
-
-def has(stored: dict[str, Any], **types: type | tuple[type, ...]) -> None:
-    """Demand these attributes, of these types: str for S, Decimal for N, list for L, dict for M."""
-    assert {name: type(stored.get(name)) for name in types} == types
 
 
 # The leads' document: tables event, memory and feature.
@@ -210,7 +185,7 @@ def poll(stack: Stack) -> dict[str, Any]:
     for question_id, said in zip(made, sayings, strict=True):
         status, told = ann.call("POST", f"/v1/questions/{question_id}/responses", given | said)
         assert status == 201, told
-    drain(stack)
+    settled(stack, lambda: ann.get("/v1/stats/me")["total_answers"] == len(made))
     person = ann.get("/v1/stats/me")["fingerprint"]
     return {"agent": f"agent-{name}", "ann": f"ann-{name}", "ids": made, "person": person, "api": ann}
 

@@ -7,13 +7,12 @@ the document names. Where a row cannot hold as it is written, the test says why 
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-import boto3
 import pytest
 from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import ClientError
@@ -21,40 +20,16 @@ from botocore.exceptions import ClientError
 from adapters.platform.redis import Redis
 from local.replay.api import Api
 from local.replay.draining import drain
-from local.stack import KEY, SECRET, Stack
+from local.stack import Stack
 from rules.days import STAMP
 from tests.e2e.test_questions import settled
+from tests.support.stack_tables import Table, has, query
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
-Table = Callable[[str], Any]
-Items = list[dict[str, Any]]
 DAYS = 3
 ZONE = "America/Sao_Paulo"
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:.*")
-
-
-@pytest.fixture(scope="module")
-def table(stack: Stack) -> Table:
-    """A table of the stack by its logical name, as boto3 has it."""
-    resource = boto3.resource(
-        "dynamodb",
-        region_name=stack.region,
-        endpoint_url=stack.endpoint_url,
-        aws_access_key_id=KEY,
-        aws_secret_access_key=SECRET,
-    )
-    return lambda name: resource.Table(stack.tables[name])
-
-
-def query(of: Any, condition: Any, **more: Any) -> Items:
-    found: Items = of.query(KeyConditionExpression=condition, **more)["Items"]
-    return found
-
-
-def has(stored: dict[str, Any], **types: type) -> None:
-    """Demand these attributes, of these types: str for S, Decimal for N, list for L, bool for BOOL."""
-    assert {name: type(stored.get(name)) for name in types} == types
 
 
 @pytest.fixture(scope="module")
@@ -205,10 +180,17 @@ def test_days_by_user_and_range_of_dates(table: Table, ana: str, stack: Stack) -
 
 
 def test_the_keys_of_the_cache(stack: Stack, ana: str) -> None:
-    """`active:` is the day itself, which the first event writes and later ones of the date count up."""
+    """`active:` is the day itself, which the first event writes and later ones of the date count up.
+
+    A function that finds the cache busy does without it for a moment: so what a read puts there is waited for.
+    """
     redis = Redis(stack.redis_url)
-    Api(stack).get(f"/v1/users/{ana}")
-    profile = json.loads(redis.call("GET", f"streak:{ana}"))
+
+    def stored() -> Any:
+        Api(stack).get(f"/v1/users/{ana}")
+        return redis.call("GET", f"streak:{ana}")
+
+    profile = json.loads(settled(stack, stored))
     assert (profile["current_streak"], profile["total_bestie_points"]) == (DAYS, DAYS * 6)
     assert 0 < redis.call("TTL", f"streak:{ana}") <= 5 * 60
     date = profile["last_activity_date"]
@@ -217,7 +199,6 @@ def test_the_keys_of_the_cache(stack: Stack, ana: str) -> None:
     redis.call("DEL", "leaderboard:america")
 
     def is_listed() -> bool:
-        """The list is made when somebody reads it; a cache that is busy is done without for a moment."""
         Api(stack).get("/v1/leaderboards/streaks?region=america")
         kept = json.loads(redis.call("GET", "leaderboard:america") or "{}")
         return ana in {each["user_id"] for each in kept.get("entries", ())}
