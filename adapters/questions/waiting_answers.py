@@ -44,16 +44,19 @@ class WaitingAnswers:
         return True
 
     def first(self, question_id: str, limit: int, now: datetime) -> list[Submission]:
-        """Return answers that stand in a question's line, strongly consistent: one request."""
-        answer = self.dynamodb.query(
+        """Return answers that stand in a question's line, strongly consistent.
+
+        One request, but where many processes have died: what has expired stays until DynamoDB deletes it.
+        """
+        pages = self.dynamodb.get_paginator("query").paginate(
             TableName=self.table,
             KeyConditionExpression="question_id = :question",
             FilterExpression="expires_at > :now",
             ExpressionAttributeValues=item({":question": question_id, ":now": int(now.timestamp())}),
             ConsistentRead=True,
-            Limit=limit,
+            PaginationConfig={"PageSize": limit, "MaxItems": limit},
         )
-        return [_submission(plain(each)) for each in answer["Items"]]
+        return [_submission(plain(each)) for page in pages for each in page["Items"]]
 
     def of_hashes(self, question_id: str, hashes: Iterable[str]) -> list[Response]:
         """Return what stands in a question's line under these hashes, strongly consistent."""

@@ -22,7 +22,7 @@ OPEN_ATTEMPTS_MAX = 120
 PAUSE_SECONDS_MAX = 0.5
 
 
-def translated(connection: Any, statement: str) -> str | None:
+def sql_for(connection: Any, statement: str) -> str | None:
     """Return a statement of Redshift for a connection; None if there is nothing to do.
 
     Raises NotAsRedshift for what would be answered otherwise here, and sqlglot's ParseError.
@@ -105,7 +105,7 @@ class DuckWarehouse:
         if unload := Unload.parse(statement):
             return self._unload(connection, unload)
         try:
-            sql = translated(connection, statement)
+            sql = sql_for(connection, statement)
             return connection.execute(sql) if sql else connection
         except (duckdb.Error, NotAsRedshift) as error:
             raise StatementFailed(statement, str(error)) from error
@@ -123,7 +123,7 @@ class DuckWarehouse:
         if self.objects is None:
             raise StatementFailed(unload.sql(), "this warehouse was not told where the lake is")
         try:
-            rows = connection.sql(translated(connection, unload.select)).to_arrow_table()
+            rows = connection.sql(sql_for(connection, unload.select)).to_arrow_table()
         except (duckdb.Error, NotAsRedshift) as error:
             raise StatementFailed(unload.sql(), str(error)) from error
         write_unloaded(self.objects, self.lake, unload.to, rows)

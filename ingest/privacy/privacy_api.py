@@ -118,7 +118,7 @@ def get_user_export(user_id: str) -> Response[str]:
     job = _parts().exports.get(_parts().digest(user_subject(user_id)), clock.now())
     if job is None:
         raise ApiError(404, "not_found", NO_EXPORT)
-    return answer(200, _told(job))
+    return answer(200, _view(job))
 
 
 @app.post("/v1/users/<user_id>/lift")
@@ -156,7 +156,7 @@ def get_lead_export(lead_id: str) -> Response[str]:
     job = _parts().exports.get(_parts().digest(lead_subject(lead_id)), clock.now())
     if job is None or not caller.reaches(job.organization):
         raise ApiError(404, "not_found", NO_EXPORT)
-    return answer(200, _told(job))
+    return answer(200, _view(job))
 
 
 @app.post("/v1/leads/lift")
@@ -196,10 +196,10 @@ def _ask_for_export(caller: Caller, kind: PersonKind, subject: str, organization
     digest = parts.digest(user_subject(subject) if kind is PersonKind.USER else lead_subject(subject))
     job = parts.exports.ask(digest, organization, now, lambda job: parts.waker.wake(kind, subject, job))
     logger.info("export", extra={"export_id": job.job_id})
-    return answer(202, _told(job))
+    return answer(202, _view(job))
 
 
-def _told(job: ExportJob) -> dict[str, Any]:
+def _view(job: ExportJob) -> dict[str, Any]:
     told: dict[str, Any] = {"export_id": job.job_id, "asked_at": _instant(job.asked_at)}
     if not job.finished_at:
         return told | {"status": "running"}

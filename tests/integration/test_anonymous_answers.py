@@ -17,7 +17,7 @@ from adapters.platform.batches import scan_all
 from adapters.platform.items import plain
 from adapters.privacy.people_erasers import AnswerLineEraser, ResponseEraser
 from adapters.privacy.person import Person
-from adapters.questions.answer_line import AnswerLine
+from adapters.questions.answer_line import TAKEN_MAX, AnswerLine
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.waiting_answers import KEPT, WaitingAnswers
@@ -188,6 +188,21 @@ def test_what_stands_in_line_is_found_by_an_erasure_and_ends_after_an_hour() -> 
     person = Person("d", user_id=name, hashes=parts().answers.fingerprints.of_user(name).all)
     eraser.remove(eraser.find(person))
     assert all_items("AnswerLines") == []
+
+
+def test_what_dead_processes_left_in_line_hides_nobody_who_stands_there() -> None:
+    """DynamoDB deletes what has expired in its own time. Until then a request finds it before others."""
+    question, now = ask(), datetime.now(UTC)
+    line = WaitingAnswers(client("dynamodb"), "AnswerLines")
+    for _ in range(TAKEN_MAX + 1):
+        assert line.put(submission(question, user()), now - 2 * KEPT)
+    mine = [submission(question, user()) for _ in range(3)]
+    for each in mine:
+        assert line.put(each, now)
+    hashes = {each.response.fingerprint_hash for each in mine}
+    found = line.first(question["question_id"], TAKEN_MAX, now)
+    assert {each.response.fingerprint_hash for each in found} == hashes
+    assert len(line.first(question["question_id"], 2, now)) == 2
 
 
 def test_whom_an_agent_relays_earns_no_event() -> None:

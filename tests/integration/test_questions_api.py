@@ -23,6 +23,7 @@ from tests.support.questions_stack import (
     call,
     get,
     prepared,
+    question_body,
     requests,
     responses_of,
     set_clock,
@@ -68,13 +69,7 @@ def test_a_question_goes_from_open_by_partial_to_closed() -> None:
 @pytest.mark.parametrize("is_still_there", [True, False])
 def test_a_question_asked_anew_under_its_key_is_another_one(*, is_still_there: bool) -> None:
     """90 days after the first one has closed. Who answered that one answers this one too, each once."""
-    body = {
-        "idempotency_key": str(uuid.uuid4()),
-        "type": "multiple_choice",
-        "prompt": "Which?",
-        "options": ["a", "b"],
-        "required_responses": 5,
-    }
+    body = question_body()
     first = as_agent("POST", "/v1/questions", body).body
     assert answer(first, "ann").status == 201
     place = {"TableName": "Questions", "Key": {"question_id": {"S": first["question_id"]}}}

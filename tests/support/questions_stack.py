@@ -80,8 +80,8 @@ def as_agent(method: str, path: str, body: Any = None, agent: str = "agent", **q
     return call(method, path, body, sub=agent, groups="[streakline/agents]", **query)
 
 
-def ask(agent: str = "agent", **changes: Any) -> dict[str, Any]:
-    """Ask a choice question of two options, or as changed; None leaves a field out."""
+def question_body(**changes: Any) -> dict[str, Any]:
+    """The body of a choice question of two options, or as changed; None leaves a field out."""
     body = {
         "idempotency_key": str(uuid.uuid4()),
         "type": "multiple_choice",
@@ -90,7 +90,12 @@ def ask(agent: str = "agent", **changes: Any) -> dict[str, Any]:
         "required_responses": 5,
         **changes,
     }
-    reply = as_agent("POST", "/v1/questions", {k: v for k, v in body.items() if v is not None}, agent)
+    return {name: each for name, each in body.items() if each is not None}
+
+
+def ask(agent: str = "agent", **changes: Any) -> dict[str, Any]:
+    """Ask a question of question_body."""
+    reply = as_agent("POST", "/v1/questions", question_body(**changes), agent)
     assert reply.status == 201, reply.body
     view: dict[str, Any] = reply.body
     return view
