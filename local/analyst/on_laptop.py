@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from analytics.warehouse.dialect.refusal import NotAsRedshift
-from analytics.warehouse.duckdb_warehouse import DuckWarehouse, translated
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
 from local.analyst.answer import Answer, QueryFailed, sentence
 
 ENGINE = "DuckDB"
@@ -22,7 +22,7 @@ def answer(path: Path, query: str) -> Iterator[Answer]:
         raise QueryFailed(f"there is no warehouse at {path}: `streakline recompute` makes it")
     try:
         with DuckWarehouse(path, read_only=True).reading() as connection:
-            reader = connection.sql(translated(connection, query)).to_arrow_reader(BATCH_ROWS)
+            reader = connection.sql(sql_for(connection, query)).to_arrow_reader(BATCH_ROWS)
             with closing(reader):  # whoever comes next would wait for its other rows, for ever
                 yield Answer.of(ENGINE, reader.schema, reader)
     except (duckdb.Error, NotAsRedshift, pa.ArrowException) as error:

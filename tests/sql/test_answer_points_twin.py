@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 
 from analytics.warehouse.ddl import SQL
-from analytics.warehouse.duckdb_warehouse import translated
+from analytics.warehouse.duckdb_warehouse import sql_for
 from analytics.warehouse.staging_sql import STAGING
 from rules.questions.answer_stats import fold
 from tests.support.answers import answer
@@ -66,6 +66,6 @@ def test_points_are_under_the_caps_that_answers_name() -> None:
           'c' AS category, 'a' AS agent_id, TRUE AS is_signed_in, TIMESTAMP '2026-01-01' AS created_at
         FROM lake.responses"""
     )
-    mart = translated(db, MART.read_text(encoding="utf-8"))
+    mart = sql_for(db, MART.read_text(encoding="utf-8"))
     found = dict(db.execute(f"SELECT person, points FROM ({mart})").fetchall())
     assert found == points_of(responses, {person: person for person in days})

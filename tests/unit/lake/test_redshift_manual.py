@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from analytics.warehouse.dialect.refusal import NotAsRedshift
-from analytics.warehouse.duckdb_warehouse import DuckWarehouse, translated
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
 
 REFUSED = "refused"
 
@@ -51,7 +51,7 @@ def written(value: Any) -> str:
 def test_it_answers_as_the_manual_says(connection: Any, page: str, asked: str, answer: str) -> None:
     query = asked if asked.startswith(("SELECT", "WITH")) else f"SELECT {asked} AS answer"
     try:
-        found = written(connection.execute(translated(connection, query)).fetchall()[0][-1])
+        found = written(connection.execute(sql_for(connection, query)).fetchall()[0][-1])
     except (duckdb.Error, NotAsRedshift) as error:
         assert answer.startswith(REFUSED), f"{page}: {error}"
         assert answer.removeprefix(REFUSED).strip() in str(error)
@@ -103,21 +103,21 @@ def typed(connection: Any) -> Any:
 @pytest.mark.parametrize(("asked", "answers"), COLUMNS, ids=[each for each, _ in COLUMNS])
 def test_types_of_columns_decide(typed: Any, asked: str, answers: list[Any], where: str) -> None:
     query = f"WITH w AS (SELECT t.* FROM marts.t AS t) SELECT {asked} FROM {where} ORDER BY day"
-    found = [written(row[0]) for row in typed.execute(translated(typed, query)).fetchall()]
+    found = [written(row[0]) for row in typed.execute(sql_for(typed, query)).fetchall()]
     assert found == [str(each) for each in answers]
 
 
 def test_a_type_that_is_not_known_is_asked_for(typed: Any) -> None:
     with pytest.raises(NotAsRedshift, match=r"the type of nope is not known here"):
-        translated(typed, "SELECT whole / nope FROM marts.t")
+        sql_for(typed, "SELECT whole / nope FROM marts.t")
 
 
 def test_columns_are_called_as_redshift_calls_them(typed: Any) -> None:
     query = (
         "SELECT MAX(whole), COUNT(*), SUM(whole) + 1, MAX(day)::TIMESTAMP, SUM(whole) AS total FROM marts.t"
     )
-    told = typed.execute(translated(typed, query)).description
+    told = typed.execute(sql_for(typed, query)).description
     assert [name for name, *_ in told] == ["max", "count", "?column?", "max", "total"]
     assert typed.execute(
-        translated(typed, "SELECT a.max FROM (SELECT MAX(whole) FROM marts.t) AS a")
+        sql_for(typed, "SELECT a.max FROM (SELECT MAX(whole) FROM marts.t) AS a")
     ).fetchall() == [(4,)]
