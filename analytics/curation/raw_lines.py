@@ -61,7 +61,7 @@ class Batch:
 
 
 def unzipped(data: bytes) -> bytes:
-    """Return an object's text, plain or gzip; plain lines may follow its members. Raises Unreadable."""
+    """Return an object's text, plain or gzip; plain lines may stand between its members. Raises Unreadable."""
     try:
         text = _inflated(data) if data.startswith(GZIP) else data
     except (isal_zlib.error, EOFError):  # type: ignore[misc]
@@ -83,18 +83,20 @@ def _unreadable(data: bytes) -> Unreadable:
     """Read what can be read of an object with members that are not whole."""
     text, rest, seen = [], [], []
     at = 0
-    while data.startswith(GZIP, at):
+    while at < len(data):
+        next_member = data.find(MEMBER, at + 1)
+        until = next_member if next_member > 0 else len(data)
+        if not data.startswith(GZIP, at):
+            text.append(_plain_lines(data[at:until]))
+            at = until
+            continue
         found, end = _member(data, at)
         if end:
             text.append(found)
-            at = end
-            continue
-        next_member = data.find(MEMBER, at + 1)
-        end = next_member if next_member > 0 else len(data)
-        rest.append(data[at:end])
-        seen.append(found)
-        at = end
-    text.append(_plain_lines(data[at:]))
+        else:
+            rest.append(data[at:until])
+            seen.append(found)
+        at = end or until
     left = b"".join(rest)
     reason = f"{len(left)} of {len(data)} bytes cannot be unzipped: a gzip member ends early, or is damaged"
     return Unreadable(reason, b"".join(text), left, b"\n".join(seen))
@@ -120,8 +122,8 @@ def _member(data: bytes, start: int) -> tuple[bytes, int]:
 
 
 def _plain_lines(data: bytes) -> bytes:
-    """Return what follows an object's members; gzip may be padded with zeros."""
-    return b"\n" + data if data.strip(b"\0") else b""
+    """Return what stands between or after an object's members; gzip may be padded with zeros."""
+    return b"\n" + data + b"\n" if data.strip(b"\0") else b""
 
 
 def zipped_as(data: bytes, text: bytes) -> bytes:
@@ -143,18 +145,24 @@ def _inflated(data: bytes) -> bytes:
 
 
 def _of_members(data: bytes) -> bytes:
-    """Return the text of gzip members, and of the plain lines after them.
+    """Return the text of gzip members, and of the plain lines between and after them.
 
-    Raises isal's error, and EOFError if one ends early.
+    No line of text holds the bytes with which a member begins: they are not UTF-8.
+    Raises isal's error, and EOFError if a member ends early.
     """
     parts: list[bytes] = []
-    while data.startswith(GZIP):
+    while data:
+        if not data.startswith(GZIP):
+            plain, begin, rest = data.partition(MEMBER)
+            parts.append(_plain_lines(plain))
+            data = begin + rest
+            continue
         member = isal_zlib.decompressobj(isal_zlib.MAX_WBITS + 16)
         parts.append(bytes(member.decompress(data)))
         if not member.eof:
             raise EOFError
         data = member.unused_data
-    return b"".join([*parts, _plain_lines(data)])
+    return b"".join(parts)
 
 
 def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) -> Iterator[Batch]:

@@ -45,12 +45,12 @@ def test_plain_lines_after_a_gzip_member_are_read(objects: FolderObjects, data: 
     counts = curate(objects, PLACE)
     assert counts.in_ == counts.curated + counts.duplicates + counts.quarantined
     assert len(rows(objects)) == 3
-    assert counts.quarantined == data.count(b"\n\x1f\x8b")
+    assert counts.quarantined == 0
 
 
 def test_zeros_after_a_gzip_member_are_no_lines_and_anything_else_is() -> None:
     assert unzipped(zipped(ONE) + bytes(512)) == ONE
-    assert unzipped(zipped(ONE) + b"x") == ONE + b"\nx"
+    assert unzipped(zipped(ONE) + b"x") == ONE + b"\nx\n"
     with pytest.raises(Unreadable) as cut:
         unzipped(zipped(ONE) + zipped(TWO)[:-4])
     assert (cut.value.text, cut.value.rest, cut.value.seen) == (ONE, zipped(TWO)[:-4], TWO)
