@@ -14,9 +14,9 @@ def _field(scratch: Scratch) -> None:
 
 def _writer(scratch: Scratch) -> None:
     scratch.replace(
-        "rules/lake/entities.py",
-        '    "daily_activity": lambda row, *_: day_row(row),\n',
-        '    "daily_activity": lambda row, *_: day_row(row) | {"event_types_count": len(row.get("points_by_cap", ()))},\n',
+        "rules/lake/engagement_entities.py",
+        'return others | {"points_by_type": points_by_type(by_cap)}',
+        'return others | {"points_by_type": points_by_type(by_cap), "event_types_count": len(by_cap)}',
     )
 
 
@@ -47,7 +47,7 @@ def _published_field(scratch: Scratch) -> None:
 
 COLUMN = (
     Step("rules/lake/engagement_entities.py", _field, GENERATED, "sql/ddl/daily_activity.sql"),
-    Step("rules/lake/entities.py", _writer, "tests/unit/lake/test_writers.py"),
+    Step("rules/lake/engagement_entities.py", _writer, "tests/unit/lake/test_writers.py"),
     Step("sql/ddl/daily_activity.sql", _column, GENERATED),
     Step("make models", make_models, GENERATED),
     Step("sql/models/facts/daily_activity", _facts, GENERATED),

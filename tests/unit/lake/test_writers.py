@@ -293,5 +293,5 @@ def test_every_column_is_filled_by_its_writer(entity: Entity) -> None:
     empty = [each.name for each in entity.fields if each.name not in filled]
     assert not empty, (
         f"no writer fills {entity.name}.{', '.join(empty)}: write it in {WRITERS[entity.name]}"
-        " or shape it in rules/lake/entities.py (SHAPED)"
+        " or in {entity.shape.__name__} of {entity.shape.__module__}"
     )
