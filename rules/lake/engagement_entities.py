@@ -80,8 +80,8 @@ PLACE = "^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]
 # The lake has the place as text; other text is NULL.
 REVERSES = Staged(
     "reverses",
-    f"CASE WHEN reverses ~ '{PLACE}'\n"
-    "        THEN CAST(REPLACE(REPLACE(reverses, 'T', ' '), 'Z', '') AS TIMESTAMP) END",
+    f"CASE WHEN reverses ~ '{PLACE}' "
+    "THEN CAST(REPLACE(REPLACE(reverses, 'T', ' '), 'Z', '') AS TIMESTAMP) END",
 )
 JUDGED = (
     Field("rules_version", INTEGER, "the version of the book of rules that judges the event"),

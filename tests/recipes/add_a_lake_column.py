@@ -1,7 +1,9 @@
 """docs/recipes/add-a-lake-column.md, step by step, with its example."""
 
-from tests.recipes.common_steps import GENERATED, PUBLISHED, make_models
+from tests.recipes.common_steps import GENERATED, make_models
 from tests.recipes.scratch import Scratch, Step
+
+WRITERS = "tests/unit/lake/test_writers.py"
 
 
 def _field(scratch: Scratch) -> None:
@@ -20,14 +22,6 @@ def _writer(scratch: Scratch) -> None:
     )
 
 
-def _column(scratch: Scratch) -> None:
-    scratch.after(
-        "sql/ddl/daily_activity.sql",
-        "    created_at TIMESTAMP NOT NULL ENCODE AZ64,\n",
-        "    event_types_count BIGINT ENCODE AZ64,\n",
-    )
-
-
 def _facts(scratch: Scratch) -> None:
     scratch.after("sql/models/facts/daily_activity.sql", "    points_earned,\n", "    event_types_count,\n")
     scratch.after(
@@ -37,19 +31,14 @@ def _facts(scratch: Scratch) -> None:
     )
 
 
-def _published_field(scratch: Scratch) -> None:
-    scratch.after(
-        "tests/unit/lake/published_fields.txt",
-        "daily_activity.created_at timestamp\n",
-        "daily_activity.event_types_count integer\n",
-    )
-
-
 COLUMN = (
-    Step("rules/lake/engagement_entities.py", _field, GENERATED, "sql/ddl/daily_activity.sql"),
-    Step("rules/lake/engagement_entities.py", _writer, "tests/unit/lake/test_writers.py"),
-    Step("sql/ddl/daily_activity.sql", _column, GENERATED),
+    Step("rules/lake/engagement_entities.py", _field, WRITERS, "declares no event_types_count"),
+    Step(
+        "rules/lake/engagement_entities.py",
+        _writer,
+        WRITERS,
+        "no writer fills daily_activity.event_types_count",
+    ),
     Step("make models", make_models, GENERATED),
     Step("sql/models/facts/daily_activity", _facts, GENERATED),
-    Step("tests/unit/lake/published_fields.txt", _published_field, PUBLISHED),
 )
