@@ -10,20 +10,15 @@ from typing import Any
 
 from adapters.book.shipped import shipped_version
 from analytics.features.feature_sql import GENERATED
-from analytics.warehouse.ddl import SQL
-from analytics.warehouse.staging_sql import STAGING, model_sql, model_yml
+from analytics.lake_page import lake_page
+from analytics.warehouse.ddl import SQL, TYPES
 from analytics.warehouse.statements import literal
 from rules.days import stamp, unstamp
 from rules.lake.rule_entities import BOOK, RULES, book_items
 from rules.lake.schema import Type
 
 MODELS = SQL / "models"
-_TYPES = {
-    Type.TEXT: "VARCHAR(512)",
-    Type.INTEGER: "BIGINT",
-    Type.BOOLEAN: "BOOLEAN",
-    Type.TIMESTAMP: "TIMESTAMP",
-}
+_TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}
 # The columns of an item; those before them are its version's.
 _OF_VERSION = ("version", "effective_at", "published_at", "author", "note")
 _OF_ITEM = {
@@ -81,10 +76,8 @@ def _value(name: str, value: Any) -> str:
 def generated() -> Iterator[tuple[Path, str]]:
     """Yield each file that follows from a declaration, with the text that it must have."""
     yield MODELS / "staging" / "rule_book.sql", rule_book_sql()
-    for name, staging in STAGING.items():
-        about = MODELS / "staging" / f"{name}.yml"
-        yield about.with_suffix(".sql"), model_sql(staging)
-        yield about, model_yml(staging, about.read_text(encoding="utf-8"))
+    page = SQL / "lake.md"
+    yield page, lake_page(page.read_text(encoding="utf-8"))
     for name, text in GENERATED.items():
         yield MODELS / "marts" / f"{name}.sql", text()
 

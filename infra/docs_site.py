@@ -22,6 +22,7 @@ OUTSIDE = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "README.md": "overview.md",
     "sql/README.md": "sql.md",
+    "sql/lake.md": "lake.md",
     "client/python/README.md": "client-python.md",
     "client/typescript/README.md": "client-typescript.md",
 }
@@ -37,7 +38,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     for entry in nav:
         if isinstance(entry, dict) and "Changing it" in entry:
             entry["Changing it"] += [f"recipes/{each}" for each in recipes]
-    nav.append({"Reference": ["overview.md", "sql.md", "client-python.md", "client-typescript.md"]})
+    nav.append(
+        {"Reference": ["overview.md", "sql.md", "lake.md", "client-python.md", "client-typescript.md"]}
+    )
     nav.append({"Decisions": [f"decisions/{each}" for each in decisions]})
     config.nav = nav
     return config

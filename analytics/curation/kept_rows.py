@@ -59,8 +59,8 @@ def _roughly(entity: Entity, rows: pa.Table) -> tuple[Indices, npt.NDArray[np.bo
 
     Where the first column has few values (the sources of leads' events), the second one decides, too.
     """
-    first = rows[entity.order[0]].chunk(0)
-    second = rows[entity.order[1]].chunk(0) if len(entity.order) > 1 else None
+    first = rows[entity.key[0]].chunk(0)
+    second = rows[entity.key[1]].chunk(0) if len(entity.key) > 1 else None
     ranks = None if second is None or second.null_count else _ranks(first)
     if second is None or ranks is None:
         codes = _codes(first)
@@ -90,12 +90,10 @@ def _ranks(column: pa.Array) -> Codes | None:
 
 def _closely(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
     """Return rows in their full order, and which of them to keep: the first of each key."""
-    names = list(
-        dict.fromkeys([*entity.order, *entity.key, *([entity.version] if entity.version else []), "n"])
-    )
+    names = list(dict.fromkeys([*entity.key, *([entity.version] if entity.version else []), "n"]))
     some = rows.select(names).take(as_array(indices))
-    by: list[tuple[str, str]] = [(name, "ascending") for name in entity.order]
-    if entity.version and entity.version not in entity.order:
+    by: list[tuple[str, str]] = [(name, "ascending") for name in entity.key]
+    if entity.version and entity.version not in entity.key:
         by.append((entity.version, "descending"))
     order = pc.sort_indices(some, [*by, ("n", "ascending")])
     some = some.take(order)

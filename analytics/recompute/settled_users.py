@@ -27,7 +27,7 @@ from rules.book.book import USUAL_OFFLINE
 # Events arrive up to 72 hours late, and those of a device that was offline a fortnight (rule 16): one of them
 # must not make every night read everything. Files of hours become one of a day within the days that are left.
 SETTLED_AFTER = timedelta(days=USUAL_OFFLINE.days_max + 3)
-FOLDED = ("daily_activity", "ledger", "streaks")  # never deleted: rules/lake/retention.py
+FOLDED = ("daily_activity", "ledger", "streaks")  # never deleted: may_age in rules/lake
 Files = Mapping[str, list[StoredObject]]
 ALL = UserShare()
 

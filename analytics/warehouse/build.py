@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from analytics.warehouse.merge_sql import LOAD_NUMBER
+from analytics.warehouse.ddl import LOAD_NUMBER
 from analytics.warehouse.model_tests import ALL, Scope
 from analytics.warehouse.models import Model, entities_of, fingerprint, models
 from analytics.warehouse.statements import literal

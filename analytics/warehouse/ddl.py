@@ -1,4 +1,7 @@
-"""Makes the warehouse's lake tables, and gives them the columns that sql/ddl declares."""
+"""Makes the warehouse's lake tables, and gives them the columns that are declared.
+
+A table of an entity follows from its declaration in rules/lake. sql/ddl has those of loads and builds.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +17,19 @@ from adapters.platform.batches import chunks
 from analytics.warehouse.statements import STATEMENTS_MAX
 from analytics.warehouse.translate import REDSHIFT
 from analytics.warehouse.warehouse import Warehouse
-from rules.lake.schema import BYTES_MAX
+from rules.lake.entities import LOADED
+from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field, Type
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
 SCHEMAS = ("lake", "staging", "facts", "dimensions", "marts")
+LOAD_NUMBER = "load_number"  # tells in which load a row came or last changed
+TYPES = {
+    Type.TEXT: "VARCHAR",
+    Type.INTEGER: "BIGINT",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMP",
+}
 # What the engines' catalogs call our types.
 _FAMILIES = {"character varying": "varchar", "text": "varchar", "timestamp without time zone": "timestamp"}
 _COLUMNS = """SELECT table_name, column_name, data_type, character_maximum_length AS size_max
@@ -60,8 +72,37 @@ class Table:
 
 @cache
 def declared_tables() -> dict[str, Table]:
-    """Return the tables that sql/ddl declares, by name."""
-    return {path.stem: _table(path) for path in sorted((SQL / "ddl").glob("*.sql"))}
+    """Return the tables of the schema `lake`, by name."""
+    files = {path.stem: _table(path) for path in sorted((SQL / "ddl").glob("*.sql"))}
+    return {name: entity_table(entity) for name, entity in LOADED.items()} | files
+
+
+def entity_table(entity: Entity) -> Table:
+    """Return an entity's table: its fields, then `extra` and the number of the load."""
+    fields = [*entity.fields, Field(EXTRA, Type.TEXT, ""), Field(LOAD_NUMBER, Type.INTEGER, "", True)]
+    columns = tuple(Column(each.name, column_type(each)) for each in fields)
+    listed = (
+        f'"{field.name}" {column.type}{" NOT NULL" * field.required} ENCODE {_encoding(entity, field)}'
+        for field, column in zip(fields, columns, strict=True)
+    )
+    spread = f"KEY DISTKEY ({entity.spread})" if entity.spread else "ALL"
+    sql = (
+        f"CREATE TABLE IF NOT EXISTS lake.{entity.name} ({', '.join(listed)}, "
+        f"PRIMARY KEY ({', '.join(entity.key)})) DISTSTYLE {spread} COMPOUND SORTKEY ({entity.occurred})"
+    )
+    return Table(entity.name, columns, sql)
+
+
+def column_type(field: Field) -> str:
+    """Return Redshift's type of a field, such as `VARCHAR(64)`."""
+    return f"VARCHAR({field.bytes_max})" if field.type is Type.TEXT else TYPES[field.type]
+
+
+def _encoding(entity: Entity, field: Field) -> str:
+    """Return how Redshift compresses a column: not at all what it sorts by, or what is one bit."""
+    if field.name == entity.occurred or field.type is Type.BOOLEAN:
+        return "RAW"
+    return "ZSTD" if field.type is Type.TEXT else "AZ64"
 
 
 def _table(path: Path) -> Table:

@@ -6,11 +6,10 @@ the statements before it decide which rows go in.
 
 from collections.abc import Iterator, Sequence
 
-from analytics.warehouse.ddl import declared_tables
+from analytics.warehouse.ddl import LOAD_NUMBER, declared_tables
 from analytics.warehouse.statements import literal
 from rules.lake.entities import Entity
 
-LOAD_NUMBER = "load_number"
 # Locked before all else: two loads take turns, each with a snapshot of what the other has left. Nobody else
 # reads this table. A LOCK of the table that is loaded would keep its readers waiting, and wait for them.
 LOCK = "LOCK lake.loads"

@@ -1,5 +1,8 @@
 """The warehouse's models: sql/models/{folder}/NAME.sql has one SELECT in Redshift's SQL.
 
+The model of an entity of the lake has no such file: NAME.yml names the entity, and SELECT, key and columns
+follow from its declaration (staging_sql.py; sql/lake.md lists them).
+
 NAME.yml beside it has: grain (a sentence), key (columns), materialized (view, table or incremental), dist and
 sort (columns by which Redshift spreads and sorts the rows), columns (name: what it says), left_out (of facts:
 which columns of staging are not here, and why), tests (model_tests.py).
@@ -36,7 +39,9 @@ import yaml
 from sqlglot import exp
 
 from analytics.warehouse.ddl import SQL
+from analytics.warehouse.staging_sql import staging_about, staging_sql
 from analytics.warehouse.translate import REDSHIFT
+from rules.lake.entities import LOADED
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
 
 FOLDERS = ("staging", "facts", "dimensions", "marts")
@@ -90,7 +95,7 @@ def models(grace_days: int = CAMPAIGN_GRACE_DAYS) -> dict[str, Model]:
 def _models(grace_days: int) -> dict[str, Model]:
     found = {}
     for schema in FOLDERS:
-        for path in sorted((SQL / "models" / schema).glob("*.sql")):
+        for path in sorted((SQL / "models" / schema).glob("*.yml")):
             model = _read(f"{schema}.{path.stem}", path, grace_days)
             found[model.name] = model
     order = TopologicalSorter({model.name: model.reads & found.keys() for model in found.values()})
@@ -101,9 +106,12 @@ def _models(grace_days: int) -> dict[str, Model]:
 
 
 def _read(name: str, path: Path, grace_days: int) -> Model:
-    text = path.read_text(encoding="utf-8").replace(GRACE_DAYS, str(grace_days))
-    sql = text.strip().rstrip(";")
-    about = yaml.safe_load(path.with_suffix(".yml").read_text(encoding="utf-8"))
+    about = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if entity := LOADED.get(about.pop("entity", "")):
+        sql, about = staging_sql(entity), staging_about(entity) | about
+    else:
+        text = path.with_suffix(".sql").read_text(encoding="utf-8").replace(GRACE_DAYS, str(grace_days))
+        sql = text.strip().rstrip(";")
     if unknown := about.keys() - _FIELDS:
         raise ModelError(f"{name}: unknown {sorted(unknown)}")
     if about["materialized"] not in MATERIALIZED:

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from infra.assembly.resources import DELIVERY, DERIVED, FUNCTION, QUEUE, TABLE
 from infra.assembly.text import ROOT, fill
 from rules.lake.entities import ENTITIES
-from rules.lake.retention import KEPT
 from rules.leads.features import FEATURES
 from rules.leads.lead_events import IDENTITY_TYPES
 from rules.leads.memory import DERIVATIONS
@@ -82,7 +81,7 @@ def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[s
         "queue_arns": _listed("Resource", (f"!GetAtt {each}.Arn" for each in queues)),
         "followed_names": f"TABLES: !Sub '{json.dumps({each: f'${{{each}}}' for each in FOLLOWED})}'\n",
         "followed_arns": _listed("Resource", (f"!GetAtt {each}.Arn" for each in FOLLOWED)),
-        "curated_retention": "".join(_retention(each) for each in ENTITIES if each not in KEPT),
+        "curated_retention": "".join(_retention(each) for each, entity in ENTITIES.items() if entity.may_age),
         "deliveries": "".join(_delivery(*each) for each in streams.items()),
         "delivery_streams": "".join(
             f"{entity.upper()}_DELIVERY_STREAM: !Ref {each}\n" for entity, each in streams.items()

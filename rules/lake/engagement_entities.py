@@ -2,165 +2,19 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from rules.days import stamp
 from rules.engagement.earning import points_by_type
 from rules.engagement.streak.packed_dates import listed
-from rules.lake.schema import Entity, Field, Type
+from rules.lake.schema import Entity, Field, Row, Staged, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 SEQUENCE_DIGITS = 40  # of a sequence number of DynamoDB, at most
 VERSION_BYTES = 10 + 1 + SEQUENCE_DIGITS  # seconds until the year 2286, a point, a sequence number
 FIRST_STORED = "0"  # the version of an item that was never changed
 
-JUDGED = (
-    Field("rules_version", INTEGER, "the version of the book of rules that judges the event"),
-    Field("cap", TEXT, "the cap that its points are under: 100/day or 400/week", False, 32),
-    Field("is_passive", BOOLEAN, "whether the event keeps no streak"),
-)
-EVENTS = Entity(
-    "events",
-    (
-        Field("event_id", TEXT, "`{occurred, UTC}#{uuid}`: the same for every attempt to send it", True, 128),
-        Field("user_id", TEXT, "the user whose event it is", True, 256),
-        Field("idempotency_key", TEXT, "the sender's key; unique per user", True, 512),
-        Field("event_type", TEXT, "a type of the book of rules", True, 64),
-        Field("occurred_at", TIMESTAMP, "when it happened", True),
-        Field("occurred_local", TEXT, "when it happened as the sender wrote it, offset included", True, 64),
-        Field("activity_date", DATE, "the date it counts for, fixed when it was stored (rule 1)", True),
-        Field("zone", TEXT, "the zone that activity_date was read in", True, 64),
-        Field("timezone", TEXT, "the zone that the event itself named", False, 64),
-        Field("points_awarded", INTEGER, "points, before the cap; what it earned is in the ledger", True),
-        Field("source", TEXT, "the door or integration it came from", True, 128),
-        Field("properties", TEXT, "the sender's properties, JSON text"),
-        Field("created_at", TIMESTAMP, "when it was stored", True),
-        Field(
-            "version",
-            TEXT,
-            "0 as first stored; then the place of its newest change, which grows",
-            True,
-            VERSION_BYTES,
-        ),
-        *JUDGED,
-        Field("expiry", TEXT, "by which rule its points expire: 90d, or the end of which period", False, 32),
-        Field(
-            "measures",
-            TEXT,
-            "what the event adds to streaks: n,minutes=30500 (thousandths)",
-            False,
-            512,
-        ),
-        Field("device_time", TEXT, "occurred_at by the device's own clock, where that was wrong", False, 64),
-        Field(
-            "offline_since", TEXT, "since when the device was proven to be offline; late events", False, 32
-        ),
-    ),
-    key=("event_id", "user_id"),
-    occurred="occurred_at",
-    order=("event_id", "user_id"),  # by time, because an event_id begins with it
-    version="version",
-)
 
-DAILY_ACTIVITY = Entity(
-    "daily_activity",
-    (
-        Field("user_id", TEXT, "the user whose day it is", True, 256),
-        Field("activity_date", DATE, "the activity date", True),
-        Field("first_event_id", TEXT, "the day's earliest event", True, 128),
-        Field("events_count", INTEGER, "events that count for the date; 0: it is active no more", True),
-        Field("points_earned", INTEGER, "points earned by them", True),
-        Field("points_by_type", TEXT, "points earned by event type, JSON text"),
-        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in", True),
-        Field("created_at", TIMESTAMP, "when the date was first credited", True),
-    ),
-    key=("user_id", "activity_date"),
-    occurred="activity_date",
-    order=("user_id", "activity_date"),
-    version="ledger_head",
-)
-
-LEDGER = Entity(
-    "ledger",
-    (
-        Field("account_id", TEXT, "the user", True, 256),
-        Field("created_at", TIMESTAMP, "place in the account; strictly increasing in it", True),
-        Field("seq", INTEGER, "0, 1, 2 ... without a gap", True),
-        Field("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE, ADJUST, CLAWBACK or RERATE", True, 16),
-        Field("points", INTEGER, "signed: what the entry adds to the balance", True),
-        Field("balance", INTEGER, "balance after the entry; below 0: a debt", True),
-        Field("event_id", TEXT, "EARN, CLAWBACK: the event", False, 128),
-        Field("event_type", TEXT, "EARN, CLAWBACK: its type; RERATE: whose points", False, 64),
-        Field("activity_date", DATE, "EARN, CLAWBACK: the date it counts for; RERATE: of the points"),
-        Field("reward_id", TEXT, "REDEEM: what was bought", False, 512),
-        Field("reverses", TEXT, "REVERSE, CLAWBACK: created_at of the entry that it undoes", False, 64),
-        Field("freeze", TEXT, "freeze_granted, freeze_revoked, freeze_spent or freeze_refunded", False, 32),
-        Field("freeze_date", DATE, "the date of the grant or its reversal; or the date that it covers"),
-        *JUDGED,
-        Field("expires_on", DATE, "EARN: when its points expire, at noon UTC; EXPIRE: when they have"),
-        Field("held_at", TEXT, "REDEEM of held points, or its reversal: when they were held", False, 32),
-        Field("reason", TEXT, "CLAWBACK, RERATE: why, in the words of who did it", False, 1024),
-        Field("brand", TEXT, "REDEEM of a reward, or its reversal: whose reward it is", False, 64),
-        Field(
-            "measures",
-            TEXT,
-            "EARN: what its event adds to streaks: n,minutes=30500 (thousandths)",
-            False,
-            512,
-        ),
-        Field(
-            "seal",
-            TEXT,
-            "of a chain's first entry the salt; of a residue the commitment (rule 19)",
-            False,
-            160,
-        ),
-    ),
-    key=("account_id", "created_at"),
-    occurred="created_at",
-    order=("account_id", "created_at"),
-)
-
-STREAKS = Entity(
-    "streaks",
-    (
-        Field("user_id", TEXT, "the user", True, 256),
-        Field("version", INTEGER, "counts the writes of the profile", True),
-        Field("current_streak", INTEGER, "length of the run that ends on last_activity_date"),
-        Field("longest_streak", INTEGER, "length of the longest run"),
-        Field("last_activity_date", DATE, "the newest active date"),
-        Field("active_days", INTEGER, "number of active dates"),
-        Field("freezes_spent", TEXT, "dates that a freeze covered, separated by commas: since the archive"),
-        Field("total_bestie_points", INTEGER, "points ever earned", True),
-        Field("balance", INTEGER, "points that can be redeemed; below 0: a debt", True),
-        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in"),
-        Field("ledger_seq", INTEGER, "seq of that entry"),
-        Field("timezone", TEXT, "the zone that decides which date is today for the user", True, 64),
-        Field("timezone_chosen", TEXT, "the zone that the user has set", False, 64),
-        Field("freezes", TEXT, "grants (+1) and reversed ones (-1) since the archive: 2026-01-31+1, ..."),
-        Field("pauses", TEXT, "pauses since the archive, both dates included: 2026-01-01/2026-01-31, ..."),
-        Field("skipped_dates", TEXT, "dates that the user's zone skipped, separated by commas"),
-        Field("leaderboard_partition", TEXT, "region#shard", False, 64),
-        Field("lapses_at", TIMESTAMP, "from when the streak shows 0 if nothing more happens"),
-        Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed"),
-        Field("updated_at", TIMESTAMP, "when this version was written", True),
-        Field("freezes_archived", INTEGER, "dates that freezes covered before those of freezes_spent"),
-        Field("archived_until", DATE, "the active date up to which the archive has freezes and old pauses"),
-        Field(
-            "opening",
-            TEXT,
-            "the streak of another system: its date, length, longest, active dates",
-            False,
-            64,
-        ),
-    ),
-    key=("user_id", "version"),
-    occurred="updated_at",
-    order=("user_id", "version"),
-)
-
-
-def event_row(row: Mapping[str, Any], change: str) -> dict[str, Any]:
+def event_row(row: Row, _arrived: datetime, change: str) -> Row:
     """Add when an event occurred, which its id begins with; and its version.
 
     change: the place of the change (see event_version), FIRST_STORED for an event as it was first stored.
@@ -185,7 +39,7 @@ def event_version(seconds: float, sequence: str) -> str:
     return f"{int(seconds):010}.{sequence:0>{SEQUENCE_DIGITS}}"
 
 
-def day_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def day_row(row: Row, *_: object) -> Row:
     """Add up a day's points by event type, whatever caps they were under.
 
     A day whose events were reversed, so that it is active no more, has 0 events here.
@@ -200,7 +54,7 @@ def day_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return others | {"points_by_type": points_by_type(by_cap)}
 
 
-def streak_row(row: Mapping[str, Any]) -> dict[str, Any]:
+def streak_row(row: Row, *_: object) -> Row:
     """Undo what is stored for the leaderboard's index alone, and what is packed.
 
     A lowered profile gets the length of its run back as current_streak. lapses_at becomes a timestamp.
@@ -214,3 +68,204 @@ def streak_row(row: Mapping[str, Any]) -> dict[str, Any]:
     if type(lapse := changed.get("lapses_at")) is int:
         changed["lapses_at"] = stamp(datetime.fromtimestamp(lapse, UTC))
     return changed
+
+
+# The opening entry has 0 points and no time of its own (1970-01-01).
+ENTRY_DATE = Staged(
+    "entry_date",
+    "CASE WHEN seq = 0 THEN NULL ELSE CAST(created_at AS DATE) END",
+    "the date of created_at in UTC; NULL for the opening entry, which has no time",
+)
+PLACE = "^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]{6}Z$"
+# The lake has the place as text; other text is NULL.
+REVERSES = Staged(
+    "reverses",
+    f"CASE WHEN reverses ~ '{PLACE}' "
+    "THEN CAST(REPLACE(REPLACE(reverses, 'T', ' '), 'Z', '') AS TIMESTAMP) END",
+)
+JUDGED = (
+    Field("rules_version", INTEGER, "the version of the book of rules that judges the event"),
+    Field("cap", TEXT, "the cap that its points are under: 100/day or 400/week", False, 32),
+    Field("is_passive", BOOLEAN, "whether the event keeps no streak"),
+)
+EVENTS = Entity(
+    "events",
+    "One row per event of a user, in its newest version.",
+    (
+        Field("event_id", TEXT, "`{occurred, UTC}#{uuid}`: the same for every attempt to send it", True, 128),
+        Field("user_id", TEXT, "the user whose event it is", True, 256),
+        Field("idempotency_key", TEXT, "the sender's key; unique per user", True, 512),
+        Field("event_type", TEXT, "a type of the book of rules", True, 64),
+        Field("occurred_at", TIMESTAMP, "when it happened", True),
+        Field(
+            "occurred_local",
+            TEXT,
+            "when it happened as the sender wrote it, offset included",
+            True,
+            64,
+            "occurred_at",
+        ),
+        Field("activity_date", DATE, "the date it counts for, fixed when it was stored (rule 1)", True),
+        Field("zone", TEXT, "the zone that activity_date was read in", True, 64),
+        Field("timezone", TEXT, "the zone that the event itself named", False, 64),
+        Field("points_awarded", INTEGER, "points, before the cap; what it earned is in the ledger", True),
+        Field("source", TEXT, "the door or integration it came from", True, 128),
+        Field("properties", TEXT, "the sender's properties, JSON text"),
+        Field("created_at", TIMESTAMP, "when it was stored", True),
+        Field(
+            "version",
+            TEXT,
+            "0 as first stored; then the place of its newest change, which grows",
+            True,
+            VERSION_BYTES,
+        ),
+        *JUDGED,
+        Field("expiry", TEXT, "by which rule its points expire: 90d, or the end of which period", False, 32),
+        Field("measures", TEXT, "what the event adds to streaks: n,minutes=30500 (thousandths)", False, 512),
+        Field("device_time", TEXT, "occurred_at by the device's own clock, where that was wrong", False, 64),
+        Field(
+            "offline_since", TEXT, "since when the device was proven to be offline; late events", False, 32
+        ),
+    ),
+    key=("event_id", "user_id"),  # by time, because an event_id begins with it
+    occurred="occurred_at",
+    spread="user_id",
+    version="version",
+    left_out=frozenset({"ttl", "by_server"}),
+    shape=event_row,
+)
+
+DAILY_ACTIVITY = Entity(
+    "daily_activity",
+    "One row per user and date with activity, in its newest version.",
+    (
+        Field("user_id", TEXT, "the user whose day it is", True, 256),
+        Field("activity_date", DATE, "the activity date", True),
+        Field("first_event_id", TEXT, "the day's earliest event", True, 128),
+        Field("events_count", INTEGER, "events that count for the date; 0: it is active no more", True),
+        Field("points_earned", INTEGER, "points earned by them", True),
+        Field("points_by_type", TEXT, "points earned by event type, JSON text"),
+        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in", True),
+        Field("created_at", TIMESTAMP, "when the date was first credited", True),
+    ),
+    key=("user_id", "activity_date"),
+    occurred="activity_date",
+    spread="user_id",
+    version="ledger_head",
+    left_out=frozenset({"last_event_id", "passive_events", "lots", "measures", "reversed_events"}),
+    shape=day_row,
+    may_age=False,
+)
+
+LEDGER = Entity(
+    "ledger",
+    "One row per entry of an account's ledger; entries never change.",
+    (
+        Field("account_id", TEXT, "the user", True, 256, staged=(Staged("user_id", "account_id"),)),
+        Field(
+            "created_at",
+            TIMESTAMP,
+            "place in the account; strictly increasing in it",
+            True,
+            staged=(Staged("created_at"), ENTRY_DATE),
+        ),
+        Field("seq", INTEGER, "0, 1, 2 ... without a gap", True),
+        Field("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE, ADJUST, CLAWBACK or RERATE", True, 16),
+        Field("points", INTEGER, "signed: what the entry adds to the balance", True),
+        Field("balance", INTEGER, "balance after the entry; below 0: a debt", True),
+        Field("event_id", TEXT, "EARN, CLAWBACK: the event", False, 128),
+        Field("event_type", TEXT, "EARN, CLAWBACK: its type; RERATE: whose points", False, 64),
+        Field("activity_date", DATE, "EARN, CLAWBACK: the date it counts for; RERATE: of the points"),
+        Field("reward_id", TEXT, "REDEEM: what was bought", False, 512),
+        Field(
+            "reverses",
+            TEXT,
+            "REVERSE, CLAWBACK: created_at of the entry that it undoes",
+            False,
+            64,
+            staged=(REVERSES,),
+        ),
+        Field(
+            "freeze",
+            TEXT,
+            "freeze_granted, freeze_revoked, freeze_spent or freeze_refunded",
+            False,
+            32,
+            staged=(Staged("freeze_note", '"freeze"'),),
+        ),
+        Field("freeze_date", DATE, "the date of the grant or its reversal; or the date that it covers"),
+        *JUDGED,
+        Field("expires_on", DATE, "EARN: when its points expire, at noon UTC; EXPIRE: when they have"),
+        Field("held_at", TEXT, "REDEEM of held points, or its reversal: when they were held", False, 32),
+        Field("reason", TEXT, "CLAWBACK, RERATE: why, in the words of who did it", False, 1024),
+        Field("brand", TEXT, "REDEEM of a reward, or its reversal: whose reward it is", False, 64),
+        Field(
+            "measures",
+            TEXT,
+            "EARN: what its event adds to streaks: n,minutes=30500 (thousandths)",
+            False,
+            512,
+        ),
+        Field(
+            "seal",
+            TEXT,
+            "of a chain's first entry the salt; of a residue the commitment (rule 19)",
+            False,
+            160,
+        ),
+    ),
+    key=("account_id", "created_at"),
+    occurred="created_at",
+    spread="account_id",
+    left_out=frozenset({"active", "reversed_by", "folded", "applied_through", "chain"}),
+    may_age=False,
+)
+
+STREAKS = Entity(
+    "streaks",
+    "One row per version of a user's profile.",
+    (
+        Field("user_id", TEXT, "the user", True, 256),
+        Field("version", INTEGER, "counts the writes of the profile", True),
+        Field("current_streak", INTEGER, "length of the run that ends on last_activity_date", default="0"),
+        Field("longest_streak", INTEGER, "length of the longest run", default="0"),
+        Field("last_activity_date", DATE, "the newest active date"),
+        Field("active_days", INTEGER, "number of active dates", default="0"),
+        Field("freezes_spent", TEXT, "dates that a freeze covered, separated by commas: since the archive"),
+        Field("total_bestie_points", INTEGER, "points ever earned", True),
+        Field("balance", INTEGER, "points that can be redeemed; below 0: a debt", True),
+        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in"),
+        Field("ledger_seq", INTEGER, "seq of that entry"),
+        Field("timezone", TEXT, "the zone that decides which date is today for the user", True, 64),
+        Field("timezone_chosen", TEXT, "the zone that the user has set", False, 64),
+        Field("freezes", TEXT, "grants (+1) and reversed ones (-1) since the archive: 2026-01-31+1, ..."),
+        Field("pauses", TEXT, "pauses since the archive, both dates included: 2026-01-01/2026-01-31, ..."),
+        Field("skipped_dates", TEXT, "dates that the user's zone skipped, separated by commas"),
+        Field("leaderboard_partition", TEXT, "region#shard", False, 64),
+        Field("lapses_at", TIMESTAMP, "from when the streak shows 0 if nothing more happens"),
+        Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed", default="FALSE"),
+        Field("updated_at", TIMESTAMP, "when this version was written", True, attribute="streak_updated_at"),
+        Field("freezes_archived", INTEGER, "dates that freezes covered before those of freezes_spent"),
+        Field("archived_until", DATE, "the active date up to which the archive has freezes and old pauses"),
+        Field(
+            "opening",
+            TEXT,
+            "the streak of another system: its date, length, longest, active dates",
+            False,
+            64,
+        ),
+    ),
+    key=("user_id", "version"),
+    occurred="updated_at",
+    spread="user_id",
+    left_out=frozenset(
+        {
+            *("recent_tz_changes", "observed_zone", "observed_at", "zones_seen", "skews_seen", "amnesties"),
+            *("backfilled", "review_state", "review_since", "review_evidence", "released_at", "alias"),
+            *("applied_through", "streak_checkpoints", "holds", "past_entry", "chain"),
+            *("expiry_shard", "expires_next", "expiry_settled_on", "expiry_settled_points"),
+        }
+    ),
+    shape=streak_row,
+    may_age=False,
+)

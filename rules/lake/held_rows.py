@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from rules.days import stamp
-from rules.lake.entities import EVENTS, RENAMED, Unplaceable, row_of
+from rules.lake.entities import EVENTS, Unplaceable, row_of
 from rules.lake.schema import EXTRA, Entity
 from rules.lake.valid_row import RowRefused, read_row
 
@@ -33,7 +33,7 @@ def is_held(entity: Entity, attributes: Mapping[str, Any], row: Mapping[str, Any
 
 def event_item(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return an event's attributes, but for those that the lake does not have (ttl, by_server)."""
-    names = {column: attribute for attribute, column in RENAMED["events"].items()}
+    names = {field.name: field.attribute for field in EVENTS.fields if field.attribute}
     told = {name: each for name, each in row.items() if name not in OF_THE_LAKE and each is not None}
     return {names.get(name, name): _told(each) for name, each in told.items()}
 

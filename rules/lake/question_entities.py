@@ -6,25 +6,78 @@ a user id, a key of the tables, or what a person wrote.
 
 import hashlib
 import json
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from rules.lake.engagement_entities import FIRST_STORED, VERSION_BYTES, event_version
-from rules.lake.schema import Entity, Field, Type
+from rules.lake.schema import Entity, Field, Row, Staged, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 OPEN = "OPEN"
 SENT_MARK = "#sent#"  # in the key of a message's claim
 QUESTION_KEY = "question="
 
+
+def pseudonym(key: str) -> str:
+    """Return the name that the lake has for a fingerprint or a subscription: 32 hexadecimal digits.
+
+    It is the same in all rows, and not what agents or boards show of the person, nor a key of a table.
+    """
+    return hashlib.sha256(f"lake\x00{key}".encode()).hexdigest()[:32]
+
+
+def question_row(row: Row, arrived: datetime, change: str) -> Row:
+    """Write options as JSON; leave the counter out while the question is open, for it goes on.
+
+    A question as it was first stored has no place of a change: the second of its arrival stands for it.
+    """
+    is_first = change == FIRST_STORED
+    shaped = {**row, "version": event_version(arrived.timestamp(), "0") if is_first else change}
+    options, counted = shaped.pop("options", None) or [], shaped.pop("current_responses", None)
+    if not shaped.get("audience"):
+        shaped.pop("audience", None)
+    if options:
+        shaped["options"] = json.dumps(options, ensure_ascii=False, separators=(",", ":"))
+    shaped["options_count"] = len(options)
+    return shaped if shaped.get("status") == OPEN else shaped | {"responses": counted}
+
+
+def response_row(row: Row, *_: object) -> Row:
+    """Put the pseudonym in place of the person's hash, and the length in place of what was said."""
+    shaped = {name: each for name, each in row.items() if name != "answer"}
+    if isinstance(written := row.get("answer"), str):
+        shaped["answer_characters"] = len(written)
+    return _with_pseudonyms(shaped, "person")
+
+
+def answer_stats_row(row: Row, *_: object) -> Row:
+    """Put pseudonyms in place of the person and of whom the stats have moved to."""
+    return _with_pseudonyms({name: each for name, each in row.items() if each != ""}, "person", "moved_to")
+
+
+def notification_row(row: Row, _arrived: datetime, change: str) -> Row:
+    """Split the key of a message's claim, `{subscription}#sent#{message}`."""
+    shaped = {**row, "version": change}
+    phone, _, message = str(shaped.pop("subscription_id", "")).partition(SENT_MARK)
+    shaped |= {"phone": pseudonym(phone), "message": message}
+    if message.startswith(QUESTION_KEY):
+        shaped["question_id"] = message.removeprefix(QUESTION_KEY)
+    return shaped
+
+
+def _with_pseudonyms(row: Row, *names: str) -> Row:
+    """Replace these names' values; a value that is no text stays, so that curation refuses it."""
+    told = {name: pseudonym(row[name]) for name in names if isinstance(row.get(name), str)}
+    return row | told
+
+
 QUESTIONS = Entity(
     "questions",
+    "One row per question asked, in its newest version.",
     (
         Field("question_id", TEXT, "follows from agent and idempotency key", True, 64),
         Field("created_at", TIMESTAMP, "when it was asked", True),
         Field("agent_id", TEXT, "the agent that asked", True, 256),
-        Field("question_type", TEXT, "text or multiple_choice", True, 32),
+        Field("question_type", TEXT, "text or multiple_choice", True, 32, "type"),
         Field("category", TEXT, "the agent's category, or general", True, 64),
         Field("prompt", TEXT, "what was asked", True, 4096),
         Field("options", TEXT, "multiple_choice: what can be chosen, JSON text: a list"),
@@ -39,18 +92,21 @@ QUESTIONS = Entity(
     ),
     key=("question_id", "created_at"),  # 90 days after it closed, an agent may ask under the same key again
     occurred="created_at",
-    order=("question_id", "created_at"),
+    spread="question_id",
+    left_out=frozenset({"expires_at", "body_hash", "idempotency_key"}),
+    shape=question_row,
     version="version",
 )
 
 RESPONSES = Entity(
     "responses",
+    "One row per answer to a question. People are under pseudonyms, and what they wrote is not here.",
     (
         Field("question_id", TEXT, "the question", True, 64),
-        Field("person", TEXT, "who answered, under the lake's pseudonym", True, 64),
+        Field("person", TEXT, "who answered, under the lake's pseudonym", True, 64, "fingerprint_hash"),
         Field("created_at", TIMESTAMP, "when it was answered", True),
         Field("agent_id", TEXT, "the agent that asked", True, 256),
-        Field("question_type", TEXT, "text or multiple_choice", True, 32),
+        Field("question_type", TEXT, "text or multiple_choice", True, 32, "type"),
         Field("category", TEXT, "the question's category", True, 64),
         Field("number", INTEGER, "its place among the question's answers, from 1", True),
         Field("selected_option", INTEGER, "multiple_choice: the place of the option, from 0"),
@@ -61,18 +117,28 @@ RESPONSES = Entity(
         Field("activity_date", DATE, "the date it counts for (rule 1)", True),
         Field("is_signed_in", BOOLEAN, "whether the person was signed in", True),
         Field(
-            "day_points_max", INTEGER, "the cap of its date; empty: 150, as for all before the book had it"
+            "day_points_max",
+            INTEGER,
+            "the cap of its date; empty: 150, as for all before the book had it",
+            staged=(Staged("day_points_max", "COALESCE(day_points_max, 150)", "the cap of its date"),),
         ),
     ),
     key=("question_id", "person"),
     occurred="created_at",
-    order=("question_id", "person"),
+    spread="person",
+    # What could name a person or tell their other hashes stays in the table.
+    left_out=frozenset({"response_id", "older_hashes", "upcoming_hashes", "zone", "timezone", "counted_at"}),
+    shape=response_row,
+    may_age=False,
 )
 
 ANSWER_STATS = Entity(
     "answer_stats",
+    "One row per version of a person's stats of answers.",
     (
-        Field("person", TEXT, "whose stats they are, under the lake's pseudonym", True, 64),
+        Field(
+            "person", TEXT, "whose stats they are, under the lake's pseudonym", True, 64, "fingerprint_hash"
+        ),
         Field("version", INTEGER, "grows with each write of these stats", True),
         Field("updated_at", TIMESTAMP, "when this version was written", True),
         Field(
@@ -89,17 +155,22 @@ ANSWER_STATS = Entity(
         Field("streak_last_date", DATE, "the newest date with an answer"),
         Field("badges", TEXT, "badges earned, separated by commas", False, 2048),
         Field("answers_by_category", TEXT, "answers in each of the first categories, JSON text", False, 2048),
-        Field("first_answer_at", TIMESTAMP, "when the first answer was given"),
-        Field("newest_answer_at", TIMESTAMP, "when the newest answer was given"),
+        Field("first_answer_at", TIMESTAMP, "when the first answer was given", attribute="created_at"),
+        Field("newest_answer_at", TIMESTAMP, "when the newest answer was given", attribute="newest_at"),
     ),
     key=("person", "version"),
     occurred="updated_at",
-    order=("person", "version"),
+    spread="person",
+    left_out=frozenset(
+        {"_leaderboard", "older_hashes", "zone", "days", "settled", "badge_days", "category_days"}
+    ),
+    shape=answer_stats_row,
     version="version",
 )
 
 NOTIFICATIONS = Entity(
     "notifications",
+    "One row per message to a phone whose outcome is known.",
     (
         Field("phone", TEXT, "a pseudonym of the subscription: one person on one phone", True, 64),
         Field("message", TEXT, "what it was about: question=ID, or reminder=DATE", True, 256),
@@ -111,59 +182,8 @@ NOTIFICATIONS = Entity(
     ),
     key=("phone", "message"),
     occurred="claimed_at",
-    order=("phone", "message"),
+    spread="phone",
+    left_out=frozenset({"active", "last_notified_at", "expires_at"}),
+    shape=notification_row,
     version="version",
 )
-
-
-def pseudonym(key: str) -> str:
-    """Return the name that the lake has for a fingerprint or a subscription: 32 hexadecimal digits.
-
-    It is the same in all rows, and not what agents or boards show of the person, nor a key of a table.
-    """
-    return hashlib.sha256(f"lake\x00{key}".encode()).hexdigest()[:32]
-
-
-def question_row(row: Mapping[str, Any], arrived: datetime, change: str) -> dict[str, Any]:
-    """Write options as JSON; leave the counter out while the question is open, for it goes on.
-
-    A question as it was first stored has no place of a change: the second of its arrival stands for it.
-    """
-    is_first = change == FIRST_STORED
-    shaped = {**row, "version": event_version(arrived.timestamp(), "0") if is_first else change}
-    options, counted = shaped.pop("options", None) or [], shaped.pop("current_responses", None)
-    if not shaped.get("audience"):
-        shaped.pop("audience", None)
-    if options:
-        shaped["options"] = json.dumps(options, ensure_ascii=False, separators=(",", ":"))
-    shaped["options_count"] = len(options)
-    return shaped if shaped.get("status") == OPEN else shaped | {"responses": counted}
-
-
-def response_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the pseudonym in place of the person's hash, and the length in place of what was said."""
-    shaped = {name: each for name, each in row.items() if name != "answer"}
-    if isinstance(written := row.get("answer"), str):
-        shaped["answer_characters"] = len(written)
-    return _with_pseudonyms(shaped, "person")
-
-
-def answer_stats_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Put pseudonyms in place of the person and of whom the stats have moved to."""
-    return _with_pseudonyms({name: each for name, each in row.items() if each != ""}, "person", "moved_to")
-
-
-def notification_row(row: Mapping[str, Any], change: str) -> dict[str, Any]:
-    """Split the key of a message's claim, `{subscription}#sent#{message}`."""
-    shaped = {**row, "version": change}
-    phone, _, message = str(shaped.pop("subscription_id", "")).partition(SENT_MARK)
-    shaped |= {"phone": pseudonym(phone), "message": message}
-    if message.startswith(QUESTION_KEY):
-        shaped["question_id"] = message.removeprefix(QUESTION_KEY)
-    return shaped
-
-
-def _with_pseudonyms(row: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Replace these names' values; a value that is no text stays, so that curation refuses it."""
-    told = {name: pseudonym(row[name]) for name in names if isinstance(row.get(name), str)}
-    return row | told

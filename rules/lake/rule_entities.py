@@ -11,10 +11,9 @@ from rules.book.caps import Period
 from rules.book.reading import read_book
 from rules.book.streak_rules import Need, NeedKind, StreakPeriod, StreakRule
 from rules.days import stamp
-from rules.lake.schema import Entity, Field, Type
+from rules.lake.schema import Entity, Field, Row, Type
 
 TEXT, INTEGER, BOOLEAN, _, TIMESTAMP = Type
-Row = dict[str, Any]
 
 # What a row is of. The item `book` has what is neither a type nor a boost.
 EVENT_TYPE, BOOST, BOOK = "event_type", "boost", "book"
@@ -28,51 +27,6 @@ REST = (
     "offline",
     "answers",
 )  # of a document, what the item `book` has as it is
-RULES = Entity(
-    "rules",
-    (
-        Field("version", INTEGER, "the version of the book of rules", True),
-        Field("item", TEXT, "event_type/READ, boost/0, streak/NAME, achievement/NAME/0 or book", True, 128),
-        Field("kind", TEXT, "event_type, boost, streak, achievement or book (all the rest)", True, 16),
-        Field("effective_at", TIMESTAMP, "from when the version is in force", True),
-        Field("published_at", TIMESTAMP, "when it was published; 1970-01-01: the shipped book", True),
-        Field("author", TEXT, "who published it", True, 512),
-        Field("note", TEXT, "why, in the author's words", True, 4096),
-        Field("stored_at", TIMESTAMP, "when it came into the table RuleBooks", True),
-        Field(
-            "event_type",
-            TEXT,
-            "event_type: its name; achievement: that of a condition",
-            False,
-            64,
-        ),
-        Field("points", INTEGER, "event_type: points of one event, before boosts and cap"),
-        Field("cap_points", INTEGER, "event_type: the most points that a user earns with it in a period"),
-        Field("cap_events", INTEGER, "event_type: or the most events; a boost lifts what they earn"),
-        Field("per", TEXT, "the period of a cap (day, week) or a streak (day, week, month)", False, 16),
-        Field("declared_by", TEXT, "event_type: who may send it, anybody or server", False, 16),
-        Field("keeps_streak", BOOLEAN, "event_type: whether an event makes its date an active one"),
-        Field("since", TIMESTAMP, "boost: events that occurred at this instant or later"),
-        Field("until", TIMESTAMP, "boost: and before this one"),
-        Field("factor", INTEGER, "boost: what their points are multiplied by"),
-        Field("event_types", TEXT, "boost, streak: the types, separated by commas; empty: all"),
-        Field("document", TEXT, "book: freezes, pauses, expiry, offline and answers, JSON text"),
-        Field("name", TEXT, "streak, achievement: its name", False, 64),
-        Field(
-            "need", TEXT, "active_days, events, sum; of achievements points_earned, count, streak", False, 16
-        ),
-        Field("at_least", INTEGER, "streak, achievement: how much of it; of a sum in thousandths"),
-        Field("property", TEXT, "streak, achievement: the property that is summed", False, 64),
-        Field("covered_by", TEXT, "streak: what covers a missed period: freezes, pauses", False, 32),
-        Field("streak", TEXT, "achievement: the streak that a condition is of", False, 64),
-        Field("combined", TEXT, "achievement: all of its conditions, or any", False, 8),
-        Field("of_history", BOOLEAN, "achievement: whether it is dated before it was declared, too"),
-        Field("stays", BOOLEAN, "achievement: whether one that was shown is never withdrawn"),
-    ),
-    key=("version", "item"),
-    occurred="stored_at",
-    order=("version", "item"),
-)
 
 
 def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]:
@@ -101,6 +55,50 @@ def book_items(book: Book) -> Iterator[Row]:
         for place, condition in enumerate(each.conditions):
             named = {"item": f"{ACHIEVEMENT}/{name}/{place}", "kind": ACHIEVEMENT, "name": name}
             yield {**named, **_of_condition(each, condition)}
+
+
+RULES = Entity(
+    "rules",
+    "One row per item of each version of the book of rules: an event type, a boost, a streak, or the rest.",
+    (
+        Field("version", INTEGER, "the version of the book of rules", True),
+        Field("item", TEXT, "event_type/READ, boost/0, streak/NAME, achievement/NAME/0 or book", True, 128),
+        Field("kind", TEXT, "event_type, boost, streak, achievement or book (all the rest)", True, 16),
+        Field("effective_at", TIMESTAMP, "from when the version is in force", True),
+        Field("published_at", TIMESTAMP, "when it was published; 1970-01-01: the shipped book", True),
+        Field("author", TEXT, "who published it", True, 512),
+        Field("note", TEXT, "why, in the author's words", True, 4096),
+        Field("stored_at", TIMESTAMP, "when it came into the table RuleBooks", True),
+        Field("event_type", TEXT, "event_type: its name; achievement: that of a condition", False, 64),
+        Field("points", INTEGER, "event_type: points of one event, before boosts and cap"),
+        Field("cap_points", INTEGER, "event_type: the most points that a user earns with it in a period"),
+        Field("cap_events", INTEGER, "event_type: or the most events; a boost lifts what they earn"),
+        Field("per", TEXT, "the period of a cap (day, week) or a streak (day, week, month)", False, 16),
+        Field("declared_by", TEXT, "event_type: who may send it, anybody or server", False, 16),
+        Field("keeps_streak", BOOLEAN, "event_type: whether an event makes its date an active one"),
+        Field("since", TIMESTAMP, "boost: events that occurred at this instant or later"),
+        Field("until", TIMESTAMP, "boost: and before this one"),
+        Field("factor", INTEGER, "boost: what their points are multiplied by"),
+        Field("event_types", TEXT, "boost, streak: the types, separated by commas; empty: all"),
+        Field("document", TEXT, "book: freezes, pauses, expiry, offline and answers, JSON text"),
+        Field("name", TEXT, "streak, achievement: its name", False, 64),
+        Field(
+            "need", TEXT, "active_days, events, sum; of achievements points_earned, count, streak", False, 16
+        ),
+        Field("at_least", INTEGER, "streak, achievement: how much of it; of a sum in thousandths"),
+        Field("property", TEXT, "streak, achievement: the property that is summed", False, 64),
+        Field("covered_by", TEXT, "streak: what covers a missed period: freezes, pauses", False, 32),
+        Field("streak", TEXT, "achievement: the streak that a condition is of", False, 64),
+        Field("combined", TEXT, "achievement: all of its conditions, or any", False, 8),
+        Field("of_history", BOOLEAN, "achievement: whether it is dated before it was declared, too"),
+        Field("stays", BOOLEAN, "achievement: whether one that was shown is never withdrawn"),
+    ),
+    key=("version", "item"),
+    occurred="stored_at",
+    left_out=frozenset({"book"}),
+    expand=rule_rows,
+    may_age=False,
+)
 
 
 def book_of(rows: Iterable[Mapping[str, Any]]) -> Book:

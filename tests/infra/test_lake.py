@@ -6,7 +6,6 @@ from typing import Any
 
 from analytics.recompute.settled_users import FOLDED
 from rules.lake.entities import ENTITIES
-from rules.lake.retention import KEPT
 from tests.support.declared import FUNCTIONS, listed, logical_ids, properties, statements
 from tests.support.template import ROOT, resources, template
 
@@ -44,13 +43,14 @@ def test_what_is_deleted_and_when_is_a_parameter() -> None:
             }
         elif "ExpirationInDays" in rule:
             assert rule["Prefix"] in ("runs/", "athena/")
-    curated = {f"curated/{each}/" for each in set(ENTITIES) - KEPT}
+    curated = {f"curated/{each}/" for each, entity in ENTITIES.items() if entity.may_age}
     assert found == {
         "raw/": "RawRetentionDays",
         "quarantine/": "QuarantineRetentionDays",
         **dict.fromkeys(curated, "CuratedRetentionDays"),
     }
-    assert {*FOLDED, "responses", "rules", "table_items"} == KEPT, "what nights and restores are made from"
+    kept = {each for each, entity in ENTITIES.items() if not entity.may_age}
+    assert kept == {*FOLDED, "responses", "rules", "table_items"}, "what nights and restores are made from"
     for name in set(found.values()):
         assert whole["Parameters"][name]["Default"] == 0
         assert min(each for each in whole["Parameters"][name]["AllowedValues"] if each) >= 30

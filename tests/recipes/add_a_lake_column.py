@@ -1,7 +1,9 @@
 """docs/recipes/add-a-lake-column.md, step by step, with its example."""
 
-from tests.recipes.common_steps import GENERATED, PUBLISHED, make_models
+from tests.recipes.common_steps import GENERATED, make_models
 from tests.recipes.scratch import Scratch, Step
+
+WRITERS = "tests/unit/lake/test_writers.py"
 
 
 def _field(scratch: Scratch) -> None:
@@ -14,17 +16,9 @@ def _field(scratch: Scratch) -> None:
 
 def _writer(scratch: Scratch) -> None:
     scratch.replace(
-        "rules/lake/entities.py",
-        '    "daily_activity": lambda row, *_: day_row(row),\n',
-        '    "daily_activity": lambda row, *_: day_row(row) | {"event_types_count": len(row.get("points_by_cap", ()))},\n',
-    )
-
-
-def _column(scratch: Scratch) -> None:
-    scratch.after(
-        "sql/ddl/daily_activity.sql",
-        "    created_at TIMESTAMP NOT NULL ENCODE AZ64,\n",
-        "    event_types_count BIGINT ENCODE AZ64,\n",
+        "rules/lake/engagement_entities.py",
+        'return others | {"points_by_type": points_by_type(by_cap)}',
+        'return others | {"points_by_type": points_by_type(by_cap), "event_types_count": len(by_cap)}',
     )
 
 
@@ -37,19 +31,14 @@ def _facts(scratch: Scratch) -> None:
     )
 
 
-def _published_field(scratch: Scratch) -> None:
-    scratch.after(
-        "tests/unit/lake/published_fields.txt",
-        "daily_activity.created_at timestamp\n",
-        "daily_activity.event_types_count integer\n",
-    )
-
-
 COLUMN = (
-    Step("rules/lake/engagement_entities.py", _field, GENERATED, "sql/ddl/daily_activity.sql"),
-    Step("rules/lake/entities.py", _writer, "tests/unit/lake/test_writers.py"),
-    Step("sql/ddl/daily_activity.sql", _column, GENERATED),
+    Step("rules/lake/engagement_entities.py", _field, WRITERS, "declares no event_types_count"),
+    Step(
+        "rules/lake/engagement_entities.py",
+        _writer,
+        WRITERS,
+        "no writer fills daily_activity.event_types_count",
+    ),
     Step("make models", make_models, GENERATED),
     Step("sql/models/facts/daily_activity", _facts, GENERATED),
-    Step("tests/unit/lake/published_fields.txt", _published_field, PUBLISHED),
 )

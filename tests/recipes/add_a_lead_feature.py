@@ -1,7 +1,9 @@
 """docs/recipes/add-a-lead-feature.md, step by step, with its example."""
 
-from tests.recipes.common_steps import GENERATED, PUBLISHED, make_models
+from tests.recipes.common_steps import GENERATED, make_models
 from tests.recipes.scratch import Scratch, Step
+
+READINGS = "tests/unit/leads/test_feature_readings.py"
 
 
 def _feature(scratch: Scratch) -> None:
@@ -29,22 +31,6 @@ def _plain_reading(scratch: Scratch) -> None:
     )
 
 
-def _feature_column(scratch: Scratch) -> None:
-    scratch.after(
-        "sql/ddl/lead_features.sql",
-        "    campaigns_state VARCHAR(65535) ENCODE ZSTD,\n",
-        "    frequency_purchases_7d BIGINT ENCODE AZ64,\n",
-    )
-
-
-def _published_feature(scratch: Scratch) -> None:
-    scratch.after(
-        "tests/unit/lake/published_fields.txt",
-        "lead_features.campaigns_state text\n",
-        "lead_features.frequency_purchases_7d integer\n",
-    )
-
-
 def _feature_in_the_docs(scratch: Scratch) -> None:
     scratch.replace(
         "docs/rules.md", "\nfrequency_purchases_90d\n", "\nfrequency_purchases_7d\nfrequency_purchases_90d\n"
@@ -52,10 +38,8 @@ def _feature_in_the_docs(scratch: Scratch) -> None:
 
 
 FEATURE = (
-    Step("rules/leads/features.py", _feature, GENERATED, "sql/ddl/lead_features.sql"),
-    Step("tests/support/lead_histories.py", _plain_reading, "tests/unit/leads/test_feature_readings.py"),
-    Step("sql/ddl/lead_features.sql", _feature_column, GENERATED),
+    Step("rules/leads/features.py", _feature, READINGS, "frequency_purchases_7d"),
+    Step("tests/support/lead_histories.py", _plain_reading, READINGS),
     Step("make models", make_models, GENERATED),
-    Step("tests/unit/lake/published_fields.txt", _published_feature, PUBLISHED),
     Step("docs/rules.md", _feature_in_the_docs, "tests/unit/platform/test_docs.py"),
 )

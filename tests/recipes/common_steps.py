@@ -4,7 +4,6 @@ from tests.recipes.scratch import Scratch
 from tests.support.node_tools import packages
 
 GENERATED = "tests/unit/lake/test_warehouse_columns.py"
-PUBLISHED = "tests/unit/lake/test_published_fields.py"
 
 
 def make_models(scratch: Scratch) -> None:

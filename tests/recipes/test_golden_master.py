@@ -19,9 +19,9 @@ PLANTED = {
         "item DailyActivity",
     ),
     "a lake row": (
-        "rules/lake/entities.py",
-        '"daily_activity": lambda row, *_: day_row(row),',
-        '"daily_activity": lambda row, *_: day_row(row) | {"events_count": 9},',
+        "rules/lake/engagement_entities.py",
+        'return others | {"points_by_type": points_by_type(by_cap)}',
+        'return others | {"points_by_type": points_by_type(by_cap), "events_count": 9}',
         "town",
         "lake daily_activity",
     ),

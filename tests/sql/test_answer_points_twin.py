@@ -9,7 +9,8 @@ import duckdb
 
 from analytics.warehouse.ddl import SQL
 from analytics.warehouse.duckdb_warehouse import sql_for
-from analytics.warehouse.staging_sql import STAGING
+from analytics.warehouse.staging_sql import columns_of
+from rules.lake.entities import RESPONSES
 from rules.questions.answer_stats import fold
 from tests.support.answers import answer
 
@@ -60,7 +61,7 @@ def test_points_are_under_the_caps_that_answers_name() -> None:
     )
     values = "$person, $activity_date, $points, $day_points_max"
     db.executemany(f"INSERT INTO lake.responses VALUES ({values})", responses)
-    filled = STAGING["responses"].shown["day_points_max"].sql
+    filled = next(each.sql for each in columns_of(RESPONSES) if each.name == "day_points_max")
     db.execute(
         f"""CREATE VIEW facts.responses AS SELECT person, activity_date, points, {filled} AS day_points_max,
           'c' AS category, 'a' AS agent_id, TRUE AS is_signed_in, TIMESTAMP '2026-01-01' AS created_at

@@ -251,7 +251,7 @@ def test_a_version_is_of_models_rules_and_the_place(tmp_path: Path, monkeypatch:
     assert found("redshift://a/b") == before
     assert found("redshift://a/c") != before
     assert found("redshift://a/b", grace_days=8) != before
-    for name in ("sql/models/marts/streaks_recomputed.sql", "sql/ddl/events.sql", "rules/days.py"):
+    for name in ("sql/models/marts/streaks_recomputed.sql", "sql/ddl/loads.sql", "rules/days.py"):
         path = tmp_path / name
         text = path.read_text()
         path.write_text(text + "\n")

@@ -116,7 +116,7 @@ def expected(lines: Sequence[bytes], place: Place = PLACE) -> tuple[list[dict[st
         key = tuple(row[name] for name in entity.key)
         if key not in kept or _version(entity.version, row) > _version(entity.version, kept[key]):
             kept[key] = row
-    ordered = sorted(kept.values(), key=lambda row: [str(row[name]).encode() for name in entity.order])
+    ordered = sorted(kept.values(), key=lambda row: [str(row[name]).encode() for name in entity.key])
     return [dict(row) for row in ordered], Counts(taken + refused, len(kept), taken - len(kept), refused)
 
 

@@ -95,7 +95,7 @@ def with_duckdb(folder: Path, name: str, hour: str) -> None:
     db.execute(f"""
         COPY (SELECT {listed}, NULL::VARCHAR AS extra FROM parsed
               WHERE rowid IN (SELECT {newest} FROM parsed WHERE reason IS NULL GROUP BY {keys})
-              ORDER BY {", ".join(f"s.{each}" for each in entity.order)})
+              ORDER BY {", ".join(f"s.{each}" for each in entity.key)})
         TO '{curated}' (
             FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {LEVEL}, ROW_GROUP_SIZE {ROW_GROUP})
     """)
@@ -118,7 +118,7 @@ def with_duckdb_reader(folder: Path, name: str, hour: str) -> None:
         COPY (SELECT * FROM read_json('{inputs(folder, name, hour)}', format = 'newline_delimited',
                   columns = {{{columns}}}, ignore_errors = true, auto_detect = false)
               QUALIFY row_number() OVER (PARTITION BY {", ".join(entity.key)} ORDER BY {rank}) = 1
-              ORDER BY {", ".join(entity.order)})
+              ORDER BY {", ".join(entity.key)})
         TO '{curated}' (
             FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {LEVEL}, ROW_GROUP_SIZE {ROW_GROUP})
     """)
@@ -167,8 +167,8 @@ def with_polars(folder: Path, name: str, hour: str) -> None:
     refused.select("file", "line", reason=pl.lit("no row")).write_ndjson(quarantine)
     kept = parsed.filter("is_fine").drop("line", "file", "is_fine", "dt", "hour")
     del parsed
-    by = [*entity.order, *([entity.version] if entity.version and entity.version not in entity.order else [])]
-    kept.sort(by, descending=[each not in entity.order for each in by], maintain_order=True).unique(
+    by = [*entity.key, *([entity.version] if entity.version and entity.version not in entity.key else [])]
+    kept.sort(by, descending=[each not in entity.key for each in by], maintain_order=True).unique(
         list(entity.key), keep="first", maintain_order=True
     ).with_columns(extra=pl.lit(None, pl.String)).write_parquet(
         curated, compression="zstd", compression_level=LEVEL, row_group_size=ROW_GROUP
@@ -219,8 +219,8 @@ def with_clickhouse(folder: Path, name: str, hour: str) -> None:
     )
     db.query(f"""INSERT INTO FUNCTION file('{quarantine}', 'JSONEachRow')
         SELECT file, line, 'no row' AS reason FROM parsed WHERE NOT is_fine {settings}""")
-    by = entity.order + (
-        (f"{entity.version} DESC",) if entity.version and entity.version not in entity.order else ()
+    by = entity.key + (
+        (f"{entity.version} DESC",) if entity.version and entity.version not in entity.key else ()
     )
     db.query(f"""INSERT INTO FUNCTION file('{curated}', 'Parquet')
         SELECT {", ".join(names)}, CAST(NULL, 'Nullable(String)') AS extra FROM parsed WHERE is_fine

@@ -30,6 +30,7 @@ Image = Mapping[str, Mapping[str, Any]]
 
 TABLE_ITEMS = Entity(
     "table_items",
+    "One row per change of an item of a table of which no other entity has all.",
     (
         Field("store", TEXT, "the table, by its name in the template", True, 64),
         Field("place", TEXT, "the item's key, a JSON list: partition key, sort key", True, 4096),
@@ -42,9 +43,9 @@ TABLE_ITEMS = Entity(
     ),
     key=("store", "place", "version"),
     occurred="changed_at",
-    order=("store", "place", "version"),
     version="version",
     in_warehouse=False,
+    may_age=False,
 )
 
 KEYS: Mapping[str, tuple[str, ...]] = {

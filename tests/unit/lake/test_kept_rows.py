@@ -24,12 +24,12 @@ numbers = st.integers(0, 5)
 
 
 def drawn(entity: Entity, data: st.DataObject) -> list[dict[str, Any]]:
-    names = dict.fromkeys([*entity.order, *entity.key, *([entity.version] if entity.version else [])])
+    names = dict.fromkeys([*entity.key, *([entity.version] if entity.version else [])])
     kinds = {field.name: field.type for field in entity.fields}
     few = data.draw(st.lists(texts, min_size=1, max_size=4))
     values = {name: texts if kinds[name] is Type.TEXT else numbers for name in names}
     if data.draw(st.booleans()):
-        values[entity.order[0]] = st.sampled_from(few)
+        values[entity.key[0]] = st.sampled_from(few)
     return data.draw(st.lists(st.fixed_dictionaries(values), max_size=60))
 
 
@@ -39,7 +39,7 @@ def drawn(entity: Entity, data: st.DataObject) -> list[dict[str, Any]]:
 @given(data=st.data())
 def test_each_key_s_newest_row_is_kept_in_order(entity: Entity, data: st.DataObject) -> None:
     found = drawn(entity, data)
-    names = list(found[0]) if found else [*entity.order]
+    names = list(found[0]) if found else [*entity.key]
     schema = arrow_schema(entity)
     columns = [
         pa.array([row[name] for row in found], pa.int64()).cast(schema.field(name).type)
@@ -49,12 +49,12 @@ def test_each_key_s_newest_row_is_kept_in_order(entity: Entity, data: st.DataObj
     ]
     table = pa.table([*columns, pa.array(range(len(found)), pa.int64())], names=[*names, "n"])
 
-    version = entity.version if entity.version not in entity.order else None
+    version = entity.version if entity.version not in entity.key else None
     versions = sorted(_bytes(row[version]) for row in found) if version else []
 
     def placed(at: int) -> list[Any]:
         row = found[at]
-        order = [_bytes(row[name]) for name in entity.order]
+        order = [_bytes(row[name]) for name in entity.key]
         return [*order, -versions.index(_bytes(row[version])) if version else 0, at]
 
     expected, seen = [], set()

@@ -22,8 +22,6 @@ from rules.lake.entities import (
     FIRST_STORED,
     LEAD_FEATURES,
     LEDGER,
-    LEFT_OUT,
-    RENAMED,
     STREAKS,
     Entity,
     Type,
@@ -105,9 +103,7 @@ def test_a_profile(data: st.DataObject, base: Any, zone: str) -> None:
 
 @pytest.mark.parametrize("entity", [each for each in ENTITIES.values() if each is not LEAD_FEATURES])
 def test_a_time_that_is_none_is_told(entity: Entity) -> None:
-    source = next(
-        (old for old, new in RENAMED[entity.name].items() if new == entity.occurred), entity.occurred
-    )
+    source = entity.field(entity.occurred).attribute or entity.occurred
     names = {source, "event_id"} if entity is EVENTS else {source}
     for value in ("", "soon", 5, {"S": "x"}):
         with pytest.raises(Unplaceable, match=entity.occurred):
@@ -125,11 +121,11 @@ def test_a_declaration_is_sound(entity: Entity) -> None:
     names = [field.name for field in entity.fields]
     assert len(set(names)) == len(names)
     assert {"extra", "dt", "hour"}.isdisjoint(names)
-    for name in (*entity.key, entity.occurred, *entity.order, *([entity.version] if entity.version else [])):
+    for name in (*entity.key, entity.occurred, *([entity.version] if entity.version else [])):
         assert entity.field(name).required, name
     assert all(field.doc for field in entity.fields)
-    assert set(RENAMED) == set(LEFT_OUT) == set(ENTITIES)
+    assert entity.left_out.isdisjoint(field.attribute or field.name for field in entity.fields)
     assert entity.field(entity.occurred).type in (Type.TIMESTAMP, Type.DATE)
-    assert set(entity.order[: len(entity.key)]) == set(entity.key)  # so that equal keys are neighbours
+    assert entity.spread is None or entity.field(entity.spread)
     with pytest.raises(KeyError):
         entity.field("no such field")

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from adapters.platform.items import item, plain
 from rules.days import stamp
 from rules.lake.entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY, row_of
-from rules.lake.lead_entities import as_of_column, column_of
-from rules.lake.lead_rows import scaled
+from rules.lake.lead_entities import as_of_column, column_of, scaled
 from rules.lake.valid_row import RowRefused, read_row
 from rules.leads import lead_events
 from rules.leads.features import FEATURES, Input, shown

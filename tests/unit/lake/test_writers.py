@@ -285,13 +285,17 @@ ITEMS = {
 
 
 @pytest.mark.parametrize("entity", ENTITIES.values(), ids=lambda each: each.name)
-def test_every_column_is_filled_by_its_writer(entity: Entity) -> None:
+def test_every_column_is_filled_by_its_writer_and_nothing_else_is_written(entity: Entity) -> None:
     filled: set[str] = set()
     for each in ITEMS[entity.name]():
         for row in rows_of(entity, plain(item(each)), NOW):
             filled |= {name for name, value in row.items() if value is not None}
-    empty = [each.name for each in entity.fields if each.name not in filled]
+    declared = {each.name for each in entity.fields}
+    empty, undeclared = sorted(declared - filled), sorted(filled - declared - {"dt", "hour"})
     assert not empty, (
         f"no writer fills {entity.name}.{', '.join(empty)}: write it in {WRITERS[entity.name]}"
-        " or shape it in rules/lake/entities.py (SHAPED)"
+        f" or in {entity.shape.__name__} of {entity.shape.__module__}"
+    )
+    assert not undeclared, (
+        f"{entity.name} declares no {', '.join(undeclared)}: add a Field in rules/lake, or name it in left_out"
     )
