@@ -121,8 +121,6 @@ CONSTANTS = {
     "COPY_ROLE_ARN": "",
     "WAREHOUSE_WORKGROUP_ARN": "",
     "WAREHOUSE_DAILY_RPU_HOURS": "4",
-    "RECOMPUTE_IN_WAREHOUSE_GB": "4",
-    "RECONCILE_SHARE_MB": "8",
     "CURATE_JOB_NAME": "",
     "SPARK_FROM_GB": "0",
     **{f"{name.upper()}_DELIVERY_STREAM": name for name in ENTITIES},

@@ -35,12 +35,9 @@ ALLOWED: dict[str, Any] = {
     "ApiReservedConcurrency": range(10_001),
     "IdentityMinCapacity": [each / 2 for each in range(513)],
     "IdentityMaxCapacity": [each / 2 for each in range(2, 513)],
-    "PublishWindowSeconds": range(301),
     "CurateConcurrency": range(1, 51),
     "WarehouseMaxCapacity": range(4, 1025),
     "WarehouseDailyRpuHours": range(1, 100_000),
-    "RecomputeInWarehouseGb": range(1001),
-    "AthenaScanGbMax": range(1, 100_000),
 }
 
 
@@ -55,7 +52,7 @@ def test_no_question_needs_an_answer() -> None:
 def test_an_environment_is_a_size() -> None:
     named = environments(ROOT / "samconfig.toml")
     sizes = {"standard": {"Size": "standard"}, "large": {"Size": "large"}}
-    assert named == {"default": {}, "small": {}, **sizes}
+    assert named == {"default": {}, **sizes}
     assert template()["Parameters"]["Size"]["Default"] == "small"
 
 
