@@ -93,8 +93,8 @@ up: setup ## the laptop cloud
 down: ## stop it
 	@$(RUN) streakline down
 
-ENVIRONMENT := small
-deploy: setup ## to AWS, with your credentials: ENVIRONMENT=small, standard or large (samconfig.toml)
+ENVIRONMENT := default
+deploy: setup ## to AWS, with your credentials: small, or ENVIRONMENT=standard or large (samconfig.toml)
 	@$(RUN) python -m local.cloud.tools sam build
 	@$(RUN) python -m local.cloud.tools sam deploy --config-env $(ENVIRONMENT)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.logs import Logger
 from adapters.platform.custom_resources import tell
-from adapters.settings.choices import SettingRefused, settings_of
+from adapters.settings.choices import SettingRefused, attributes_of, settings_of
 
 logger = Logger(service="release")
 
@@ -25,7 +25,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
     failed = ""
     try:
         if event["RequestType"] != "Delete":  # whatever they are, they must not hinder it
-            data = settings_of(properties["Parameters"]["Settings"])
+            data = attributes_of(settings_of(properties["Parameters"]["Settings"]))
     except SettingRefused as refusal:
         logger.warning("refused", extra={"reason": str(refusal)})
         failed = str(refusal)

@@ -50,6 +50,7 @@ from rules.privacy.tombstones import user_subject
 
 logger = Logger(service="engagement")
 CONSUMER = "engagement"
+WRITERS = 4  # users that are written at the same time, so that their waiting overlaps
 # After these, a later attempt may succeed. Any other error is the record's own fault.
 TRANSIENT = (*Unavailable, Unprocessed, AccountContended)
 
@@ -206,7 +207,7 @@ def _parts() -> tuple[EngagementProcessor, FailureQueue]:
     redis = EngagementCache(config.redis_url)
     accounts.amnesties = AmnestyStore(dynamodb, config.rule_books_table).known
     engagement = EngagementProcessor(
-        accounts, redis, config.writers, Gauges(config.redis_url), tombstones_of(config)
+        accounts, redis, WRITERS, Gauges(config.redis_url), tombstones_of(config)
     )
     return engagement, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 

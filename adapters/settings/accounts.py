@@ -7,8 +7,7 @@ from dataclasses import dataclass
 class EngagementSettings:
     """processors.engagement: what it cannot apply goes to failure_queue_url.
 
-    leaderboard_shards: a region's parts in the index StreakLeaderboard. writers: how many users it writes at
-    the same time.
+    leaderboard_shards: a region's parts in the index StreakLeaderboard.
     """
 
     user_streaks_table: str
@@ -18,6 +17,5 @@ class EngagementSettings:
     redis_url: str
     failure_queue_url: str
     leaderboard_shards: int
-    writers: int
     erasures_table: str
     erasure_secret_arn: str

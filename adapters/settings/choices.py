@@ -7,7 +7,7 @@ A deployment reads it once (ingest.release), and each function gets its own sett
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from adapters.settings.currencies import currencies
@@ -17,6 +17,10 @@ from rules.leads.features import CAMPAIGN_DAYS_MAX, CAMPAIGN_GRACE_DAYS
 from rules.privacy.logged import TellsNobody
 
 VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many
+HOT, CURATED = "EventHotDays", "CuratedRetentionDays"
+# Days after which rules of buckets delete.
+OF_BUCKETS = ("RawRetentionDays", "QuarantineRetentionDays", CURATED, "PayloadRetentionDays")
+DAYS_MAX = 36_500
 ORIGINS = re.compile(r"(?:https://[A-Za-z0-9.-]+(?::\d{1,5})?(?: +|$))*", re.ASCII)
 
 
@@ -51,12 +55,28 @@ def settings_of(text: str) -> dict[str, str]:
             given[name] = value
             wrong += _faults(SETTINGS[name], value)
     found = {name: given.get(name, each.default) for name, each in SETTINGS.items()}
+    if not wrong and 0 < int(found[CURATED]) <= int(found[HOT]):
+        wrong.append(f"{HOT} must be less than {CURATED}: events leave DynamoDB only while the lake has them")
     size = len(json.dumps(found).encode())
     if size > VALUES_BYTES_MAX:
         wrong.append(f"all values together have {size} bytes, and {VALUES_BYTES_MAX} are allowed")
     if wrong:
         raise SettingRefused(f"Settings: {'; '.join(wrong)}")
     return found
+
+
+def attributes_of(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return what the template takes: all settings, and some once more as a bucket or a table wants them.
+
+    S3 takes no rule without days, so one that deletes nothing is disabled and has 3650.
+    """
+    days = {name.removesuffix("Days"): int(settings[name]) for name in OF_BUCKETS}
+    return {
+        **settings,
+        **{f"{name}Rule": "Enabled" if each else "Disabled" for name, each in days.items()},
+        **{f"{name}RuleDays": str(each or 3650) for name, each in days.items()},
+        "EventsExpire": "false" if int(settings[HOT]) else "true",
+    }
 
 
 def table() -> str:
@@ -101,6 +121,17 @@ def _number(name: str, default: int, meaning: str, least: int, most: int | None 
             raise ValueError(f"{name} must be a whole number, {allowed}, unlike {value!r}")
 
     return Setting(name, str(default), allowed, meaning, check)
+
+
+def _days(name: str, meaning: str, least: int) -> Setting:
+    allowed = f"0, or {least} to {DAYS_MAX}"
+
+    def check(value: str) -> None:
+        number = int(value) if re.fullmatch(r"\d{1,5}", value, re.ASCII) else -1
+        if number and not least <= number <= DAYS_MAX:
+            raise ValueError(f"{name} must be a whole number of days, {allowed}, unlike {value!r}")
+
+    return Setting(name, "0", allowed, meaning, check)
 
 
 def _text(name: str, default: str, allowed: str, meaning: str, pattern: re.Pattern[str]) -> Setting:
@@ -181,6 +212,38 @@ _ALL = (
         "origins with blanks between them, such as https://login.example.com",
         "further origins that the page may call to sign people in with your own issuer (`SignInClientId`)",
         ORIGINS,
+    ),
+    _days(
+        "RawRetentionDays",
+        "how long the lake keeps raw objects; 0: for ever. A rebuild of older days takes rows and refused "
+        "lines as they were curated, and the report says so",
+        180,
+    ),
+    _days("QuarantineRetentionDays", "how long the lake keeps refused lines; 0: for ever", 30),
+    _days(
+        CURATED,
+        "how long the lake keeps curated files from which no night is made (events, questions, stats, and "
+        "all of leads); 0: for ever. Days, ledger, profiles and responses stay, and the warehouse keeps its "
+        "rows",
+        180,
+    ),
+    _days(
+        HOT,
+        "after how many days events leave DynamoDB once the lake holds them, value by value, at the price of "
+        f"a write each; fewer than `{CURATED}`. 0 lets them expire after 90 days, which costs nothing and "
+        "asks nobody",
+        90,
+    ),
+    _days(
+        "PayloadRetentionDays",
+        "how long webhooks as they came are kept, in the payload bucket and in DynamoDB; 0: for ever",
+        30,
+    ),
+    _days(
+        "AnswerTextRetentionDays",
+        "how long after its question has closed the words of an answer are kept; 0: for ever. What was "
+        "chosen, and how long the text was, stays",
+        90,
     ),
 )
 SETTINGS = {each.name: each for each in _ALL}

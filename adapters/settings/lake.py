@@ -114,8 +114,7 @@ class PastEventsSettings:
 class ReconcileSettings:
     """analytics.steps.reconcile_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
 
-    reconcile_share_mb: see analytics.reconcile.shares.share_steps. recompute_in_warehouse_gb: see
-    analytics.reconcile.shares.way. copy_role_arn: the role that Redshift writes unloaded files with.
+    copy_role_arn: the role that Redshift writes unloaded files with.
     roots_bucket: where roots over all ledgers are published.
     """
 
@@ -123,8 +122,6 @@ class ReconcileSettings:
     roots_bucket: str
     warehouse_url: str
     copy_role_arn: str
-    recompute_in_warehouse_gb: int
-    reconcile_share_mb: int
     leaderboard_shards: int
     user_streaks_table: str
     daily_activity_table: str

@@ -81,14 +81,13 @@ class NotifySettings:
 
 @dataclass(frozen=True, slots=True)
 class FanOutSettings:
-    """processors.questions.fan_out: see NotifySettings. writers: how many messages it sends at once."""
+    """processors.questions.fan_out: see NotifySettings."""
 
     questions_table: str
     subscriptions_table: str
     announcement_queue_url: str
     platform_application_arn: str
     failure_queue_url: str
-    writers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +104,3 @@ class RemindersSettings:
     user_streaks_table: str
     subscriptions_table: str
     platform_application_arn: str
-    writers: int

@@ -52,14 +52,14 @@ def _at_once(leave: Callable[[Sequence[Row]], Left], rows: Sequence[Row]) -> Lef
 class Leaving(ABC):
     """A kind of thing that leaves items of a table.
 
-    days: so old they are when they leave; 0: never. parameter: of the template, which says so. name: of the
+    days: so old they are when they leave; 0: never. setting: which says so. name: of the
     state. entity: whose rows name the items. age: the column that says since when they age. had_ttl: whether
-    items expired before there was a parameter.
+    items expired before there was a setting.
     """
 
     items: AgedItems
     days: int
-    parameter: ClassVar[str]
+    setting: ClassVar[str]
     name: ClassVar[str]
     entity: ClassVar[str]
     age: ClassVar[str]
@@ -74,7 +74,7 @@ class Leaving(ABC):
 class Events(Leaving):
     """Items of BPEvents leave once the lake holds them, value by value."""
 
-    parameter = "EventHotDays"
+    setting = "EventHotDays"
     name, entity, age = "events", "events", "created_at"
     had_ttl = True
 
@@ -99,7 +99,7 @@ class Events(Leaving):
 class RawPayloads(Leaving):
     """What an integration sent leaves the items of Event; what was read of it stays."""
 
-    parameter = "PayloadRetentionDays"
+    setting = "PayloadRetentionDays"
     name, entity, age = "raw_payloads", "lead_events", "received_at"
 
     def leave(self, rows: Sequence[Row]) -> Left:
@@ -121,7 +121,7 @@ def _lead_key(row: Row) -> dict[str, str]:
 class AnswerTexts(Leaving):
     """The words of answers leave Responses. Their length stays, which the lake has too."""
 
-    parameter = "AnswerTextRetentionDays"
+    setting = "AnswerTextRetentionDays"
     name, entity, age = "answer_texts", "questions", "closes_at"
 
     def leave(self, rows: Sequence[Row]) -> Left:

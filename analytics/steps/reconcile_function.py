@@ -46,8 +46,8 @@ from analytics.reconcile.run_report import (
     with_warehouse,
 )
 from analytics.reconcile.shares.night_plan import NightPlan
-from analytics.reconcile.shares.share_steps import ShareSteps
-from analytics.reconcile.shares.way import LAKE, WarehouseWay
+from analytics.reconcile.shares.share_steps import SHARE_BYTES, ShareSteps
+from analytics.reconcile.shares.way import FROM_GB, LAKE, WarehouseWay
 from analytics.warehouse.nightly.quiet_nights import LastAsked, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
@@ -154,13 +154,13 @@ def _steps() -> ReconcileSteps:
     return ReconcileSteps(
         objects,
         warehouse := warehouse_at(config.warehouse_url, lake),
-        WarehouseWay(objects, warehouse, lake, config.copy_role_arn, config.recompute_in_warehouse_gb),
+        WarehouseWay(objects, warehouse, lake, config.copy_role_arn, FROM_GB),
         ShareSteps(
             objects,
             AccountStore(dynamodb, profiles, days, ledger, config.leaderboard_shards),
             Projections(dynamodb, profiles, days),
             EngagementCache(config.redis_url),
-            config.reconcile_share_mb * 2**20,
+            SHARE_BYTES,
             tombstones_of(config),
             objects_at(f"s3://{config.roots_bucket}"),
         ),

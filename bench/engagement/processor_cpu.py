@@ -59,7 +59,6 @@ ENVIRONMENT = {
     "REDIS_URL": "",
     "LEADERBOARD_SHARDS": "4",
     "FAILURE_QUEUE_URL": "http://127.0.0.1:1/none",
-    "WRITERS": "4",
     "RULE_BOOKS_TABLE": "RuleBooks",
     "ERASURES_TABLE": "Erasures",
     "ERASURE_SECRET_ARN": "none",

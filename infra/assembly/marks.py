@@ -109,7 +109,7 @@ def _listed(key: str, items: Iterable[str]) -> str:
 
 
 def _retention(entity: str) -> str:
-    """Return the rule that deletes an entity's old curated files. A disabled rule needs a number too."""
+    """Return the rule that deletes an entity's old curated files."""
     return fill(DERIVED["curated_retention"], name=entity.replace("_", "-"), entity=entity)
 
 

@@ -35,7 +35,7 @@ CALLED_BY_ALIAS = {"Engagement"}
 VARIABLES = "        Variables:\n"
 STATEMENTS = "          Statement:\n"
 # Buckets whose objects are copied to the other region -> the condition, without `Copies`.
-COPIED = {"PayloadBucket": "Payloads", "LakeBucket": "Lake"}
+COPIED = ("PayloadBucket", "LakeBucket")
 
 
 def whole(resources: str) -> Iterator[Block]:
@@ -79,7 +79,7 @@ def _completed(block: Block) -> str:
     if block.kind == TABLE and block.logical_id in FOLLOWED:
         shared += DERIVED["followed"]
     if block.logical_id in COPIED:
-        shared += fill(DERIVED["copied"], what=COPIED[block.logical_id], bucket=block.logical_id)
+        shared += fill(DERIVED["copied"], place=COPIED.index(block.logical_id))
     if condition := _network(block):
         shared += fill(DERIVED["network"], condition=condition)
     if block.kind == FUNCTION and (_routes(block) or block.name in CALLED_BY_ALIAS):

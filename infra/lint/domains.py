@@ -21,18 +21,13 @@ COMPARISONS = ("Fn::Equals", "Fn::Contains", "Fn::EachMemberEquals", "Fn::EachMe
 # The first pattern that is found in a parameter's name without case tells what it is about.
 EXAMPLES = {
     "topic.*arn": "arn:aws:sns:us-east-1:123456789012:example",
-    "role.*arn": "arn:aws:iam::123456789012:role/example",
     "application.*arn": "arn:aws:sns:us-east-1:123456789012:app/GCM/example",
-    "secret.*arn": "arn:aws:secretsmanager:us-east-1:123456789012:secret:example-a1b2c3",
-    "workgroup.*arn": "arn:aws:redshift-serverless:us-east-1:123456789012:workgroup/example",
-    "certificate.*arn": "arn:aws:acm:us-east-1:123456789012:certificate/example",
-    "hosted.*zone.*id": "Z0123456789EXAMPLE",
-    "cluster.*arn": "arn:aws:rds:us-east-1:123456789012:cluster:example",
     "arn": "arn:aws:example:us-east-1:123456789012:example",
-    "vpc": "vpc-0123456789abcdef0",
-    "subnet": "subnet-0123456789abcdef0,subnet-0123456789abcdef1,subnet-0123456789abcdef2",
-    "securitygroup": "sg-0123456789abcdef0",
-    "routetable": "rtb-0123456789abcdef0",
+    "ownvpc": "vpc-0123456789abcdef0/sg-0123456789abcdef0/subnet-0123456789abcdef0,subnet-0123456789abcdef1",
+    "ownwarehouse": "redshift://example/dev,arn:aws:redshift-serverless:us-east-1:123456789012:workgroup/example,"
+    "arn:aws:iam::123456789012:role/example",
+    "owndomain": "api.example.com,Z0123456789EXAMPLE,arn:aws:acm:us-east-1:123456789012:certificate/example",
+    "peerbuckets": "payloads-example,lake-example",
     "zone": "us-east-1a,us-east-1b,us-east-1c",
     "mail": "somebody@example.com",
     "issuer|authority|origin|url": "https://example.com",

@@ -35,7 +35,8 @@ def _value(name: str, shape: Mapping[str, Any], given: Any) -> Any:
         if allowed and each not in allowed:
             raise Refused(f"{name} may be {', '.join(allowed)}, not {each!r}")
     if not re.fullmatch(shape.get("AllowedPattern", "(?s:.*)"), text):
-        raise Refused(f"{name} must match {shape['AllowedPattern']}, unlike {text!r}")
+        wanted = shape.get("ConstraintDescription", f"must match {shape['AllowedPattern']}")
+        raise Refused(f"{name} {wanted}, unlike {text!r}")
     if not int(shape.get("MinLength", 0)) <= len(text) <= int(shape.get("MaxLength", 1 << 20)):
         raise Refused(f"{name} has a length that is not allowed: {text!r}")
     if shape["Type"] == "Number":

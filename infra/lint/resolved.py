@@ -1,6 +1,6 @@
 """What CloudFormation would make for one set of parameters: the template and what it nests, resolved.
 
-    stacks = resolved({"CreateCache": "true"})
+    stacks = resolved({"Size": "large"})
     stacks["/"].resources["EventsApiFunction"]["Properties"]["Timeout"]      # 15
     stacks["/Network"].resources["Vpc"]["Type"]                              # "AWS::EC2::VPC"
     stacks["/"].flat({"Fn::GetAtt": ["LakeBucket", "Arn"]})                  # "arn:aws:s3:::..."

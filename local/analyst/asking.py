@@ -16,7 +16,7 @@ from local.paths import WAREHOUSE
 from local.stack import Stack, load
 
 ON_WAREHOUSE, ON_LAKE = "warehouse", "lake"
-OWN_WAREHOUSE = "WarehouseUrl"  # the parameter of a stack whose warehouse somebody else runs
+OWN_WAREHOUSE = "OwnWarehouse"  # the parameter of a stack whose warehouse somebody else runs
 
 
 def frame(sql: str, **more: Any) -> Any:
@@ -108,7 +108,7 @@ def warehouse_of(stack: Stack) -> tuple[str, str]:
     """
     if "WarehouseWorkgroup" in stack.outputs:
         return stack.outputs["WarehouseWorkgroup"], stack.outputs["WarehouseDatabase"]
-    url = urlsplit(stack.parameters.get(OWN_WAREHOUSE, ""))
+    url = urlsplit(stack.parameters.get(OWN_WAREHOUSE, "").partition(",")[0])
     if url.scheme == "redshift":
         return url.netloc, url.path.strip("/")
     raise QueryFailed(f"the stack {stack.name} has no warehouse: ask its lake (--on lake)")

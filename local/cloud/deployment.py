@@ -89,10 +89,8 @@ def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
     """Return the template's parameters that differ from AWS (ARCHITECTURE.md)."""
     return [
         "GradualDeployment=false",
-        "CreateStreamDoor=true",
         "OutgoingWebhooks=true",
-        f"WarehouseUrl=duckdb:{WAREHOUSE}",
-        *("WarehouseWorkgroupArn=none", "WarehouseCopyRoleArn=none"),  # DuckDB needs neither
+        f"OwnWarehouse=duckdb:{WAREHOUSE}",
         f"RedisUrl={redis_url}",
         f"IdentityUrl={identity_url}",
         f"JwtIssuer={tokens.issuer(endpoint)}",

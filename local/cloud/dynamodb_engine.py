@@ -43,14 +43,16 @@ def _template() -> dict[str, Any]:
     return parse((ROOT / "template.yaml").read_text())
 
 
-def table_definition(logical_id: str, name: str, **parameters: str) -> Definition:
-    """Return CreateTable's arguments for a table of template.yaml. parameters: other than their defaults."""
+def table_definition(logical_id: str, name: str, **rows: str) -> Definition:
+    """Return CreateTable's arguments for a table of template.yaml. rows: of the sizes, in another way."""
     declared = _template()
-    values = {each: said.get("Default") for each, said in declared["Parameters"].items()} | parameters
+    values = {each: said.get("Default") for each, said in declared["Parameters"].items()}
+    sizes = declared["Mappings"]["Sizes"]
+    sizes = sizes | {row: dict.fromkeys(sizes[row], value) for row, value in rows.items()}
     properties = declared["Resources"][logical_id]["Properties"]
     definition: Definition = resolve(
         {key: properties[key] for key in WANTED if key in properties},
-        Scope(values, declared["Mappings"], declared["Conditions"]),
+        Scope(values, {"Sizes": sizes}, declared["Conditions"]),
     )
     if "StreamSpecification" in properties:
         definition["StreamSpecification"] = {"StreamEnabled": True, **properties["StreamSpecification"]}
@@ -121,8 +123,6 @@ CONSTANTS = {
     "COPY_ROLE_ARN": "",
     "WAREHOUSE_WORKGROUP_ARN": "",
     "WAREHOUSE_DAILY_RPU_HOURS": "4",
-    "RECOMPUTE_IN_WAREHOUSE_GB": "4",
-    "RECONCILE_SHARE_MB": "8",
     "CURATE_JOB_NAME": "",
     "SPARK_FROM_GB": "0",
     **{f"{name.upper()}_DELIVERY_STREAM": name for name in ENTITIES},

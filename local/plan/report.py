@@ -100,16 +100,16 @@ def _limit(each: Reached) -> str:
 
 
 def leaving(plan: CostPlan) -> Mapping[str, Mapping[str, float]]:
-    """Return what it costs that old things leave, by parameter: units of a day, and dollars of a month.
+    """Return what it costs that old things leave, by setting: units of a day, and dollars of a month.
 
-    dollars: of all that would leave, whether the parameter is set or not. kept_dollars: of a month's items,
+    dollars: of all that would leave, whether the setting is made or not. kept_dollars: of a month's items,
     for each month that they stay in their table.
     """
     found = {}
-    for parameter, each in plan.ours.leaves.items():
+    for setting, each in plan.ours.leaves.items():
         units = {"dynamodb.write": each.write * DAYS_A_MONTH, "dynamodb.read": each.read * DAYS_A_MONTH}
         kept = dict.fromkeys(("dynamodb.storage_gb", "dynamodb.backup_gb"), each.gb * DAYS_A_MONTH)
-        found[parameter] = {
+        found[setting] = {
             **asdict(each),
             "dollars": sum(plan.prices.dollars(units).values()),
             "kept_dollars": sum(plan.prices.dollars(kept).values()),
@@ -118,13 +118,13 @@ def leaving(plan: CostPlan) -> Mapping[str, Mapping[str, float]]:
 
 
 def _leaving(plan: CostPlan) -> Iterator[str]:
-    yield "what is old leaves its table, once a parameter says when (0: never; then nothing of this is paid)"
+    yield "what is old leaves its table, once a setting says when (0: never; then nothing of this is paid)"
     named, dollars = f"{'writes a day':>14} {'reads a day':>14}", f"{'a month':>9} {'month kept':>11}"
-    yield f"{'parameter':24} {'days':>5} {named} {dollars}"
-    for parameter, each in leaving(plan).items():
+    yield f"{'setting':24} {'days':>5} {named} {dollars}"
+    for setting, each in leaving(plan).items():
         units = f"{each['write']:>14,.0f} {each['read']:>14,.0f}"
         dollars = f"{_money(each['dollars']):>9} {_money(each['kept_dollars']):>11}"
-        yield f"{parameter:24} {each['days']:>5.0f} {units} {dollars}"
+        yield f"{setting:24} {each['days']:>5.0f} {units} {dollars}"
     yield "  a month: dollars of reading and deleting. month kept: of a month's items for each month longer."
     yield "  EventHotDays 0: events expire after 90 days at no price, whether the lake has them or not."
     yield "  What the lifecycles of buckets delete costs nothing."

@@ -17,6 +17,7 @@ from adapters.platform.objects import S3Objects
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phones.phone_table import PhoneTable
 from adapters.restoring.item_tables import ItemTable
+from adapters.settings.choices import settings_of
 from analytics.curation.curate import curate
 from analytics.curation.planning.plan import plan
 from analytics.reconcile.profile_history import SettingsHistory
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
     for table, source in arguments.from_table:
         put, refused = _copy(stack, table, source, erased)
         print(f"{table}: {put} items from {source}; {refused} of persons who were erased", flush=True)
-    hot = timedelta(days=int(stack.parameters.get("EventHotDays") or 0))  # rule 22
+    hot = timedelta(days=int(settings_of(stack.parameters.get("Settings", ""))["EventHotDays"]))  # rule 22
     before = LakeBefore(lake, until, now, max(RETENTION, hot))
     restorer = _restorer(stack, before, erased, arguments)
     told = restorer.run(now, _say)

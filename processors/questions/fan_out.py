@@ -43,6 +43,7 @@ ATTEMPTS_MAX = 8
 # A page that could not be told to everybody comes again after so many seconds, doubled each time.
 AGAIN_SECONDS = 15
 PAGE_ATTEMPTS_MAX = 7
+WRITERS = 16  # messages on their way at the same time
 OutcomeOfPage = tuple[Counter[Told], AnnouncementPage | None]
 
 
@@ -148,7 +149,7 @@ def _parts() -> tuple[Notifier | None, AnnouncementQueue, FailureQueue]:
     announcements = Announcements(dynamodb, SubscriptionStore(dynamodb, config.subscriptions_table))
     push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
     sender = Sender(announcements.claims, push, logger)
-    return Notifier(dynamodb, config.questions_table, announcements, sender, config.writers), queue, failures
+    return Notifier(dynamodb, config.questions_table, announcements, sender, WRITERS), queue, failures
 
 
 @logger.inject_lambda_context

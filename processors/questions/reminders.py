@@ -29,6 +29,7 @@ from rules.questions.messages import claim_expires_at, of_streak
 from rules.questions.reminders import at_risk, is_timely, next_reminder
 
 logger = Logger(service="reminders")
+WRITERS = 6  # messages on their way at the same time
 
 
 def _now() -> datetime:
@@ -136,7 +137,7 @@ def _parts() -> Reminder | None:
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", ledger, 1)
     reminders = ReminderStore(dynamodb, SubscriptionStore(dynamodb, config.subscriptions_table))
     push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
-    return Reminder(accounts, reminders, Sender(reminders.claims, push, logger), config.writers)
+    return Reminder(accounts, reminders, Sender(reminders.claims, push, logger), WRITERS)
 
 
 @logger.inject_lambda_context

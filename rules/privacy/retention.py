@@ -1,4 +1,4 @@
-"""How long what is kept: each class of data in each store, by which parameter, and who sees to it (rule 22).
+"""How long what is kept: each class of data in each store, by which setting, and who sees to it (rule 22).
 
 The table of docs/retention.md is made of this list. A test holds it against the inventory, so no store is
 without an answer; and against the template and the nightly pass, so no answer is a promise alone.
@@ -39,7 +39,7 @@ class Keeping:
     """How long a store keeps what it has of a class.
 
     store: its name in the inventory. holds: which part of it. enforcer, by: who, and under which name: a
-    rule, an attribute, a pass. parameter: the template's, which says for how many days; "" for what is fixed.
+    rule, an attribute, a pass. setting: which says for how many days; "" for what is fixed.
     until: when it is gone, in words; of NOBODY the reason.
     """
 
@@ -48,7 +48,7 @@ class Keeping:
     holds: str
     enforcer: Enforcer
     by: str = ""
-    parameter: str = ""
+    setting: str = ""
     until: str = ""
 
 
@@ -170,9 +170,9 @@ def when(keeping: Keeping) -> str:
 
 def table() -> str:
     """Return all of it as the table of docs/retention.md."""
-    lines = ["| data | store | what | parameter | who | when it is gone |", "|---|---|---|---|---|---|"]
+    lines = ["| data | store | what | setting | who | when it is gone |", "|---|---|---|---|---|---|"]
     for each in KEEPINGS:
-        named = f"`{each.parameter}`" if each.parameter else "fixed" if each.enforcer is not NOBODY else ""
+        named = f"`{each.setting}`" if each.setting else "fixed" if each.enforcer is not NOBODY else ""
         who = f"{each.enforcer} `{each.by}`" if each.by else str(each.enforcer)
         told = f"stays: {each.until}" if each.enforcer is NOBODY else when(each)
         lines.append(f"| {each.data} | {each.store} | {each.holds} | {named} | {who} | {told} |")

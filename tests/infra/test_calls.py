@@ -32,8 +32,7 @@ DEPLOYMENTS = {
         "Role": "active",
         "PeerRegion": "us-west-2",
         "WitnessRegion": "us-east-2",
-        "PeerPayloadBucket": "payloads",
-        "PeerLakeBucket": "lake",
+        "PeerBuckets": "payloads,lake",
     },
 }
 # By the service of a call: the ARNs of the resource that a variable names, without "arn:aws:".

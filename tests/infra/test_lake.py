@@ -7,7 +7,7 @@ from typing import Any
 from analytics.recompute.settled_users import FOLDED
 from rules.lake.entities import ENTITIES
 from tests.support.declared import FUNCTIONS, listed, logical_ids, properties, statements
-from tests.support.template import ROOT, resources, template
+from tests.support.template import ROOT, resources
 
 
 def test_raw_objects_are_written_by_firehose_alone_and_archived_after_90_days() -> None:
@@ -28,19 +28,15 @@ def test_raw_objects_are_written_by_firehose_alone_and_archived_after_90_days() 
     )
 
 
-def test_what_is_deleted_and_when_is_a_parameter() -> None:
+def test_what_is_deleted_and_when_is_a_setting() -> None:
     """And nothing is, by default. What every recompute is made from stays in any case."""
-    rules, whole = properties("LakeBucket")["LifecycleConfiguration"]["Rules"], template()
+    rules = properties("LakeBucket")["LifecycleConfiguration"]["Rules"]
     found = {}
     for rule in rules:
-        if "Fn::If" in str(rule["Status"]):
-            condition, *ends = rule["Status"]["Fn::If"]
-            assert ends == ["Enabled", "Disabled"]
-            assert rule["ExpirationInDays"]["Fn::If"][0] == condition
-            found[rule["Prefix"]] = rule["ExpirationInDays"]["Fn::If"][1]["Ref"]
-            assert whole["Conditions"][condition] == {
-                "Fn::Not": [{"Fn::Equals": [{"Ref": found[rule["Prefix"]]}, "0"]}]
-            }
+        if rule["Status"] != "Enabled":
+            named = rule["Status"]["Fn::GetAtt"].removeprefix("CheckedSettings.")
+            assert rule["ExpirationInDays"] == {"Fn::GetAtt": f"CheckedSettings.{named}Days"}
+            found[rule["Prefix"]] = named.replace("Rule", "Days")
         elif "ExpirationInDays" in rule:
             assert rule["Prefix"] in ("runs/", "athena/")
     curated = {f"curated/{each}/" for each, entity in ENTITIES.items() if entity.may_age}
@@ -51,9 +47,6 @@ def test_what_is_deleted_and_when_is_a_parameter() -> None:
     }
     kept = {each for each, entity in ENTITIES.items() if not entity.may_age}
     assert kept == {*FOLDED, "responses", "rules", "table_items"}, "what nights and restores are made from"
-    for name in set(found.values()):
-        assert whole["Parameters"][name]["Default"] == 0
-        assert min(each for each in whole["Parameters"][name]["AllowedValues"] if each) >= 30
 
 
 def test_every_entity_is_delivered_to_its_place_by_its_own_time() -> None:

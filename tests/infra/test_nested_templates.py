@@ -80,15 +80,13 @@ def test_what_only_aws_has_is_switched_by_conditions() -> None:
 LONG_TERM = {"17.7"}
 
 
-def test_the_database_s_version_has_long_term_support_and_a_deployment_may_name_another() -> None:
-    assert template()["Parameters"]["IdentityEngineVersion"]["Default"] in LONG_TERM
-    for version in ("18.1", "17.7"):
-        stacks = resolved({"IdentityEngineVersion": version})
-        clusters = [
-            each["Properties"]
-            for stack in stacks.values()
-            for each in stack.resources.values()
-            if each["Type"] in ("AWS::RDS::DBCluster", "AWS::RDS::DBInstance")
-        ]
-        assert {each.get("EngineVersion", version) for each in clusters} == {version}
-        assert any("EngineVersion" in each for each in clusters)
+def test_the_database_s_version_has_long_term_support() -> None:
+    made = resolved({})["/Identity"].resources
+    version = made["Cluster"]["Properties"]["EngineVersion"]
+    assert version in LONG_TERM
+    (family,) = (
+        each["Properties"]["Family"]
+        for each in made.values()
+        if each["Type"] == "AWS::RDS::DBClusterParameterGroup"
+    )
+    assert family == f"aurora-postgresql{version.partition('.')[0]}"

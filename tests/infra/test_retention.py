@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from adapters.settings.choices import OF_BUCKETS, SETTINGS, attributes_of, settings_of
 from adapters.settings.lake import RetainSettings
 from analytics.forgetting import gone_phones
 from analytics.retention.leaving import Leaving
@@ -20,9 +21,9 @@ from rules.privacy.retention import (
     table,
 )
 from tests.support.declared import properties
-from tests.support.template import ROOT, template
+from tests.support.template import ROOT
 
-# What has no parameter, and which function sees to it.
+# What has no setting, and which function sees to it.
 FORGETTING = {gone_phones.NAME: ("ForgetFunction", forget_function)}
 PASSES: dict[str, type[Leaving]] = {each.name: each for each in Leaving.__subclasses__()}
 BUCKETS = {"PayloadBucket": "PayloadBucket"}
@@ -54,15 +55,13 @@ def test_a_bucket_has_the_rule_that_is_told(keeping: Keeping) -> None:
     entity = keeping.store if BY_NAME[keeping.store].kind is StoreKind.ENTITY else ""
     prefix = f"curated/{entity}/" if entity else keeping.holds.partition(":")[0]
     assert rule["Prefix"] == prefix
-    if not keeping.parameter:
+    if not keeping.setting:
         assert (rule["Status"], f"{rule['ExpirationInDays']} days") == ("Enabled", keeping.until)
         return
-    condition, on, off = rule["Status"]["Fn::If"]
-    assert (on, off) == ("Enabled", "Disabled")
-    assert rule["ExpirationInDays"]["Fn::If"][:2] == [condition, {"Ref": keeping.parameter}]
-    assert template()["Conditions"][condition] == {
-        "Fn::Not": [{"Fn::Equals": [{"Ref": keeping.parameter}, "0"]}]
-    }
+    name = keeping.setting.removesuffix("Days")
+    assert rule["Status"] == {"Fn::GetAtt": f"CheckedSettings.{name}Rule"}
+    assert rule["ExpirationInDays"] == {"Fn::GetAtt": f"CheckedSettings.{name}RuleDays"}
+    assert keeping.setting in OF_BUCKETS
 
 
 @pytest.mark.parametrize("keeping", of(Enforcer.TTL), ids=lambda each: f"{each.store} {each.data}")
@@ -73,16 +72,19 @@ def test_a_table_has_the_time_to_live_that_is_told(keeping: Keeping) -> None:
 
 @pytest.mark.parametrize("keeping", of(Enforcer.PASS), ids=lambda each: f"{each.by} {each.data}")
 def test_the_nightly_pass_does_what_is_told(keeping: Keeping) -> None:
-    if not keeping.parameter:
+    if not keeping.setting:
         function, module = FORGETTING[keeping.by]
         assert properties(function)["Handler"] == f"{module.__name__}.handler"
         assert str(GONE_PHONES_STAY.days) in keeping.until
         return
     made = PASSES[keeping.by]
-    assert made.parameter == keeping.parameter
+    assert made.setting == keeping.setting
     variables = properties("RetainFunction")["Environment"]["Variables"]
-    variable = {value["Ref"]: name for name, value in variables.items()}
-    days = dict.fromkeys(RetainSettings.__dataclass_fields__, 0) | {variable[keeping.parameter].lower(): 7}
+    variable = {
+        str(value.get("Fn::GetAtt")).removeprefix("CheckedSettings."): name
+        for name, value in variables.items()
+    }
+    days = dict.fromkeys(RetainSettings.__dataclass_fields__, 0) | {variable[keeping.setting].lower(): 7}
     found: Any = leaving(RetainSettings(**days), None)
     assert {each.name for each in found if each.days == 7} == {keeping.by}
     assert variables[f"{_variable(keeping.store)}_TABLE"] == {"Ref": keeping.store}
@@ -92,28 +94,27 @@ def _variable(store: str) -> str:
     return {"BPEvents": "BP_EVENTS"}.get(store, store.upper())
 
 
-def test_every_parameter_keeps_for_ever_unless_it_is_set() -> None:
-    named = {each.parameter for each in KEEPINGS} - {""}
-    assert {template()["Parameters"][each]["Default"] for each in named} == {0}
-    assert {name for name in template()["Parameters"] if name.endswith(("RetentionDays", "HotDays"))} == {
-        *named,
-        "LogRetentionDays",
-    }
+def test_every_setting_keeps_for_ever_unless_it_is_set() -> None:
+    named = {each.setting for each in KEEPINGS} - {""}
+    assert {SETTINGS[each].default for each in named} == {"0"}
+    assert {name for name in SETTINGS if name.endswith(("RetentionDays", "HotDays"))} == named
 
 
-def test_what_stays_has_a_reason_and_no_parameter() -> None:
+def test_what_stays_has_a_reason_and_no_setting() -> None:
     for each in of(Enforcer.NOBODY):
         assert each.until
-        assert not each.parameter
+        assert not each.setting
         assert not each.by
 
 
 def test_events_expire_by_time_to_live_only_while_nobody_asks_the_lake() -> None:
-    assert properties("BPEvents")["TimeToLiveSpecification"]["Enabled"] == {
-        "Fn::If": ["KeepsEvents", False, True]
-    }
+    enabled = properties("BPEvents")["TimeToLiveSpecification"]["Enabled"]
+    assert enabled == {"Fn::GetAtt": "CheckedSettings.EventsExpire"}
     for function in ("UsersApiFunction", "RetainFunction"):
-        assert properties(function)["Environment"]["Variables"]["EVENT_HOT_DAYS"] == {"Ref": "EventHotDays"}
+        days = properties(function)["Environment"]["Variables"]["EVENT_HOT_DAYS"]
+        assert days == {"Fn::GetAtt": "CheckedSettings.EventHotDays"}
+    for text, expire in (("", "true"), ("EventHotDays=0", "true"), ("EventHotDays=90", "false")):
+        assert attributes_of(settings_of(text))["EventsExpire"] == expire
 
 
 def test_the_docs_have_the_table() -> None:

@@ -113,7 +113,7 @@ def test_a_table_has_the_keys_and_indexes_of_the_design(name: str) -> None:
     }
     ttl = table.get("TimeToLiveSpecification", {"AttributeName": "", "Enabled": True})
     # Events that leave once the lake holds them do not expire.
-    enabled = {"Fn::If": ["KeepsEvents", False, True]} if name == "BPEvents" else True
+    enabled = {"Fn::GetAtt": "CheckedSettings.EventsExpire"} if name == "BPEvents" else True
     assert (ttl["AttributeName"], ttl["Enabled"]) == (expires, enabled)
     assert table.get("StreamSpecification", {}).get("StreamViewType", "") == stream
 

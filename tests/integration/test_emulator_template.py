@@ -16,8 +16,8 @@ TEXT = (ROOT / "template.yaml").read_text()
 PARAMETERS: tuple[dict[str, str], ...] = (
     {},
     {"Size": "large"},
-    {"CreateStreamDoor": "true", "RedisUrl": "redis://x", "IdentityUrl": "postgresql://x", "Settings": "A=1"},
-    {"AvailabilityZones": "a,b,c", "WarehouseUrl": "none"},
+    {"RedisUrl": "redis://x", "IdentityUrl": "postgresql://x", "Settings": "A=1"},
+    {"AvailabilityZones": "a,b,c", "OwnWarehouse": "none"},
 )
 
 

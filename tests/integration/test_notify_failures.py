@@ -155,7 +155,6 @@ def test_the_handler_keeps_poison_and_goes_on(
         "SUBSCRIPTIONS_TABLE": town.subscriptions,
         "ANNOUNCEMENT_QUEUE_URL": pages,
         "PLATFORM_APPLICATION_ARN": arn["PlatformApplicationArn"],
-        "WRITERS": "2",
     }
     for name, value in wanted.items():
         monkeypatch.setenv(name, value)

@@ -80,7 +80,7 @@ def test_a_plan_of_a_stack_has_what_the_stack_created_and_nothing_else(
         return json.loads(capsys.readouterr().out)["ours"]["amounts_a_month"]
 
     assert {"valkey.gb_hours", "aurora.acu_hours"} <= amounts("created", "created").keys()
-    vpc = {"VpcId": "vpc-1", "SubnetIds": "subnet-1,subnet-2", "SecurityGroupId": "sg-1"}
+    vpc = {"OwnVpc": "vpc-1/sg-1/subnet-1,subnet-2"}
     yours = amounts("yours", "yours", **vpc)
     assert not {"valkey.gb_hours", "aurora.acu_hours"} & yours.keys()
 

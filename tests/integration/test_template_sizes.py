@@ -2,7 +2,6 @@
 
 import json
 import re
-from itertools import product
 from typing import Any
 
 import pytest
@@ -16,16 +15,16 @@ from infra.lint.refusals import Refused
 from infra.lint.resolved import resolved
 from tests.support.template import ROOT, template
 
-QUESTIONS_MAX = 45  # eight of them are of a second region alone
+QUESTIONS_MAX = 26  # five of them are of a second region alone
 SIZES = template()["Mappings"]["Sizes"]
 NAMES = ("small", "standard", "large")
-CHOICES = ("CreateCache", "CreateStreamDoor", "IdentityAccess")  # rows that are parameters too
 SHARDS = ("LeaderboardShards", "FeatureShards", "StatsShards")
 SWITCH = ("true", "false")
-# What CloudFormation took when each row was a parameter of its own.
+# What each row may say.
 ALLOWED: dict[str, Any] = {
     "CreateCache": SWITCH,
     "CreateStreamDoor": SWITCH,
+    "CreateIdempotencyIndex": SWITCH,
     "IdentityReplica": SWITCH,
     "IdentityAccess": ("data-api", "driver", "proxy"),
     "Monitoring": ("basic", "full"),
@@ -35,12 +34,9 @@ ALLOWED: dict[str, Any] = {
     "ApiReservedConcurrency": range(10_001),
     "IdentityMinCapacity": [each / 2 for each in range(513)],
     "IdentityMaxCapacity": [each / 2 for each in range(2, 513)],
-    "PublishWindowSeconds": range(301),
     "CurateConcurrency": range(1, 51),
     "WarehouseMaxCapacity": range(4, 1025),
     "WarehouseDailyRpuHours": range(1, 100_000),
-    "RecomputeInWarehouseGb": range(1001),
-    "AthenaScanGbMax": range(1, 100_000),
 }
 
 
@@ -55,7 +51,7 @@ def test_no_question_needs_an_answer() -> None:
 def test_an_environment_is_a_size() -> None:
     named = environments(ROOT / "samconfig.toml")
     sizes = {"standard": {"Size": "standard"}, "large": {"Size": "large"}}
-    assert named == {"default": {}, "small": {}, **sizes}
+    assert named == {"default": {}, **sizes}
     assert template()["Parameters"]["Size"]["Default"] == "small"
 
 
@@ -71,13 +67,6 @@ def test_every_row_is_used_and_by_the_size() -> None:
     assert {*found} == {*SIZES} == {*ALLOWED}
 
 
-def test_a_choice_is_left_to_the_size_unless_made() -> None:
-    for name in CHOICES:
-        shape = template()["Parameters"][name]
-        assert shape["Default"] == "size"
-        assert {*shape["AllowedValues"]} == {"size", *ALLOWED[name]}
-
-
 def refused(**parameters: str) -> str:
     try:
         resolved(parameters)
@@ -91,71 +80,138 @@ def held(**parameters: str) -> dict[str, bool]:
 
 
 @pytest.mark.parametrize("size", NAMES)
-def test_the_choices_of_a_size_are_those_made_by_hand(size: str) -> None:
-    by_hand = {name: SIZES[name][size] for name in CHOICES}
-    as_said, made = held(Size=size), held(Size=size, **by_hand)
-    assert {name for name in made if made[name] != as_said[name]} == {"AccessAsSize"}
-    assert made["HasCache"] == (SIZES["CreateCache"][size] == "true")
-    assert made["HasStreamDoor"] == (SIZES["CreateStreamDoor"][size] == "true")
-    assert made["HasDriver"] == (SIZES["IdentityAccess"][size] != "data-api")
+def test_a_deployment_has_what_its_size_says(size: str) -> None:
+    made = resolved({"Size": size})
+    assert made["/"].conditions["HasCache"] == (SIZES["CreateCache"][size] == "true")
+    assert made["/"].conditions["HasStreamDoor"] == (SIZES["CreateStreamDoor"][size] == "true")
+    assert made["/"].conditions["HasDriver"] == (SIZES["IdentityAccess"][size] != "data-api")
+    assert made["/Identity"].parameters["Access"] == SIZES["IdentityAccess"][size]
+    assert str(made["/Identity"].parameters["MinCapacity"]) == SIZES["IdentityMinCapacity"][size]
 
 
-def test_the_identity_cluster_gets_what_the_size_or_the_choice_says() -> None:
-    def given_to(**parameters: str) -> Any:
-        return resolved(parameters)["/Identity"].parameters
+def test_a_laptop_has_both_doors() -> None:
+    assert held(**{"AWS::AccountId": "000000000000"})["HasStreamDoor"]
 
-    assert given_to(Size="large")["Access"] == "proxy"
-    assert given_to(Size="large")["MinCapacity"] == 2
-    assert given_to(Size="large", IdentityAccess="driver")["Access"] == "driver"
+
+@pytest.mark.parametrize("size", NAMES)
+def test_a_proxy_has_a_cluster_that_does_not_sleep(size: str) -> None:
+    """It keeps connections open."""
+    assert SIZES["IdentityAccess"][size] != "proxy" or SIZES["IdentityMinCapacity"][size] != "0"
 
 
 # ---- Rules cannot read the table, so they name sizes
 
 
-@pytest.mark.parametrize(("size", "access"), product(NAMES, ("size", "data-api", "driver", "proxy")))
-def test_a_proxy_needs_a_cluster_that_does_not_sleep(size: str, access: str) -> None:
-    real = SIZES["IdentityAccess"][size] if access == "size" else access
-    impossible = real == "proxy" and SIZES["IdentityMinCapacity"][size] == "0"
-    assert ("never sleeps" in refused(Size=size, IdentityAccess=access)) == impossible
+@pytest.mark.parametrize("size", NAMES)
+def test_your_own_cache_needs_its_vpc_if_functions_are_in_ours(size: str) -> None:
+    said = refused(Size=size, RedisUrl="redis://cache.example")
+    assert ("your RedisUrl" in said) == (SIZES["IdentityAccess"][size] != "data-api")
 
 
-@pytest.mark.parametrize(("size", "access"), product(NAMES, ("size", "data-api", "driver")))
-def test_your_own_cache_needs_its_vpc_if_functions_are_in_ours(size: str, access: str) -> None:
-    if access == "proxy" and size == "small":
-        return
-    real = SIZES["IdentityAccess"][size] if access == "size" else access
-    said = refused(Size=size, IdentityAccess=access, RedisUrl="redis://cache.example")
-    assert ("your RedisUrl" in said) == (real != "data-api")
+@pytest.mark.parametrize("size", NAMES)
+def test_your_own_database_needs_its_vpc_if_functions_are_in_ours(size: str) -> None:
+    said = refused(Size=size, IdentityUrl="postgresql://db.example/leads")
+    assert ("your IdentityUrl" in said) == (SIZES["CreateCache"][size] == "true")
 
 
-@pytest.mark.parametrize(("size", "cache"), product(NAMES, ("size", *SWITCH)))
-def test_your_own_database_needs_its_vpc_if_functions_are_in_ours(size: str, cache: str) -> None:
-    real = SIZES["CreateCache"][size] if cache == "size" else cache
-    said = refused(Size=size, CreateCache=cache, IdentityUrl="postgresql://db.example/leads")
-    assert ("your IdentityUrl" in said) == (real == "true")
+# ---- what you bring yourself: several values that only together mean something are one parameter
+
+VPC = "vpc-1/sg-1/subnet-1,subnet-2"
+WORKGROUP = "arn:aws:redshift-serverless:eu-west-1:123456789012:workgroup/mine"
+COPY_ROLE = "arn:aws:iam::123456789012:role/copy"
+SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:mine-a1b2c3"
 
 
 @pytest.mark.parametrize("size", NAMES)
 def test_a_cache_or_a_database_of_yours_takes_the_place_of_ours(size: str) -> None:
-    vpc = {"VpcId": "vpc-1", "SubnetIds": "subnet-1,subnet-2", "SecurityGroupId": "sg-1"}
     yours = {"RedisUrl": "redis://cache.example", "IdentityUrl": "postgresql://db.example/leads"}
-    found = held(Size=size, **vpc, **yours)
+    found = held(Size=size, OwnVpc=VPC, **yours)
     assert not found["HasCache"]
     assert not found["HasIdentity"]
     assert found["LeadsInVpc"]
-    assert "Give one of the two" in refused(Size=size, CreateCache="true", RedisUrl="redis://cache.example")
-    assert "Give one of the two" in refused(Size=size, IdentityAccess="data-api", **vpc, **yours)
 
 
-def test_there_may_be_no_warehouse_and_one_of_yours_needs_its_names() -> None:
-    found = held(WarehouseUrl="none")
-    assert not found["HasAnyWarehouse"]
+def test_what_is_made_for_your_vpc_is_in_it() -> None:
+    made = resolved({"Size": "standard", "OwnVpc": VPC})
+    assert "/Network" not in made
+    for nested in ("/Cache", "/Identity"):
+        given_to = made[nested].parameters
+        assert given_to["VpcId"] == "vpc-1"
+        assert given_to["SubnetIds"] == ["subnet-1", "subnet-2"]
+        assert given_to["ClientSecurityGroupId"] == "sg-1"
+    placed = made["/"].resources["UsersApiFunction"]["Properties"]["VpcConfig"]
+    assert placed == {"SubnetIds": ["subnet-1", "subnet-2"], "SecurityGroupIds": ["sg-1"]}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["vpc-1", "vpc-1/sg-1", "vpc-1/sg-1/subnet-1", "vpc-1,sg-1,subnet-1,subnet-2", f"{VPC},", f"{VPC} "],
+)
+def test_a_vpc_that_is_not_whole_is_refused(bad: str) -> None:
+    assert "two or more subnets" in refused(OwnVpc=bad)
+
+
+def test_there_may_be_no_warehouse() -> None:
+    assert not held(OwnWarehouse="none")["HasAnyWarehouse"]
     assert held()["HasWarehouse"]
-    assert "WarehouseUrl needs" in refused(WarehouseUrl="redshift://mine/dev")
-    arns = {"WarehouseWorkgroupArn": "arn:aws:a", "WarehouseCopyRoleArn": "arn:aws:b"}
-    own = held(WarehouseUrl="redshift://mine/dev", **arns)
-    assert own["HasOwnWarehouse"]
-    assert not own["HasWarehouse"]
+
+
+@pytest.mark.parametrize(
+    ("secret", "action"), [("", "redshift-serverless:GetCredentials"), (SECRET, "secretsmanager")]
+)
+def test_a_warehouse_of_yours_is_asked_by_its_names(secret: str, action: str) -> None:
+    url = f"redshift://mine/dev?secret_arn={secret}" if secret else "redshift://mine/dev"
+    made = resolved({"OwnWarehouse": f"{url},{WORKGROUP},{COPY_ROLE}"})["/"]
+    assert made.conditions["HasOwnWarehouse"]
+    assert not made.conditions["HasWarehouse"]
+    for function in ("Warehouse", "Reconcile"):
+        variables = made.resources[f"{function}Function"]["Properties"]["Environment"]["Variables"]
+        assert (variables["WAREHOUSE_URL"], variables["COPY_ROLE_ARN"]) == (url, COPY_ROLE)
+        policies = made.resources[f"{function}FunctionRole"]["Properties"]["Policies"]
+        allowed = [each for policy in policies for each in policy["PolicyDocument"]["Statement"]]
+        asks = [each["Resource"] for each in allowed if "redshift-data:ExecuteStatement" in each["Action"]]
+        signs = [
+            each["Resource"]
+            for each in allowed
+            if action in each["Action"][:40] or each["Resource"] == SECRET
+        ]
+        assert asks == [WORKGROUP]
+        assert (secret or WORKGROUP) in signs
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "redshift://mine/dev",
+        f"redshift://mine/dev,{WORKGROUP}",
+        f"redshift://mine/dev,{COPY_ROLE},{WORKGROUP}",
+        "None",
+    ],
+)
+def test_a_warehouse_that_is_not_whole_is_refused(bad: str) -> None:
+    assert "WORKGROUP_ARN,COPY_ROLE_ARN" in refused(OwnWarehouse=bad)
+
+
+def test_objects_are_copied_into_the_peer_s_two_buckets() -> None:
+    two = {"Role": "active", "PeerRegion": "us-west-2"}
+    made = resolved({**two, "PeerBuckets": "payloads,lake"})["/"].resources
+    copied = {
+        name: made[name]["Properties"]["ReplicationConfiguration"]["Rules"][0]["Destination"]["Bucket"]
+        for name in ("PayloadBucket", "LakeBucket")
+    }
+    assert copied == {"PayloadBucket": "arn:aws:s3:::payloads", "LakeBucket": "arn:aws:s3:::lake"}
+    policy = made["CopyingRole"]["Properties"]["Policies"][0]["PolicyDocument"]["Statement"][-1]
+    assert policy["Resource"] == ["arn:aws:s3:::payloads/*", "arn:aws:s3:::lake/*"]
+    assert "PayloadBucketName and LakeBucketName" in refused(**two, PeerBuckets="payloads")
+    assert "Role is single" in refused(PeerBuckets="payloads,lake")
+
+
+def test_a_domain_comes_with_its_zone_and_its_certificate() -> None:
+    certificate = "arn:aws:acm:us-east-1:123456789012:certificate/1"
+    given_to = resolved({"OwnDomain": f"api.example.com,Z0123,{certificate}"})["/Domain"].parameters
+    assert (given_to["DomainName"], given_to["HostedZoneId"]) == ("api.example.com", "Z0123")
+    assert given_to["CertificateArn"] == certificate
+    assert "certificate's ARN" in refused(OwnDomain="api.example.com,Z0123")
 
 
 def test_the_page_signs_in_with_the_issuer_of_the_tokens() -> None:

@@ -103,9 +103,9 @@ def test_where_a_stack_s_warehouse_is() -> None:
     ours = {"WarehouseWorkgroup": "w", "WarehouseDatabase": "d"}
     assert warehouse_of(Stack("", "", "", ours, {}, "")) == ("w", "d")
     url = "redshift://theirs/base?secret_arn=arn"
-    assert warehouse_of(Stack("", "", "", {}, {}, "", parameters={"WarehouseUrl": url})) == ("theirs", "base")
+    assert warehouse_of(Stack("", "", "", {}, {}, "", parameters={"OwnWarehouse": url})) == ("theirs", "base")
     with pytest.raises(QueryFailed, match="has no warehouse"):
-        warehouse_of(Stack("", "", "", {}, {}, "", parameters={"WarehouseUrl": "none"}))
+        warehouse_of(Stack("", "", "", {}, {}, "", parameters={"OwnWarehouse": "none"}))
 
 
 def test_a_driver_is_used_only_where_there_is_a_way(engines: Engines) -> None:

@@ -37,6 +37,7 @@ from analytics.reconcile.shares.split import TableScans, split_accounts, split_f
 from analytics.reconcile.shares.way import UNLOADED, WAREHOUSE, Way
 
 StepAnswer = dict[str, Any]
+SHARE_BYTES = 8 * 2**20  # 7,000 daily actives
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ TABLES = {HOT: "BPEvents", "PayloadRetentionDays": "Event", "AnswerTextRetention
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """One kind of thing. days: the parameter's; 0: it never leaves. items, write, read: a day's.
+    """One kind of thing. days: the setting's; 0: it never leaves. items, write, read: a day's.
 
     Each item is read strongly, and deleted or changed at a write: items stay below 1 KB. An answer without
     words and a webhook that is in the bucket are read alone; all are counted, so it is the most. gb: what a
@@ -31,17 +31,17 @@ class Leaves:
 
 
 def leaves(traffic: Traffic, day: Spent, parameters: Mapping[str, str]) -> dict[str, Leaves]:
-    """Return all kinds by their parameter. day: see local.plan.demand.day.a_day."""
+    """Return all kinds by their setting. day: see local.plan.demand.day.a_day."""
     stored = tables_of(day, "stored")
     counts = (traffic.events + traffic.answers, traffic.lead_events, traffic.answers)
     items = dict(zip(TABLES, counts, strict=True))
     found = {}
-    for parameter, table in TABLES.items():
-        count, size = items[parameter], stored.get(table, 0.0)
+    for setting, table in TABLES.items():
+        count, size = items[setting], stored.get(table, 0.0)
         # Items of a question are one query; others are read one by one.
         read = size / READ_UNIT_BYTES if table == "Responses" else count
-        days = int(parameters.get(parameter, 0))
-        found[parameter] = Leaves(days, count, count, read, size / GB)
+        days = int(parameters.get(setting, 0))
+        found[setting] = Leaves(days, count, count, read, size / GB)
     return found
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from adapters.settings.choices import settings_of
 from local.paths import ROOT
 
 SAMCONFIG = ROOT / "samconfig.toml"
@@ -24,7 +25,7 @@ class Deployment:
 
     resources: by logical id, those of nested stacks as `Network/Vpc`; each with Type and Properties.
     parameters: the root template's, defaults included, and by the same kind of name what Size says
-    (infra/app/sizes.yaml), unless a parameter says otherwise.
+    (infra/app/sizes.yaml) and each setting (docs/settings.md).
     """
 
     name: str
@@ -132,4 +133,5 @@ def deployed_with(name: str, parameters: Mapping[str, str]) -> Deployment:
     }
     told = stacks["/"].parameters
     sized = {row: of[told["Size"]] for row, of in read(TEMPLATE)["Mappings"]["Sizes"].items()}
-    return Deployment(name, {key: str(each) for key, each in {**sized, **told}.items()}, resources)
+    values = {**sized, **settings_of(told["Settings"]), **told}
+    return Deployment(name, {key: str(each) for key, each in values.items()}, resources)

@@ -22,9 +22,9 @@ BY_PLACE = {
 # What somebody deploys on AWS who has a cache, a database, an issuer and a warehouse already: the laptop is such a one.
 OWN = (
     *("RedisUrl=redis://cache:6379", "IdentityUrl=postgresql://leads@database/streakline"),
-    *("JwtIssuer=https://login.example.com", "JwtAudience=app", "WarehouseUrl=redshift://workgroup/database"),
-    *("WarehouseCopyRoleArn=arn:aws:iam::123456789012:role/copy", "VpcId=vpc-1", "SubnetIds=subnet-1"),
-    *("SecurityGroupId=sg-1", "WarehouseWorkgroupArn=arn:aws:redshift-serverless:us-east-1:1:workgroup/1"),
+    *("JwtIssuer=https://login.example.com", "JwtAudience=app", "OwnVpc=vpc-1/sg-1/subnet-1,subnet-2"),
+    "OwnWarehouse=redshift://workgroup/database,arn:aws:redshift-serverless:us-east-1:1:workgroup/1,"
+    "arn:aws:iam::123456789012:role/copy",
 )
 Variables = Mapping[str, Mapping[str, str]]
 

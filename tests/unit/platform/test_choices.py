@@ -9,13 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.settings import read
-from adapters.settings.choices import SETTINGS, VALUES_BYTES_MAX, SettingRefused, settings_of, table
+from adapters.settings.choices import (
+    OF_BUCKETS,
+    SETTINGS,
+    VALUES_BYTES_MAX,
+    SettingRefused,
+    attributes_of,
+    settings_of,
+    table,
+)
 from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.users_api import UsersApiSettings
 from tests.support.template import ROOT
 
 DEFAULTS = {name: each.default for name, each in SETTINGS.items()}
-# What CloudFormation took when each of these was a parameter: name -> values at both ends, values beyond them.
+# Name -> values at both ends, values beyond them.
 NUMBERS = {
     "RateLimitPerMinute": (("1", "999999999"), ("0",)),
     "CommandsPerMinute": (("1", "999999999"), ("0",)),
@@ -25,6 +33,12 @@ NUMBERS = {
     "SubscriptionsMax": (("1", "1000"), ("0", "1001")),
     "CampaignGraceDays": (("1", "89"), ("0", "90", "7.5")),
     "SparkFromGb": (("0", "1000000"), ("1000001", "0.5", "-1")),
+    "RawRetentionDays": (("0", "180", "36500"), ("1", "179", "36501")),
+    "QuarantineRetentionDays": (("0", "30", "36500"), ("1", "29", "36501")),
+    "CuratedRetentionDays": (("0", "36500"), ("1", "179", "36501")),
+    "EventHotDays": (("0", "90", "36499"), ("1", "89", "36501")),
+    "PayloadRetentionDays": (("0", "30", "36500"), ("1", "29", "36501")),
+    "AnswerTextRetentionDays": (("0", "90", "36500"), ("1", "89", "36501")),
 }
 BOOST = '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2}]'
 TEXTS = {
@@ -99,6 +113,32 @@ def test_what_sam_cuts_off_at_a_blank_is_not_lost_in_silence() -> None:
     """`--parameter-overrides Settings=RateLimitPerMinute=600; Currency=EUR`, without quotes around the text."""
     assert "that needs quotes" in refused("RateLimitPerMinute=600;")
     assert "that needs quotes" in refused("RateLimitPerMinute=600;;Currency=EUR")
+
+
+@pytest.mark.parametrize(
+    ("hot", "curated", "allowed"),
+    [(0, 180, True), (90, 0, True), (90, 180, True), (179, 180, True), (180, 180, False), (3650, 365, False)],
+)
+def test_events_leave_only_while_the_lake_has_them(hot: int, curated: int, allowed: bool) -> None:
+    text = f"EventHotDays={hot}; CuratedRetentionDays={curated}"
+    if allowed:
+        assert settings_of(text)["EventHotDays"] == str(hot)
+    else:
+        assert "EventHotDays must be less than CuratedRetentionDays" in refused(text)
+
+
+@pytest.mark.parametrize("name", OF_BUCKETS)
+def test_a_rule_that_deletes_nothing_is_disabled_and_has_days_all_the_same(name: str) -> None:
+    rule = name.removesuffix("Days") + "Rule"
+    for text, status, days in (
+        ("", "Disabled", "3650"),
+        (f"{name}=0", "Disabled", "3650"),
+        (f"{name}=000", "Disabled", "3650"),
+        (f"{name}=180", "Enabled", "180"),
+        (f"{name}=0200", "Enabled", "200"),
+    ):
+        found = attributes_of(settings_of(text))
+        assert (found[rule], found[f"{rule}Days"]) == (status, days)
 
 
 def test_a_parameter_of_the_template_is_no_setting() -> None:

@@ -88,7 +88,7 @@ def test_a_number_that_is_none_is_refused(text: str) -> None:
 
 
 def test_what_a_function_does_not_ask_for_is_not_read() -> None:
-    assert read(EventsApiSettings, {**COMPLETE, "WRITERS": "none"}) == read(EventsApiSettings, COMPLETE)
+    assert read(EventsApiSettings, {**COMPLETE, "STATS_SHARDS": "none"}) == read(EventsApiSettings, COMPLETE)
 
 
 @pytest.mark.parametrize("name", resources("AWS::Serverless::Function"))
