@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from adapters import clock, settings
@@ -24,7 +24,7 @@ from adapters.outgoing.transports import BusTransport, Transports, WebhookTransp
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue, partial_failures
 from adapters.platform.queues import Deadline
-from adapters.settings.outgoing import DeliverSettings
+from processors.batches import ConsumerSettings
 from processors.outgoing.replaying import Replayer
 from rules.days import stamp, unstamp
 from rules.outgoing.addresses import is_public
@@ -38,6 +38,22 @@ CONSUMER = "deliveries"
 GONE = "it answered 410 Gone"
 RESERVE_SECONDS = 35  # an attempt takes 20 at most
 Send = Callable[[Endpoint, Notification, datetime], SendAnswer]
+
+
+@dataclass(frozen=True)
+class DeliverSettings(ConsumerSettings):
+    """What was tried for three days goes to the failure queue.
+
+    endpoint_secret_prefix: of the names of endpoints' secrets. private_endpoints: whether an endpoint may be
+    at a private address, as on a laptop.
+    """
+
+    notifications_table: str
+    webhook_endpoints_table: str
+    event_bus_name: str
+    endpoint_secret_prefix: str
+    private_endpoints: bool
+    failure_queue_url: str
 
 
 class LaneOutcome(Enum):
@@ -141,9 +157,9 @@ class Deliverer:
         return LaneOutcome.REFUSED
 
 
-@cache
-def _parts() -> Deliverer:
-    config, dynamodb = settings.read(DeliverSettings), client("dynamodb")
+@settings.wiring(DeliverSettings)
+def _parts(config: DeliverSettings) -> Deliverer:
+    dynamodb = client("dynamodb")
     secrets = HookStore(client("secretsmanager"), config.endpoint_secret_prefix)
     may_be_private = config.private_endpoints
     sender = HookSender(is_allowed=(lambda _: True) if may_be_private else is_public)
@@ -155,7 +171,7 @@ def _parts() -> Deliverer:
         LaneStore(dynamodb, config.notifications_table),
         WorkerStore(dynamodb, config.notifications_table),
         transports.send,
-        FailureQueue(lambda: client("sqs"), config.failure_queue_url),
+        config.failures(),
     )
 
 
