@@ -56,7 +56,6 @@ class TellingSettings(ConsumerSettings):
 @dataclass(frozen=True, slots=True)
 class _Parts:
     teller: Teller
-    endpoints: EndpointStore
     lanes: LaneStore
     waker: Waker
     erased: Erased
@@ -78,7 +77,6 @@ def _parts(config: TellingSettings) -> _Parts:
     store = ToldStore(dynamodb, config.notifications_table)
     return _Parts(
         Teller(dynamodb, config.user_streaks_table, store, endpoints, _telling_steps(config, dynamodb)),
-        endpoints,
         LaneStore(dynamodb, config.notifications_table),
         Waker(lambda: client("lambda"), config.deliver_function),
         tombstones_of(config),
@@ -91,7 +89,7 @@ def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
     shares = parts.teller.sweep(now, Deadline(context, RESERVE_SECONDS).is_over)
     waiting = {
         (each.endpoint_id, share)
-        for each in parts.endpoints.all()
+        for each in parts.teller.endpoints.all()
         if not each.disabled
         for share in range(LANE_SHARDS)
         if parts.lanes.due(each.endpoint_id, share, now, limit=1)
