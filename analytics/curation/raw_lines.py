@@ -61,7 +61,7 @@ class Batch:
 
 
 def unzipped(data: bytes) -> bytes:
-    """Return an object's text, plain or gzip; plain lines may stand between its members. Raises Unreadable."""
+    """Return the text of an object: gzip members, and plain lines. Raises Unreadable."""
     try:
         text = _inflated(data) if data.startswith(GZIP) else data
     except (isal_zlib.error, EOFError):  # type: ignore[misc]
