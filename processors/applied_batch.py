@@ -1,46 +1,30 @@
 """A batch of BPEvents' stream: pairs of a record and its event, and what became of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
+from processors.batches import BatchResult, Record
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event
 from rules.stream_places import is_beyond
 
-Record = Mapping[str, Any]
 Pairs = Sequence[tuple[Record, Event]]
 
 
 @dataclass(slots=True)
-class AppliedBatch:
-    """What became of records: each is applied, a duplicate, to come again, or poison.
-
-    erased: those of users who were erased. again: sequence numbers. profiles, days: as written. done:
-    user id -> event ids that are applied by now.
+class AppliedBatch(BatchResult):
+    """counts: applied, duplicates, erased (users were). profiles, days: as written. done: user id -> event
+    ids that are applied by now.
     """
 
-    applied: int = 0
-    duplicates: int = 0
-    erased: int = 0
-    again: list[str] = field(default_factory=list)
-    poison: list[tuple[Any, str]] = field(default_factory=list)
     profiles: dict[str, Profile] = field(default_factory=dict)
     days: dict[Any, Day] = field(default_factory=dict)
     done: dict[str, list[str]] = field(default_factory=dict)
 
-    def counts(self) -> dict[str, int]:
-        """Return how many records came to what."""
-        kept = {"again": len(self.again), "poison": len(self.poison)}
-        return {"applied": self.applied, "duplicates": self.duplicates, "erased": self.erased, **kept}
-
-    def add(self, other: "AppliedBatch") -> None:
+    def add(self, other: Self) -> None:
         """Add what became of other records."""
-        self.applied += other.applied
-        self.duplicates += other.duplicates
-        self.erased += other.erased
-        self.again += other.again
-        self.poison += other.poison
+        BatchResult.add(self, other)  # slots make a new class, which super() does not find
         self.profiles |= other.profiles
         self.days |= other.days
         self.done |= other.done

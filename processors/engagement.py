@@ -5,13 +5,13 @@ into the ledger only for events that may be applied already (applied_batch.maybe
 has another head.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
 from adapters import clock, settings
 from adapters.engagement.account_store import (
@@ -26,24 +26,21 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger
 from adapters.operations.gauges import Gauges
-from adapters.platform.aws import Unavailable, client, pauses
-from adapters.platform.batches import Unprocessed
-from adapters.platform.failures import FailureQueue
+from adapters.platform.aws import client, pauses
 from adapters.platform.items import plain
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
-from adapters.settings.accounts import EngagementSettings
 from processors.applied_batch import (
     AppliedBatch,
     Pairs,
-    Record,
     distinct_events,
     maybe_applied,
     place_of,
 )
+from processors.batches import TRANSIENT, ConsumerSettings, Record, stream_consumer
 from rules.engagement.account_state import Account, Decision
 from rules.engagement.accounts import decide
 from rules.engagement.earning import dates_of_caps
-from rules.engagement.events import Event, MalformedItem, from_item
+from rules.engagement.events import Event, from_item
 from rules.engagement.ledger import Applied
 from rules.engagement.placing import beside, dates_to_look_at
 from rules.privacy.tombstones import user_subject
@@ -51,8 +48,20 @@ from rules.privacy.tombstones import user_subject
 logger = Logger(service="engagement")
 CONSUMER = "engagement"
 WRITERS = 4  # users that are written at the same time, so that their waiting overlaps
-# After these, a later attempt may succeed. Any other error is the record's own fault.
-TRANSIENT = (*Unavailable, Unprocessed, AccountContended)
+
+
+@dataclass(frozen=True)
+class EngagementSettings(ConsumerSettings):
+    """leaderboard_shards: a region's parts in the index of streaks."""
+
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rule_books_table: str
+    redis_url: str
+    leaderboard_shards: int
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +78,9 @@ class EngagementProcessor:
         """Apply a batch of stream records, user by user. One user's error does not affect other users."""
         outcome = AppliedBatch()
         by_user: dict[str, list[tuple[Record, Event]]] = {}
-        for record in records:
-            try:
-                event = from_item(plain(record["dynamodb"]["NewImage"]), place_of(record))
-            except (MalformedItem, KeyError, TypeError, ValueError) as error:
-                outcome.poison.append((record, _reason(error)))
-                continue
+        for record, event in outcome.read(records, _event_of):
             if self.erased.forbids(user_subject(event.user_id), min(event.event_id, event.created_at)):
-                outcome.erased += 1
+                outcome.counts["erased"] += 1
                 continue
             by_user.setdefault(event.user_id, []).append((record, event))
         if by_user:
@@ -103,7 +107,7 @@ class EngagementProcessor:
             fresh = [pair for pair in pairs if pair[1].event_id not in known.get(user, ())]
             dates = {event.activity_date for _, event in fresh} | asked[user]
             work[user] = Account(profiles[user], {day: days.get((user, day)) for day in dates}), fresh
-            outcome.duplicates += len(pairs) - len(fresh)
+            outcome.counts["duplicates"] += len(pairs) - len(fresh)
         self._write_users(work, now, outcome)
 
     def _write_users(
@@ -122,28 +126,25 @@ class EngagementProcessor:
 
     def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
         """Apply a user's events."""
-        if not pairs:
-            return AppliedBatch()
-        user = account.profile.user_id
-        try:
-            known = self._applied_long_ago(account, pairs)
-            if not known and not maybe_applied(account.profile, pairs):
-                with suppress(HeadMoved, ProjectionMoved):
-                    return self._apply_new(account, pairs, now)
-            return self._settle(account, pairs, now, known)
-        except TRANSIENT:
-            logger.exception("to come again", extra={"user_id": user})
-            return AppliedBatch(again=[record["dynamodb"]["SequenceNumber"] for record, _ in pairs])
-        except Exception as error:  # one record's error must not stop the other records
-            logger.exception("poison", extra={"user_id": user})
-            if len(pairs) == 1:
-                return AppliedBatch(poison=[(pairs[0][0], _reason(error))])
-            outcome = AppliedBatch()
-            for pair in pairs:
-                dates = beside([pair[1].activity_date]) | dates_of_caps([pair[1]])
-                alone = self.accounts.load(user, dates)[0]
-                outcome.add(self._apply_user(alone, [pair], now))
-            return outcome
+        outcome, user = AppliedBatch(), account.profile.user_id
+
+        def apply(some: Pairs) -> None:
+            read = account
+            if some is not pairs:  # each by itself, after an error
+                dates = beside(event.activity_date for _, event in some)
+                read, _ = self.accounts.load(user, dates | dates_of_caps(event for _, event in some))
+            outcome.add(self._applied(read, some, now))
+
+        if pairs:
+            outcome.attempt(pairs, apply, logger, (*TRANSIENT, AccountContended), user_id=user)
+        return outcome
+
+    def _applied(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
+        known = self._applied_long_ago(account, pairs)
+        if not known and not maybe_applied(account.profile, pairs):
+            with suppress(HeadMoved, ProjectionMoved):
+                return self._apply_new(account, pairs, now)
+        return self._settle(account, pairs, now, known)
 
     def _applied_long_ago(self, account: Account, pairs: Pairs) -> Applied:
         if account.profile.head is None:
@@ -185,42 +186,35 @@ class EngagementProcessor:
     def _done(self, decision: Decision, applied: Sequence[Event], pairs: Pairs) -> AppliedBatch:
         user = decision.profile.user_id
         return AppliedBatch(
-            applied=len(applied),
-            duplicates=len(pairs) - len(applied),
+            Counter(applied=len(applied), duplicates=len(pairs) - len(applied)),
             profiles={user: decision.profile},
             days={(user, when): day for when, day in decision.days.items()},
             done={user: [event.event_id for _, event in pairs]},
         )
 
 
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _event_of(record: Record) -> Event:
+    return from_item(plain(record["dynamodb"]["NewImage"]), place_of(record))
 
 
-@cache
-def _parts() -> tuple[EngagementProcessor, FailureQueue]:
-    config, dynamodb = settings.read(EngagementSettings), client("dynamodb")
+@settings.wiring(EngagementSettings)
+def _parts(config: EngagementSettings) -> EngagementProcessor:
+    dynamodb = client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
     )
     redis = EngagementCache(config.redis_url)
     accounts.amnesties = AmnestyStore(dynamodb, config.rule_books_table).known
-    engagement = EngagementProcessor(
-        accounts, redis, WRITERS, Gauges(config.redis_url), tombstones_of(config)
-    )
-    return engagement, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    return EngagementProcessor(accounts, redis, WRITERS, Gauges(config.redis_url), tombstones_of(config))
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a DynamoDB stream batch. The answer lists the records that must come again."""
-    engagement, failures = _parts()
-    now = clock.now()
-    records = [record for record in event["Records"] if record["eventName"] == "INSERT"]
-    outcome = engagement.apply(records, now)
-    outcome.again += failures.settle(event, CONSUMER, outcome.poison, now)
+@stream_consumer(CONSUMER, logger)
+def handler(records: list[Record], now: datetime) -> AppliedBatch:
+    """Lambda entry: a batch of BPEvents' stream."""
+    engagement = _parts()
+    stored = [record for record in records if record["eventName"] == "INSERT"]
+    outcome = engagement.apply(stored, now)
     engagement.cache.write_through(outcome.profiles.values(), outcome.days.values(), outcome.done)
-    engagement.gauges.count(CONSUMER, outcome.applied, records, clock.now())
-    logger.info("batch", extra=outcome.counts())
-    return failures.answer(outcome.again)
+    engagement.gauges.count(CONSUMER, outcome.counts["applied"], stored, clock.now())
+    return outcome

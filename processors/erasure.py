@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 
 from adapters import clock, settings
@@ -174,9 +173,9 @@ def _seals(ledger: StoreEraser, person: Person) -> list[str]:
     return [f"{each['seq']} {each['seal']}" for each in entries if each.get("seal")]
 
 
-@cache
-def _parts() -> ErasureRunner:
-    config, dynamodb = settings.read(ErasureSettings), client("dynamodb")
+@settings.wiring(ErasureSettings)
+def _parts(config: ErasureSettings) -> ErasureRunner:
+    dynamodb = client("dynamodb")
     clients = Clients(
         dynamodb,
         lambda: client("s3"),

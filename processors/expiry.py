@@ -7,7 +7,6 @@ it that also the ledgers of those who stay away, the lake and the liability tell
 import time
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from adapters import clock, settings
@@ -20,13 +19,24 @@ from adapters.engagement.points.expiry_index import ExpiryIndex
 from adapters.engagement.points.settling import Settler
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
-from adapters.settings.engagement import ExpirySettings
 from rules.book.expiry import last_expired
 from rules.privacy.logged import TellsNobody
 
 # Of one run, which has 15 minutes. The next one goes on.
 RUN_SECONDS = 780
 logger = Logger(service="expiry")
+
+
+@dataclass(frozen=True, slots=True)
+class ExpirySettings:
+    """The tables of accounts, and Redis."""
+
+    leaderboard_shards: int
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rule_books_table: str
+    redis_url: str
 
 
 class NotSettled(TellsNobody, Exception):
@@ -62,9 +72,9 @@ class ExpirySweep:
         return {"settled": done, "failed": failed, "is_whole": True}
 
 
-@cache
-def _parts() -> ExpirySweep:
-    config, dynamodb = settings.read(ExpirySettings), client("dynamodb")
+@settings.wiring(ExpirySettings)
+def _parts(config: ExpirySettings) -> ExpirySweep:
+    dynamodb = client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards

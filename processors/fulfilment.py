@@ -7,40 +7,39 @@ A message may be sent twice: its `redemption` is the same, and so is what the wo
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from adapters import clock, settings
+from adapters import settings
 from adapters.engagement.points.redemption_store import redemption_from
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.batches import chunks
-from adapters.platform.failures import FailureQueue
 from adapters.platform.sending.firehose import DeliveryStream
 from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import Erased, tombstones_of
-from adapters.settings.engagement import FulfilmentSettings
+from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
 from processors.kept_items import KeptItems, put_rows
 from rules.engagement.ledger import entry_id
 from rules.engagement.points.redemptions import Fulfilment, Redemption
 from rules.lake.packed_records import RowLine
 
 logger = Logger(service="fulfilment")
-CONSUMER = "fulfilment"
 SENT_AT_ONCE = 10  # SQS takes no more in a call
-Record = Mapping[str, Any]
 
 
-@dataclass(slots=True)
-class ShippedBatch:
-    """What became of records: each is sent, to come again, or poison. sent: how many."""
+@dataclass(frozen=True)
+class FulfilmentSettings(ConsumerSettings):
+    """Redeemed rewards go to shipment_queue_url, every change to table_items_delivery_stream."""
 
-    sent: int = 0
-    again: list[str] = field(default_factory=list)
-    poison: list[tuple[Any, str]] = field(default_factory=list)
+    shipment_queue_url: str
+    rewards_table: str
+    table_items_delivery_stream: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 def message_of(redemption: Redemption) -> dict[str, Any]:
@@ -56,26 +55,23 @@ def message_of(redemption: Redemption) -> dict[str, Any]:
     }
 
 
-def shipped(sqs: Callable[[], Any], queue_url: str, records: Iterable[Record]) -> ShippedBatch:
+def shipped(sqs: Callable[[], Any], queue_url: str, records: Iterable[Record]) -> BatchResult:
     """Send a message for each record of a new redemption; other records are passed over."""
-    outcome = ShippedBatch()
-    wanted: list[tuple[str, str]] = []
-    for record in records:
-        image = record["dynamodb"].get("NewImage", {})
-        if record["eventName"] != "INSERT" or "fulfilment" not in image:
-            continue
-        try:
-            redemption = redemption_from(image)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            outcome.poison.append((record, f"{type(error).__name__}: {error}"))
-            continue
-        if redemption.fulfilment is Fulfilment.REQUESTED:
-            wanted.append((record["dynamodb"]["SequenceNumber"], json.dumps(message_of(redemption))))
-    for chunk in chunks(wanted, SENT_AT_ONCE):
-        refused = _refused(sqs, queue_url, [text for _, text in chunk])
-        outcome.sent += len(chunk) - len(refused)
-        outcome.again += [number for place, (number, _) in enumerate(chunk) if place in refused]
+    outcome = BatchResult()
+    for chunk in chunks(outcome.read(records, requested), SENT_AT_ONCE):
+        refused = _refused(sqs, queue_url, [json.dumps(message_of(redemption)) for _, redemption in chunk])
+        outcome.counts["sent"] += len(chunk) - len(refused)
+        outcome.again += [number_of(chunk[place][0]) for place in sorted(refused)]
     return outcome
+
+
+def requested(record: Record) -> Redemption | None:
+    """Return the new redemption that a record of Rewards' stream has; None: there is nothing to send."""
+    image = record["dynamodb"].get("NewImage", {})
+    if record["eventName"] != "INSERT" or "fulfilment" not in image:
+        return None
+    redemption = redemption_from(image)
+    return redemption if redemption.fulfilment is Fulfilment.REQUESTED else None
 
 
 def _refused(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set[int]:
@@ -97,23 +93,20 @@ def _kept(kept: KeptItems, records: Iterable[Record], erased: Erased) -> Iterato
                 yield from ((record, row) for row in kept.rows(record))
 
 
-@cache
-def _parts() -> tuple[FailureQueue, str, KeptItems, Erased]:
-    config = settings.read(FulfilmentSettings)
+@settings.wiring(FulfilmentSettings)
+def _parts(config: FulfilmentSettings) -> tuple[str, KeptItems, Erased]:
     stream = DeliveryStream(client("firehose"), config.table_items_delivery_stream)
-    kept = KeptItems({config.rewards_table: "Rewards"}, stream)
-    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
-    return failures, config.shipment_queue_url, kept, tombstones_of(config)
+    return (
+        config.shipment_queue_url,
+        KeptItems({config.rewards_table: "Rewards"}, stream),
+        tombstones_of(config),
+    )
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a batch of the stream. The answer lists the records that must come again."""
-    failures, queue_url, kept, erased = _parts()
-    outcome = shipped(lambda: client("sqs"), queue_url, event["Records"])
-    outcome.again += put_rows(kept.stream, _kept(kept, event["Records"], erased))
-    outcome.again = list(dict.fromkeys(outcome.again))
-    outcome.again += failures.settle(event, CONSUMER, outcome.poison, clock.now())
-    told = {"sent": outcome.sent, "again": len(outcome.again), "poison": len(outcome.poison)}
-    logger.info("batch", extra=told)
-    return failures.answer(outcome.again)
+@stream_consumer("fulfilment", logger)
+def handler(records: list[Record], _now: datetime) -> BatchResult:
+    """Lambda entry: a batch of Rewards' stream."""
+    queue_url, kept, erased = _parts()
+    outcome = shipped(lambda: client("sqs"), queue_url, records)
+    outcome.again += put_rows(kept.stream, _kept(kept, records, erased))
+    return outcome

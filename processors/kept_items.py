@@ -8,13 +8,13 @@ from typing import Any
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.sending.firehose import RECORD_BYTES_MAX, DeliveryStream
+from processors.batches import Record, number_of
 from rules.lake.entities import TABLE_ITEMS, event_version, row_of
 from rules.lake.kept.table_items import removed_item, table_item
 from rules.lake.packed_records import END, FRAME_BYTES, RowLine, packed, row_line
 
 logger = Logger(service="kept_items")
 ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)
-Record = Mapping[str, Any]
 Pair = tuple[Record, RowLine]
 
 
@@ -44,11 +44,6 @@ class KeptItems:
 def table_of(record: Record) -> str:
     """Return the name of the table whose stream a record came from."""
     return str(record["eventSourceARN"]).split("/")[1]
-
-
-def number_of(record: Record) -> str:
-    """Return a record's place in its stream."""
-    return str(record["dynamodb"]["SequenceNumber"])
 
 
 def line_of(row: Mapping[str, Any]) -> RowLine:

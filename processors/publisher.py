@@ -8,21 +8,19 @@ published twice or out of order. Curation keeps the newest version of each key.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 
-from adapters import clock, settings
+from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
 from adapters.platform.sending.firehose import DeliveryStream
 from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
-from adapters.settings.lake import PublisherSettings
-from processors.kept_items import KeptItems, line_of, number_of, put_rows, table_of
+from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
+from processors.kept_items import KeptItems, line_of, put_rows, table_of
 from rules.lake.entities import (
     ANSWER_STATS,
     DAILY_ACTIVITY,
@@ -38,26 +36,48 @@ from rules.lake.entities import (
     RULES,
     STREAKS,
     Entity,
-    Unplaceable,
     event_version,
     rows_of,
 )
 from rules.lake.packed_records import RowLine
 
 logger = Logger(service="publisher")
-CONSUMER = "publisher"
 DOCUMENTS = "documents"  # of RuleBooks: adapters/book/book_store.py
-Record = Mapping[str, Any]
-UNREADABLE = (Unplaceable, ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+Row = tuple[DeliveryStream, RowLine]
 
 
-@dataclass(slots=True)
-class PublishedBatch:
-    """What became of records: each is published, to come again, or poison."""
+@dataclass(frozen=True)
+class PublisherSettings(ConsumerSettings):
+    """Where the changes come from, and the rows go."""
 
-    published: int = 0
-    again: list[str] = field(default_factory=list)
-    poison: list[tuple[Any, str]] = field(default_factory=list)
+    bp_events_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    user_streaks_table: str
+    event_table: str
+    memory_table: str
+    feature_table: str
+    questions_table: str
+    responses_table: str
+    user_stats_table: str
+    subscriptions_table: str
+    rule_books_table: str
+    idempotency_keys_table: str
+    events_delivery_stream: str
+    daily_activity_delivery_stream: str
+    ledger_delivery_stream: str
+    streaks_delivery_stream: str
+    lead_events_delivery_stream: str
+    lead_memory_delivery_stream: str
+    lead_features_delivery_stream: str
+    questions_delivery_stream: str
+    responses_delivery_stream: str
+    answer_stats_delivery_stream: str
+    notifications_delivery_stream: str
+    rules_delivery_stream: str
+    table_items_delivery_stream: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +92,25 @@ class Publisher:
     erased: Erased = NOBODY
     kept: KeptItems | None = None
 
-    def publish(self, records: list[Record]) -> PublishedBatch:
+    def publish(self, records: list[Record]) -> BatchResult:
         """Publish a batch of stream records. Usually they all come from one table's stream."""
-        outcome = PublishedBatch()
+        outcome = BatchResult()
         by_stream: dict[DeliveryStream, list[tuple[Record, RowLine]]] = {}
-        for record in records:
-            if is_erased_record(record, self.erased):
-                continue
-            try:
-                rows = self._rows(record)
-                if self.kept:
-                    rows += [(self.kept.stream, each) for each in self.kept.rows(record)]
-            except UNREADABLE as error:
-                outcome.poison.append((record, f"{type(error).__name__}: {error}"))
-                continue
+        theirs = (each for each in records if not is_erased_record(each, self.erased))
+        for record, rows in outcome.read(theirs, self._rows):
             for stream, row in rows:
                 by_stream.setdefault(stream, []).append((record, row))
         again = {each for stream, pairs in by_stream.items() for each in put_rows(stream, pairs)}
         sent = dict.fromkeys(number_of(record) for pairs in by_stream.values() for record, _ in pairs)
         outcome.again = [each for each in sent if each in again]
-        outcome.published = len(sent) - len(again)
+        outcome.counts["published"] = len(sent) - len(again)
         return outcome
 
-    def _rows(self, record: Record) -> list[tuple[DeliveryStream, RowLine]]:
+    def _rows(self, record: Record) -> list[Row]:
+        rows = self._entity_rows(record)
+        return rows + [(self.kept.stream, each) for each in self.kept.rows(record)] if self.kept else rows
+
+    def _entity_rows(self, record: Record) -> list[Row]:
         table, change = table_of(record), record["dynamodb"]
         if self.kept and table not in self.destinations and table in self.kept.stores:
             return []
@@ -125,9 +141,9 @@ def _has_no_row(entity: Entity, attributes: Mapping[str, Any]) -> bool:
     return entity is RULES and attributes["book"] != DOCUMENTS
 
 
-@cache
-def _parts() -> tuple[Publisher, FailureQueue]:
-    config, firehose = settings.read(PublisherSettings), client("firehose")
+@settings.wiring(PublisherSettings)
+def _parts(config: PublisherSettings) -> Publisher:
+    firehose = client("firehose")
     destinations = {
         config.bp_events_table: (EVENTS, config.events_delivery_stream),
         config.daily_activity_table: (DAILY_ACTIVITY, config.daily_activity_delivery_stream),
@@ -154,22 +170,10 @@ def _parts() -> tuple[Publisher, FailureQueue]:
         config.subscriptions_table: "Subscriptions",
     }
     kept = KeptItems(stores, DeliveryStream(firehose, config.table_items_delivery_stream))
-    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
-    return Publisher(streams, tombstones_of(config), kept), failures
+    return Publisher(streams, tombstones_of(config), kept)
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a batch of one table's stream. The answer lists the records that must come again."""
-    publisher, failures = _parts()
-    outcome = publisher.publish(event["Records"])
-    outcome.again += failures.settle(event, CONSUMER, outcome.poison, clock.now())
-    logger.info(
-        "batch",
-        extra={
-            "published": outcome.published,
-            "again": len(outcome.again),
-            "poison": len(outcome.poison),
-        },
-    )
-    return failures.answer(outcome.again)
+@stream_consumer("publisher", logger)
+def handler(records: list[Record], _now: datetime) -> BatchResult:
+    """Lambda entry: a batch of one table's stream."""
+    return _parts().publish(records)

@@ -8,7 +8,7 @@ Lists of streaks come from the index StreakLeaderboard; with Redis they are made
 import time
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from adapters import clock, settings
@@ -18,7 +18,6 @@ from adapters.engagement.everybody import count_everybody, everybody
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.settings.engagement import RanksSettings
 from rules.days import stamp
 from rules.engagement.boards import ALL_REGIONS
 from rules.engagement.standings import LISTED_MAX, is_due, with_ranks
@@ -32,6 +31,16 @@ REBUILD_SECONDS, SNAPSHOT_SECONDS = 240, 600
 REFRESH_SECONDS = 45
 
 logger = Logger(service="ranks")
+
+
+@dataclass(frozen=True, slots=True)
+class RanksSettings:
+    """leaderboard_shards: a region's parts in the index StreakLeaderboard."""
+
+    leaderboard_shards: int
+    user_streaks_table: str
+    boards_table: str
+    redis_url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +100,9 @@ class RankBuilder:
         return counted.users if is_newest else None
 
 
-@cache
-def _parts() -> RankBuilder:
-    config, dynamodb = settings.read(RanksSettings), client("dynamodb")
+@settings.wiring(RanksSettings)
+def _parts(config: RanksSettings) -> RankBuilder:
+    dynamodb = client("dynamodb")
     profiles = config.user_streaks_table
     index = LeaderboardIndex(dynamodb, profiles, config.leaderboard_shards)
     return RankBuilder(dynamodb, profiles, config.boards_table, index, EngagementCache(config.redis_url))

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -45,26 +45,6 @@ class FailureQueue:
     def __init__(self, sqs: Callable[[], Any], url: str, large: LargeRecords | None = None) -> None:
         """sqs: returns the client; a batch without poison never calls it. large: for what is too large."""
         self._sqs, self._url, self._large = sqs, url, large
-        self._reasons: dict[str, str] = {}
-
-    def settle(
-        self, event: Mapping[str, Any], consumer: str, poison: Sequence[tuple[Any, str]], now: datetime
-    ) -> list[str]:
-        """Keep the poison of a stream's batch; returns the sequence numbers to report as failed.
-
-        There are none, except on a redrive: then all the poison is reported, and stays in the queue that it
-        came from.
-        """
-        self._reasons = {}
-        if event.get("streakline_redrive"):
-            self._reasons = {record["dynamodb"]["SequenceNumber"]: reason for record, reason in poison}
-            return list(self._reasons)
-        self.keep(consumer, poison, now)
-        return []
-
-    def answer(self, again: Iterable[str]) -> dict[str, Any]:
-        """Return a handler's answer that lists the records to come again, after `settle`."""
-        return partial_failures({each: self._reasons.get(each, "") for each in again})
 
     def keep(self, consumer: str, failures: Sequence[tuple[Any, str]], now: datetime) -> None:
         """Keep (record, reason) pairs. Raises what SQS raises; the batch must then come again.

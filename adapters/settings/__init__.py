@@ -1,16 +1,22 @@
 """The settings of each Lambda function, read from the environment when they are first asked for.
 
-A function has one class, in its domain's module. Example: `settings.read(EventsApiSettings)`.
+A function has one class: beside the handler of a processor, else in its domain's module here. Example:
+`settings.read(EventsApiSettings)`.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, TypeVar
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rules.privacy.logged import TellsNobody
 
+if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
+
 T = TypeVar("T")
+P = TypeVar("P")
 
 
 class SettingsMissing(TellsNobody, RuntimeError):
@@ -39,6 +45,23 @@ def read(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
     if wrong:
         raise SettingsMissing("; ".join(wrong))
     return kind(**values)
+
+
+def wiring(kind: type[T]) -> "Callable[[Callable[[T], P]], _lru_cache_wrapper[P]]":
+    """Decorate what makes a function's parts of its settings: called without them, it makes them once.
+
+    `cache_clear()` forgets them, as the end of a process does.
+    """
+
+    def decorate(make: Callable[[T], P]) -> "_lru_cache_wrapper[P]":
+        @cache
+        @wraps(make)
+        def parts() -> P:
+            return make(read(kind))
+
+        return parts
+
+    return decorate
 
 
 def _flag(text: str) -> bool:

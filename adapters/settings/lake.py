@@ -4,41 +4,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class PublisherSettings:
-    """processors.publisher: what it cannot place goes to failure_queue_url."""
-
-    bp_events_table: str
-    daily_activity_table: str
-    rewards_ledger_table: str
-    user_streaks_table: str
-    event_table: str
-    memory_table: str
-    feature_table: str
-    questions_table: str
-    responses_table: str
-    user_stats_table: str
-    subscriptions_table: str
-    rule_books_table: str
-    idempotency_keys_table: str
-    events_delivery_stream: str
-    daily_activity_delivery_stream: str
-    ledger_delivery_stream: str
-    streaks_delivery_stream: str
-    lead_events_delivery_stream: str
-    lead_memory_delivery_stream: str
-    lead_features_delivery_stream: str
-    questions_delivery_stream: str
-    responses_delivery_stream: str
-    answer_stats_delivery_stream: str
-    notifications_delivery_stream: str
-    rules_delivery_stream: str
-    table_items_delivery_stream: str
-    failure_queue_url: str
-    erasures_table: str
-    erasure_secret_arn: str
-
-
-@dataclass(frozen=True, slots=True)
 class CurateSettings:
     """analytics.steps.curate_function. raw_retention_days: 0 for ever.
 

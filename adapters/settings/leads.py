@@ -67,56 +67,6 @@ class IdentityApiSettings(Allowance):
 
 
 @dataclass(frozen=True, slots=True)
-class LeadEventsSettings:
-    """processors.leads.lead_events."""
-
-    feature_table: str
-    group_events_table: str
-    lead_events_topic_arn: str
-    failure_queue_url: str
-    erasures_table: str
-    erasure_secret_arn: str
-
-
-@dataclass(frozen=True, slots=True)
-class MemorySettings:
-    """processors.leads.memory."""
-
-    event_table: str
-    memory_table: str
-    feature_table: str
-    group_events_table: str
-    failure_queue_url: str
-    erasures_table: str
-    erasure_secret_arn: str
-
-
-@dataclass(frozen=True, slots=True)
-class FeaturesSettings:
-    """processors.leads.features: feature_shards splits the index of active leads."""
-
-    event_table: str
-    idempotency_keys_table: str
-    memory_table: str
-    feature_table: str
-    group_events_table: str
-    feature_shards: int
-    campaign_grace_days: int
-    failure_queue_url: str
-    erasures_table: str
-    erasure_secret_arn: str
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshSettings:
-    """processors.leads.refresh."""
-
-    feature_table: str
-    feature_queue_url: str
-    feature_shards: int
-
-
-@dataclass(frozen=True, slots=True)
 class MigrateSettings:
     """ingest.leads.identity_migration.
 

@@ -27,14 +27,13 @@ from adapters.engagement.points.settling import Settler
 from adapters.platform import aws
 from adapters.platform.batches import put_all
 from adapters.platform.items import item
-from adapters.settings.accounts import EngagementSettings
 from adapters.settings.event_doors import EventsStreamSettings
 from bench.engagement.reads import ReadCount
 from bench.engagement.units import WriteUnits
 from bench.figure import Figure
 from ingest.engagement.profiles import Profiles
 from local.cloud.dynamodb_engine import running
-from processors.engagement import EngagementProcessor
+from processors.engagement import EngagementProcessor, EngagementSettings
 from rules.days import parse_moment, stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
@@ -165,7 +164,7 @@ class Pasts:
 
     def _apply(self, records: list[Any]) -> None:
         outcome = self.processor.apply(records, NOW)
-        assert outcome.applied == len(records), outcome
+        assert outcome.counts["applied"] == len(records), outcome
 
     def as_of(self, size: int) -> Cost:
         """The profile as of a date, the mean over dates."""

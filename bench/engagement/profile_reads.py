@@ -44,7 +44,7 @@ def _write_profile() -> None:
     from processors.engagement import _parts
 
     records = [{"dynamodb": {"NewImage": image}} for image in images]
-    assert _parts()[0].apply(records, now + DAY / 1000).applied == 1
+    assert _parts().apply(records, now + DAY / 1000).counts["applied"] == 1
 
 
 def _watched() -> list[str]:

@@ -131,8 +131,8 @@ class Bench:
             if result.status is AcceptStatus.ACCEPTED
         ]
         records = self._records("", [body for body, _ in stored], [event_id for _, event_id in stored])
-        outcome = engagement._parts()[0].apply(records, now + DAY / 1000)
-        assert outcome.applied == len({body["idempotency_key"] for body in sent}), outcome
+        outcome = engagement._parts().apply(records, now + DAY / 1000)
+        assert outcome.counts["applied"] == len({body["idempotency_key"] for body in sent}), outcome
 
     def _naive(self, prefix: str, projection: str) -> Design:
         resource = self._resource()

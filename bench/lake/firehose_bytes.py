@@ -142,8 +142,8 @@ class FirehoseBill:
             assert all(one.status is AcceptStatus.ACCEPTED for one in door.accept(each, CALLER, now))
         changes = {"BPEvents": self.streams["BPEvents"].read()}
         for batch in _cut(changes["BPEvents"], BATCH):
-            outcome = engagement._parts()[0].apply(batch, now + DAY / 1000)
-            assert outcome.applied == len(batch), outcome
+            outcome = engagement._parts().apply(batch, now + DAY / 1000)
+            assert outcome.counts["applied"] == len(batch), outcome
         for table, stream in self.streams.items():
             found = [*changes.get(table, []), *stream.read()]
             for batch in _cut(found, stream.batch):

@@ -68,8 +68,7 @@ def _built(made: Desk, root: str) -> None:
     made.meter.is_paused = True
     first = item({"lead_organization_id": root, "topology": 1, "version": 1})
     put_all(aws.client("dynamodb"), "Feature", [first])
-    processor, _ = features._parts()
-    processor.handle({"rebuild": {"leads": [root]}}, made.now)
+    features._parts().handle({"rebuild": {"leads": [root]}}, made.now)
     made.meter.is_paused = False
 
 
@@ -93,12 +92,11 @@ def _merged(made: Desk, root: str, absorbed: list[str]) -> None:
 def _apply(made: Desk, event: LeadEvent) -> None:
     """Hand an announcement to both processors."""
     for module in (features, memory):
-        processor, _ = module._parts()
-        processor.handle(announcement(_shape(event)), made.now)
+        module._parts().handle(announcement(_shape(event)), made.now)
 
 
 def _page(root: str, leaf: str, event_type: str) -> None:
-    people = features._parts()[0].events
+    people = features._parts().events
     person = people.features.get(root)
     assert person is not None
     assert len(people.newest(person, leaf, EventPage(event_type, "0", "~", PAGE))) == PAGE

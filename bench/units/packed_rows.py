@@ -46,7 +46,7 @@ def packed_rows(rows: Mapping[str, list[Record]]) -> dict[str, float]:
 
 
 def _entity(table: str) -> str:
-    found = publisher._parts()[0].destinations.get(table)
+    found = publisher._parts().destinations.get(table)
     return str(found[0].name if found else TABLE_ITEMS.name)
 
 
@@ -59,7 +59,7 @@ def _row(record: Record) -> dict[str, Any]:
         )
         assert kept
         return dict(row_of(TABLE_ITEMS, kept, arrived))
-    entity = publisher._parts()[0].destinations[table][0]
+    entity = publisher._parts().destinations[table][0]
     return dict(row_of(entity, plain(change["NewImage"]), arrived))
 
 

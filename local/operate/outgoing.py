@@ -47,7 +47,7 @@ def _of_one(arguments: argparse.Namespace, stack: Stack) -> Mapping[str, Any]:
             asked["since"] = stamp(parse_moment(arguments.since).utc)
         except ValueError as error:
             raise RuntimeError(f"--since {error}") from None
-    payload = {"Records": [{"messageId": "replay", "body": asked}], "streakline_redrive": True}
+    payload = {"Records": [{"messageId": "replay", "body": json.dumps(asked)}], "streakline_redrive": True}
     if failure := invoke(stack, stack.output("DeliverFunctionName", "outgoing webhooks"), payload).failure():
         raise RuntimeError(failure)
     return {"replayed": asked}

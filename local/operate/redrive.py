@@ -271,7 +271,7 @@ def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
     if isinstance(record, dict) and "stored" in record:
         record = _stored(stack, record["stored"])
     if message.consumer in OF_QUEUES:
-        return [{"messageId": "redrive", "body": record}]
+        return [{"messageId": "redrive", "body": record if isinstance(record, str) else json.dumps(record)}]
     if message.consumer == "sending":
         return [record]
     if message.consumer != "events-stream":

@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
-from adapters import clock, settings
+from adapters import settings
 from adapters.leads.counted_events import CountedEvents
 from adapters.leads.feature_mending import FeatureMending
 from adapters.leads.feature_store import Changed, FeatureStore
@@ -27,11 +27,10 @@ from adapters.leads.groups.topology import Topology
 from adapters.leads.memory_store import LeadContended, MemoryStore
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
-from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Consumer, Poison
+from adapters.platform.queues import Poison
 from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
-from adapters.settings.leads import FeaturesSettings
+from processors.batches import ConsumerSettings, queue_consumer
 from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL
@@ -43,10 +42,24 @@ from rules.leads.memory import derive_entries
 from rules.leads.series import Contribution, contributions
 
 logger = Logger(service="features")
-CONSUMER = "features"
 ATTEMPTS_MAX = 12
 Given = Mapping[Input, Contribution]
 Decide = Callable[[FeatureItem], Change | None]
+
+
+@dataclass(frozen=True)
+class FeaturesSettings(ConsumerSettings):
+    """feature_shards splits the index of active leads."""
+
+    event_table: str
+    idempotency_keys_table: str
+    memory_table: str
+    feature_table: str
+    group_events_table: str
+    feature_shards: int
+    campaign_grace_days: int
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,25 +218,24 @@ def _until_done(lead: str, attempt: Callable[[], bool]) -> None:
         raise LeadContended(f"features of {lead}")
 
 
-@cache
-def _parts() -> tuple[FeatureProcessor, Consumer]:
-    config, dynamodb = settings.read(FeaturesSettings), client("dynamodb")
+@settings.wiring(FeaturesSettings)
+def _parts(config: FeaturesSettings) -> FeatureProcessor:
+    dynamodb = client("dynamodb")
     store = FeatureStore(dynamodb, config.feature_table, config.feature_shards)
     events = PersonEvents.of(dynamodb, config, store)
-    memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), store, events)
-    topology = Topology(dynamodb, config.feature_table, store)
-    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
-    counted = CountedEvents(dynamodb, config.idempotency_keys_table)
-    erased = tombstones_of(config)
-    mending = FeatureMending(dynamodb, config.feature_table, store)
-    grace_days = config.campaign_grace_days
-    processor = FeatureProcessor(store, topology, memory, events, counted, mending, erased, grace_days)
-    return processor, Consumer(CONSUMER, failures, logger)
+    return FeatureProcessor(
+        store,
+        Topology(dynamodb, config.feature_table, store),
+        GroupMemory(MemoryStore(dynamodb, config.memory_table), store, events),
+        events,
+        CountedEvents(dynamodb, config.idempotency_keys_table),
+        FeatureMending(dynamodb, config.feature_table, store),
+        tombstones_of(config),
+        config.campaign_grace_days,
+    )
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+@queue_consumer("features", logger)
+def handler(message: Any, now: datetime) -> None:
     """Lambda entry: a batch of announcements, or a message with refreshes or rebuilds."""
-    processor, consumer = _parts()
-    now = clock.now()
-    return consumer.serve(event, lambda message: processor.handle(message, now), now)
+    _parts().handle(message, now)

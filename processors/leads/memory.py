@@ -9,10 +9,9 @@ root, or rebuilds the memory of groups that parted.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from adapters import clock, settings
+from adapters import settings
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups.group_memory import GroupMemory
 from adapters.leads.groups.person_events import PersonEvents
@@ -20,17 +19,27 @@ from adapters.leads.groups.topology import Topology
 from adapters.leads.memory_store import MemoryStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Consumer, Poison
+from adapters.platform.queues import Poison
 from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
-from adapters.settings.leads import MemorySettings
+from processors.batches import ConsumerSettings, queue_consumer
 from rules.leads.lead_events import IDENTITY_TYPES, LEADS_UNMERGED, LeadEvent, MalformedLeadEvent, from_item
 from rules.leads.lead_groups import groups_of
 from rules.leads.memory import derive_entries
 
 logger = Logger(service="memory")
-CONSUMER = "memory"
+
+
+@dataclass(frozen=True)
+class MemorySettings(ConsumerSettings):
+    """The tables of leads, and of who was erased."""
+
+    event_table: str
+    memory_table: str
+    feature_table: str
+    group_events_table: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +78,16 @@ class MemoryProcessor:
                 self.memory.absorb(group.root, group.leaves, now)
 
 
-@cache
-def _parts() -> tuple[MemoryProcessor, Consumer]:
-    config, dynamodb = settings.read(MemorySettings), client("dynamodb")
+@settings.wiring(MemorySettings)
+def _parts(config: MemorySettings) -> MemoryProcessor:
+    dynamodb = client("dynamodb")
     features = FeatureStore(dynamodb, config.feature_table)
     events = PersonEvents.of(dynamodb, config, features)
     memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), features, events)
-    topology = Topology(dynamodb, config.feature_table, features)
-    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
-    return MemoryProcessor(topology, memory, tombstones_of(config)), Consumer(CONSUMER, failures, logger)
+    return MemoryProcessor(Topology(dynamodb, config.feature_table, features), memory, tombstones_of(config))
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+@queue_consumer("memory", logger)
+def handler(message: Any, now: datetime) -> None:
     """Lambda entry: a batch of the memory-processing queue. Each message announces one event."""
-    processor, consumer = _parts()
-    now = clock.now()
-    return consumer.serve(event, lambda message: processor.handle(message, now), now)
+    _parts().handle(message, now)

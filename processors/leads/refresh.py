@@ -3,7 +3,7 @@
 Time alone changes some of their features: `days_since_last_purchase` grows every date.
 """
 
-from functools import cache
+from dataclasses import dataclass
 from typing import Any
 
 from adapters import clock, settings
@@ -11,16 +11,23 @@ from adapters.leads.active_leads import ActiveLeads
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.settings.leads import RefreshSettings
 from processors.leads.feature_messages import check_instant
 from rules.days import parse_moment, stamp
 
 logger = Logger(service="refresh")
 
 
-@cache
-def _parts() -> tuple[ActiveLeads, FeatureQueue]:
-    config = settings.read(RefreshSettings)
+@dataclass(frozen=True, slots=True)
+class RefreshSettings:
+    """Leads are put on the queue at feature_queue_url."""
+
+    feature_table: str
+    feature_queue_url: str
+    feature_shards: int
+
+
+@settings.wiring(RefreshSettings)
+def _parts(config: RefreshSettings) -> tuple[ActiveLeads, FeatureQueue]:
     leads = ActiveLeads(client("dynamodb"), config.feature_table, config.feature_shards)
     return leads, FeatureQueue(client("sqs"), config.feature_queue_url)
 

@@ -5,12 +5,12 @@ waits, and delays no other; an endpoint that takes nothing at all is left in pea
 (rules/outgoing/retries.py). A message whose answer is lost comes again, with the same id.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from adapters import clock, settings
@@ -21,23 +21,39 @@ from adapters.outgoing.lane_store import LANES_READ, LaneStore, WorkerStore
 from adapters.outgoing.sender import HookSender, SendAnswer
 from adapters.outgoing.told_items import Lane
 from adapters.outgoing.transports import BusTransport, Transports, WebhookTransport
+from adapters.outgoing.waking import Share, share_of
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue, partial_failures
-from adapters.platform.queues import Deadline
-from adapters.settings.outgoing import DeliverSettings
-from processors.outgoing.replaying import Replayer
+from adapters.platform.failures import FailureQueue
+from adapters.platform.queues import Consumer, Deadline, Poison
+from processors.batches import ConsumerSettings, reason_of
 from rules.days import stamp, unstamp
 from rules.outgoing.addresses import is_public
 from rules.outgoing.endpoints import Endpoint
 from rules.outgoing.notices import Notification
 from rules.outgoing.retries import REFUSED_MAX, is_given_up, next_attempt, peace
-from rules.outgoing.subjects import named
+from rules.outgoing.subjects import holder_of, named
 
 logger = Logger(service="delivering")
 CONSUMER = "deliveries"
 GONE = "it answered 410 Gone"
 RESERVE_SECONDS = 35  # an attempt takes 20 at most
 Send = Callable[[Endpoint, Notification, datetime], SendAnswer]
+
+
+@dataclass(frozen=True)
+class DeliverSettings(ConsumerSettings):
+    """What was tried for three days goes to the failure queue.
+
+    endpoint_secret_prefix: of the names of endpoints' secrets. private_endpoints: whether an endpoint may be
+    at a private address, as on a laptop.
+    """
+
+    notifications_table: str
+    webhook_endpoints_table: str
+    event_bus_name: str
+    endpoint_secret_prefix: str
+    private_endpoints: bool
+    failure_queue_url: str
 
 
 class LaneOutcome(Enum):
@@ -90,6 +106,26 @@ class Deliverer:
             self.workers.end(endpoint_id, share, failures, until)
         return served
 
+    def replay(self, asked: Mapping[str, Any], now: datetime) -> Share:
+        """Let a lane go back to one of its notifications; all that come after it follow in order.
+
+        asked: endpoint_id; user_id, lead_id or question_id; and number, from which on; or since, a stamp,
+        from when on. Returns where they wait; raises Poison if there is nothing to send again.
+        """
+        try:
+            endpoint_id, holder = str(asked["endpoint_id"]), holder_of(asked)
+            first, since = int(asked.get("number", 1)), str(asked.get("since", ""))
+            self.endpoints.get(endpoint_id)
+        except NoEndpoint:
+            raise Poison(f"there is no endpoint {endpoint_id}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise Poison(reason_of(error)) from None
+        there = [each.number for each in self.lanes.log(holder, first - 1) if each.at >= since]
+        if not there:
+            raise Poison("nothing is kept of it from then on")
+        self.lanes.go_back(holder, endpoint_id, there[0], there[-1], now)
+        return share_of(endpoint_id, holder)
+
     def _rounds(
         self, endpoint: Endpoint, share: int, failures: int, is_over: Callable[[], bool]
     ) -> Iterator[list[LaneOutcome]]:
@@ -141,9 +177,9 @@ class Deliverer:
         return LaneOutcome.REFUSED
 
 
-@cache
-def _parts() -> Deliverer:
-    config, dynamodb = settings.read(DeliverSettings), client("dynamodb")
+@settings.wiring(DeliverSettings)
+def _parts(config: DeliverSettings) -> Deliverer:
+    dynamodb = client("dynamodb")
     secrets = HookStore(client("secretsmanager"), config.endpoint_secret_prefix)
     may_be_private = config.private_endpoints
     sender = HookSender(is_allowed=(lambda _: True) if may_be_private else is_public)
@@ -155,20 +191,21 @@ def _parts() -> Deliverer:
         LaneStore(dynamodb, config.notifications_table),
         WorkerStore(dynamodb, config.notifications_table),
         transports.send,
-        FailureQueue(lambda: client("sqs"), config.failure_queue_url),
+        config.failures(),
     )
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: which endpoint, and which share of its lanes; or records of what is sent again."""
-    deliverer, deadline = _parts(), Deadline(context, RESERVE_SECONDS)
+    """Lambda entry: which endpoint, and which share of its lanes; or messages that ask for a replay."""
+    deliverer, is_over = _parts(), Deadline(context, RESERVE_SECONDS).is_over
     if "Records" in event:
-        replayer = Replayer(deliverer.endpoints, deliverer.lanes)
-        shares, failed = replayer.replay_all(event["Records"], clock.now())
+        shares, now = set[Share](), clock.now()
+        replays = Consumer(CONSUMER, deliverer.failures, logger)
+        answer = replays.serve(event, lambda asked: shares.add(deliverer.replay(asked, now)), now)
         for endpoint_id, share in sorted(shares):
-            deliverer.run(endpoint_id, share, deadline.is_over)
-        return partial_failures(failed)
-    served = deliverer.run(event["endpoint_id"], event["share"], deadline.is_over)
+            deliverer.run(endpoint_id, share, is_over)
+        return answer
+    served = deliverer.run(event["endpoint_id"], event["share"], is_over)
     logger.info("delivered", extra={"lanes": served})
     return {"lanes": served}

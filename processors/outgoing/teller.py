@@ -12,10 +12,11 @@ from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.told_items import Telling
 from adapters.outgoing.told_store import ToldMeanwhile, ToldStore
 from adapters.outgoing.waking import Share, share_of
-from adapters.platform.aws import Unavailable, pauses
-from adapters.platform.batches import Unprocessed, get_all
+from adapters.platform.aws import pauses
+from adapters.platform.batches import get_all
 from adapters.platform.items import plain
-from processors.outgoing.hearing import Change, Record, heard
+from processors.batches import TRANSIENT, BatchResult, Record
+from processors.outgoing.hearing import Change, heard
 from processors.outgoing.telling_steps import Step, TellingSteps
 from rules.engagement.account_state import Profile
 from rules.leads.feature_items import FeatureItem
@@ -30,12 +31,9 @@ NOTHING_LOOKED_UP = TellingSteps()
 
 
 @dataclass(slots=True)
-class ToldBatch:
-    """What became of records: each is told, to come again, or poison. shares: in which something waits."""
+class ToldBatch(BatchResult):
+    """counts: told. shares: in which something waits."""
 
-    told: int = 0
-    again: list[str] = field(default_factory=list)
-    poison: list[tuple[Any, str]] = field(default_factory=list)
     shares: set[Share] = field(default_factory=set)
 
 
@@ -53,23 +51,18 @@ class Teller:
         """Tell of what records say, holder by holder. A holder's records come again together."""
         outcome = ToldBatch()
         by_holder: dict[str, list[tuple[Record, Change]]] = {}
-        for record in records if self.endpoints.known() else ():
-            try:
-                found = heard(record)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                outcome.poison.append((record, f"{type(error).__name__}: {error}"))
-                continue
-            if found and self._is_asked_for(found[1]):
-                by_holder.setdefault(found[0], []).append((record, found[1]))
+        for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), heard):
+            if self._is_asked_for(change):
+                by_holder.setdefault(holder, []).append((record, change))
+
+        def tell(holder: str, pairs: Sequence[tuple[Record, Change]]) -> None:
+            looks = self._may_want(NoticeType.ACHIEVEMENT_EARNED)
+            steps = self.steps.of([change for _, change in pairs], now, looks=looks)
+            outcome.shares |= self.tell(holder, steps, now)
+            outcome.counts["told"] += len(pairs)
+
         for holder, pairs in by_holder.items():
-            changes = [change for _, change in pairs]
-            try:
-                steps = self.steps.of(changes, now, looks=self._may_want(NoticeType.ACHIEVEMENT_EARNED))
-                outcome.shares |= self.tell(holder, steps, now)
-                outcome.told += len(pairs)
-            except (*Unavailable, Unprocessed, ToldMeanwhile):
-                logger.exception("to come again")
-                outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in pairs]
+            outcome.attempt(pairs, partial(tell, holder), logger, (*TRANSIENT, ToldMeanwhile))
         return outcome
 
     def _is_asked_for(self, change: Change) -> bool:

@@ -5,10 +5,8 @@ rules/outgoing/derive.py needs no older image, and what comes again is told once
 is read or written.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from adapters import clock, settings
@@ -27,26 +25,39 @@ from adapters.outgoing.told_items import LANE_SHARDS
 from adapters.outgoing.told_store import ToldStore
 from adapters.outgoing.waking import Waker
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Deadline
 from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import Erased, tombstones_of
-from adapters.settings.outgoing import TellingSettings
-from processors.outgoing.teller import Teller
+from processors.batches import ConsumerSettings, Record, stream_consumer
+from processors.outgoing.teller import Teller, ToldBatch
 from processors.outgoing.telling_steps import TellingSteps
 
 logger = Logger(service="telling")
-CONSUMER = "outgoing"
 RESERVE_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class TellingSettings(ConsumerSettings):
+    """deliver_function is woken. event_bus_name: "" for none."""
+
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rule_books_table: str
+    event_table: str
+    notifications_table: str
+    webhook_endpoints_table: str
+    event_bus_name: str
+    deliver_function: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
     teller: Teller
-    endpoints: EndpointStore
     lanes: LaneStore
     waker: Waker
-    failures: FailureQueue
     erased: Erased
 
 
@@ -59,47 +70,40 @@ def _telling_steps(config: TellingSettings, dynamodb: Any) -> TellingSteps:
     return TellingSteps(achievements, LeadEventStore(dynamodb, config.event_table))
 
 
-@cache
-def _parts() -> _Parts:
-    config, dynamodb = settings.read(TellingSettings), client("dynamodb")
+@settings.wiring(TellingSettings)
+def _parts(config: TellingSettings) -> _Parts:
+    dynamodb = client("dynamodb")
     endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
     store = ToldStore(dynamodb, config.notifications_table)
     return _Parts(
         Teller(dynamodb, config.user_streaks_table, store, endpoints, _telling_steps(config, dynamodb)),
-        endpoints,
         LaneStore(dynamodb, config.notifications_table),
         Waker(lambda: client("lambda"), config.deliver_function),
-        FailureQueue(lambda: client("sqs"), config.failure_queue_url),
         tombstones_of(config),
     )
 
 
-def _swept(parts: _Parts, now: datetime, is_over: Callable[[], bool]) -> dict[str, Any]:
+def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Tell of what time has changed, and wake whoever delivers what is due."""
-    shares = parts.teller.sweep(now, is_over)
+    parts, now = _parts(), clock.now()
+    shares = parts.teller.sweep(now, Deadline(context, RESERVE_SECONDS).is_over)
     waiting = {
         (each.endpoint_id, share)
-        for each in parts.endpoints.all()
+        for each in parts.teller.endpoints.all()
         if not each.disabled
         for share in range(LANE_SHARDS)
         if parts.lanes.due(each.endpoint_id, share, now, limit=1)
     }
     parts.waker.wake(shares | waiting)
-    return {"woken": len(shares | waiting)}
+    swept = {"woken": len(shares | waiting)}
+    logger.info("swept", extra=swept)
+    return swept
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a batch of a stream, or the schedule. It answers with the records to come again."""
-    parts, now = _parts(), clock.now()
-    if "Records" not in event:
-        swept = _swept(parts, now, Deadline(context, RESERVE_SECONDS).is_over)
-        logger.info("swept", extra=swept)
-        return swept
-    records = [each for each in event["Records"] if not is_erased_record(each, parts.erased)]
-    outcome = parts.teller.hear(records, now)
-    outcome.again += parts.failures.settle(event, CONSUMER, outcome.poison, now)
+@stream_consumer("outgoing", logger, otherwise=_sweep)
+def handler(records: list[Record], now: datetime) -> ToldBatch:
+    """Lambda entry: a batch of a stream, or the schedule."""
+    parts = _parts()
+    outcome = parts.teller.hear([each for each in records if not is_erased_record(each, parts.erased)], now)
     parts.waker.wake(outcome.shares)
-    told = {"told": outcome.told, "again": len(outcome.again), "poison": len(outcome.poison)}
-    logger.info("batch", extra=told)
-    return parts.failures.answer(outcome.again)
+    return outcome

@@ -5,33 +5,29 @@ is refused as a whole where the mark is there, the response is gone or the stats
 all or nothing, and whoever comes a second time writes nothing. Who answered is known by a keyed hash alone.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
+from functools import partial
 from typing import Any
 
 from adapters import clock, settings
 from adapters.logs import Logger
-from adapters.platform.aws import Unavailable, client, pauses
-from adapters.platform.batches import Unprocessed, chunks
-from adapters.platform.failures import FailureQueue
+from adapters.platform.aws import client, pauses
+from adapters.platform.batches import chunks
 from adapters.platform.items import plain
 from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import StoredStats, UserStatsStore
-from adapters.settings.questions import AnswersSettings
+from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.days import stamp
-from rules.engagement.events import MalformedItem
 from rules.questions.answer_stats import Stats, TooOld, add, fold
 from rules.questions.responses import Response, from_item
 
 logger = Logger(service="answers")
-CONSUMER = "answers"
 ATTEMPTS_MAX = 20
 # The index by person has all that was written that long ago.
 SETTLED = timedelta(seconds=10)
-Record = Mapping[str, Any]
 Pairs = Sequence[tuple[Record, Response]]
 
 
@@ -39,17 +35,14 @@ class Busy(Exception):
     """The person's stats change just now; it is safe to repeat, later."""
 
 
-TRANSIENT = (*Unavailable, Unprocessed, Busy)
+@dataclass(frozen=True)
+class AnswersSettings(ConsumerSettings):
+    """stats_shards: parts of an index of UserStats."""
 
-
-@dataclass(slots=True)
-class CountedBatch:
-    """What became of records: each is counted, a duplicate, to come again, or poison."""
-
-    counted: int = 0
-    duplicates: int = 0
-    again: list[str] = field(default_factory=list)
-    poison: list[tuple[Any, str]] = field(default_factory=list)
+    responses_table: str
+    user_stats_table: str
+    stats_shards: int
+    failure_queue_url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,36 +51,20 @@ class AnswerCounter:
 
     counts: AnswerCounts
 
-    def apply(self, records: Sequence[Record], now: datetime) -> CountedBatch:
+    def apply(self, records: Sequence[Record], now: datetime) -> BatchResult:
         """Count a batch of stream records, person by person; one person's trouble is not another's."""
-        outcome = CountedBatch()
+        outcome = BatchResult()
         by_person: dict[str, list[tuple[Record, Response]]] = {}
-        for record in records:
-            try:
-                response = from_item(plain(record["dynamodb"]["NewImage"]))
-            except (MalformedItem, KeyError, TypeError, ValueError) as error:
-                outcome.poison.append((record, _reason(error)))
-                continue
+        for record, response in outcome.read(records, _response_of):
             by_person.setdefault(response.fingerprint_hash, []).append((record, response))
-        for person, pairs in by_person.items():
-            self._apply(person, pairs, now, outcome)
-        return outcome
 
-    def _apply(self, person: str, pairs: Pairs, now: datetime, outcome: CountedBatch) -> None:
-        try:
+        def count(person: str, pairs: Pairs) -> None:
             counted = self.count(person, [response for _, response in pairs], now)
-            outcome.counted += counted
-            outcome.duplicates += len(pairs) - counted
-        except TRANSIENT:
-            logger.exception("to come again", extra={"person": person})
-            outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in pairs]
-        except Exception as error:  # whatever a record raises, its neighbours go on
-            logger.exception("poison", extra={"person": person})
-            if len(pairs) == 1:
-                outcome.poison.append((pairs[0][0], _reason(error)))
-                return
-            for pair in pairs:
-                self._apply(person, [pair], now, outcome)
+            outcome.counts.update(counted=counted, duplicates=len(pairs) - counted)
+
+        for person, pairs in by_person.items():
+            outcome.attempt(pairs, partial(count, person), logger, (*TRANSIENT, Busy), person=person)
+        return outcome
 
     def count(self, person: str, responses: Sequence[Response], now: datetime) -> int:
         """Count a person's responses, each once whoever else counts it; returns how many were new."""
@@ -146,45 +123,30 @@ class AnswerCounter:
         return self.counts.stats.of(person).stats
 
 
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _response_of(record: Record) -> Response:
+    return from_item(plain(record["dynamodb"]["NewImage"]))
 
 
-@cache
-def _parts() -> tuple[AnswerCounter, FailureQueue]:
-    config, dynamodb = settings.read(AnswersSettings), client("dynamodb")
-    counts = AnswerCounts(
-        dynamodb,
-        UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
-        ResponseStore(dynamodb, config.responses_table),
-    )
-    return AnswerCounter(counts), FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+@settings.wiring(AnswersSettings)
+def _parts(config: AnswersSettings) -> AnswerCounter:
+    dynamodb = client("dynamodb")
+    stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
+    return AnswerCounter(AnswerCounts(dynamodb, stats, ResponseStore(dynamodb, config.responses_table)))
 
 
 def rebuild(fingerprint_hash: str) -> Stats:
     """Rebuild one person's stats: for an operator. Raises Busy."""
-    return _parts()[0].rebuild(fingerprint_hash, clock.now())
+    return _parts().rebuild(fingerprint_hash, clock.now())
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a DynamoDB stream batch. Records to come again are reported one by one.
+def _rebuild_asked(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    return {"rebuilt": {each: rebuild(each).total_points for each in event["streakline_rebuild"]}}
+
+
+@stream_consumer("answers", logger, otherwise=_rebuild_asked)
+def handler(records: list[Record], now: datetime) -> BatchResult:
+    """Lambda entry: a batch of Responses' stream.
 
     {"streakline_rebuild": [fingerprint_hash, ...]} rebuilds these people's stats instead.
     """
-    if "streakline_rebuild" in event:
-        return {"rebuilt": {each: rebuild(each).total_points for each in event["streakline_rebuild"]}}
-    answers, failures = _parts()
-    now = clock.now()
-    outcome = answers.apply([each for each in event["Records"] if each["eventName"] == "INSERT"], now)
-    outcome.again += failures.settle(event, CONSUMER, outcome.poison, now)
-    logger.info(
-        "batch",
-        extra={
-            "counted": outcome.counted,
-            "duplicates": outcome.duplicates,
-            "again": len(outcome.again),
-            "poison": len(outcome.poison),
-        },
-    )
-    return failures.answer(outcome.again)
+    return _parts().apply([each for each in records if each["eventName"] == "INSERT"], now)

@@ -4,18 +4,24 @@ They show EXPIRED from the moment that they close. This job keeps the list short
 more than what is open.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.questions.question_lists import QuestionLists
-from adapters.settings.questions import ExpireQuestionsSettings
 from processors.questions.messages import stop_at
 
 logger = Logger(service="expire-questions")
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireQuestionsSettings:
+    """The table of questions."""
+
+    questions_table: str
 
 
 def expire(lists: QuestionLists, now: datetime, until: datetime | None = None) -> int:
@@ -28,9 +34,9 @@ def expire(lists: QuestionLists, now: datetime, until: datetime | None = None) -
     return expired
 
 
-@cache
-def _parts() -> QuestionLists:
-    return QuestionLists(client("dynamodb"), settings.read(ExpireQuestionsSettings).questions_table)
+@settings.wiring(ExpireQuestionsSettings)
+def _parts(config: ExpireQuestionsSettings) -> QuestionLists:
+    return QuestionLists(client("dynamodb"), config.questions_table)
 
 
 @logger.inject_lambda_context

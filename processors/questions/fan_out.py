@@ -13,21 +13,19 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from adapters import clock, settings
 from adapters.logs import Logger
-from adapters.platform.aws import Unavailable, client, pauses
-from adapters.platform.batches import Unprocessed
-from adapters.platform.failures import FailureQueue
+from adapters.platform.aws import client, pauses
 from adapters.platform.items import item, plain
-from adapters.platform.queues import Consumer, Poison
+from adapters.platform.queues import Poison
 from adapters.questions.announcement_queue import AnnouncementPage, AnnouncementQueue
 from adapters.questions.announcements import Announcements
 from adapters.questions.phones.push import SnsPush
 from adapters.questions.phones.subscription_store import SubscriptionStore
-from adapters.settings.questions import FanOutSettings
+from processors.batches import TRANSIENT, ConsumerSettings, queue_consumer
 from processors.questions.messages import Sender, Told
 from rules.days import unstamp
 from rules.questions.messages import PushMessage, claim_expires_at, of_question
@@ -35,8 +33,6 @@ from rules.questions.notifications import Subscription, is_eligible
 from rules.questions.questions import ANSWERABLE, Question, from_item, shown_status
 
 logger = Logger(service="fan-out")
-CONSUMER = "fan-out"
-TRANSIENT = (*Unavailable, Unprocessed)
 # People to a page. Before each page it looks whether the question still is open.
 PAGE = 100
 ATTEMPTS_MAX = 8
@@ -45,6 +41,16 @@ AGAIN_SECONDS = 15
 PAGE_ATTEMPTS_MAX = 7
 WRITERS = 16  # messages on their way at the same time
 OutcomeOfPage = tuple[Counter[Told], AnnouncementPage | None]
+
+
+@dataclass(frozen=True)
+class FanOutSettings(ConsumerSettings):
+    """platform_application_arn: see NotifySettings."""
+
+    questions_table: str
+    subscriptions_table: str
+    announcement_queue_url: str
+    platform_application_arn: str
 
 
 def _now() -> datetime:
@@ -139,25 +145,23 @@ def announce(notifier: Notifier, queue: AnnouncementQueue, message: Mapping[str,
     return told
 
 
-@cache
-def _parts() -> tuple[Notifier | None, AnnouncementQueue, FailureQueue]:
-    config, dynamodb = settings.read(FanOutSettings), client("dynamodb")
+@settings.wiring(FanOutSettings)
+def _parts(config: FanOutSettings) -> tuple[Notifier | None, AnnouncementQueue]:
+    dynamodb = client("dynamodb")
     queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
-    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
     if not config.platform_application_arn:
-        return None, queue, failures
+        return None, queue
     announcements = Announcements(dynamodb, SubscriptionStore(dynamodb, config.subscriptions_table))
     push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
     sender = Sender(announcements.claims, push, logger)
-    return Notifier(dynamodb, config.questions_table, announcements, sender, WRITERS), queue, failures
+    return Notifier(dynamodb, config.questions_table, announcements, sender, WRITERS), queue
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+@queue_consumer("fan-out", logger)
+def handler(message: Any, _now: datetime) -> None:
     """Lambda entry: pages of the announcements queue. Without a platform application nobody is told."""
-    notifier, queue, failures = _parts()
+    notifier, queue = _parts()
     if notifier is None:
         logger.info("no platform application")
-        return {"batchItemFailures": []}
-    consumer = Consumer(CONSUMER, failures, logger)
-    return consumer.serve(event, partial(announce, notifier, queue), clock.now())
+        return
+    announce(notifier, queue, message)

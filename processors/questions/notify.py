@@ -4,46 +4,52 @@ A question that is closed is told to endpoints of outgoing webhooks (rule 18). T
 stream has two readers at most.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from datetime import datetime
 
-from adapters import clock, settings
+from adapters import settings
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.told_store import ToldStore
 from adapters.outgoing.waking import Waker
-from adapters.platform.aws import Unavailable, client
-from adapters.platform.failures import FailureQueue
+from adapters.platform.aws import client
 from adapters.platform.items import plain
 from adapters.questions.announcement_queue import AnnouncementQueue
-from adapters.settings.questions import NotifySettings
+from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 from processors.outgoing.teller import Teller
 from rules.questions.questions import from_item
 
 logger = Logger(service="notify")
-CONSUMER = "notify"
-Record = Mapping[str, Any]
 
 
-def begin(queue: AnnouncementQueue, records: Sequence[Record]) -> tuple[list[str], list[tuple[Any, str]]]:
-    """Ask for the announcement of each record's question; returns what is to come again, and poison.
+@dataclass(frozen=True)
+class NotifySettings(ConsumerSettings):
+    """platform_application_arn: SNS's platform application for FCM; "": no phone is told.
+
+    outgoing_webhooks: whether endpoints are told of closed questions; what follows is for that.
+    """
+
+    announcement_queue_url: str
+    platform_application_arn: str
+    outgoing_webhooks: bool
+    notifications_table: str
+    webhook_endpoints_table: str
+    event_bus_name: str
+    deliver_function: str
+
+
+def begin(queue: AnnouncementQueue, records: Sequence[Record]) -> BatchResult:
+    """Ask for the announcement of each record's question.
 
     A record that comes twice has its question announced twice, which tells nobody twice.
     """
-    again: list[str] = []
-    poison: list[tuple[Any, str]] = []
-    for record in records:
-        try:
-            queue.begin(from_item(plain(record["dynamodb"]["NewImage"])).question_id)
-        except Unavailable:
-            logger.exception("to come again")
-            again.append(record["dynamodb"]["SequenceNumber"])
-        except Exception as error:  # whatever a record raises, its neighbours go on
-            logger.exception("poison")
-            poison.append((record, f"{type(error).__name__}: {error}"))
-    return again, poison
+    outcome = BatchResult()
+    for record, question in outcome.read(
+        records, lambda each: from_item(plain(each["dynamodb"]["NewImage"]))
+    ):
+        outcome.attempt([(record, question)], lambda pairs: queue.begin(pairs[0][1].question_id), logger)
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +59,10 @@ class _Parts:
     queue: AnnouncementQueue | None
     teller: Teller | None
     waker: Waker
-    failures: FailureQueue
 
 
-@cache
-def _parts() -> _Parts:
-    config = settings.read(NotifySettings)
+@settings.wiring(NotifySettings)
+def _parts(config: NotifySettings) -> _Parts:
     queue, teller = None, None
     if config.platform_application_arn:
         queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
@@ -66,27 +70,18 @@ def _parts() -> _Parts:
         dynamodb = client("dynamodb")
         endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
         teller = Teller(dynamodb, "", ToldStore(dynamodb, config.notifications_table), endpoints)
-    waker = Waker(lambda: client("lambda"), config.deliver_function)
-    return _Parts(queue, teller, waker, FailureQueue(lambda: client("sqs"), config.failure_queue_url))
+    return _Parts(queue, teller, Waker(lambda: client("lambda"), config.deliver_function))
 
 
-def _tell(parts: _Parts, records: Sequence[Record]) -> tuple[list[str], list[tuple[Any, str]]]:
-    """Tell endpoints of closed questions; returns what is to come again, and poison."""
-    if parts.teller is None or not records:
-        return [], []
-    outcome = parts.teller.hear(records, clock.now())
-    parts.waker.wake(outcome.shares)
-    return outcome.again, outcome.poison
-
-
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+@stream_consumer("notify", logger)
+def handler(records: list[Record], now: datetime) -> BatchResult:
     """Lambda entry: a batch of the Questions stream. Without a platform application no phone is told."""
-    parts, records = _parts(), event["Records"]
-    again, poison = _tell(parts, [each for each in records if each["eventName"] == "MODIFY"])
+    parts, outcome = _parts(), BatchResult()
+    changed = [each for each in records if each["eventName"] == "MODIFY"]
+    if parts.teller is not None and changed:
+        told = parts.teller.hear(changed, now)
+        parts.waker.wake(told.shares)
+        outcome.add(told)
     if parts.queue is not None:
-        more = begin(parts.queue, [each for each in records if each["eventName"] == "INSERT"])
-        again, poison = [*again, *more[0]], [*poison, *more[1]]
-    again += parts.failures.settle(event, CONSUMER, poison, clock.now())
-    logger.info("batch", extra={"to_come_again": len(again), "poison": len(poison)})
-    return parts.failures.answer(again)
+        outcome.add(begin(parts.queue, [each for each in records if each["eventName"] == "INSERT"]))
+    return outcome

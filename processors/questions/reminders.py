@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from adapters import clock, settings
@@ -21,7 +21,6 @@ from adapters.platform.batches import READ_MAX, chunks
 from adapters.questions.phones.push import SnsPush
 from adapters.questions.phones.subscription_store import SubscriptionStore
 from adapters.questions.reminder_store import DueReminder, ReminderStore
-from adapters.settings.questions import RemindersSettings
 from processors.questions.messages import Sender, Told, stop_at
 from rules.days import UnknownZone, today
 from rules.engagement.account_state import Profile
@@ -30,6 +29,15 @@ from rules.questions.reminders import at_risk, is_timely, next_reminder
 
 logger = Logger(service="reminders")
 WRITERS = 6  # messages on their way at the same time
+
+
+@dataclass(frozen=True, slots=True)
+class RemindersSettings:
+    """See processors.questions.fan_out.FanOutSettings."""
+
+    user_streaks_table: str
+    subscriptions_table: str
+    platform_application_arn: str
 
 
 def _now() -> datetime:
@@ -128,9 +136,9 @@ class Reminder:
         return len(lost)
 
 
-@cache
-def _parts() -> Reminder | None:
-    config, dynamodb = settings.read(RemindersSettings), client("dynamodb")
+@settings.wiring(RemindersSettings)
+def _parts(config: RemindersSettings) -> Reminder | None:
+    dynamodb = client("dynamodb")
     if not config.platform_application_arn:
         return None
     ledger = LedgerStore(dynamodb, "")  # reminders read profiles only

@@ -7,22 +7,31 @@ away. Only the writer's are sent: what a standby takes over is no news to anybod
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from adapters import clock, settings
+from adapters import settings
 from adapters.logs import Logger
-from adapters.platform.aws import client, free_client
-from adapters.platform.failures import FailureQueue
+from adapters.platform.aws import free_client
 from adapters.platform.fencing.turn import fence, region_here
-from adapters.settings.regions import SendingSettings
+from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.regions.changes import GONE, KEYS, ItemChange
 from rules.regions.messages import messages, text_of, with_bytes
 from rules.regions.register import Register, sent_epoch
 
 logger = Logger(service="sending")
-CONSUMER = "sending"
 EXPIRED = "dynamodb.amazonaws.com"  # who deletes what has expired; the other region's table does so by itself
+
+
+@dataclass(frozen=True)
+class SendingSettings(ConsumerSettings):
+    """Changes go to peer_queue_url, in peer_region. tables: JSON, names in the template -> tables' names."""
+
+    tables: str
+    peer_region: str
+    peer_queue_url: str
+    failure_queue_url: str
 
 
 def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) -> ItemChange | None:
@@ -62,45 +71,34 @@ class ChangeSender:
     def __init__(self, sqs: Any, queue_url: str, stores: Mapping[str, str], region: str) -> None:
         self._sqs, self._url, self._stores, self._region = sqs, queue_url, stores, region
 
-    def send(
-        self, records: Sequence[Mapping[str, Any]], register: Register
-    ) -> tuple[int, list[tuple[Any, str]]]:
-        """Send what is to be followed; returns how many changes those were, and poison with its reason.
-
-        Raises what SQS raises; then the batch must come again.
-        """
+    def send(self, records: Sequence[Record], register: Register) -> BatchResult:
+        """Send what is to be followed, as a whole. Raises what SQS raises; then the batch must come again."""
+        outcome = BatchResult()
         epoch = sent_epoch(register, self._region)
         if epoch is None:
-            return 0, []
-        changes: list[str] = []
-        poison: list[tuple[Any, str]] = []
-        for each in records:
-            try:
-                if change := change_of(each, self._stores, epoch):
-                    changes.append(text_of(change))
-            except (KeyError, TypeError, ValueError) as error:
-                poison.append((each, f"{type(error).__name__}: {error}"))
-        for text in messages(epoch, changes):
-            self._sqs.send_message(QueueUrl=self._url, MessageBody=text)
-        return len(changes), poison
+            return outcome
+
+        def text(record: Record) -> str | None:
+            change = change_of(record, self._stores, epoch)
+            return text_of(change) if change else None
+
+        changes = [each for _, each in outcome.read(records, text)]
+        for each in messages(epoch, changes):
+            self._sqs.send_message(QueueUrl=self._url, MessageBody=each)
+        outcome.counts["sent"] = len(changes)
+        return outcome
 
 
-@cache
-def _parts() -> tuple[ChangeSender, FailureQueue]:
-    config = settings.read(SendingSettings)
+@settings.wiring(SendingSettings)
+def _parts(config: SendingSettings) -> ChangeSender:
     sqs = free_client("sqs", region=config.peer_region)
     stores = {name: table for table, name in json.loads(config.tables).items()}
-    sender = ChangeSender(sqs, config.peer_queue_url, stores, region_here())
-    return sender, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    return ChangeSender(sqs, config.peer_queue_url, stores, region_here())
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a batch of the stream of changes. It is sent as a whole, or comes again."""
-    sender, failures = _parts()
+@stream_consumer("sending", logger)
+def handler(records: list[Record], _now: datetime) -> BatchResult:
+    """Lambda entry: a batch of the stream of changes."""
     turn = fence()
     assert turn is not None  # noqa: S101 (the function is there in a deployment of two regions only)
-    sent, poison = sender.send(event["Records"], turn.register())
-    failures.keep(CONSUMER, poison, clock.now())
-    logger.info("batch", extra={"sent": sent, "poison": len(poison)})
-    return {"batchItemFailures": []}
+    return _parts().send(records, turn.register())

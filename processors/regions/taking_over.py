@@ -6,25 +6,32 @@ followed are dropped: whoever sent them still has them, and is asked when it ret
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from adapters import clock, settings
+from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client, free_client
-from adapters.platform.failures import FailureQueue
 from adapters.platform.fencing.fence import Fence
 from adapters.platform.fencing.turn import fence, following, region_here
-from adapters.platform.queues import Consumer, Deadline, Line, Poison
+from adapters.platform.queues import Line, Poison
 from adapters.regions.follower import Follower
-from adapters.settings.regions import TakingOverSettings
+from processors.batches import ConsumerSettings, queue_consumer
 from rules.regions.messages import changes_of
 from rules.regions.register import Register, followed_epoch, may_follow
 
 logger = Logger(service="taking_over")
-CONSUMER = "taking-over"
 RESERVE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class TakingOverSettings(ConsumerSettings):
+    """Messages wait in changes_queue_url. tables: JSON, names in the template -> tables' names."""
+
+    tables: str
+    changes_queue_url: str
+    failure_queue_url: str
 
 
 class NotYet(Exception):
@@ -64,20 +71,17 @@ def is_waiting(error: Exception) -> bool:
     return isinstance(error, (NotYet, *Unavailable))
 
 
-@cache
-def _parts() -> tuple[TakingOver, Fence, Consumer]:
-    config = settings.read(TakingOverSettings)
+@settings.wiring(TakingOverSettings)
+def _parts(config: TakingOverSettings) -> tuple[TakingOver, Fence, Line]:
     turn = fence()
     assert turn is not None  # noqa: S101 (the function is there in a deployment of two regions only)
     follower = Follower(following(free_client("dynamodb")), json.loads(config.tables))
-    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
     line = Line(lambda: client("sqs"), config.changes_queue_url, is_waiting)
-    return TakingOver(follower, region_here()), turn, Consumer(CONSUMER, failures, logger, line)
+    return TakingOver(follower, region_here()), turn, line
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+@queue_consumer("taking-over", logger, lambda: _parts()[2], RESERVE_SECONDS)
+def handler(message: Any, now: datetime) -> None:
     """Lambda entry: a batch of the queue of changes."""
-    taking, turn, consumer = _parts()
-    now, deadline = clock.now(), Deadline(context, RESERVE_SECONDS)
-    return consumer.serve(event, lambda each: taking.take(each, turn.register(), now), now, deadline.is_over)
+    taking, turn, _ = _parts()
+    taking.take(message, turn.register(), now)

@@ -11,6 +11,7 @@ import pytest
 from adapters import clock
 from adapters.platform.aws import client
 from adapters.platform.items import item
+from processors.batches import BatchResult
 from processors.questions import answers
 from rules.questions.answer_stats import fold
 from rules.questions.responses import to_item
@@ -34,9 +35,9 @@ def test_eight_consumers_at_once_count_each_answer_once() -> None:
     people = [somebody() for _ in range(3)]
     history = {person: some(person, 12) for person in people}
     batch = store([each for responses in history.values() for each in responses])
-    parts = answers._parts()[0]
+    parts = answers._parts()
 
-    def consume(seed: int) -> answers.CountedBatch:
+    def consume(seed: int) -> BatchResult:
         mixed = random.Random(seed).sample(batch, 24)
         return parts.apply(mixed, clock.now())
 
@@ -46,7 +47,7 @@ def test_eight_consumers_at_once_count_each_answer_once() -> None:
     assert deliver(batch) == []
     for person, responses in history.items():
         assert live(person) == fold(responses)
-    assert sum(each.counted for each in outcomes) <= 36
+    assert sum(each.counts["counted"] for each in outcomes) <= 36
 
 
 @pytest.mark.parametrize("how", FAILURES)

@@ -54,7 +54,7 @@ def test_from_the_answer_to_streak_and_balance(monkeypatch: pytest.MonkeyPatch) 
     image = item(event)
     wrapped = {"eventName": "INSERT", "dynamodb": {"NewImage": image, "SequenceNumber": "1"}}
     assert engagement.handler({"Records": [wrapped]}, CONTEXT) == {"batchItemFailures": []}
-    profile = engagement._parts()[0].accounts.profiles([user])[user]
+    profile = engagement._parts().accounts.profiles([user])[user]
     assert (profile.total_points, profile.streak.length if profile.streak else 0) == (10, 1)
 
 

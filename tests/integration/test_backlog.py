@@ -65,7 +65,7 @@ class Lane:
         """Returns how many were applied, and how many were duplicates."""
         outcome = self.processor.apply(records, now)
         assert (outcome.poison, outcome.again) == ([], [])
-        return outcome.applied, outcome.duplicates
+        return outcome.counts["applied"], outcome.counts["duplicates"]
 
     def earned(self) -> list[str]:
         entries, _ = self.accounts.ledger.after(self.user, "0")

@@ -50,7 +50,7 @@ class Crowd:
     def apply(self, records: Sequence[Any], at: datetime = ARRIVED[TWO]) -> tuple[int, int]:
         outcome = self.processor.apply(records, at)
         assert outcome.again == []
-        return outcome.applied, len(outcome.poison)
+        return outcome.counts["applied"], len(outcome.poison)
 
     def check(self, events: int) -> None:
         """Each event has one entry, and days and profile say the same."""
@@ -187,6 +187,6 @@ def test_a_write_whose_answer_is_lost_comes_again(engine: Engine, name: str) -> 
 
     crowd.dynamodb._dynamodb = Losing()
     outcome = crowd.processor.apply(records, ARRIVED[TWO])
-    assert (outcome.applied, len(outcome.again), outcome.poison) == (12, 3, [])
+    assert (outcome.counts["applied"], len(outcome.again), outcome.poison) == (12, 3, [])
     assert crowd.apply(records)[0] == 0
     crowd.check(4)

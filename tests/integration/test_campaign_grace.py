@@ -10,8 +10,7 @@ from tests.support.engine import Engine
 def test_the_functions_go_by_their_variable(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (engine.environment("") | {"CAMPAIGN_GRACE_DAYS": "3"}).items():
         monkeypatch.setenv(name, value)
-    processor, _ = features._parts.__wrapped__()
-    assert processor.grace_days == 3
+    assert features._parts.__wrapped__().grace_days == 3
     steps = warehouse_function._steps.__wrapped__()
     assert steps.grace_days == 3
     monkeypatch.setenv("CAMPAIGN_GRACE_DAYS", "4")

@@ -117,7 +117,7 @@ class World:
         self.lake = FolderObjects(self.folder / "lake")
         self.destinations = {
             table: (entity, LakeStream(self.lake, entity.name))
-            for table, (entity, _) in publisher._parts()[0].destinations.items()
+            for table, (entity, _) in publisher._parts().destinations.items()
         }
         self.kept = KeptItems({name: name for name in KEYS}, LakeStream(self.lake, TABLE_ITEMS.name))  # type: ignore[arg-type]
         self.streams = {table: Stream(self.engine, table) for table in {*self.destinations, *KEYS}}

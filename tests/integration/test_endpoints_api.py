@@ -286,7 +286,10 @@ def test_what_arrived_is_sent_again_on_demand_with_the_same_ids(desk: Desk, ther
     def replay(**more: Any) -> Any:
         there.received.clear()
         return desk.deliver(
-            {"Records": [{"messageId": "m", "body": {**asked, **more}}], "streakline_redrive": True}
+            {
+                "Records": [{"messageId": "m", "body": json.dumps({**asked, **more})}],
+                "streakline_redrive": True,
+            }
         )
 
     assert replay() == {"batchItemFailures": []}

@@ -52,7 +52,7 @@ def test_each_queue_gets_its_types_raw(engine: Engine, topic: str) -> None:
         for number, each in enumerate(sent)
     ]
     outcome = announce(records, Topic(engine.client("sns"), topic), lambda _: None)
-    assert (outcome.announced, outcome.again, outcome.poison) == (23, [], [])
+    assert (outcome.counts["announced"], outcome.again, outcome.poison) == (23, [], [])
     told = [from_item(json.loads(each["Body"])) for each in received(engine, every, 23)]
     assert {each.id for each in told} == {each.id for each in sent}
     wanted = [each.id for each in sent if each.event_type in ("purchase_completed", "leads_merged")]

@@ -80,7 +80,7 @@ def test_eight_consumers_at_once_move_and_count_each_answer_once(seed: int) -> N
     people = [a_person(3) for _ in range(3)]
     history = {each: [r for place in range(3) for r in answered(each, place, 4)] for each in people}
     batch = store([each for responses in history.values() for each in responses])
-    parts = answers._parts()[0]
+    parts = answers._parts()
     mixed = [chance.sample(batch, 24) for _ in range(8)]
     at_once([lambda part=part: parts.apply(part, clock.now()) for part in mixed])  # type: ignore[misc]
     while again := deliver(batch):

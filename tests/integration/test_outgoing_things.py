@@ -1,5 +1,6 @@
 """Outgoing webhooks of leads and closed questions, through the real handlers; and who hears of them."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -220,10 +221,13 @@ def test_what_was_told_of_a_question_is_sent_again(told: Desk, there: Receiver) 
     handed(notify.handler, question(QuestionStatus.CLOSED))
     (first,) = heard(own, there)
     asked = {"endpoint_id": own["endpoint_id"], "question_id": first["data"]["question_id"]}
-    again: dict[str, Any] = {"Records": [{"messageId": "m", "body": asked}], "streakline_redrive": True}
+    again: dict[str, Any] = {
+        "Records": [{"messageId": "m", "body": json.dumps(asked)}],
+        "streakline_redrive": True,
+    }
     assert told.deliver(again) == {"batchItemFailures": []}
     assert heard(own, there) == [first]
     other = told.register(there, agents=["robot"])
-    again["Records"][0]["body"] = {**asked, "endpoint_id": other["endpoint_id"]}
+    again["Records"][0]["body"] = json.dumps({**asked, "endpoint_id": other["endpoint_id"]})
     assert told.deliver(again) == {"batchItemFailures": []}
     assert there.received == [], "a replay shows nobody what is not its own"

@@ -114,7 +114,7 @@ def test_a_late_event_reads_three_months_at_most_however_long_the_past(
     at = datetime(2026, 6, 1, 13, tzinfo=UTC)
     record = {"dynamodb": {"NewImage": stored, "SequenceNumber": "1"}}
     outcome = EngagementProcessor(accounts, EngagementCache("")).apply([record], at)
-    assert (outcome.applied, outcome.poison, outcome.again) == (1, [], [])
+    assert (outcome.counts["applied"], outcome.poison, outcome.again) == (1, [], [])
     assert 32 <= counting.read <= 100
     after = accounts.profile(profile.user_id).streak
     assert after and after.checkpoints

@@ -5,54 +5,36 @@ from tests.recipes.scratch import Scratch, Step
 
 CONSUMER = '''"""DailyActivity stream -> log: each date on which somebody was active for the first time."""
 
-from collections.abc import Mapping
-from functools import cache
-from typing import Any
+from dataclasses import dataclass
+from datetime import datetime
 
-from adapters import clock, settings
 from adapters.engagement.account_items import day_from
 from adapters.logs import Logger
-from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
-from adapters.settings.engagement import ActiveDatesSettings
+from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 
 logger = Logger(service="active-dates")
-CONSUMER = "active-dates"
 
 
-@cache
-def _parts() -> FailureQueue:
-    config = settings.read(ActiveDatesSettings)
-    return FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+@dataclass(frozen=True)
+class ActiveDatesSettings(ConsumerSettings):
+    """It needs nothing but its failure queue."""
 
 
-def read_dates(records: list[Mapping[str, Any]]) -> tuple[list[str], list[tuple[Any, str]]]:
-    """Return the dates of new days, and the records that are no days, with the reason."""
-    dates, poison = [], []
-    for record in records:
-        try:
-            dates.append(day_from(plain(record["dynamodb"]["NewImage"])).activity_date.isoformat())
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            poison.append((record, f"{type(error).__name__}: {error}"))
-    return dates, poison
+def date_of(record: Record) -> str | None:
+    """Return the date of a new day; None for another change."""
+    if record["eventName"] != "INSERT":
+        return None
+    return day_from(plain(record["dynamodb"]["NewImage"])).activity_date.isoformat()
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+@stream_consumer("active-dates", logger)
+def handler(records: list[Record], _now: datetime) -> BatchResult:
     """Lambda entry: a batch of DailyActivity's stream."""
-    dates, poison = read_dates([each for each in event["Records"] if each["eventName"] == "INSERT"])
-    again = _parts().settle(event, CONSUMER, poison, clock.now())
-    logger.info("batch", extra={"dates": sorted(set(dates)), "poison": len(poison)})
-    return {"batchItemFailures": [{"itemIdentifier": number} for number in again]}
-'''
-CONSUMER_SETTINGS = '''
-
-@dataclass(frozen=True, slots=True)
-class ActiveDatesSettings:
-    """processors.active_dates: it puts what is no day on failure_queue_url."""
-
-    failure_queue_url: str
+    result = BatchResult()
+    dates = {date for _, date in result.read(records, date_of)}
+    logger.info("dates", extra={"dates": sorted(dates)})
+    return result
 '''
 CONSUMER_FRAGMENT = """  ActiveDatesFunction:
     Type: AWS::Serverless::Function
@@ -117,10 +99,6 @@ def _consumer(scratch: Scratch) -> None:
     scratch.write("processors/active_dates.py", CONSUMER)
 
 
-def _settings(scratch: Scratch) -> None:
-    scratch.append("adapters/settings/engagement.py", CONSUMER_SETTINGS)
-
-
 def _fragment(scratch: Scratch) -> None:
     scratch.replace(
         "infra/app/engagement.yaml", "  RanksFunction:\n", CONSUMER_FRAGMENT + "  RanksFunction:\n"
@@ -168,12 +146,6 @@ def _calls(scratch: Scratch) -> None:
 
 STREAM_CONSUMER = (
     Step("processors/active_dates.py", _consumer, "tests/infra/test_functions.py", "processors.active_dates"),
-    Step(
-        "adapters/settings/engagement.py",
-        _settings,
-        "tests/unit/platform/test_settings.py",
-        "adapters/settings",
-    ),
     Step("infra/app/engagement.yaml", _fragment, "tests/unit/platform/test_settings.py", "infra/app"),
     Step("make template", make_template, "infra.assemble --check"),
     Step("tests/infra/stateful_resources.json", _recorded, "tests/infra/test_stateful_resources.py"),

@@ -10,7 +10,8 @@ from adapters.platform.items import item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.sending.firehose import DeliveryStream
 from analytics.curation.curate import curate
-from processors.publisher import Publisher, Record
+from processors.batches import Record
+from processors.publisher import Publisher
 from rules.lake.engagement_entities import FIRST_STORED, VERSION_BYTES, event_version
 from rules.lake.entities import EVENTS
 from rules.lake.packed_records import row_texts

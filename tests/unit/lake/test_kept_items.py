@@ -12,12 +12,11 @@ from adapters.platform.items import item
 from adapters.platform.sending.firehose import DeliveryStream
 from adapters.privacy import tombstones
 from adapters.privacy.tombstones import NOBODY
-from adapters.settings.lake import PublisherSettings
 from infra.assembly.marks import PUBLISHED
 from local.cloud.streams.event_filters import matches
 from processors import publisher
 from processors.kept_items import KeptItems
-from processors.publisher import Publisher
+from processors.publisher import Publisher, PublisherSettings
 from rules.lake.entities import DAILY_ACTIVITY, ENTITIES, NOTIFICATIONS, STREAKS
 from rules.lake.kept.table_items import KEYS, item_of
 from tests.support.firehose import Firehose
@@ -36,7 +35,7 @@ def test_an_item_that_a_restore_needs_is_published_beside_its_row() -> None:
     claim = change(3, table="Keys", idempotency_key="k")
     of_a_lead = change(4, table="Keys", user_id="acme/ecommerce#7", idempotency_key="lead-event")
     outcome = made.publish([change(1), shown, claim, of_a_lead])
-    assert (outcome.published, outcome.again, outcome.poison) == (3, [], [])
+    assert (outcome.counts["published"], outcome.again, outcome.poison) == (3, [], [])
     assert [each["events_count"] for data in rows.taken for each in rows_of(data)] == [1]
     found = [each for data in items.taken for each in rows_of(data)]
     assert [(each["store"], each["place"], each["user_id"]) for each in found] == [
@@ -88,7 +87,7 @@ def test_a_change_comes_again_if_its_item_alone_is_refused() -> None:
     made = Publisher(streams, NOBODY, KeptItems({"Profiles": "UserStreaks"}, DeliveryStream(items, "i")))
     profile = change(5, table="Profiles", streak_updated_at="2026-01-01T00:00:00Z")
     outcome = made.publish([profile])
-    assert (outcome.published, outcome.again) == (0, ["100005"])
+    assert (outcome.counts["published"], outcome.again) == (0, ["100005"])
 
 
 def test_every_entity_has_a_table_and_a_delivery_stream_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +96,7 @@ def test_every_entity_has_a_table_and_a_delivery_stream_of_its_name(monkeypatch:
     monkeypatch.setattr(publisher, "client", lambda _: None)
     monkeypatch.setattr(tombstones, "client", lambda _: None)
     publisher._parts.cache_clear()
-    made = publisher._parts()[0]
+    made = publisher._parts()
     publisher._parts.cache_clear()
     names = {entity.name: stream._name for entity, stream in made.destinations.values()}
     assert made.kept

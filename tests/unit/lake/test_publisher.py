@@ -1,6 +1,7 @@
 """Every change is published, or comes again, or is kept with its reason; those of one hour as one record."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ from botocore.exceptions import EndpointConnectionError
 from adapters.platform.items import item
 from adapters.platform.sending import firehose
 from adapters.platform.sending.firehose import DeliveryStream
+from processors.batches import BatchResult
 from processors.kept_items import table_of
-from processors.publisher import PublishedBatch, Publisher
+from processors.publisher import Publisher
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.lake.packed_records import row_texts
 from rules.leads.declarations import DECLARED, DIGEST
@@ -35,7 +37,7 @@ def change(number: int, name: str = "INSERT", table: str = "Days", **attributes:
     }
 
 
-def published(client: Firehose, records: list[Any]) -> PublishedBatch:
+def published(client: Firehose, records: list[Any]) -> BatchResult:
     streams = {
         "Days": (DAILY_ACTIVITY, DeliveryStream(client, "d")),
         "Events": (EVENTS, DeliveryStream(client, "e")),
@@ -51,7 +53,7 @@ def rows_of(record: bytes) -> list[dict[str, Any]]:
 
 def test_a_change_becomes_one_line_with_its_partition() -> None:
     client = Firehose()
-    assert published(client, [change(1)]) == PublishedBatch(published=1)
+    assert published(client, [change(1)]) == BatchResult(Counter(published=1))
     assert client.taken[0].splitlines()[0] == b'{"dt":"2026-01-02","hour":"00","rows":['
     [row] = rows_of(client.taken[0])
     assert (
@@ -79,7 +81,7 @@ def test_an_item_that_cannot_be_read_is_kept_with_its_reason_and_its_neighbours_
 ) -> None:
     client, wrong = Firehose(), change(2, table=table, **damage)
     outcome = published(client, [change(1), wrong, change(3)])
-    assert (outcome.published, outcome.again) == (2, [])
+    assert (outcome.counts["published"], outcome.again) == (2, [])
     ((record, reason),) = outcome.poison
     assert record == wrong
     assert "Error: " in reason
@@ -95,7 +97,7 @@ def test_a_line_break_in_a_text_stays_inside_the_line() -> None:
 def test_a_date_without_activity_is_not_in_the_lake() -> None:
     client = Firehose()
     outcome = published(client, [change(1, is_passive=True), change(2)])
-    assert (outcome.published, outcome.poison, outcome.again) == (1, [], [])
+    assert (outcome.counts["published"], outcome.poison, outcome.again) == (1, [], [])
 
 
 def on(number: int, dt: str) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def on(number: int, dt: str) -> dict[str, Any]:
 def test_changes_of_one_hour_are_one_record() -> None:
     client = Firehose()
     dates = ["2026-01-02", "2026-01-03", "2026-01-02", "2026-01-04", "2026-01-03", "2026-01-02"]
-    assert published(client, [on(*each) for each in enumerate(dates)]) == PublishedBatch(published=6)
+    assert published(client, [on(*each) for each in enumerate(dates)]) == BatchResult(Counter(published=6))
     assert [[row["events_count"] for row in rows_of(each)] for each in client.taken] == [
         [0, 2, 5],
         [1, 4],
@@ -116,7 +118,10 @@ def test_changes_of_one_hour_are_one_record() -> None:
 
 def test_a_record_is_no_larger_than_firehose_takes() -> None:
     client = Firehose()
-    assert published(client, [change(number, note="x" * 90_000) for number in range(30)]).published == 30
+    assert (
+        published(client, [change(number, note="x" * 90_000) for number in range(30)]).counts["published"]
+        == 30
+    )
     assert [len(rows_of(each)) for each in client.taken] == [11, 11, 8]
     assert all(len(each) <= firehose.RECORD_BYTES_MAX for each in client.taken)
 
@@ -126,7 +131,7 @@ def test_the_largest_row_is_published_and_a_larger_one_is_poison() -> None:
     published(client, [change(1, note="")])
     spare = firehose.RECORD_BYTES_MAX - len(client.taken[0])
     outcome = published(client, [change(1, note="x" * (spare - 1)), change(2, note="x" * (spare + 1))])
-    assert (outcome.published, len(outcome.poison)) == (1, 1)
+    assert (outcome.counts["published"], len(outcome.poison)) == (1, 1)
     assert len(client.taken[1]) == firehose.RECORD_BYTES_MAX - 1
 
 
@@ -152,7 +157,7 @@ def test_what_firehose_refuses_comes_again_and_nothing_else_does() -> None:
     published(whole, records)
     client = Firehose({whole.taken[1]: 99})
     outcome = published(client, records)
-    assert (outcome.published, outcome.again, outcome.poison) == (3, ["100001", "100004"], [])
+    assert (outcome.counts["published"], outcome.again, outcome.poison) == (3, ["100001", "100004"], [])
     assert client.taken == [whole.taken[0], whole.taken[2]]
     published(again := Firehose(), [records[1], records[4]])  # what a redelivery sends
     assert again.taken == [whole.taken[1]]
@@ -163,14 +168,14 @@ def test_a_record_that_is_taken_at_a_later_attempt_is_published_whole() -> None:
     whole = Firehose()
     published(whole, records)
     client = Firehose({whole.taken[0]: 2})
-    assert published(client, records) == PublishedBatch(published=3)
+    assert published(client, records) == BatchResult(Counter(published=3))
     assert client.taken == whole.taken
 
 
 def test_all_comes_again_when_firehose_is_gone() -> None:
     client = Firehose(error=EndpointConnectionError(endpoint_url="x"))
     outcome = published(client, [change(1), change(2)])
-    assert (outcome.published, outcome.again) == (0, ["100001", "100002"])
+    assert (outcome.counts["published"], outcome.again) == (0, ["100001", "100002"])
 
 
 @pytest.mark.parametrize(
@@ -184,7 +189,7 @@ def test_all_comes_again_when_firehose_is_gone() -> None:
 def test_poison_is_kept_with_its_reason_and_its_neighbours_go_on(attributes: Any, reason: str) -> None:
     client, bad = Firehose(), change(2, **attributes)
     outcome = published(client, [change(1), bad, change(3)])
-    assert outcome.published == 2
+    assert outcome.counts["published"] == 2
     assert outcome.again == []
     ((record, told),) = outcome.poison
     assert record is bad

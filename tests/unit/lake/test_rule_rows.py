@@ -1,6 +1,7 @@
 """Each version of the book is in the lake, item by item; and all of a version comes again, or none of it."""
 
 import json
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +11,8 @@ from adapters.book.shipped import shipped_document
 from adapters.platform.items import item, plain
 from adapters.platform.sending import firehose
 from adapters.platform.sending.firehose import DeliveryStream
-from processors.publisher import PublishedBatch, Publisher
+from processors.batches import BatchResult
+from processors.publisher import Publisher
 from rules.book.book import Book
 from rules.book.reading import read_book
 from rules.lake.entities import RULES, rows_of
@@ -111,7 +113,7 @@ def test_only_documents_are_rows() -> None:
     told = handed(box, [record(number, plain(each)) for number, each in enumerate(every)])
     wanted = documents(every)
     assert len(wanted) < len(every)
-    assert (told.published, told.again, told.poison) == (len(wanted), [], [])
+    assert (told.counts["published"], told.again, told.poison) == (len(wanted), [], [])
     rows = [json.loads(text) for each in box.taken for text in row_texts(each)]
     assert {row["version"] for row in rows} == {each["version"] for each in wanted}
 
@@ -128,7 +130,7 @@ def record(number: int, attributes: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def handed(client: Firehose, records: list[Any]) -> PublishedBatch:
+def handed(client: Firehose, records: list[Any]) -> BatchResult:
     return Publisher({"RuleBooks": (RULES, DeliveryStream(client, "r"))}).publish(records)
 
 
@@ -137,10 +139,10 @@ def test_of_a_version_in_several_records_all_rows_come_again(monkeypatch: pytest
     monkeypatch.setattr("processors.kept_items.RECORD_BYTES_MAX", 3000)
     one, two = (record(number, each) for number, each in enumerate(documents(published(a_document()))))
     whole = Firehose()
-    assert handed(whole, [one, two]) == PublishedBatch(published=2)
+    assert handed(whole, [one, two]) == BatchResult(Counter(published=2))
     assert len(whole.taken) > 2
     outcome = handed(Firehose({whole.taken[-1]: 99}), [one, two])
-    assert (outcome.published, outcome.again) == (1, ["100001"])
+    assert (outcome.counts["published"], outcome.again) == (1, ["100001"])
     again = Firehose()
     handed(again, [two])  # what a redelivery sends
     assert [json.loads(text)["version"] for each in again.taken for text in row_texts(each)] == [2] * 11
@@ -149,4 +151,7 @@ def test_of_a_version_in_several_records_all_rows_come_again(monkeypatch: pytest
 def test_a_document_that_cannot_be_read_is_poison_and_its_neighbour_is_not() -> None:
     _, good = documents(published(a_document()))
     outcome = handed(Firehose(), [record(0, good | {"document": "{}"}), record(1, good)])
-    assert (outcome.published, [reason for _, reason in outcome.poison]) == (1, ["KeyError: 'event_types'"])
+    assert (outcome.counts["published"], [reason for _, reason in outcome.poison]) == (
+        1,
+        ["KeyError: 'event_types'"],
+    )

@@ -16,6 +16,7 @@ from adapters.platform.failures import FailureQueue
 from adapters.platform.sending import topics
 from adapters.platform.sending.topics import PublishFailures, Topic, TopicMessage, batches
 from adapters.privacy.tombstones import NOBODY
+from processors.batches import ConsumerSettings
 from processors.leads import lead_events
 from processors.leads.lead_events import announce
 from rules.leads.lead_events import LeadEvent, from_item
@@ -127,7 +128,7 @@ def record(number: int, image: Any = None, name: str = "INSERT") -> dict[str, An
 def test_an_announcement_is_the_event_without_anybody_s_words() -> None:
     sns, noted = Sns(), list[list[LeadEvent]]()
     outcome = announce([record(1)], Topic(sns, "t"), noted.append)
-    assert (outcome.announced, outcome.again, outcome.poison) == (1, [], [])
+    assert (outcome.counts["announced"], outcome.again, outcome.poison) == (1, [], [])
     assert noted == [[EVENT]]
     (sent,) = sns.taken
     assert {name: each["StringValue"] for name, each in sent["MessageAttributes"].items()} == {
@@ -156,7 +157,8 @@ def handled(
     monkeypatch: pytest.MonkeyPatch, sns: Sns, records: list[Any], **more: Any
 ) -> tuple[list[str], Failures]:
     failures = Failures()
-    monkeypatch.setattr(lead_events, "_parts", lambda: (Topic(sns, "t"), len, failures, NOBODY))
+    monkeypatch.setattr(lead_events, "_parts", lambda: (Topic(sns, "t"), len, NOBODY))
+    monkeypatch.setattr(ConsumerSettings, "failures", lambda: failures)
     answer = lead_events.handler({"Records": records, **more}, CONTEXT)
     return [each["itemIdentifier"] for each in answer["batchItemFailures"]], failures
 

@@ -90,16 +90,6 @@ def test_a_redrive_says_why_it_failed_again_and_nobody_else_is_told(sqs: Sqs) ->
     assert reasons(sqs, batch(*bodies)) == {"2": None}
 
 
-def test_a_stream_s_redrive_says_why_too() -> None:
-    kept, record = FailureQueue(Sqs, "url"), {"dynamodb": {"SequenceNumber": "7"}}
-    assert kept.settle({"streakline_redrive": True}, "engagement", [(record, "no key")], NOW) == ["7"]
-    assert kept.answer(["7", "8"]) == {
-        "batchItemFailures": [{"itemIdentifier": "7", "reason": "no key"}, {"itemIdentifier": "8"}]
-    }
-    kept.settle({}, "engagement", [], NOW)  # the next batch of a warm function
-    assert kept.answer(["7"]) == {"batchItemFailures": [{"itemIdentifier": "7"}]}
-
-
 def test_an_operator_sees_the_reason_and_the_record(sqs: Sqs) -> None:
     served(sqs, batch('"bad"'))
     told = waiting_message("leads", "handle", sqs.sent[0]["MessageBody"])

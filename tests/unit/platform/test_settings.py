@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 
 import adapters.settings
+import processors
 from adapters.settings import read, variable
 from adapters.settings.event_doors import EventsApiSettings
-from adapters.settings.outgoing import DeliverSettings
+from processors.outgoing.delivering import DeliverSettings
 from tests.support.template import resources, template
 
 # By name: XFunction reads XSettings.
 CLASSES: dict[str, type[Any]] = {
     name.removesuffix("Settings") + "Function": each
-    for module in pkgutil.iter_modules(adapters.settings.__path__, "adapters.settings.")
+    for package in (adapters.settings, processors)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     for name, each in vars(importlib.import_module(module.name)).items()
-    if name.endswith("Settings")
+    if name.endswith("Settings") and name != "ConsumerSettings"
 }
 # What some routes of a function read, of that function's settings.
 PARTS = {"SubscriptionsFunction": "QuestionsApiFunction"}
@@ -93,15 +95,15 @@ def test_what_a_function_does_not_ask_for_is_not_read() -> None:
 
 @pytest.mark.parametrize("name", resources("AWS::Serverless::Function"))
 def test_each_function_of_the_template_has_a_settings_class(name: str) -> None:
-    assert name in CLASSES, f"adapters/settings has no class {name.removesuffix('Function')}Settings"
+    assert name in CLASSES, (
+        f"there is no class {name.removesuffix('Function')}Settings: a handler's is beside it"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(CLASSES.keys() - PARTS.keys()))
 def test_the_template_sets_exactly_the_variables_that_a_function_reads(name: str) -> None:
     function = template()["Resources"].get(name)
-    assert function, (
-        f"infra/app has no {name}, whose settings are in adapters/settings; or run `make template`"
-    )
+    assert function, f"infra/app has no {name}, whose settings there are; or run `make template`"
     own = set(function["Properties"]["Environment"]["Variables"]) - {PUBLISHES}
     read_ = {variable(each.name) for each in fields(CLASSES[name])}
     assert own == read_, f"infra/app sets {sorted(own - read_)} for nothing and lacks {sorted(read_ - own)}"

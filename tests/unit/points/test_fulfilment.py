@@ -52,7 +52,7 @@ def test_a_message_has_the_title_that_the_reward_had() -> None:
 
 def test_a_message_names_all_that_a_worker_needs() -> None:
     queue = Queue()
-    assert shipped(lambda: queue, "url", [record(1, redemption_item(MUG))]).sent == 1
+    assert shipped(lambda: queue, "url", [record(1, redemption_item(MUG))]).counts["sent"] == 1
     assert queue.calls == [
         [
             {
@@ -72,7 +72,7 @@ def test_counters_and_changes_are_passed_over_and_what_cannot_be_read_is_poison(
     broken = {name: each for name, each in redemption_item(MUG).items() if name != "brand"}
     records = [record(1, counter), record(2, redemption_item(MUG), "MODIFY"), record(3, broken)]
     outcome = shipped(lambda: pytest.fail("nothing is to be sent"), "url", records)
-    assert (outcome.sent, outcome.again) == (0, [])
+    assert (outcome.counts["sent"], outcome.again) == (0, [])
     assert [(each["dynamodb"]["SequenceNumber"], why) for each, why in outcome.poison] == [
         ("3", "KeyError: 'brand'")
     ]
@@ -82,6 +82,6 @@ def test_what_the_queue_does_not_take_comes_again() -> None:
     queue = Queue("1")
     outcome = shipped(lambda: queue, "url", [redeemed(number) for number in range(12)])
     assert [len(each) for each in queue.calls] == [10, 2]
-    assert (outcome.sent, outcome.again) == (10, ["1", "11"])
+    assert (outcome.counts["sent"], outcome.again) == (10, ["1", "11"])
     away = shipped(lambda: Queue(is_away=True), "url", [redeemed(number) for number in range(2)])
-    assert (away.sent, away.again) == (0, ["0", "1"])
+    assert (away.counts["sent"], away.again) == (0, ["0", "1"])
