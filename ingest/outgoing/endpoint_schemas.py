@@ -1,15 +1,11 @@
-"""The bodies and answers of /v1/webhook-endpoints, as JSON Schema, and its routes (admins)."""
+"""The bodies and answers of /v1/webhook-endpoints, as JSON Schema."""
 
 from ingest.leads.lead_schemas import ORGANIZATION
-from ingest.web.json_schema import ANY, USER_ID, Schema, closed_object
-from ingest.web.routes import Route, in_path, matching
+from ingest.web.json_schema import USER_ID, Schema, closed_object
+from ingest.web.routes import matching
 from rules.outgoing.notices import NoticeType
 
-ENDPOINTS_API = "EndpointsApi"
-ENDPOINTS = "/v1/webhook-endpoints"
-ONE = f"{ENDPOINTS}/{{endpoint_id}}"
 ENDPOINT_ID = r"^[a-z0-9]{26}$"
-_ID = in_path("endpoint_id", matching(ENDPOINT_ID))
 KINDS = sorted(each.value for each in NoticeType if each is not NoticeType.TEST)
 _VALUE: Schema = {
     "anyOf": [
@@ -63,50 +59,3 @@ ROTATED = closed_object(
 LISTED = closed_object(["endpoints"], {"endpoints": {"type": "array", "items": ENDPOINT}})
 TESTED = closed_object(["message_id"], {"message_id": {"type": "string"}})
 EMPTY = closed_object([], {})
-
-ENDPOINT_ROUTES = [
-    Route(
-        "PostEndpoint",
-        ENDPOINTS_API,
-        "post",
-        ENDPOINTS,
-        "Register an endpoint for outgoing webhooks (admins)",
-        body=NEW_ENDPOINT,
-        status=201,
-        answer=MADE,
-        description="Messages are signed as Standard Webhooks say. Every function knows it within a minute.",
-    ),
-    Route("GetEndpoints", ENDPOINTS_API, "get", ENDPOINTS, "All endpoints (admins)", answer=LISTED),
-    Route("DeleteEndpoint", ENDPOINTS_API, "delete", ONE, "End an endpoint (admins)", [_ID], answer=ANY),
-    Route(
-        "PostEndpointSecret",
-        ENDPOINTS_API,
-        "post",
-        f"{ONE}/secret",
-        "Rotate an endpoint's secret: for a while both sign (admins)",
-        [_ID],
-        body=ROTATION,
-        answer=ROTATED,
-    ),
-    Route(
-        "PostEndpointTest",
-        ENDPOINTS_API,
-        "post",
-        f"{ONE}/test",
-        "Send an endpoint a test message (admins)",
-        [_ID],
-        body=EMPTY,
-        status=202,
-        answer=TESTED,
-    ),
-    Route(
-        "PostEndpointEnable",
-        ENDPOINTS_API,
-        "post",
-        f"{ONE}/enable",
-        "Send to an endpoint again that had answered 410 Gone (admins)",
-        [_ID],
-        body=EMPTY,
-        answer=ENDPOINT,
-    ),
-]

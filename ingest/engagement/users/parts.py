@@ -1,4 +1,4 @@
-"""What the routes under /v1/users and /v1/leaderboards are made of."""
+"""The function of /v1/users and /v1/leaderboards, and what its routes are made of."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +30,7 @@ from adapters.platform.shared_counters import SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.users_api import UsersApiSettings
 from ingest.engagement.amnesty.acts import AmnestyActs
+from ingest.engagement.engagement_schemas import HOLD_ID
 from ingest.engagement.goals.achievement_views import AchievementViews
 from ingest.engagement.goals.goal_views import GoalViews
 from ingest.engagement.history import Histories
@@ -43,7 +44,11 @@ from ingest.engagement.points.redeeming import Redemptions
 from ingest.engagement.points.rewards import Rewards
 from ingest.engagement.preferences import Preferences, Reviews
 from ingest.engagement.profiles import Profiles
+from ingest.web.erased import refuse_erased
+from ingest.web.json_schema import USER_ID
 from ingest.web.rate_limit import Limits, RateLimit
+from ingest.web.routes import Api, matching
+from rules.book.streak_reading import NAME
 from rules.privacy.tombstones import user_subject
 
 
@@ -120,3 +125,17 @@ def parts() -> UsersParts:
         limits.of("commands", config.commands_per_minute),
         tombstones_of(config),
     )
+
+
+app = Api(
+    "UsersApi",
+    {
+        "user_id": matching(USER_ID),
+        "entry_id": matching("^[0-9]{8}T[0-9]{12}Z$"),
+        "hold_id": matching(HOLD_ID),
+        "name": matching(NAME),
+        "board": {"type": "string", "enum": ["streaks", "points"]},
+        "number": matching("^[0-9]{1,6}$"),
+    },
+)
+refuse_erased(app, lambda: parts().erased)

@@ -1,8 +1,6 @@
-"""The routes of rewards, with what they answer."""
+"""What the routes of rewards answer, as JSON Schema."""
 
-from ingest.engagement.engagement_routes import ENTRY_ID, OF_USER, USER, USERS_API
 from ingest.web.json_schema import Schema, closed_object
-from ingest.web.routes import TEXT, Route, in_query
 
 _INSTANT: Schema = {"type": "string", "format": "date-time"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
@@ -75,65 +73,3 @@ REDEMPTIONS = closed_object(
         "cursor": {"type": ["string", "null"], "description": "null: no more"},
     },
 )
-_LISTED = [in_query("limit", {"type": "integer", "minimum": 1, "maximum": 100}), in_query("cursor", TEXT)]
-_ONE = f"{OF_USER}/redemptions/{{entry_id}}"
-_SHIPPER = "streakline/fulfilment, or streakline/fulfilment/ with the brand"
-
-REWARD_ROUTES = [
-    Route(
-        "GetRewards",
-        USERS_API,
-        "get",
-        "/v1/rewards",
-        "Rewards that are offered now, by id",
-        _LISTED,
-        answer=CATALOGUE,
-    ),
-    Route(
-        "GetUserRewards",
-        USERS_API,
-        "get",
-        f"{OF_USER}/rewards",
-        "The same, with what the user can have",
-        [USER, *_LISTED],
-        answer=USER_CATALOGUE,
-    ),
-    Route(
-        "GetRedemptions",
-        USERS_API,
-        "get",
-        f"{OF_USER}/redemptions",
-        "Redeemed rewards, newest first",
-        [USER, *_LISTED],
-        answer=REDEMPTIONS,
-    ),
-    Route(
-        "GetRedemption",
-        USERS_API,
-        "get",
-        _ONE,
-        "A redeemed reward, and what has become of it",
-        [USER, ENTRY_ID],
-        answer=REDEMPTION_VIEW,
-    ),
-    Route(
-        "PostFulfilled",
-        USERS_API,
-        "post",
-        f"{_ONE}/fulfilled",
-        "The user has the reward",
-        [USER, ENTRY_ID],
-        answer=REDEMPTION_VIEW,
-        description=_SHIPPER,
-    ),
-    Route(
-        "PostFailed",
-        USERS_API,
-        "post",
-        f"{_ONE}/failed",
-        "The user will not get the reward: its points go back, once",
-        [USER, ENTRY_ID],
-        answer=REDEMPTION_VIEW,
-        description=_SHIPPER,
-    ),
-]
