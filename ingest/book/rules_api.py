@@ -9,8 +9,9 @@ from adapters.book.book_store import BookStore, PublishedMeanwhile
 from adapters.platform.aws import client
 from adapters.settings.engagement import RulesApiSettings
 from ingest.book.publishing import Proposal, publish
-from ingest.book.rules_schemas import INSTANT, NOW, PUBLICATION, RULES, VERSION, VERSIONS
+from ingest.book.rules_schemas import NOW, PUBLICATION, RULES, VERSION, VERSIONS
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
+from ingest.web.json_schema import INSTANT
 from ingest.web.paging import instant_in, instant_of
 from ingest.web.routes import Api, in_query
 from rules.book.reading import BookRefused, Fault

@@ -29,9 +29,9 @@ from ingest.leads.spelling import named_identity
 from ingest.privacy.erasing import Erasing
 from ingest.web.caller import ApiError, Caller
 from ingest.web.erased import GONE, refuse_erased
-from ingest.web.json_schema import ANY, USER_ID, closed_object
+from ingest.web.json_schema import ANY, TEXT, USER_ID, closed_object
 from ingest.web.rate_limit import Limits, RateLimit
-from ingest.web.routes import TEXT, Api, matching
+from ingest.web.routes import Api, matching
 from rules.days import stamp
 from rules.privacy.erasures import PersonKind
 from rules.privacy.tombstones import identity_subject, lead_subject, user_subject
@@ -40,25 +40,24 @@ URL_SECONDS = 3600
 NO_EXPORT = "nobody has asked for such an export in the last day"
 ERASURE_ID = r"^[0-9a-f]{32}$"
 ERASURE = closed_object(
-    ["erasure_id", "status"],
     {
         "erasure_id": matching(ERASURE_ID),
         "status": {"type": "string", "enum": ["open", "finished"]},
-        "started_at": {"type": "string"},
-        "found": {"type": "object", "additionalProperties": {"type": "integer"}},
-        "awaits": {"type": "array", "items": {"type": "string"}},
-        "deadline": {"type": "string"},
-        "certificate": ANY,
+        "started_at?": {"type": "string"},
+        "found?": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "awaits?": {"type": "array", "items": {"type": "string"}},
+        "deadline?": {"type": "string"},
+        "certificate?": ANY,
     },
 )
-LIFTED = closed_object(["lifted"], {"lifted": {"type": "integer", "minimum": 0}})
+LIFTED = closed_object({"lifted": {"type": "integer", "minimum": 0}})
 EXPORT = closed_object(
-    ["export_id", "status", "asked_at"],
     {
         "export_id": matching(ERASURE_ID),
         "status": {"type": "string", "enum": ["running", "finished"]},
-        **dict.fromkeys(("asked_at", "finished_at", "url", "url_expires_at", "expires_at"), TEXT),
-        "bytes": {"type": "integer", "minimum": 1},
+        "asked_at": TEXT,
+        **dict.fromkeys(("finished_at?", "url?", "url_expires_at?", "expires_at?"), TEXT),
+        "bytes?": {"type": "integer", "minimum": 1},
     },
 )
 TELLS = (

@@ -20,7 +20,7 @@ from adapters.platform.batches import Unprocessed
 from ingest.web.allowance import check_allowance
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, failure, json_body
-from ingest.web.json_schema import ANY, Schema
+from ingest.web.json_schema import ANY, TEXT, Schema
 from ingest.web.paging import FIRST_DATE, LAST_DATE
 from ingest.web.validate import first_problem
 from rules.json_values import Pairs
@@ -215,7 +215,6 @@ def limit_to(most: int) -> Parameter:
     return in_query("limit", {"type": "integer", "minimum": 1, "maximum": most})
 
 
-TEXT: Schema = {"type": "string"}
 CURSOR = in_query("cursor", TEXT)
 SPAN_END: Schema = TEXT | {
     "description": f"a date or an RFC 3339 instant, from {FIRST_DATE} to {LAST_DATE}, both included"

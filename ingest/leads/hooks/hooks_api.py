@@ -46,7 +46,7 @@ CORS = {"Access-Control-Allow-Methods": "POST", "Access-Control-Allow-Headers": 
 # A webhook has no token: its signature opens the door.
 HOOK = "/v1/hooks/{organization}/{source}"
 BODY = {"required": [], "description": "what the vendor sends, signed as the vendor signs"}
-ACCEPTED = closed_object(["accepted"], {"accepted": {"type": "integer", "minimum": 0}})
+ACCEPTED = closed_object({"accepted": {"type": "integer", "minimum": 0}})
 
 app = Api("HooksApi", {"organization": matching(ORGANIZATION), "source": matching(SOURCE)})
 logger, handler = app.logger, app.handler

@@ -329,10 +329,10 @@ class GetLeaderboardsBoardResponse(TypedDict):
 
 
 class GetLeaderboardsBoardUsersUserIdResponse(TypedDict):
-    alias: str
     board: str
     region: str
     user_id: str
+    alias: str
     score: int
     rank: int | None
     as_of: str
@@ -582,9 +582,9 @@ class GetQuestionsQuestionIdResponsesResponse(TypedDict):
     status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
     current_responses: int
     required_responses: NotRequired[int]
-    done: bool
-    cursor: str
     responses: list[GetQuestionsQuestionIdResponsesResponseResponse]
+    cursor: str
+    done: bool
 
 
 class PostQuestionsQuestionIdResponsesRequest(TypedDict):
@@ -642,8 +642,8 @@ class GetRewardsResponseReward(TypedDict):
 
 class GetRewardsResponse(TypedDict):
     version: int
-    cursor: str | None
     rewards: list[GetRewardsResponseReward]
+    cursor: str | None
 
 
 class GetRulesResponse(TypedDict):
@@ -710,10 +710,10 @@ class GetStatsFingerprintResponse(TypedDict):
     streak_status: Literal["active", "at_risk", "broken", "none"]
     streak_last_date: str | None
     timezone: str
-    created_at: str | None
     badges: list[str]
     badges_earned: NotRequired[list[GetStatsFingerprintResponseBadgesEarnedItem]]
     answers_by_category: dict[str, int]
+    created_at: str | None
 
 
 PostSubscriptionsRequestAudienceItem: TypeAlias = str
@@ -880,8 +880,8 @@ class GetUsersUserIdAnswersResponseAnswer(TypedDict):
 
 
 class GetUsersUserIdAnswersResponse(TypedDict):
-    cursor: str | None
     answers: list[GetUsersUserIdAnswersResponseAnswer]
+    cursor: str | None
 
 
 class GetUsersUserIdBalanceResponseHold(TypedDict):
@@ -1138,10 +1138,10 @@ class GetUsersUserIdRewardsResponseReward(TypedDict):
 
 class GetUsersUserIdRewardsResponse(TypedDict):
     version: int
+    rewards: list[GetUsersUserIdRewardsResponseReward]
     cursor: str | None
     user_id: str
     available: int
-    rewards: list[GetUsersUserIdRewardsResponseReward]
 
 
 class GetUsersUserIdStreakExplainResponse(TypedDict):
@@ -1212,6 +1212,9 @@ class PutUsersUserIdTimezoneResponse(TypedDict):
     pass
 
 
+GetWebhookEndpointsResponseEndpointAgent: TypeAlias = str
+
+
 class GetWebhookEndpointsResponseEndpointFiltersAchievementEarned(TypedDict):
     at_least: float
 
@@ -1274,19 +1277,16 @@ GetWebhookEndpointsResponseEndpointFilters = TypedDict(
 )
 
 
-GetWebhookEndpointsResponseEndpointAgent: TypeAlias = str
-
-
 class GetWebhookEndpointsResponseEndpoint(TypedDict):
-    endpoint_id: str
-    organization_id: str
-    url: str
-    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
-    filters: GetWebhookEndpointsResponseEndpointFilters
     agents: list[GetWebhookEndpointsResponseEndpointAgent]
-    description: str
     created_at: str
+    description: str
     disabled: str
+    endpoint_id: str
+    filters: GetWebhookEndpointsResponseEndpointFilters
+    organization_id: str
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    url: str
 
 
 class GetWebhookEndpointsResponse(TypedDict):
@@ -1367,6 +1367,9 @@ class PostWebhookEndpointsRequest(TypedDict):
     description: NotRequired[str]
 
 
+PostWebhookEndpointsResponseAgent: TypeAlias = str
+
+
 class PostWebhookEndpointsResponseFiltersAchievementEarned(TypedDict):
     at_least: float
 
@@ -1429,19 +1432,16 @@ PostWebhookEndpointsResponseFilters = TypedDict(
 )
 
 
-PostWebhookEndpointsResponseAgent: TypeAlias = str
-
-
 class PostWebhookEndpointsResponse(TypedDict):
-    endpoint_id: str
-    organization_id: str
-    url: str
-    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
-    filters: PostWebhookEndpointsResponseFilters
     agents: list[PostWebhookEndpointsResponseAgent]
-    description: str
     created_at: str
+    description: str
     disabled: str
+    endpoint_id: str
+    filters: PostWebhookEndpointsResponseFilters
+    organization_id: str
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    url: str
     secret: str
 
 
@@ -1451,6 +1451,9 @@ class DeleteWebhookEndpointsEndpointIdResponse(TypedDict):
 
 class PostWebhookEndpointsEndpointIdEnableRequest(TypedDict):
     pass
+
+
+PostWebhookEndpointsEndpointIdEnableResponseAgent: TypeAlias = str
 
 
 class PostWebhookEndpointsEndpointIdEnableResponseFiltersAchievementEarned(TypedDict):
@@ -1515,19 +1518,16 @@ PostWebhookEndpointsEndpointIdEnableResponseFilters = TypedDict(
 )
 
 
-PostWebhookEndpointsEndpointIdEnableResponseAgent: TypeAlias = str
-
-
 class PostWebhookEndpointsEndpointIdEnableResponse(TypedDict):
-    endpoint_id: str
-    organization_id: str
-    url: str
-    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
-    filters: PostWebhookEndpointsEndpointIdEnableResponseFilters
     agents: list[PostWebhookEndpointsEndpointIdEnableResponseAgent]
-    description: str
     created_at: str
+    description: str
     disabled: str
+    endpoint_id: str
+    filters: PostWebhookEndpointsEndpointIdEnableResponseFilters
+    organization_id: str
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    url: str
 
 
 class PostWebhookEndpointsEndpointIdSecretRequest(TypedDict):
