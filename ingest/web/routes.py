@@ -6,6 +6,7 @@ template.yaml follow from the declaration.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import cleandoc
@@ -31,6 +32,8 @@ Answer = Mapping[str, Any] | Response[str]
 Handler = Callable[..., Answer]
 ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 USER_ID_SIGNS = "._:@|+=~-"
+# The declared body of the request at hand, for each thread: Powertools' context is one for all.
+_BODY: ContextVar[Any] = ContextVar("body")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,6 @@ class Api:
     def __init__(self, name: str, path: Mapping[str, Schema] | None = None, *away: type[Exception]) -> None:
         self.name, self.path = name, path or {}
         self.routes: list[Route] = []
-        self._bodies: dict[str, Schema] = {}  # by the name of the function that asks for one
         self.logger = Logger(service=re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower())
         self._router = APIGatewayHttpResolver()
         self.use, self.exception_handler = self._router.use, self._router.exception_handler
@@ -126,11 +128,10 @@ class Api:
 
             @wraps(function)
             def answered(**parts: str) -> Response[str]:
+                _BODY.set(body)
                 return _response(function(**parts), status)
 
             self.routes.append(route)
-            if body is not None:
-                self._bodies[function.__name__] = body
             self._router.route(path.replace("{", "<").replace("}", ">"), [method])(answered)
             return function
 
@@ -171,7 +172,7 @@ class Api:
 
         It raises, and takes more, as json_body.
         """
-        schema = self._bodies[self._router.context["_route"].func.__name__]
+        schema = _BODY.get()
         if not schema["required"] and not self.event.get("body"):
             return {}
         return json_body(self.event, schema, batch, pairs)
