@@ -10,10 +10,9 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
-from adapters.logs import Logger
 from adapters.operations.freshness import Freshness, FreshnessUnknown
 from adapters.operations.gauges import ConsumerLag, Gauges, GaugesSilent
 from adapters.operations.queue_depths import QueueDepths
@@ -22,15 +21,15 @@ from adapters.platform.fencing.fence import Fenced
 from adapters.platform.fencing.turn import fence
 from adapters.platform.objects import S3Objects
 from adapters.settings.operations import OperationsApiSettings
-from ingest.web.caller import caller_of
-from ingest.web.http import answer, resolver
+from ingest.web.http import answer
+from ingest.web.routes import Answer, Api
 from rules.regions.register import may_write
 
 EVENTS = "engagement"  # the view's throughput is that of this consumer
 PACE_SECONDS = 10
 
-logger = Logger(service="operations-api")
-app: APIGatewayHttpResolver = resolver(logger)
+app = Api("OperationsApi")
+logger, handler = app.logger, app.handler
 Part = dict[str, Any] | list[dict[str, Any]]
 
 
@@ -107,40 +106,30 @@ def _parts() -> OperationsView:
     )
 
 
-@app.get("/v1/operations")
-def get_operations() -> Response[str]:
-    """The live view, for admins."""
-    caller_of(app.current_event.raw_event).check_admin()
-    return answer(200, _parts().view(clock.now()))
+@app.route("GET /v1/operations")
+def get_operations() -> dict[str, Any]:
+    """The pipeline, live (admins)."""
+    app.admin()
+    return _parts().view(clock.now())
 
 
-@app.get("/v1/health")
-def get_health() -> Response[str]:
-    """Say that functions run. This reads no store, so a store that fails does not fail the check.
-
-    Of two regions only the one that may write is healthy (rule 23): so a name leads to it.
-    """
-    turn = fence()
-    if turn is None:
-        return answer(200, {"status": "ok"})
+@app.route("GET /v1/health", is_open=True)
+def get_health() -> Answer:
+    """Health."""
+    # It says that functions run, and reads no store: one that fails does not fail the check. Of two regions
+    # only the one that may write is healthy (rule 23), so a name leads to it.
     try:
-        turn.check(may_write)
+        if turn := fence():
+            turn.check(may_write)
     except Fenced as fenced:
         return answer(503, {"status": "standby", "reason": str(fenced)}, {"Retry-After": "10"})
-    return answer(200, {"status": "ok"})
+    return {"status": "ok"}
 
 
-@app.get("/v1/openapi.json")
-def get_openapi() -> Response[str]:
-    """The OpenAPI document. It is no secret, and the same until the next deployment."""
-    from ingest.openapi import document  # noqa: PLC0415 (no other request needs it)
+@app.route("GET /v1/openapi.json", is_open=True)
+def get_open_api() -> Response[str]:
+    """This document."""
+    from ingest.openapi import document  # noqa: PLC0415 (no other request needs all functions' modules)
 
+    # It is no secret, and the same until the next deployment.
     return answer(200, document(), {"Cache-Control": "public, max-age=300"})
-
-
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: an HTTP API request, payload format 2.0."""
-    answered = app.resolve(event, context)
-    logger.info("answered", extra={"route": event.get("routeKey"), "status": answered["statusCode"]})
-    return answered

@@ -21,6 +21,7 @@ from adapters import settings
 from adapters.logs import Logger
 from adapters.settings.operations import PageSettings
 from ingest.web.caller import COGNITO_GROUPS, groups_claim
+from ingest.web.routes import Route, in_path, matching
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
 INDEX, CONFIG = "index.html", "config.json"
@@ -44,6 +45,22 @@ HEADERS = {
 }
 logger = Logger(service="page")
 PageAnswer = dict[str, Any]
+HTML, ANY_MEDIA = ({"type": "string", "contentMediaType": each} for each in ("text/html", "*/*"))
+FILE = in_path("file", matching(r"^[a-z]+\.[a-z]+$"))
+# Its handler knows files, not routes.
+ROUTES = [
+    Route("GetPage", "Page", "GET /", "The web page", answer=HTML, is_open=True),
+    Route(
+        "GetPageFile",
+        "Page",
+        "GET /app/{file}",
+        "A file of the web page",
+        [FILE],
+        answer=ANY_MEDIA,
+        is_open=True,
+    ),
+    Route("GetDocs", "Page", "GET /v1/docs", "This document as a page", answer=HTML, is_open=True),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,34 +4,28 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
-
 from adapters import clock, settings
 from adapters.book.book_store import BookStore, PublishedMeanwhile
-from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.engagement import RulesApiSettings
 from ingest.book.publishing import Proposal, publish
-from ingest.book.rules_schemas import NOW, PUBLICATION
-from ingest.web.caller import ApiError, Caller, caller_of, invalid_field, invalid_fields
-from ingest.web.http import answer, json_body, resolver
+from ingest.book.rules_schemas import NOW, PUBLICATION, RULES, VERSION, VERSIONS
+from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
+from ingest.web.json_schema import INSTANT
 from ingest.web.paging import instant_in, instant_of
+from ingest.web.routes import Api, in_query
 from rules.book.reading import BookRefused, Fault
 from rules.book.versions import Version
 from rules.days import stamp
 from rules.json_values import DoubledKey, single_keys
 
-logger = Logger(service="rules-api")
-app: APIGatewayHttpResolver = resolver(logger)
+app = Api("RulesApi")
+logger, handler = app.logger, app.handler
 
 
 @cache
 def _parts() -> BookStore:
     return BookStore(client("dynamodb"), settings.read(RulesApiSettings).rule_books_table)
-
-
-def _caller() -> Caller:
-    return caller_of(app.current_event.raw_event)
 
 
 def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
@@ -45,33 +39,39 @@ def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
     return told | {"author": version.author} if is_admin else told
 
 
-@app.get("/v1/rules")
-def get_rules() -> Response[str]:
-    """Return the book in force, now or at another instant."""
-    caller, store, now = _caller(), _parts(), clock.now()
-    at = instant_of(app.current_event.query_string_parameters or {}, "at") or now
+@app.route("GET /v1/rules", [in_query("at", INSTANT)], answer=RULES)
+def get_rules() -> dict[str, Any]:
+    """The book of rules in force.
+
+    Its schema is components.schemas.Book.
+    """
+    caller, store, now = app.caller(), _parts(), clock.now()
+    at = instant_of(app.query, "at") or now
     if at > now and not caller.is_admin:
         raise ApiError(403, "forbidden", "what is planned is for admins to see")
     version = store.look().at(at)
     shown = version_view(version, is_admin=caller.is_admin)
-    return answer(200, {**shown, "book": store.document(version.number)})
+    return {**shown, "book": store.document(version.number)}
 
 
-@app.get("/v1/rules/versions")
-def get_versions() -> Response[str]:
-    """Return all versions, the newest first."""
-    _caller().check_admin()
+@app.route("GET /v1/rules/versions", answer=VERSIONS)
+def get_rule_versions() -> dict[str, Any]:
+    """All versions, the newest first (admins)."""
+    app.admin()
     versions = [version_view(each, is_admin=True) for each in reversed(_parts().look().versions)]
-    return answer(200, {"versions": versions})
+    return {"versions": versions}
 
 
-@app.post("/v1/rules")
-def post_rules() -> Response[str]:
-    """Publish a version."""
-    caller, now = _caller(), clock.now()
-    caller.check_admin()
+@app.route("POST /v1/rules", body=PUBLICATION, status=201, answer=VERSION)
+def post_rules() -> dict[str, Any]:
+    """Publish a version of the book (admins).
+
+    Every function knows it within a minute. An event is judged by the version in force when it occurred, as
+    far as it is known when the event arrives.
+    """
+    caller, now = app.admin(), clock.now()
     try:
-        body = json_body(app.current_event.raw_event, PUBLICATION, pairs=single_keys)
+        body = app.body(pairs=single_keys)
         version = publish(_parts(), _proposal(body, caller), now)
     except BookRefused as refused:
         raise invalid_fields([(_field(each), each.reason) for each in refused.faults]) from None
@@ -82,7 +82,7 @@ def post_rules() -> Response[str]:
             409, "conflict", "somebody else has just published a version: look at it first"
         ) from None
     logger.info("published", extra={"version": version.number, "author": version.author})
-    return answer(201, version_view(version, is_admin=True))
+    return version_view(version, is_admin=True)
 
 
 def _field(fault: Fault) -> str:
@@ -92,9 +92,3 @@ def _field(fault: Fault) -> str:
 def _proposal(body: Mapping[str, Any], caller: Caller) -> Proposal:
     at = None if body.get("effective", NOW) == NOW else instant_in(body, "effective")
     return Proposal(body["book"], at, caller.user_id, body.get("note", ""), body.get("rerate", False))
-
-
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry."""
-    return app.resolve(event, context)

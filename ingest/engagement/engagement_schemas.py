@@ -3,73 +3,81 @@
 The doors validate with these schemas, and the OpenAPI document shows the same ones.
 """
 
-from ingest.web.json_schema import DATE, KEY, SHORT, Schema, closed_object
+from ingest.web.json_schema import (
+    COUNT,
+    DATE,
+    FLAG,
+    INSTANT,
+    KEY,
+    NEXT_PAGE,
+    SHORT,
+    TEXT,
+    Schema,
+    closed_object,
+    list_of,
+    open_object,
+)
 from rules.book.rewards import REWARD_NAME
 from rules.engagement.points.holds import HELD_DEFAULT, HELD_MAX
 from rules.engagement.streak.date_reasons import DateReason
 
 REDEMPTION = closed_object(
-    ["idempotency_key"],
     {
-        "reward": {
+        "reward?": {
             "type": "string",
             "pattern": REWARD_NAME,
             "description": "a reward of the book (GET /v1/rewards), at the book's price",
         },
-        "price_points": {
+        "price_points?": {
             "type": "integer",
             "minimum": 1,
             "maximum": 1_000_000_000,
             "description": "the price that the user was shown: at another one nothing is redeemed",
         },
-        "points": {
+        "points?": {
             "type": "integer",
             "minimum": 1,
             "maximum": 1_000_000_000,
             "description": "in place of `reward`, with reward_id: streakline/fulfilment or streakline/admin",
         },
-        "reward_id": {"type": "string", "pattern": SHORT, "description": "what the points are spent on"},
+        "reward_id?": {"type": "string", "pattern": SHORT, "description": "what the points are spent on"},
         "idempotency_key": KEY,
     },
     example={"reward": "mug", "price_points": 120, "idempotency_key": "3f1c"},
 )
 HOLD = closed_object(
-    ["points", "reward_id", "idempotency_key"],
     {
         "points": {"type": "integer", "minimum": 1, "maximum": 1_000_000_000},
         "reward_id": {"type": "string", "pattern": SHORT},
         "idempotency_key": KEY,
-        "seconds": {
+        "seconds?": {
             "type": "integer",
             "minimum": 1,
             "maximum": int(HELD_MAX.total_seconds()),
             "description": f"for how long; {int(HELD_DEFAULT.total_seconds())} if it is left out",
         },
-    },
+    }
 )
 CAPTURE = closed_object(
-    [],
     {
-        "points": {
+        "points?": {
             "type": "integer",
             "minimum": 1,
             "description": "how many of the held points are spent; all if it is left out",
         }
-    },
+    }
 )
 FREEZE = closed_object(
-    [],
     {
-        "idempotency_key": KEY,
-        "granted_on": {
+        "idempotency_key?": KEY,
+        "granted_on?": {
             "type": "string",
             "pattern": DATE,
             "description": "admins: the first date that the freeze can cover (default: the user's today)",
         },
-    },
+    }
 )
 ALIAS = closed_object(
-    ["alias"],
     {
         "alias": {
             "type": ["string", "null"],
@@ -77,27 +85,24 @@ ALIAS = closed_object(
             "description": "3 to 24 letters, digits, spaces, dots, dashes, but none that begins with player-;"
             " null: a pseudonym. It is no proof: two users may have the same",
         }
-    },
+    }
 )
 ALIAS_VIEW = closed_object(
-    ["user_id", "alias", "shown_as"],
     {
-        "user_id": {"type": "string"},
+        "user_id": TEXT,
         "alias": {"type": ["string", "null"]},
         "shown_as": {"type": "string", "description": "the alias, or the pseudonym"},
-    },
+    }
 )
-TIMEZONE = closed_object(["timezone"], {"timezone": {"type": "string", "minLength": 1, "maxLength": 64}})
+TIMEZONE = closed_object({"timezone": {"type": "string", "minLength": 1, "maxLength": 64}})
 PAUSE = closed_object(
-    ["first", "last"],
     {
         "first": {"type": "string", "pattern": DATE, "description": "not before the user's today"},
         "last": {"type": "string", "pattern": DATE, "description": "at most 90 days after the first"},
-    },
+    }
 )
 
 RESULTS = closed_object(
-    ["accepted", "duplicates", "rejected", "results"],
     {
         "accepted": {"type": "integer"},
         "duplicates": {"type": "integer"},
@@ -105,36 +110,32 @@ RESULTS = closed_object(
         "results": {
             "type": "array",
             "items": closed_object(
-                ["idempotency_key", "status"],
                 {
                     "idempotency_key": {"type": ["string", "null"]},
                     "status": {"type": "string", "enum": ["accepted", "duplicate", "conflict", "rejected"]},
-                    "event_id": {"type": "string"},
-                    "error": {
+                    "event_id?": TEXT,
+                    "error?": {
                         "type": "object",
                         "description": "code, message, field; details: all fields, if several are faulty",
                     },
-                },
+                }
             ),
         },
-    },
+    }
 )
-ENTRY: Schema = {
-    "type": "object",
-    "required": ["entry_id", "kind", "points", "balance", "created_at"],
-    "properties": {
-        "entry_id": {"type": "string"},
-        "kind": {"type": "string"},
+ENTRY: Schema = open_object(
+    {
+        "entry_id": TEXT,
+        "kind": TEXT,
         "points": {"type": "integer", "description": "signed"},
         "balance": {"type": "integer", "description": "after this entry; below 0: a debt"},
-        "debt": {"type": "integer", "minimum": 1, "description": "what is owed after this entry"},
-        "reason": {"type": "string", "description": "of a CLAWBACK or RERATE"},
-        "created_at": {"type": "string"},
-        "duplicate": {"type": "boolean"},
-    },
-}
+        "debt?": {"type": "integer", "minimum": 1, "description": "what is owed after this entry"},
+        "reason?": {"type": "string", "description": "of a CLAWBACK or RERATE"},
+        "created_at": TEXT,
+        "duplicate?": FLAG,
+    }
+)
 CLAWBACK = closed_object(
-    ["event_id", "reason", "idempotency_key"],
     {
         "event_id": {"type": "string", "minLength": 28, "maxLength": 128},
         "reason": {
@@ -143,159 +144,135 @@ CLAWBACK = closed_object(
             "description": "why; the user sees it in the ledger",
         },
         "idempotency_key": KEY,
-    },
+    }
 )
 HOLD_ID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 HOLD_VIEW = closed_object(
-    ["hold_id", "points", "reward_id", "held_at", "until", "status"],
     {
-        "hold_id": {"type": "string"},
+        "hold_id": TEXT,
         "points": {"type": "integer", "minimum": 1},
-        "reward_id": {"type": "string"},
-        "held_at": {"type": "string", "format": "date-time"},
+        "reward_id": TEXT,
+        "held_at": INSTANT,
         "until": {"type": "string", "format": "date-time", "description": "then it lapses by itself"},
         "status": {"type": "string", "enum": ["held", "captured", "released", "lapsed"]},
-        "duplicate": {"type": "boolean"},
-    },
+        "duplicate?": FLAG,
+    }
 )
 BALANCE = closed_object(
-    ["user_id", "as_of"],
     {
-        "user_id": {"type": "string"},
-        "balance": {"type": "integer", "description": "of the newest ledger entry; below 0: a debt"},
-        "held": {"type": "integer", "minimum": 0, "description": "points that open holds reserve"},
-        "available": {"type": "integer", "minimum": 0, "description": "what can be spent: balance - held"},
-        "debt": {"type": "integer", "minimum": 0, "description": "what is owed: what is earned next pays it"},
-        "as_of": {"type": "string", "format": "date-time"},
-        "known_balance": {"type": "integer", "description": "with as_of: of the newest entry then"},
-        "true_balance": {"type": "integer", "description": "with as_of: with what was written later of then"},
-        "holds": {"type": "array", "items": HOLD_VIEW},
-        "expiring": {
+        "user_id": TEXT,
+        "balance?": {"type": "integer", "description": "of the newest ledger entry; below 0: a debt"},
+        "held?": {"type": "integer", "minimum": 0, "description": "points that open holds reserve"},
+        "available?": {"type": "integer", "minimum": 0, "description": "what can be spent: balance - held"},
+        "debt?": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "what is owed: what is earned next pays it",
+        },
+        "as_of": INSTANT,
+        "known_balance?": {"type": "integer", "description": "with as_of: of the newest entry then"},
+        "true_balance?": {
+            "type": "integer",
+            "description": "with as_of: with what was written later of then",
+        },
+        "holds?": list_of(HOLD_VIEW),
+        "expiring?": {
             "type": "array",
             "description": "what is left of each lot that is yet to expire, the next one first",
-            "items": closed_object(
-                ["at", "points"],
-                {
-                    "at": {"type": "string", "format": "date-time"},
-                    "points": {"type": "integer", "minimum": 1},
-                },
-            ),
+            "items": closed_object({"at": INSTANT, "points": {"type": "integer", "minimum": 1}}),
         },
-    },
+    }
 )
-PROFILE: Schema = {
-    "type": "object",
-    "required": [
-        *("user_id", "current_streak", "longest_streak", "streak_status", "last_activity_date"),
-        *("timezone", "total_bestie_points", "balance", "freezes_available", "active_days"),
-    ],
-    "properties": {
-        "user_id": {"type": "string"},
-        "current_streak": {"type": "integer", "minimum": 0},
-        "longest_streak": {"type": "integer", "minimum": 0},
+PROFILE: Schema = open_object(
+    {
+        "user_id": TEXT,
+        "current_streak": COUNT,
+        "longest_streak": COUNT,
         "streak_status": {"type": "string", "enum": ["active", "at_risk", "broken", "none"]},
         "last_activity_date": {"type": ["string", "null"]},
-        "timezone": {"type": "string"},
-        "total_bestie_points": {"type": "integer", "minimum": 0},
+        "timezone": TEXT,
+        "total_bestie_points": COUNT,
         "balance": {"type": "integer", "description": "below 0: a debt"},
-        "debt": {"type": "integer", "minimum": 0, "description": "what is owed: what is earned next pays it"},
+        "debt?": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "what is owed: what is earned next pays it",
+        },
         "freezes_available": {"type": "integer", "description": "below 0: a debt"},
-        "active_days": {"type": "integer", "minimum": 0},
-        "as_of": {"type": "string"},
-    },
-}
-_REASONS: Schema = {"type": "array", "items": {"type": "string"}}
+        "active_days": COUNT,
+        "as_of?": TEXT,
+    }
+)
+_REASONS: Schema = list_of(TEXT)
 REVIEW = closed_object(
-    ["user_id", "under_review", "evidence"],
     {
-        "user_id": {"type": "string"},
+        "user_id": TEXT,
         "under_review": {"type": "boolean", "description": "true: redemptions wait"},
         "evidence": _REASONS,
-        "released_at": {"type": ["string", "null"]},
-    },
+        "released_at?": {"type": ["string", "null"]},
+    }
 )
 REVIEW_LIST = closed_object(
-    ["accounts", "cursor"],
     {
         "accounts": {
             "type": "array",
             "items": closed_object(
-                ["user_id", "since", "evidence"],
-                {
-                    "user_id": {"type": "string"},
-                    "since": {"type": ["string", "null"]},
-                    "evidence": _REASONS,
-                },
+                {"user_id": TEXT, "since": {"type": ["string", "null"]}, "evidence": _REASONS}
             ),
         },
-        "cursor": {"type": ["string", "null"], "description": "null: no more"},
-    },
+        "cursor": NEXT_PAGE,
+    }
 )
 COVERED = [
     each.value for each in (DateReason.FREEZE, DateReason.PAUSE, DateReason.SKIPPED, DateReason.AMNESTY)
 ]
 _DATE: Schema = {"type": "string", "format": "date"}
-ACTIVITY_VIEW: Schema = {
-    "type": "object",
-    "required": ["activity", "cursor"],
-    "properties": {
+ACTIVITY_VIEW: Schema = open_object(
+    {
         "activity": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["activity_date", "events_count", "points_earned"],
-                "properties": {
+            "items": open_object(
+                {
                     "activity_date": _DATE,
                     "events_count": {"type": "integer", "minimum": 1},
                     "points_earned": {"type": "integer"},
-                    "points_by_type": {"type": "object"},
-                    "first_event_id": {"type": "string"},
-                },
-            },
-        },
-        "covered": {
-            "type": "array",
-            "items": closed_object(
-                ["date", "reason"], {"date": _DATE, "reason": {"type": "string", "enum": COVERED}}
+                    "points_by_type?": {"type": "object"},
+                    "first_event_id?": TEXT,
+                }
             ),
         },
-        "cursor": {"type": ["string", "null"], "description": "null: no more"},
-    },
-}
+        "covered?": {
+            "type": "array",
+            "items": closed_object({"date": _DATE, "reason": {"type": "string", "enum": COVERED}}),
+        },
+        "cursor": NEXT_PAGE,
+    }
+)
 AS_OF: Schema = {"type": "string", "format": "date-time", "description": "when the scores were compared"}
 BOARD_ROW = closed_object(
-    ["rank", "alias", "score", "is_me"],
     {
         "rank": {"type": "integer", "minimum": 1},
         "alias": {"type": "string", "description": "chosen by the user, or a stable pseudonym"},
         "score": {"type": "integer", "minimum": 1},
-        "is_me": {"type": "boolean"},
-    },
+        "is_me": FLAG,
+    }
 )
 IS_OLD = {
     "type": "boolean",
     "description": "the board is older than it is in ordinary running: its cache is away",
 }
 TOP_LIST = closed_object(
-    ["board", "region", "as_of", "is_old", "entries"],
-    {
-        "board": {"type": "string"},
-        "region": {"type": "string"},
-        "as_of": AS_OF,
-        "is_old": IS_OLD,
-        "entries": {"type": "array", "items": BOARD_ROW},
-    },
+    {"board": TEXT, "region": TEXT, "as_of": AS_OF, "is_old": IS_OLD, "entries": list_of(BOARD_ROW)}
 )
 RANK = closed_object(
-    ["board", "region", "user_id", "alias", "score", "rank", "as_of", "is_old"],
     {
+        "board": TEXT,
+        "region": TEXT,
+        "user_id": TEXT,
         "alias": {"type": "string", "description": "under which others see the user"},
-        "board": {"type": "string"},
-        "region": {"type": "string"},
-        "user_id": {"type": "string"},
         "score": {"type": "integer", "minimum": 0, "description": "as it is now"},
         "rank": {"type": ["integer", "null"], "description": "null: not on this board"},
         "as_of": AS_OF,
         "is_old": IS_OLD,
-    },
+    }
 )

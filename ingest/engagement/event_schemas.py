@@ -5,7 +5,6 @@ from rules.book.book import TYPE_NAME
 
 EVENTS_MAX = 100
 EVENT = closed_object(
-    ["idempotency_key", "event_type", "occurred_at"],
     {
         "idempotency_key": KEY,
         "event_type": {
@@ -20,20 +19,20 @@ EVENT = closed_object(
             "description": "RFC 3339 with Z or an offset; at most 72 hours ago (with a receipt more;"
             " admins, producers: any time from 1970 on), at most 5 minutes ahead",
         },
-        "timezone": {
+        "timezone?": {
             "type": ["string", "null"],
             "maxLength": 256,
             "description": "IANA name or offset (-07:00), also as devices spell them (GMT+03:00,"
             " posix/Europe/Berlin); decides the activity date. In place of one that is unknown, the offset"
             " of occurred_at does; without that the event is refused",
         },
-        "source": {"type": "string", "pattern": SHORT},
-        "user_id": {
+        "source?": {"type": "string", "pattern": SHORT},
+        "user_id?": {
             "type": "string",
             "pattern": USER_ID,
             "description": "admins and producers; else the caller's own",
         },
-        "properties": {"type": "object", "description": "anything, up to 64 KB as JSON"},
+        "properties?": {"type": "object", "description": "anything, up to 64 KB as JSON"},
     },
     example={
         "idempotency_key": "3f1c",
@@ -43,7 +42,6 @@ EVENT = closed_object(
     },
 )
 EVENTS = closed_object(
-    ["events"],
     {
         "events": {
             "type": "array",
@@ -52,13 +50,13 @@ EVENTS = closed_object(
             "items": {"type": "object"},
             "description": "each is checked by itself: a bad one never spoils its neighbours",
         },
-        "sent_at": {
+        "sent_at?": {
             "type": "string",
             "maxLength": 40,
             "description": "when the batch is sent, by the clock that `occurred_at` is read from (RFC 3339)."
             " Where that clock is more than two minutes wrong, the times of the events are corrected",
         },
-        "receipt": {
+        "receipt?": {
             "type": "string",
             "maxLength": 128,
             "description": "the time receipt (Streakline-Time-Receipt of an earlier answer) that the device"
@@ -66,5 +64,5 @@ EVENTS = closed_object(
             " that waited in a device without a network. The request names the device, as the one that was"
             " answered did (Streakline-Device)",
         },
-    },
+    }
 )

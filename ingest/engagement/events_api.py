@@ -4,12 +4,9 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
-
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.offline.stretch_store import StretchStore
-from adapters.logs import Logger
 from adapters.operations.gauges import Gauges
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
@@ -17,21 +14,22 @@ from adapters.platform.shared_counters import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.event_doors import EventsApiSettings
 from ingest.engagement.accept import ERASED, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus
+from ingest.engagement.engagement_schemas import RESULTS
 from ingest.engagement.event_schemas import EVENTS
 from ingest.engagement.receipts.giving import device_of, receipt_keys, with_receipt
 from ingest.engagement.receipts.proving import Prover, Sending
 from ingest.engagement.wiring import acceptor
-from ingest.web.caller import ApiError, Caller, caller_of, invalid_field
-from ingest.web.http import answer, json_body, resolver
+from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import Limits, RateLimit
+from ingest.web.routes import Api
 from rules.days import parse_moment
 from rules.engagement.clocks.device_time import RIGHT, DeviceClock, skew_of
 
 # So that 20 events a minute cost one write unit.
 EVENTS_BLOCK = 20
 
-logger = Logger(service="events-api")
-app: APIGatewayHttpResolver = resolver(logger)
+app = Api("EventsApi")
+logger = app.logger
 
 
 @cache
@@ -46,16 +44,16 @@ def _parts() -> tuple[Acceptor, RateLimit, Prover, Gauges]:
     return acceptor(config), limit, prove, Gauges(config.redis_url)
 
 
-@app.post("/v1/events")
-def post_events() -> Response[str]:
-    """Accept 1 to 100 events: 202 with one result for each."""
+@app.route("POST /v1/events", body=EVENTS, status=202, answer=RESULTS)
+def post_events() -> dict[str, Any]:
+    """Send 1 to 100 events."""
     accept, limit, prove, gauges = _parts()
-    caller, now = caller_of(app.current_event.raw_event), clock.now()
-    body = json_body(app.current_event.raw_event, EVENTS, batch="events")
+    caller, now = app.caller(), clock.now()
+    body = app.body(batch="events")
     bodies, device = body["events"], _clock_of(body, now)
     if not caller.is_server:
         limit.check(caller.user_id, len(bodies), now)
-    sending = Sending(caller, device_of(app.current_event.raw_event), now, device)
+    sending = Sending(caller, device_of(app.event), now, device)
     proof = prove.proof(body.get("receipt"), bodies, sending)
     results = accept.accept(bodies, caller, now, clock=device, proof=proof)
     count = {status: sum(result.status is status for result in results) for status in AcceptStatus}
@@ -63,15 +61,12 @@ def post_events() -> Response[str]:
     _refuse_whole(results, caller)
     if count[AcceptStatus.ACCEPTED]:
         gauges.store(now)
-    return answer(
-        202,
-        {
-            "accepted": count[AcceptStatus.ACCEPTED],
-            "duplicates": count[AcceptStatus.DUPLICATE],
-            "rejected": count[AcceptStatus.REJECTED] + count[AcceptStatus.CONFLICT],
-            "results": [result.as_json() for result in results],
-        },
-    )
+    return {
+        "accepted": count[AcceptStatus.ACCEPTED],
+        "duplicates": count[AcceptStatus.DUPLICATE],
+        "rejected": count[AcceptStatus.REJECTED] + count[AcceptStatus.CONFLICT],
+        "results": [result.as_json() for result in results],
+    }
 
 
 def _receipt_keys() -> KeyedHash:

@@ -2,30 +2,34 @@
 
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.engagement.account_store import AccountContended
 from adapters.engagement.ledger_store import TooManyEntries
-from adapters.logs import Logger
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.settings.users_api import UsersApiSettings
-from ingest.engagement.engagement_schemas import PAUSE, TIMEZONE
+from ingest.engagement.engagement_schemas import ACTIVITY_VIEW, PAUSE, PROFILE, REVIEW, REVIEW_LIST, TIMEZONE
+from ingest.engagement.goals.goal_schemas import ACHIEVEMENTS_VIEW, PERIOD_VIEW, STREAKS_VIEW
 from ingest.engagement.history import covered_span
 from ingest.engagement.preferences import known_zone, pause_span, pauses_view, timezone_view
 from ingest.engagement.receipts.giving import receipt_keys, with_receipt
-from ingest.engagement.users import amnesty_routes, asking, board_routes, points_routes
+from ingest.engagement.users import amnesty_routes, asking, board_routes, points_routes  # noqa: F401 (they add routes)
+from ingest.engagement.users.parts import app
 from ingest.engagement.users.parts import parts as _parts
-from ingest.web.caller import ApiError, caller_of
-from ingest.web.erased import refuse_erased
-from ingest.web.http import answer, failure, resolver
+from ingest.web.caller import ApiError
+from ingest.web.http import answer, failure
+from ingest.web.paging import AHEAD_MAX, FIRST_DATE
+from ingest.web.routes import PAGE, PLACE, in_query
 
-logger = Logger(service="users-api")
-app: APIGatewayHttpResolver = resolver(logger)
-refuse_erased(app, lambda: _parts().erased)
-app.include_router(points_routes.router)
-app.include_router(board_routes.router)
-app.include_router(amnesty_routes.router)
+logger = app.logger
+DATE = {
+    "type": "string",
+    "format": "date",
+    "description": f"from {FIRST_DATE} to {AHEAD_MAX.days} days from today (UTC); beyond: 422",
+}
+AS_OF, DAY = in_query("as_of", DATE), in_query("date", DATE, required=True)
+COVERED = in_query("covered", {"type": "boolean"})
 
 
 @app.exception_handler(AccountContended)
@@ -41,88 +45,96 @@ def too_many(error: TooManyEntries) -> Response[str]:
     return failure(ApiError(422, "too_many_entries", str(error)))
 
 
-@app.get("/v1/users/<user_id>")
-def get_user(user_id: str) -> Response[str]:
+@app.route("GET /v1/users/{user_id}", [AS_OF], answer=PROFILE)
+def get_user(user_id: str) -> dict[str, Any]:
     """Profile."""
     asking.caller(user_id)
-    return answer(200, _parts().profiles.view(user_id, asking.day_asked("as_of"), clock.now()))
+    return _parts().profiles.view(user_id, asking.day_asked("as_of"), clock.now())
 
 
-@app.get("/v1/users/<user_id>/events")
-def get_events(user_id: str) -> Response[str]:
+@app.route("GET /v1/users/{user_id}/events", PAGE)
+def get_user_events(user_id: str) -> dict[str, Any]:
     """Events, newest first."""
     asking.caller(user_id)
-    return answer(200, _parts().histories.events(user_id, asking.query(), clock.now()))
+    return _parts().histories.events(user_id, app.query, clock.now())
 
 
-@app.get("/v1/users/<user_id>/activity")
-def get_activity(user_id: str) -> Response[str]:
-    """Active dates, newest first; where it is asked for, also what covers other dates."""
+@app.route("GET /v1/users/{user_id}/activity", [*PAGE, COVERED], answer=ACTIVITY_VIEW)
+def get_user_activity(user_id: str) -> dict[str, Any]:
+    """Active dates, newest first.
+
+    With covered=true, from and to: also `covered`, the dates without activity, up to today, that a freeze, a
+    pause or the zone covers, each with its reason.
+    """
     asking.caller(user_id)
-    found = _parts().histories.activity(user_id, asking.query())
-    if span := covered_span(asking.query()):
+    found = _parts().histories.activity(user_id, app.query)
+    if span := covered_span(app.query):
         found["covered"] = _parts().profiles.covered(user_id, *span, clock.now())
-    return answer(200, found)
+    return found
 
 
-@app.get("/v1/users/<user_id>/streak/explain")
-def get_explanation(user_id: str) -> Response[str]:
+@app.route("GET /v1/users/{user_id}/streak/explain", [DAY])
+def get_streak_explanation(user_id: str) -> dict[str, Any]:
     """Why a day counts or not."""
     asking.caller(user_id)
-    return answer(200, _parts().profiles.explain(user_id, asking.date_asked(), clock.now()))
+    return _parts().profiles.explain(user_id, asking.date_asked(), clock.now())
 
 
-@app.get("/v1/users/<user_id>/streaks")
-def get_streaks(user_id: str) -> Response[str]:
-    """All streaks, with what their periods need."""
+@app.route("GET /v1/users/{user_id}/streaks", [AS_OF], answer=STREAKS_VIEW)
+def get_streaks(user_id: str) -> dict[str, Any]:
+    """All streaks: the daily one, and those that the book declares."""
     asking.caller(user_id)
-    return answer(200, _parts().goals.view(user_id, asking.day_asked("as_of"), clock.now()))
+    return _parts().goals.view(user_id, asking.day_asked("as_of"), clock.now())
 
 
-@app.get("/v1/users/<user_id>/streaks/<name>/explain")
-def get_period_explanation(user_id: str, name: str) -> Response[str]:
-    """Why the period of a date counts or not."""
+@app.route("GET /v1/users/{user_id}/streaks/{name}/explain", [DAY], answer=PERIOD_VIEW)
+def get_period_explanation(user_id: str, name: str) -> dict[str, Any]:
+    """Why a date's period counts for a streak or not."""
     asking.caller(user_id)
-    return answer(200, _parts().goals.explain(user_id, name, asking.date_asked(), clock.now()))
+    return _parts().goals.explain(user_id, name, asking.date_asked(), clock.now())
 
 
-@app.get("/v1/users/<user_id>/achievements")
-def get_achievements(user_id: str) -> Response[str]:
-    """Achievements."""
+@app.route("GET /v1/users/{user_id}/achievements", answer=ACHIEVEMENTS_VIEW)
+def get_achievements(user_id: str) -> dict[str, Any]:
+    """Achievements that the book declares: which, since when, and how far the others are.
+
+    Who has over 10,000 ledger entries in about three weeks is refused: 422. So is who asks for the first time
+    with over 50,000 in all.
+    """
     asking.caller(user_id)
-    return answer(200, _parts().achievements.view(user_id, clock.now()))
+    return _parts().achievements.view(user_id, clock.now())
 
 
-@app.post("/v1/users/<user_id>/pauses")
+@app.route("POST /v1/users/{user_id}/pauses", body=PAUSE, status=201, may_repeat=True)
 def post_pause(user_id: str) -> Response[str]:
     """Pause the streak."""
     asking.commander(user_id)
     now = clock.now()
-    first, last = pause_span(asking.body(PAUSE), now)
+    first, last = pause_span(app.body(), now)
     profile, is_new = _parts().preferences.pause(user_id, first, last, now)
     return answer(201 if is_new else 200, pauses_view(profile))
 
 
-@app.put("/v1/users/<user_id>/timezone")
-def put_timezone(user_id: str) -> Response[str]:
-    """Set the user's zone."""
+@app.route("PUT /v1/users/{user_id}/timezone", body=TIMEZONE)
+def put_timezone(user_id: str) -> dict[str, Any]:
+    """Set the zone."""
     asking.commander(user_id)
-    name = known_zone(asking.body(TIMEZONE)["timezone"])
-    return answer(200, timezone_view(_parts().preferences.set_timezone(user_id, name, clock.now())))
+    name = known_zone(app.body()["timezone"])
+    return timezone_view(_parts().preferences.set_timezone(user_id, name, clock.now()))
 
 
-@app.get("/v1/review")
-def get_review() -> Response[str]:
-    """Accounts that wait for an admin."""
-    caller_of(app.current_event.raw_event).check_admin()
-    return answer(200, _parts().reviews.waiting(asking.query(), _parts().is_erased))
+@app.route("GET /v1/review", PLACE, answer=REVIEW_LIST)
+def get_review() -> dict[str, Any]:
+    """Accounts under review, by user id (admins)."""
+    app.admin()
+    return _parts().reviews.waiting(app.query, _parts().is_erased)
 
 
-@app.post("/v1/review/<user_id>/release")
-def post_release(user_id: str) -> Response[str]:
-    """End a review."""
+@app.route("POST /v1/review/{user_id}/release", answer=REVIEW)
+def post_release(user_id: str) -> dict[str, Any]:
+    """End a review (admins)."""
     asking.anybody(user_id).check_admin()
-    return answer(200, _parts().reviews.release(user_id, clock.now()))
+    return _parts().reviews.release(user_id, clock.now())
 
 
 def _receipt_keys() -> KeyedHash:
@@ -132,6 +144,4 @@ def _receipt_keys() -> KeyedHash:
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: an HTTP API request, payload format 2.0."""
-    answered = with_receipt(app.resolve(event, context), event, _receipt_keys)
-    logger.info("answered", extra={"route": event.get("routeKey"), "status": answered["statusCode"]})
-    return answered
+    return with_receipt(app.resolve(event, context), event, _receipt_keys)

@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
-
 from adapters import clock, settings
 from adapters.leads.identity_store import CannotMend, IdentityStore
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
-from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.postgresql.databases import database
 from adapters.postgresql.sql import PostgresUnavailable
@@ -23,16 +20,19 @@ from adapters.settings.leads import IdentityApiSettings
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, LEAD_ID, LOOKUP, MERGE
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
-from ingest.web.caller import ApiError, Caller, caller_of
-from ingest.web.http import answer, json_body, resolver
+from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_of, integer, page
-from ingest.web.validate import first_problem
+from ingest.web.routes import PLACE, Api, matching
 
 BY_CHARACTERS_MAX = 128
 NUMBER = re.compile(r"\d{1,18}", re.ASCII)  # of a change, a bigint
+# The database of identities may sleep (docs/decisions/0013).
+WHEN_ASLEEP = (
+    "After a pause the database wakes up first: a 5xx within the first minute means that you try again."
+)
 
-logger = Logger(service="identity-api")
-app: APIGatewayHttpResolver = resolver(logger, PostgresUnavailable)
+app = Api("IdentityApi", {"lead_id": matching(LEAD_ID)}, PostgresUnavailable)
+logger, handler = app.logger, app.handler
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +49,31 @@ def _parts() -> _Parts:
     return _Parts(IdentityStore(database(config.identity_url)), queue, config.phone_regions)
 
 
-@app.post("/v1/leads/lookup")
-def post_lookup() -> Response[str]:
-    """The lead that an address, a number or an id of WhatsApp's belongs to, however it is written."""
-    caller, body = _caller(), json_body(app.current_event.raw_event, LOOKUP)
+@app.route("POST /v1/leads/lookup", body=LOOKUP, more=WHEN_ASLEEP)
+def post_lead_lookup() -> dict[str, Any]:
+    """The lead of an e-mail address, a telephone number or an id of WhatsApp's.
+
+    The value may be written in any way that a webhook may write it. It is 404 for a value that nobody has, or
+    that many people gave.
+    """
+    caller, body = _caller(), app.body()
     wanted = named_identity(body, _parts().phone_regions)
     organization = body["organization_id"]
     found = _parts().identities.lookup(organization, wanted) if caller.reaches(organization) else None
     if found is None:
         raise ApiError(404, "not_found", NO_LEAD)
-    return answer(200, {"lead_id": found["root"], "is_verified": found["is_verified"]})
+    return {"lead_id": found["root"], "is_verified": found["is_verified"]}
 
 
-@app.get("/v1/leads/<lead_id>/changes")
-def get_changes(lead_id: str) -> Response[str]:
-    """A page of the merges, undoings and refusals of a lead, newest first, with who did it and why."""
+@app.route("GET /v1/leads/{lead_id}/changes", PLACE, more=WHEN_ASLEEP)
+def get_lead_changes(lead_id: str) -> dict[str, Any]:
+    """The merges, undoings and refusals that touched a lead.
+
+    Newest first, each with its evidence: the event that proved it, or who did it and why.
+    """
     caller = _caller()
-    if problem := first_problem({"type": "string", "pattern": LEAD_ID}, lead_id):
-        raise ApiError(400, "invalid_parameter", f"lead_id {problem[1]}")
-    query = app.current_event.query_string_parameters or {}
-    limit, before = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX), cursor_of(query)
+    app.check_path("lead_id", lead_id)
+    limit, before = integer(app.query, "limit", LIMIT_DEFAULT, LIMIT_MAX), cursor_of(app.query)
     if before and not NUMBER.fullmatch(before):
         raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
     number = int(before) if before else None
@@ -77,13 +82,18 @@ def get_changes(lead_id: str) -> Response[str]:
         raise ApiError(404, "not_found", NO_LEAD)
     shown = ("number", "kind", "at", "evidence", "reversed_by")
     rows = [{name: each[name] for name in shown} for each in changes]
-    return answer(200, {"lead_id": lead_id, **page("changes", rows, limit, "number")})
+    return {"lead_id": lead_id, **page("changes", rows, limit, "number")}
 
 
-@app.post("/v1/leads/merges")
-def post_merge() -> Response[str]:
-    """Merge two leads because an operator says so; their events follow a moment later."""
-    caller, body = _caller(), json_body(app.current_event.raw_event, MERGE)
+@app.route("POST /v1/leads/merges", body=MERGE, more=WHEN_ASLEEP)
+def post_lead_merge() -> dict[str, Any]:
+    """Merge two leads by hand.
+
+    `change` is the number to undo it by, null if the leads were one already. Memory and features follow a
+    moment later. Leads that an operator has parted are refused unless `unite` is true; then what that parting
+    kept apart may be one again.
+    """
+    caller, body = _caller(), app.body()
     one, other = body["leads"]
     told = {"reason": body["reason"], "by": caller.user_id[:BY_CHARACTERS_MAX]}
     try:
@@ -97,11 +107,11 @@ def post_merge() -> Response[str]:
     if changes:
         _parts().queue.put({"command": ANNOUNCE_COMMAND})
     logger.info("merged by hand", extra={"change": number, "by": told["by"]})
-    return answer(200, {"change": number})
+    return {"change": number}
 
 
 def _caller() -> Caller:
-    caller = caller_of(app.current_event.raw_event)
+    caller = app.caller()
     caller.check_leads()
     return caller
 
@@ -109,9 +119,3 @@ def _caller() -> Caller:
 def _reach(caller: Caller) -> list[str] | None:
     """Return the organizations that the caller reaches; None: all."""
     return None if caller.is_admin else sorted(caller.organizations)
-
-
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: an HTTP API request, payload format 2.0."""
-    return app.resolve(event, context)

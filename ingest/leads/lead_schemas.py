@@ -1,13 +1,8 @@
 """The bodies of the lead routes and of lead sources, as JSON Schema."""
 
-from ingest.web.json_schema import Schema, closed_object
+from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, closed_object, open_object
 from rules.leads.features import FEATURES, Unit
-from rules.leads.lead_events import (
-    CAMPAIGN_TYPES,
-    EVENT_TYPES,
-    IDENTITY_TYPES,
-    PURCHASE_TYPES,
-)
+from rules.leads.lead_events import CAMPAIGN_TYPES, EVENT_TYPES, IDENTITY_TYPES, PURCHASE_TYPES
 
 # These patterns leave out `/` and `#`, because composed keys use both as separators: `acme/shop#order:7`.
 ORGANIZATION = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$"
@@ -15,18 +10,18 @@ INTEGRATION = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 SOURCE = r"^[a-z][a-z0-9_]{0,63}$"
 LEAD_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 
-LEAD_EVENTS = closed_object(
-    ["organization_id", "source", "payload"],
-    {
-        "organization_id": {"type": "string", "pattern": ORGANIZATION},
-        "source": {"type": "string", "pattern": SOURCE, "description": "which decoder reads the payload"},
-        "integration": {
-            "type": "string",
-            "pattern": INTEGRATION,
-            "description": "the scope of external event ids and customer ids (default: the source's name)",
-        },
-        "payload": {"type": ["object", "array"], "description": "the webhook's body, as it came"},
+PAYLOAD: Schema = {"type": ["object", "array"], "description": "the webhook's body, as it came"}
+_ENVELOPE: dict[str, Schema] = {
+    "organization_id": {"type": "string", "pattern": ORGANIZATION},
+    "source": {"type": "string", "pattern": SOURCE, "description": "which decoder reads the payload"},
+    "integration?": {
+        "type": "string",
+        "pattern": INTEGRATION,
+        "description": "the scope of external event ids and customer ids (default: the source's name)",
     },
+}
+LEAD_EVENTS = closed_object(
+    {**_ENVELOPE, "payload": PAYLOAD},
     example={
         "organization_id": "acme",
         "source": "generic",
@@ -42,18 +37,16 @@ LEAD_EVENTS = closed_object(
 # PostgreSQL refuses the character NUL in a text.
 NO_NUL = r"^[^\u0000]+$"
 REVERSAL = closed_object(
-    ["reason"],
     {
         "reason": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": NO_NUL},
-        "organization_id": {
+        "organization_id?": {
             "type": "string",
             "pattern": ORGANIZATION,
             "description": "whose change it is (default: that of your organizations which has it)",
         },
-    },
+    }
 )
 MERGE = closed_object(
-    ["leads", "reason"],
     {
         "leads": {
             "type": "array",
@@ -63,127 +56,101 @@ MERGE = closed_object(
             "uniqueItems": True,
         },
         "reason": REVERSAL["properties"]["reason"],
-        "unite": {"type": "boolean", "description": "also if an operator has parted them before"},
-    },
+        "unite?": {"type": "boolean", "description": "also if an operator has parted them before"},
+    }
 )
 LOOKUP = closed_object(
-    ["organization_id"],
     {
         "organization_id": {"type": "string", "pattern": ORGANIZATION},
-        "email": {"type": "string", "maxLength": 200},
-        "phone": {"type": "string", "maxLength": 200},
-        "whatsapp": {"type": "string", "maxLength": 200, "description": "an id of WhatsApp's: US.1349120865"},
-    },
+        "email?": {"type": "string", "maxLength": 200},
+        "phone?": {"type": "string", "maxLength": 200},
+        "whatsapp?": {
+            "type": "string",
+            "maxLength": 200,
+            "description": "an id of WhatsApp's: US.1349120865",
+        },
+    }
 )
 STAMP: Schema = {"type": "string", "maxLength": 40}
 # A webhook as it waits on the lead-ingestion queue. The HTTP door sends it, or an integration does itself.
 MESSAGE = closed_object(
-    ["organization_id", "source"],
     {
-        **LEAD_EVENTS["properties"],
-        "payload_ref": {"type": "string", "maxLength": 1024},
-        "received_at": STAMP,
-        "topic": {"type": "string", "maxLength": 128},
-        "delivery_id": {"type": "string", "maxLength": 256},
-        "is_signed": {"type": "boolean"},
-    },
+        **_ENVELOPE,
+        "payload?": PAYLOAD,
+        "payload_ref?": {"type": "string", "maxLength": 1024},
+        "received_at?": STAMP,
+        "topic?": {"type": "string", "maxLength": 128},
+        "delivery_id?": {"type": "string", "maxLength": 256},
+        "is_signed?": FLAG,
+    }
 )
 UNMERGE_COMMAND = "unmerge"
 ANNOUNCE_COMMAND = "announce"
 UNMERGE = closed_object(
-    ["command", "change", "reason", "by"],
     {
         "command": {"const": UNMERGE_COMMAND},
         "change": {"type": "integer", "minimum": 1, "maximum": 2**63 - 1},
-        **REVERSAL["properties"],
+        "reason": REVERSAL["properties"]["reason"],
+        "organization_id?": REVERSAL["properties"]["organization_id"],
         "by": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": NO_NUL},
-    },
+    }
 )
 
 TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
 # What an event must have. All other fields refuse nothing: payload_fields.SideFields reads them.
 # `claimed` is among these, because it says what the identities are worth.
-GENERIC: Schema = {
-    "type": "object",
-    "required": ["event_type", "occurred_at", "identities"],
-    "properties": {
-        "external_event_id": TEXT_OR_NUMBER,
+GENERIC: Schema = open_object(
+    {
+        "external_event_id?": TEXT_OR_NUMBER,
         "event_type": {"type": "string", "enum": sorted(EVENT_TYPES - IDENTITY_TYPES)},
-        "occurred_at": {"type": "string"},
+        "occurred_at": TEXT,
         "identities": {"type": "object", "minProperties": 1},
-        "claimed": {"type": ["array", "null"], "items": {"type": "string"}},
-    },
-}
-_ORDER: Schema = {
-    "type": "object",
-    "required": ["order_id", "amount", "currency"],
-    "properties": {
-        "order_id": TEXT_OR_NUMBER,
-        "amount": {"type": ["string", "number"]},
-        "currency": {"type": "string"},
-    },
-}
-WEB_FORM: Schema = {
-    "type": "object",
-    "required": ["fields"],
-    "properties": {"fields": {"type": ["object", "array"]}},
-}
-_CAMPAIGN: Schema = {
-    "type": "object",
-    "required": ["campaign_id"],
-    "properties": {"campaign_id": TEXT_OR_NUMBER},
-}
+        "claimed?": {"type": ["array", "null"], "items": TEXT},
+    }
+)
+_ORDER: Schema = open_object(
+    {"order_id": TEXT_OR_NUMBER, "amount": {"type": ["string", "number"]}, "currency": TEXT}
+)
+WEB_FORM: Schema = open_object({"fields": {"type": ["object", "array"]}})
+_CAMPAIGN: Schema = open_object({"campaign_id": TEXT_OR_NUMBER})
 GENERIC_DATA: dict[str, Schema] = {
     **dict.fromkeys(PURCHASE_TYPES, _ORDER),
     **dict.fromkeys(CAMPAIGN_TYPES, _CAMPAIGN),
-    "preference_stated": {
-        "type": "object",
-        "required": ["preferences"],
-        "properties": {"preferences": {"type": "object", "minProperties": 1}},
-    },
-    "objection_raised": {
-        "type": "object",
-        "required": ["objections"],
-        "properties": {"objections": {"type": "array", "minItems": 1}},
-    },
+    "preference_stated": open_object({"preferences": {"type": "object", "minProperties": 1}}),
+    "objection_raised": open_object({"objections": {"type": "array", "minItems": 1}}),
 }
 
-PROBLEM = closed_object(["field", "reason"], {"field": {"type": "string"}, "reason": {"type": "string"}})
-RECEIPT: Schema = {
-    "type": "object",
-    "required": ["accepted", "events"],
-    "properties": {
-        "accepted": {"type": "integer", "minimum": 0},
+PROBLEM = closed_object({"field": TEXT, "reason": TEXT})
+RECEIPT: Schema = open_object(
+    {
+        "accepted": COUNT,
         "events": {
             "type": "array",
             "items": closed_object(
-                ["external_event_id", "event_type"],
                 {
-                    "external_event_id": {"type": "string"},
-                    "event_type": {"type": "string"},
-                    "omissions": {
+                    "external_event_id": TEXT,
+                    "event_type": TEXT,
+                    "omissions?": {
                         "type": "array",
                         "maxItems": 20,
                         "description": "side fields that could not be read, so the event goes without them",
                         "items": PROBLEM,
                     },
-                },
+                }
             ),
         },
-        "rejected": {
+        "rejected?": {
             "type": "array",
             "maxItems": 100,
             "description": "parts of a batch that are no events, at most 100 of them; all are kept for an"
             " operator, with the reason",
             "items": PROBLEM,
         },
-    },
-}
-FEATURES_VIEW: Schema = {
-    "type": "object",
-    "required": ["lead_id", "features", "computed_at"],
-    "properties": {
-        "lead_id": {"type": "string"},
+    }
+)
+FEATURES_VIEW: Schema = open_object(
+    {
+        "lead_id": TEXT,
         "features": {
             "type": "object",
             "properties": {
@@ -194,12 +161,12 @@ FEATURES_VIEW: Schema = {
                 for each in FEATURES
             },
         },
-        "money": {"type": "object", "description": "by currency: orders, and what was spent, less refunds"},
-        "money_total": {
+        "money?": {"type": "object", "description": "by currency: orders, and what was spent, less refunds"},
+        "money_total?": {
             "type": ["object", "null"],
             "description": "spent, in one currency by ExchangeRates; null where a rate is missing",
         },
         "computed_at": {"type": ["string", "null"], "description": "when they were last stored"},
-        "as_of": {"type": "object", "description": "by input: as of when its features are: the request"},
-    },
-}
+        "as_of?": {"type": "object", "description": "by input: as of when its features are: the request"},
+    }
+)

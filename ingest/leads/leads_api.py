@@ -5,41 +5,49 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.leads.groups.person_events import PersonEvents
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from adapters.leads.memory_store import MemoryStore
-from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.leads import LeadsApiSettings
+from ingest.leads import sources
 from ingest.leads.decoding import DecodedEvent, PayloadPart
 from ingest.leads.lead_accept import BadEnvelope, OpenedPayload, open_payload, path_of, read_envelope
 from ingest.leads.lead_schemas import (
+    FEATURES_VIEW,
     INTEGRATION,
     LEAD_EVENTS,
     LEAD_ID,
     ORGANIZATION,
+    RECEIPT,
     REVERSAL,
     UNMERGE_COMMAND,
 )
 from ingest.leads.lead_views import NO_EVENT, LeadViews
-from ingest.web.caller import ApiError, Caller, caller_of, invalid_field, invalid_fields
+from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
 from ingest.web.exact_json import exact_json
-from ingest.web.http import GUARD, answer, json_body, resolver, shortened
+from ingest.web.http import GUARD, json_body, shortened
+from ingest.web.json_schema import TEXT
+from ingest.web.routes import PAGE, Api, in_query, matching
 from ingest.web.validate import first_problem
 from rules.days import stamp
+from rules.leads.lead_events import EVENT_TYPES
 from rules.privacy.tombstones import lead_subject
 
 BY_CHARACTERS_MAX = 128
 FINDING = {"organization_id": ORGANIZATION, "integration": INTEGRATION, "external_event_id": r"^.{1,512}$"}
+# The document shows the body as the door validates it, and also lists the names of the sources.
+SOURCE = LEAD_EVENTS["properties"]["source"] | {"enum": sources.names()}
+WEBHOOK = LEAD_EVENTS | {"properties": LEAD_EVENTS["properties"] | {"source": SOURCE}}
 
-logger = Logger(service="leads-api")
-app: APIGatewayHttpResolver = resolver(logger)
+app = Api("LeadsApi", {"lead_id": matching(LEAD_ID), "change": {"type": "integer", "minimum": 1}})
+logger, handler = app.logger, app.handler
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +74,17 @@ def _parts() -> _Parts:
     return _Parts(queue, views, config.currency, config.phone_regions, tombstones_of(config))
 
 
-@app.post("/v1/leads/events")
-def post_events() -> Response[str]:
-    """Put a webhook on the queue, then answer 202 with its events; 422 if all of its parts are refused."""
-    caller = _caller()
+@app.route("POST /v1/leads/events", body=WEBHOOK, status=202, answer=RECEIPT)
+def post_lead_event() -> dict[str, Any]:
+    """Send an integration's webhook.
+
+    202 means that the webhook is kept and will not be lost. Its lead and its events become visible a moment
+    later; after a pause in which nobody sent anything, this may take half a minute, because the database of
+    identities has to wake up.
+    """
+    caller = app.caller()
     caller.check_leads()
-    body, now = json_body(app.current_event.raw_event, LEAD_EVENTS, batch="payload"), clock.now()
+    body, now = json_body(app.event, LEAD_EVENTS, batch="payload"), clock.now()
     caller.check_organization(body["organization_id"])
     try:
         stamped = body | {"received_at": stamp(now)}
@@ -86,7 +99,7 @@ def post_events() -> Response[str]:
     for error in opened.broken:
         logger.error("a decoder broke", exc_info=error, extra={"source": sent.source_type})
     logger.info("leads", extra={"source": sent.source_type, "events": len(opened.events)})
-    return answer(202, _receipt(opened))
+    return _receipt(opened)
 
 
 def _receipt(opened: OpenedPayload) -> dict[str, Any]:
@@ -103,12 +116,12 @@ def _event_receipt(event: DecodedEvent, part: PayloadPart) -> dict[str, Any]:
     return named | ({"omissions": shortened(omissions)} if omissions else {})
 
 
-@app.get("/v1/leads")
+@app.route("GET /v1/leads", [in_query(each, TEXT, required=True) for each in FINDING])
 def find_lead() -> Response[str]:
     """The lead that an integration's event was stored for."""
-    caller = _caller()
+    caller = app.caller()
     caller.check_leads()
-    wanted = {name: _query().get(name, "") for name in FINDING}
+    wanted = {name: app.query.get(name, "") for name in FINDING}
     for name, pattern in FINDING.items():
         if problem := first_problem({"type": "string", "pattern": pattern}, wanted[name]):
             raise ApiError(400, "invalid_parameter", f"{name} {problem[1]}")
@@ -118,35 +131,45 @@ def find_lead() -> Response[str]:
     return _exactly(_parts().views.find(source, wanted["external_event_id"]))
 
 
-@app.get("/v1/leads/<lead_id>/events")
-def get_events(lead_id: str) -> Response[str]:
-    """Events, newest first."""
+@app.route(
+    "GET /v1/leads/{lead_id}/events",
+    [in_query("type", {"type": "string", "enum": sorted(EVENT_TYPES)}), *PAGE],
+)
+def get_lead_events(lead_id: str) -> Response[str]:
+    """A lead's events, newest first.
+
+    With `type`, those of one type: an event appears there a moment after it was stored.
+    """
     _reader(lead_id)
-    return _exactly(_parts().views.events(lead_id, _query(), clock.now()))
+    return _exactly(_parts().views.events(lead_id, app.query, clock.now()))
 
 
-@app.get("/v1/leads/<lead_id>/memory")
-def get_memory(lead_id: str) -> Response[str]:
-    """What is remembered."""
+@app.route("GET /v1/leads/{lead_id}/memory", [in_query("type", TEXT), in_query("key", TEXT)])
+def get_lead_memory(lead_id: str) -> Response[str]:
+    """What is remembered of a lead."""
     _reader(lead_id)
-    return _exactly(_parts().views.memory(lead_id, _query(), clock.now()))
+    return _exactly(_parts().views.memory(lead_id, app.query, clock.now()))
 
 
-@app.get("/v1/leads/<lead_id>/features")
-def get_features(lead_id: str) -> Response[str]:
-    """Features."""
+@app.route("GET /v1/leads/{lead_id}/features", answer=FEATURES_VIEW)
+def get_lead_features(lead_id: str) -> Response[str]:
+    """A lead's features."""
     _reader(lead_id)
     return _exactly(_parts().views.features(lead_id, clock.now()))
 
 
-@app.post("/v1/leads/changes/<change>/reversal")
-def post_reversal(change: str) -> Response[str]:
-    """Undo a merge of leads: a command for the queue's consumer."""
-    caller = _caller()
+@app.route("POST /v1/leads/changes/{change}/reversal", body=REVERSAL, status=202)
+def post_lead_reversal(change: str) -> dict[str, Any]:
+    """Undo a merge of leads.
+
+    202 means that the command is kept. The merge is undone a moment later; after a pause, this may take half
+    a minute.
+    """
+    caller = app.caller()
     caller.check_leads()
     if not (change.isascii() and change.isdigit() and 0 < len(change) < 19 and int(change)):
         raise ApiError(400, "invalid_parameter", "change must be a whole number from 1")
-    body = json_body(app.current_event.raw_event, REVERSAL)
+    body = app.body()
     command = {
         "command": UNMERGE_COMMAND,
         "change": int(change),
@@ -156,7 +179,7 @@ def post_reversal(change: str) -> Response[str]:
     if organization := _organization_of(change, body.get("organization_id"), caller):
         command["organization_id"] = organization
     _parts().queue.put(command)
-    return answer(202, {"change": int(change)})
+    return {"change": int(change)}
 
 
 def _organization_of(change: str, named: str | None, caller: Caller) -> str | None:
@@ -170,18 +193,13 @@ def _organization_of(change: str, named: str | None, caller: Caller) -> str | No
     raise ApiError(404, "not_found", "there is no such change")
 
 
-def _caller() -> Caller:
-    return caller_of(app.current_event.raw_event)
-
-
 def _reader(lead_id: str) -> None:
     """Raise 401 or 403 unless the caller may read leads, 400 for a malformed id, 404 for another's lead,
     410 for one that was erased.
     """
-    caller = _caller()
+    caller = app.caller()
     caller.check_leads()
-    if problem := first_problem({"type": "string", "pattern": LEAD_ID}, lead_id):
-        raise ApiError(400, "invalid_parameter", f"lead_id {problem[1]}")
+    app.check_path("lead_id", lead_id)
     if not caller.is_admin:
         _parts().views.check_reach(lead_id, caller)
     tombstone = _parts().erased.of(lead_subject(lead_id))
@@ -189,15 +207,5 @@ def _reader(lead_id: str) -> None:
         raise ApiError(410, "erased", "the lead was erased")
 
 
-def _query() -> Mapping[str, str]:
-    return app.current_event.query_string_parameters or {}
-
-
 def _exactly(body: Mapping[str, Any]) -> Response[str]:
     return Response(200, content_type="application/json", body=exact_json(body), headers=dict(GUARD))
-
-
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: an HTTP API request, payload format 2.0."""
-    return app.resolve(event, context)

@@ -4,18 +4,14 @@ Who is who is asked of PostgreSQL. If it sleeps, the first request may take half
 next one finds it awake.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
-
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.shared_counters import SharedCounters
@@ -31,20 +27,60 @@ from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
 from ingest.privacy.erasing import Erasing
-from ingest.privacy.privacy_routes import ERASURE_ID
-from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.caller import ApiError, Caller
 from ingest.web.erased import GONE, refuse_erased
-from ingest.web.http import answer, json_body, resolver
-from ingest.web.json_schema import USER_ID
+from ingest.web.json_schema import ANY, TEXT, USER_ID, closed_object
 from ingest.web.rate_limit import Limits, RateLimit
+from ingest.web.routes import Api, matching
 from rules.days import stamp
 from rules.privacy.erasures import PersonKind
 from rules.privacy.tombstones import identity_subject, lead_subject, user_subject
 
 URL_SECONDS = 3600
 NO_EXPORT = "nobody has asked for such an export in the last day"
-logger = Logger(service="privacy-api")
-app: APIGatewayHttpResolver = resolver(logger, PostgresUnavailable)
+ERASURE_ID = r"^[0-9a-f]{32}$"
+ERASURE = closed_object(
+    {
+        "erasure_id": matching(ERASURE_ID),
+        "status": {"type": "string", "enum": ["open", "finished"]},
+        "started_at?": {"type": "string"},
+        "found?": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "awaits?": {"type": "array", "items": {"type": "string"}},
+        "deadline?": {"type": "string"},
+        "certificate?": ANY,
+    },
+)
+LIFTED = closed_object({"lifted": {"type": "integer", "minimum": 0}})
+EXPORT = closed_object(
+    {
+        "export_id": matching(ERASURE_ID),
+        "status": {"type": "string", "enum": ["running", "finished"]},
+        "asked_at": TEXT,
+        **dict.fromkeys(("finished_at?", "url?", "url_expires_at?", "expires_at?"), TEXT),
+        "bytes?": {"type": "integer", "minimum": 1},
+    },
+)
+TELLS = (
+    "Everything online is gone within the hour, lake and warehouse in two nights some days apart;"
+    " GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate."
+    " The id answers 410 until an admin lifts that. Asking again answers the same."
+)
+ASKED = (
+    "It is made meanwhile: GET tells when it is finished, and its URL. Asking again while it is being made"
+    " answers the same export, and goes on with one that got stuck. But for admins, a caller may ask some"
+    " times a day: 429."
+)
+FETCHED = (
+    "Of the newest export that was asked for. Once it is finished, `url` has it, for an hour; each request"
+    " makes a new one, until `expires_at`, a day later."
+)
+
+app = Api(
+    "PrivacyApi",
+    {"user_id": matching(USER_ID), "lead_id": matching(LEAD_ID), "erasure_id": matching(ERASURE_ID)},
+    PostgresUnavailable,
+)
+logger, handler = app.logger, app.handler
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,99 +129,114 @@ def _parts() -> _Parts:
 refuse_erased(app, lambda: _parts().erasing, "delete_user", "post_user_lift", "get_erasure")
 
 
-@app.delete("/v1/users/<user_id>")
-def delete_user(user_id: str) -> Response[str]:
-    """Erase a user."""
-    _caller("user_id", USER_ID, user_id).check(user_id)
+@app.route("DELETE /v1/users/{user_id}", status=202, answer=ERASURE, more=TELLS)
+def delete_user(user_id: str) -> dict[str, Any]:
+    """Erase a user (the user, or an admin).
+
+    All that is known of the user is deleted; it cannot be undone.
+    """
+    _caller("user_id", user_id).check(user_id)
     person = Person(_parts().digest(user_subject(user_id)), user_id)
     told = _parts().erasing.begin(user_id, person, clock.now())
     logger.info("erasure", extra={"erasure_id": told["erasure_id"]})
-    return answer(202, told)
+    return told
 
 
-@app.post("/v1/users/<user_id>/export")
-def post_user_export(user_id: str) -> Response[str]:
-    """Ask for everything that is known of a user."""
-    caller = _caller("user_id", USER_ID, user_id)
+@app.route("POST /v1/users/{user_id}/export", status=202, answer=EXPORT, more=ASKED)
+def post_user_export(user_id: str) -> dict[str, Any]:
+    """Ask for everything that is known of a user, as a ZIP of JSON and CSV."""
+    caller = _caller("user_id", user_id)
     caller.check(user_id)
     return _ask_for_export(caller, PersonKind.USER, user_id)
 
 
-@app.get("/v1/users/<user_id>/export")
-def get_user_export(user_id: str) -> Response[str]:
-    """How far the export of a user is."""
-    _caller("user_id", USER_ID, user_id).check(user_id)
+@app.route("GET /v1/users/{user_id}/export", answer=EXPORT, more=FETCHED)
+def get_user_export(user_id: str) -> dict[str, Any]:
+    """How far the export of a user is, and where it can be had."""
+    _caller("user_id", user_id).check(user_id)
     job = _parts().exports.get(_parts().digest(user_subject(user_id)), clock.now())
     if job is None:
         raise ApiError(404, "not_found", NO_EXPORT)
-    return answer(200, _view(job))
+    return _view(job)
 
 
-@app.post("/v1/users/<user_id>/lift")
-def post_user_lift(user_id: str) -> Response[str]:
-    """Let an erased id be used anew."""
-    _caller("user_id", USER_ID, user_id).check_admin()
-    return answer(200, {"lifted": _parts().erasing.lift(user_subject(user_id), clock.now())})
+@app.route("POST /v1/users/{user_id}/lift", answer=LIFTED)
+def post_user_lift(user_id: str) -> dict[str, Any]:
+    """Let an erased id be used anew (admins).
+
+    What happened before is refused for good.
+    """
+    _caller("user_id", user_id).check_admin()
+    return {"lifted": _parts().erasing.lift(user_subject(user_id), clock.now())}
 
 
-@app.delete("/v1/leads/<lead_id>")
-def delete_lead(lead_id: str) -> Response[str]:
-    """Erase a lead with all leads of the same person."""
-    caller = _caller("lead_id", LEAD_ID, lead_id)
+@app.route("DELETE /v1/leads/{lead_id}", status=202, answer=ERASURE, more=TELLS)
+def delete_lead(lead_id: str) -> dict[str, Any]:
+    """Erase a lead, with all leads that are the same person.
+
+    Addresses, numbers and ids of the person make no lead again, either.
+    """
+    caller = _caller("lead_id", lead_id)
     caller.check_leads()
     told = _parts().erasing.of_lead(lead_id, caller)
     if told is None:
         person = _parts().lead(lead_id, caller)
         told = _parts().erasing.begin(lead_id, person, clock.now())
     logger.info("erasure", extra={"erasure_id": told["erasure_id"]})
-    return answer(202, told)
+    return told
 
 
-@app.post("/v1/leads/<lead_id>/export")
-def post_lead_export(lead_id: str) -> Response[str]:
-    """Ask for everything that is known of a lead."""
+@app.route("POST /v1/leads/{lead_id}/export", status=202, answer=EXPORT, more=ASKED)
+def post_lead_export(lead_id: str) -> dict[str, Any]:
+    """Ask for everything that is known of a lead, as a ZIP of JSON and CSV."""
     caller = _exporter_of(lead_id)
     organization = _parts().lead(lead_id, caller).organization
     return _ask_for_export(caller, PersonKind.LEAD, lead_id, organization)
 
 
-@app.get("/v1/leads/<lead_id>/export")
-def get_lead_export(lead_id: str) -> Response[str]:
-    """How far the export of a lead is."""
+@app.route("GET /v1/leads/{lead_id}/export", answer=EXPORT, more=FETCHED)
+def get_lead_export(lead_id: str) -> dict[str, Any]:
+    """How far the export of a lead is, and where it can be had."""
     caller = _exporter_of(lead_id)
     job = _parts().exports.get(_parts().digest(lead_subject(lead_id)), clock.now())
     if job is None or not caller.reaches(job.organization):
         raise ApiError(404, "not_found", NO_EXPORT)
-    return answer(200, _view(job))
+    return _view(job)
 
 
-@app.post("/v1/leads/lift")
-def post_lead_lift() -> Response[str]:
-    """Let an erased person's identities make a lead anew."""
-    caller_of(app.current_event.raw_event).check_admin()
-    body = json_body(app.current_event.raw_event, LOOKUP)
+@app.route("POST /v1/leads/lift", body=LOOKUP, answer=LIFTED)
+def post_lead_lift() -> dict[str, Any]:
+    """Let an erased person's addresses, numbers and ids make a lead anew (admins).
+
+    One of them is named; all that were erased with it are lifted. What happened before is refused for good.
+    """
+    app.admin()
+    body = app.body()
     named = named_identity(body, _parts().config.phone_regions)
     subject = identity_subject(body["organization_id"], named.channel, named.external_id)
-    return answer(200, {"lifted": _parts().erasing.lift(subject, clock.now())})
+    return {"lifted": _parts().erasing.lift(subject, clock.now())}
 
 
-@app.get("/v1/erasures/<erasure_id>")
-def get_erasure(erasure_id: str) -> Response[str]:
-    """How far an erasure is."""
-    _caller("erasure_id", ERASURE_ID, erasure_id)
-    return answer(200, _parts().erasing.view(erasure_id))
+@app.route("GET /v1/erasures/{erasure_id}", answer=ERASURE)
+def get_erasure(erasure_id: str) -> dict[str, Any]:
+    """How far an erasure is, and at its end the certificate.
+
+    The id is a secret of whoever asked for the erasure; what it leads to names nobody.
+    """
+    _caller("erasure_id", erasure_id)
+    return _parts().erasing.view(erasure_id)
 
 
 def _exporter_of(lead_id: str) -> Caller:
     """Return who asks for the export of a lead; raises 403, and 410 if the lead was erased."""
-    caller = _caller("lead_id", LEAD_ID, lead_id)
+    caller = _caller("lead_id", lead_id)
     caller.check_leads()
     if _parts().erasing.stands(lead_subject(lead_id)):
         raise ApiError(410, "erased", f"the lead {GONE}")
     return caller
 
 
-def _ask_for_export(caller: Caller, kind: PersonKind, subject: str, organization: str = "") -> Response[str]:
+def _ask_for_export(caller: Caller, kind: PersonKind, subject: str, organization: str = "") -> dict[str, Any]:
     """Begin an export, or answer the one that is under way; raises 429.
 
     A counter of a day may outlive an erasure, so the caller's keyed hash is its name.
@@ -196,7 +247,7 @@ def _ask_for_export(caller: Caller, kind: PersonKind, subject: str, organization
     digest = parts.digest(user_subject(subject) if kind is PersonKind.USER else lead_subject(subject))
     job = parts.exports.ask(digest, organization, now, lambda job: parts.waker.wake(kind, subject, job))
     logger.info("export", extra={"export_id": job.job_id})
-    return answer(202, _view(job))
+    return _view(job)
 
 
 def _view(job: ExportJob) -> dict[str, Any]:
@@ -220,16 +271,7 @@ def _instant(second: int) -> str:
     return stamp(datetime.fromtimestamp(second, UTC))
 
 
-def _caller(name: str, pattern: str, value: str) -> Caller:
+def _caller(name: str, value: str) -> Caller:
     """Return who calls; raises 400 for a malformed part of the path."""
-    if not re.fullmatch(pattern, value, re.ASCII):
-        raise ApiError(400, "invalid_parameter", f"{name} must match {pattern}")
-    return caller_of(app.current_event.raw_event)
-
-
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: an HTTP API request, payload format 2.0."""
-    answered = app.resolve(event, context)
-    logger.info("answered", extra={"route": event.get("routeKey"), "status": answered["statusCode"]})
-    return answered
+    app.check_path(name, value)
+    return app.caller()

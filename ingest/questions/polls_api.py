@@ -6,10 +6,7 @@ A function of its own: however many agents wait, they take no room from people w
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
-
 from adapters import settings
-from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.places import Places
 from adapters.questions.question_lists import QuestionLists
@@ -17,12 +14,19 @@ from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.settings.questions import PollsApiSettings
 from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, Polls
+from ingest.questions.question_schemas import QUESTION_ID
 from ingest.questions.question_views import Questions
-from ingest.web.caller import caller_of
-from ingest.web.http import answer, resolver
+from ingest.questions.view_schemas import RESPONSES_VIEW
+from ingest.web.routes import Api, in_query, limit_to, matching
 
-logger = Logger(service="polls-api")
-app: APIGatewayHttpResolver = resolver(logger)
+POLL = [
+    in_query("wait", {"type": "integer", "minimum": 0, "maximum": 20, "description": "seconds"}),
+    in_query("after", {"type": "integer", "minimum": 0, "maximum": 1000, "description": "a cursor"}),
+    limit_to(100),
+]
+
+app = Api("PollsApi", {"question_id": matching(QUESTION_ID)})
+handler = app.handler
 
 
 @cache
@@ -34,16 +38,7 @@ def _parts() -> Polls:
     return Polls(questions, responses, Places(dynamodb, config.limits_table, PLACES, HELD_SECONDS_MAX))
 
 
-@app.get("/v1/questions/<question_id>/responses")
-def get_responses(question_id: str) -> Response[str]:
-    """Answers, in order. Waits for one if the query says how long."""
-    caller = caller_of(app.current_event.raw_event)
-    return answer(200, _parts().newer(question_id, app.current_event.query_string_parameters or {}, caller))
-
-
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: an HTTP API request, payload format 2.0."""
-    answered = app.resolve(event, context)
-    logger.info("answered", extra={"route": event.get("routeKey"), "status": answered["statusCode"]})
-    return answered
+@app.route("GET /v1/questions/{question_id}/responses", POLL, answer=RESPONSES_VIEW)
+def get_responses(question_id: str) -> dict[str, Any]:
+    """Answers, in order (the agent who asked)."""
+    return _parts().newer(question_id, app.query, app.caller())

@@ -12,27 +12,26 @@ FINGERPRINT_HASH = r"^[0-9a-f]{32}$"
 
 OPTION: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
 QUESTION = closed_object(
-    ["idempotency_key", "type", "prompt", "required_responses"],
     {
         "idempotency_key": KEY | {"description": "scope: the agent; the same body again gives the question"},
         "type": {"type": "string", "enum": [each.value for each in QuestionType]},
         "prompt": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "plain text"},
-        "options": {
+        "options?": {
             "type": "array",
             "minItems": 2,
             "maxItems": 10,
             "items": OPTION,
             "description": "of a multiple_choice question; they differ in more than case and spaces",
         },
-        "audience": {
+        "audience?": {
             "type": "array",
             "maxItems": TAGS_MAX,
             "items": {"type": "string", "pattern": TAG},
             "description": "tags, one of which a person's token has; empty: everybody",
         },
-        "category": {"type": "string", "pattern": TAG, "description": f"default: {CATEGORY_DEFAULT}"},
+        "category?": {"type": "string", "pattern": TAG, "description": f"default: {CATEGORY_DEFAULT}"},
         "required_responses": {"type": "integer", "minimum": 1, "maximum": 1000},
-        "closes_at": {
+        "closes_at?": {
             "type": "string",
             "maxLength": 40,
             "description": f"RFC 3339, at most {OPEN_MAX.days} days ahead; default: in"
@@ -50,24 +49,23 @@ QUESTION = closed_object(
 )
 OPTION_NUMBER: Schema = {"type": "integer", "minimum": 0, "maximum": 9}
 ANSWER = closed_object(
-    [],
     {
-        "selected_option": OPTION_NUMBER | {"description": "of multiple_choice: from 0"},
-        "answer": {
+        "selected_option?": OPTION_NUMBER | {"description": "of multiple_choice: from 0"},
+        "answer?": {
             "type": "string",
             "minLength": 1,
             "maxLength": 2000,
             "description": "of text: what the person says",
         },
-        "confidence": {"type": "integer", "minimum": 1, "maximum": 5},
-        "response_time_ms": {"type": "integer", "minimum": 0, "maximum": 86_400_000},
-        "timezone": {
+        "confidence?": {"type": "integer", "minimum": 1, "maximum": 5},
+        "response_time_ms?": {"type": "integer", "minimum": 0, "maximum": 86_400_000},
+        "timezone?": {
             "type": "string",
             "minLength": 1,
             "maxLength": 64,
             "description": "IANA name or offset (-07:00); decides the activity date; default: UTC",
         },
-        "fingerprint": {
+        "fingerprint?": {
             "type": "string",
             "minLength": 1,
             "maxLength": 256,

@@ -1,18 +1,16 @@
 """Everything under /v1/questions, /v1/agents, /v1/subscriptions and /v1/stats, and a user's own answers."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.shared_counters import HeldPlaces, SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
@@ -29,23 +27,43 @@ from ingest.questions import subscriptions
 from ingest.questions.answers import AnswerLimits, Answers
 from ingest.questions.asking import Asking
 from ingest.questions.own_answers import OwnAnswers
-from ingest.questions.question_schemas import ANSWER, QUESTION
+from ingest.questions.question_schemas import ANSWER, QUESTION, QUESTION_ID
 from ingest.questions.question_views import Questions, question_view
 from ingest.questions.stats_view import AnswerStats
-from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.questions.subscription_schemas import STORED, SUBSCRIPTION, SUBSCRIPTION_ID
+from ingest.questions.view_schemas import (
+    ANSWERED,
+    LEADERS,
+    OWN_ANSWERS,
+    QUESTION_VIEW,
+    QUESTIONS_VIEW,
+    STATS_VIEW,
+)
 from ingest.web.erased import refuse_erased
-from ingest.web.http import answer, json_body, resolver
-from ingest.web.json_schema import USER_ID
+from ingest.web.http import GUARD, answer
+from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import Limits, RateLimit
-from ingest.web.validate import first_problem
+from ingest.web.routes import CURSOR, SPAN, Api, in_query, limit_to, matching
+from rules.questions.questions import QuestionStatus
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
 RELAYED_BLOCK = 20
+STATUS = in_query("status", {"type": "string", "enum": [each.value for each in QuestionStatus]})
+LIMIT = limit_to(LEADERS_MAX)
+AUDIENCE = in_query("audience", TEXT | {"description": "some of the caller's tags, divided by commas"})
 
-logger = Logger(service="questions-api")
-app: APIGatewayHttpResolver = resolver(logger)
-app.include_router(subscriptions.router)
+app = Api(
+    "QuestionsApi",
+    {
+        "question_id": matching(QUESTION_ID),
+        "agent_id": matching(USER_ID),
+        "user_id": matching(USER_ID),
+        "fingerprint": matching(r"^(me|[0-9a-f]{32})$"),
+        "subscription_id": matching(SUBSCRIPTION_ID),
+    },
+)
+handler = app.handler
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,78 +117,74 @@ def _parts() -> _Parts:
 refuse_erased(app, lambda: _parts().erased)
 
 
-def _caller() -> Caller:
-    return caller_of(app.current_event.raw_event)
-
-
-def _query() -> Mapping[str, str]:
-    return app.current_event.query_string_parameters or {}
-
-
-@app.post("/v1/questions")
+@app.route("POST /v1/questions", body=QUESTION, status=201, answer=QUESTION_VIEW, may_repeat=True)
 def post_question() -> Response[str]:
-    """Ask a question."""
-    caller = _caller()
+    """Ask a question (agents)."""
+    caller = app.caller()
     caller.check_agent()
     _parts().asked.check(caller.user_id, 1, clock.now())
-    body = json_body(app.current_event.raw_event, QUESTION)
+    body = app.body()
     return answer(*_parts().asking.create(body, caller, clock.now()))
 
 
-@app.get("/v1/questions")
-def get_questions() -> Response[str]:
-    """Questions, newest first."""
-    return answer(200, _parts().questions.listed(_query(), _caller(), clock.now()))
+@app.route("GET /v1/questions", [AUDIENCE, STATUS, LIMIT, CURSOR], answer=QUESTIONS_VIEW)
+def get_questions() -> dict[str, Any]:
+    """Questions for the caller, newest first."""
+    return _parts().questions.listed(app.query, app.caller(), clock.now())
 
 
-@app.get("/v1/questions/<question_id>")
-def get_question(question_id: str) -> Response[str]:
+@app.route("GET /v1/questions/{question_id}", answer=QUESTION_VIEW)
+def get_question(question_id: str) -> dict[str, Any]:
     """A question."""
-    return answer(200, question_view(_parts().questions.visible(question_id, _caller()), clock.now()))
+    return question_view(_parts().questions.visible(question_id, app.caller()), clock.now())
 
 
-@app.get("/v1/agents/<agent_id>/questions")
-def get_agent_questions(agent_id: str) -> Response[str]:
+@app.route("GET /v1/agents/{agent_id}/questions", [STATUS, LIMIT, CURSOR], answer=QUESTIONS_VIEW)
+def get_agent_questions(agent_id: str) -> dict[str, Any]:
     """An agent's own questions, newest first."""
-    caller = _caller()
-    if problem := first_problem({"type": "string", "pattern": USER_ID}, agent_id):
-        raise ApiError(400, "invalid_parameter", f"agent_id {problem[1]}")
-    return answer(200, _parts().questions.of_agent(agent_id, _query(), caller, clock.now()))
+    caller = app.caller()
+    app.check_path("agent_id", agent_id)
+    return _parts().questions.of_agent(agent_id, app.query, caller, clock.now())
 
 
-@app.post("/v1/questions/<question_id>/responses")
-def post_response(question_id: str) -> Response[str]:
-    """Answer a question."""
-    caller = _caller()
-    body = json_body(app.current_event.raw_event, ANSWER)
-    return answer(201, _parts().answers.answer(question_id, body, caller))
+@app.route("POST /v1/questions/{question_id}/responses", body=ANSWER, status=201, answer=ANSWERED)
+def post_response(question_id: str) -> dict[str, Any]:
+    """Answer a question, once."""
+    caller = app.caller()
+    body = app.body()
+    return _parts().answers.answer(question_id, body, caller)
 
 
-@app.get("/v1/users/<user_id>/answers")
-def get_own_answers(user_id: str) -> Response[str]:
-    """A user's own answers, newest first."""
-    caller = _caller()
-    if problem := first_problem({"type": "string", "pattern": USER_ID}, user_id):
-        raise ApiError(400, "invalid_parameter", f"user_id {problem[1]}")
-    return answer(200, _parts().own.recent(user_id, _query(), caller, clock.now()))
+@app.route("GET /v1/users/{user_id}/answers", [*SPAN, LIMIT, CURSOR], answer=OWN_ANSWERS)
+def get_user_answers(user_id: str) -> dict[str, Any]:
+    """A user's own answers, newest first; by default those of 30 days."""
+    caller = app.caller()
+    app.check_path("user_id", user_id)
+    return _parts().own.recent(user_id, app.query, caller, clock.now())
 
 
-@app.get("/v1/stats")
-def get_leaders() -> Response[str]:
+@app.route("GET /v1/stats", [LIMIT], answer=LEADERS)
+def get_stats_board() -> dict[str, Any]:
     """The best by points."""
-    caller, limit = _caller(), integer(_query(), "limit", LEADERS_DEFAULT, LEADERS_MAX)
-    return answer(200, _parts().stats.leaders(limit, caller))
+    caller, limit = app.caller(), integer(app.query, "limit", LEADERS_DEFAULT, LEADERS_MAX)
+    return _parts().stats.leaders(limit, caller)
 
 
-@app.get("/v1/stats/<fingerprint>")
-def get_stats(fingerprint: str) -> Response[str]:
+@app.route("GET /v1/stats/{fingerprint}", answer=STATS_VIEW)
+def get_stats(fingerprint: str) -> dict[str, Any]:
     """A person's stats."""
-    return answer(200, _parts().stats.view_of(fingerprint, _caller(), clock.now()))
+    return _parts().stats.view_of(fingerprint, app.caller(), clock.now())
 
 
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: an HTTP API request, payload format 2.0."""
-    answered = app.resolve(event, context)
-    logger.info("answered", extra={"route": event.get("routeKey"), "status": answered["statusCode"]})
-    return answered
+@app.route("POST /v1/subscriptions", body=SUBSCRIPTION, status=201, answer=STORED, may_repeat=True)
+def post_subscription() -> Response[str]:
+    """Be told of questions on a phone."""
+    status, stored = subscriptions.ask(app.caller(), app.body, clock.now())
+    return answer(status, stored)
+
+
+@app.route("DELETE /v1/subscriptions/{subscription_id}", status=204)
+def delete_subscription(subscription_id: str) -> Response[str]:
+    """Be told nothing more there."""
+    subscriptions.remove(app.caller(), subscription_id)
+    return Response(204, body="", headers=dict(GUARD))

@@ -1,7 +1,7 @@
 """The bodies of the subscription routes, as JSON Schema."""
 
 from ingest.questions.question_schemas import TAG, TAGS_MAX
-from ingest.web.json_schema import Schema
+from ingest.web.json_schema import TEXT, Schema, closed_object, open_object
 from rules.questions.notifications import INTERVALS
 
 SUBSCRIPTION_ID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
@@ -37,23 +37,20 @@ REMINDERS: Schema = {
     "description": "a message in the evening while the streak would end tonight (default false)",
 }
 
-SUBSCRIPTION: Schema = {
-    "type": "object",
-    "required": ["fcm_token"],
-    "properties": {
+SUBSCRIPTION: Schema = closed_object(
+    {
         "fcm_token": {
             "type": "string",
             "pattern": r"^[!-~]{1,512}$",
             "description": "of the phone; registered by another person, it is theirs from then on",
         },
-        "audience": AUDIENCE,
-        "min_interval_minutes": INTERVAL,
-        "timezone": ZONE,
-        "quiet_hours": QUIET_HOURS,
-        "streak_reminders": REMINDERS,
+        "audience?": AUDIENCE,
+        "min_interval_minutes?": INTERVAL,
+        "timezone?": ZONE,
+        "quiet_hours?": QUIET_HOURS,
+        "streak_reminders?": REMINDERS,
     },
-    "additionalProperties": False,
-    "example": {
+    example={
         "fcm_token": "bk3RNwTe3H0:CI2k_HHwgIpoDKCIZvvDMExUdFQ3P1",
         "audience": ["data"],
         "min_interval_minutes": 240,
@@ -61,21 +58,16 @@ SUBSCRIPTION: Schema = {
         "quiet_hours": {"from": "22:00", "to": "07:00"},
         "streak_reminders": True,
     },
-}
-STORED: Schema = {
-    "type": "object",
-    "required": [
-        *("subscription_id", "audience", "min_interval_minutes", "timezone", "quiet_hours"),
-        *("streak_reminders", "created_at", "updated_at"),
-    ],
-    "properties": {
+)
+STORED: Schema = open_object(
+    {
         "subscription_id": {"type": "string", "pattern": SUBSCRIPTION_ID},
         "audience": AUDIENCE,
         "min_interval_minutes": INTERVAL,
         "timezone": ZONE,
         "quiet_hours": QUIET_HOURS,
         "streak_reminders": REMINDERS,
-        "created_at": {"type": "string"},
-        "updated_at": {"type": "string"},
-    },
-}
+        "created_at": TEXT,
+        "updated_at": TEXT,
+    }
+)

@@ -2,14 +2,11 @@
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
-
-from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
@@ -20,9 +17,8 @@ from adapters.questions.phones.subscription_places import place_of, places_of
 from adapters.questions.phones.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
 from ingest.questions.question_schemas import TAGS_MAX
-from ingest.questions.subscription_schemas import SUBSCRIPTION, SUBSCRIPTION_ID
-from ingest.web.caller import AUDIENCE, ApiError, Caller, caller_of
-from ingest.web.http import GUARD, answer, json_body
+from ingest.questions.subscription_schemas import SUBSCRIPTION_ID
+from ingest.web.caller import AUDIENCE, ApiError, Caller, invalid_field
 from ingest.web.rate_limit import Limits, RateLimit
 from rules.days import UnknownZone
 from rules.questions.notifications import QuietHours, Subscription, quiet_hours
@@ -31,8 +27,6 @@ from rules.zone_names import zone_named
 NAMESPACE = uuid.UUID("5f2d3b0c-8c0e-5d0c-9b57-2f6d3e1a4c90")
 INTERVAL_DEFAULT, ZONE_DEFAULT = 60, "UTC"
 ATTEMPTS_MAX = 4
-
-router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +57,14 @@ def subscription_id(owner: str, fcm_token: str) -> str:
     return str(uuid.uuid5(NAMESPACE, f"{owner}\x00{fcm_token}"))
 
 
-@router.post("/v1/subscriptions")
-def post_subscription() -> Response[str]:
-    """Register a phone, or replace its subscription. A field that the body leaves out gets its default."""
-    caller = caller_of(router.current_event.raw_event)
-    now = clock.now()
+def ask(caller: Caller, body: Callable[[], Mapping[str, Any]], now: datetime) -> tuple[int, dict[str, Any]]:
+    """Register a phone, or replace its subscription; returns 201 or 200 and what is stored.
+
+    body: reads the request. A field that it leaves out gets its default. Raises 429, and as register.
+    """
     _parts().limit.check(caller.user_id, 1, now)
-    stored, is_new = register(caller, json_body(router.current_event.raw_event, SUBSCRIPTION), now)
-    return answer(201 if is_new else 200, subscription_view(stored))
+    stored, is_new = register(caller, body(), now)
+    return 201 if is_new else 200, subscription_view(stored)
 
 
 def register(caller: Caller, body: Mapping[str, Any], now: datetime) -> tuple[Subscription, bool]:
@@ -96,13 +90,10 @@ def _check_places(wanted: Subscription, now: datetime) -> None:
         raise ApiError(409, "subscriptions_max", f"{parts.owned_max} phones are registered already")
 
 
-@router.delete("/v1/subscriptions/<subscription_id>")
-def delete_subscription(subscription_id: str) -> Response[str]:
-    """Delete a subscription. Another person's subscription answers 404, as if there were none."""
-    caller = caller_of(router.current_event.raw_event)
-    if re.fullmatch(SUBSCRIPTION_ID, subscription_id) and _remove(caller, subscription_id):
-        return Response(204, body="", headers=dict(GUARD))
-    raise ApiError(404, "not_found", "there is no such subscription")
+def remove(caller: Caller, identifier: str) -> None:
+    """Remove a subscription; raises 404 if there is none, or it is another person's."""
+    if not (re.fullmatch(SUBSCRIPTION_ID, identifier) and _remove(caller, identifier)):
+        raise ApiError(404, "not_found", "there is no such subscription")
 
 
 def _remove(caller: Caller, wanted: str) -> bool:
@@ -153,18 +144,14 @@ def _zone(name: str) -> str:
     try:
         return zone_named(name)
     except UnknownZone as error:
-        raise _invalid("timezone", str(error)) from None
+        raise invalid_field("timezone", str(error)) from None
 
 
 def _quiet(given: Mapping[str, str] | None) -> QuietHours | None:
     try:
         return quiet_hours(given["from"], given["to"]) if given else None
     except ValueError as error:
-        raise _invalid("quiet_hours", str(error)) from None
-
-
-def _invalid(field: str, reason: str) -> ApiError:
-    return ApiError(422, "invalid_field", f"{field} {reason}", [{"field": field, "reason": reason}])
+        raise invalid_field("quiet_hours", str(error)) from None
 
 
 def subscription_view(subscription: Subscription) -> dict[str, Any]:

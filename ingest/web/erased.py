@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from ingest.web.caller import ApiError, caller_of
+from ingest.web.routes import Api
 from rules.privacy.tombstones import user_subject
 
 # Parts of paths that are a user's id.
@@ -25,8 +26,8 @@ class Tombstones(Protocol):
         """Whether a tombstone stands over a subject (rules.privacy.tombstones)."""
 
 
-def refuse_erased(app: APIGatewayHttpResolver, tombstones: Callable[[], Tombstones], *but: str) -> None:
-    """Let a router answer 410 wherever somebody who was erased asks, or is asked about.
+def refuse_erased(app: Api, tombstones: Callable[[], Tombstones], *but: str) -> None:
+    """Let a function answer 410 wherever somebody who was erased asks, or is asked about.
 
     tombstones: returns those of this process, once a request has come. but: names of the functions whose
     routes are for the erased.

@@ -2,17 +2,11 @@
 
 import base64
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler import Response
 
-from adapters.logs import Logger
-from adapters.platform.aws import Unavailable
-from adapters.platform.batches import Unprocessed
-from ingest.web.allowance import check_allowance
 from ingest.web.caller import DETAILS_MAX, ApiError, invalid_fields
 from ingest.web.json_schema import Schema
 from ingest.web.validate import body_problems
@@ -21,8 +15,6 @@ from rules.json_values import NoJson, Pairs, cut, read_json
 BODY_BYTES_MAX = 1_000_000
 # Of each text in a refusal: a function may answer 6 MB, and escapes make a request's words six times as long.
 REFUSAL_CHARACTERS_MAX = 500
-ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
-USER_ID_SIGNS = "._:@|+=~-"
 # Answers tell of people and hold what people wrote. A browser must not keep them or show them as a page.
 GUARD = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
@@ -91,42 +83,3 @@ def shortened(value: Any) -> Any:
     if isinstance(value, list):
         return [shortened(each) for each in value[:DETAILS_MAX]]
     return cut(value, REFUSAL_CHARACTERS_MAX) if isinstance(value, str) else value
-
-
-class Router(APIGatewayHttpResolver):
-    """A router that undoes the encoding of the path: the user auth0|x is written auth0%7Cx there."""
-
-    def resolve(self, event: Any, context: Any) -> dict[str, Any]:
-        """Call what is routed to; returns its answer."""
-        path = ENCODED.sub(_decoded, event.get("rawPath", ""))
-        return super().resolve({**event, "rawPath": path}, context)
-
-
-def _decoded(encoded: re.Match[str]) -> str:
-    """Decode what a user id may have in it. All else stays as it is written, and is then no user id."""
-    text = unquote(encoded[0])
-    return text if text in USER_ID_SIGNS else encoded[0]
-
-
-def resolver(logger: Logger, *away: type[Exception]) -> APIGatewayHttpResolver:
-    """Return a router. It writes every error as the OpenAPI document describes it.
-
-    away: what further stores raise if a later attempt may succeed.
-    """
-    app = Router()
-    app.use([check_allowance])
-
-    @app.exception_handler(ApiError)
-    def refused(error: ApiError) -> Response[str]:
-        return failure(error)
-
-    @app.exception_handler([*Unavailable, Unprocessed, *away])
-    def unavailable(error: Exception) -> Response[str]:
-        logger.error("a store is unavailable", exc_info=error)
-        return failure(ApiError(503, "unavailable", "try again", headers={"Retry-After": "1"}))
-
-    @app.not_found
-    def missing(_: Exception) -> Response[str]:
-        return failure(ApiError(404, "not_found", "there is no such route"))
-
-    return app

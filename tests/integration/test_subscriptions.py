@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.items import plain
-from ingest.questions import subscriptions
-from ingest.web.http import resolver
+from ingest.questions import questions_api, subscriptions
 from rules.days import stamp
 from rules.questions.notifications import quiet_hours
 from tests.integration.test_sample_events import CONTEXT
@@ -33,8 +31,7 @@ class Api:
     """The routes, as the API's function has them."""
 
     def __init__(self, town: World) -> None:
-        self.town, self.app = town, resolver(Logger(service="test", level="CRITICAL"))
-        self.app.include_router(subscriptions.router)
+        self.town, self.app = town, questions_api.app
 
     def call(self, method: str, path: str, user: str, body: Any = None, scope: str = "") -> tuple[int, Any]:
         event = {
@@ -48,7 +45,7 @@ class Api:
                 "authorizer": {"jwt": {"claims": {"sub": user, "cognito:groups": f"[{scope}]"}}},
             },
         }
-        answered = self.app.resolve(event, CONTEXT)  # type: ignore[arg-type]
+        answered = self.app.resolve(event, CONTEXT)
         return answered["statusCode"], json.loads(answered["body"]) if answered.get("body") else None
 
     def post(self, user: str = "ada", **more: Any) -> tuple[int, Any]:

@@ -15,10 +15,7 @@ from rules.leads.lead_events import FORM_SUBMITTED
 
 SIGNATURE = Signature("x-newsletter-signature", "sha256=", is_hex=True)
 TEXT: Schema = {"type": "string", "minLength": 1}
-SIGN_UP = closed_object(
-    ["signup_id", "signed_up_at", "email"],
-    {"signup_id": TEXT, "signed_up_at": TEXT, "email": TEXT, "list": TEXT},
-)
+SIGN_UP = closed_object({"signup_id": TEXT, "signed_up_at": TEXT, "email": TEXT, "list?": TEXT})
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:

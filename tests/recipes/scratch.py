@@ -81,7 +81,8 @@ class Step:
     """One step of a recipe.
 
     file: what it touches, as the recipe says it. check: what of `make check` notices when it is left out,
-    a test file or a module that is run. told: what that says; by default the file's name.
+    a test file or a module that is run; "" for the change itself, without which there is nothing to notice.
+    told: what that says; by default the file's name.
     """
 
     file: str

@@ -1,7 +1,7 @@
-"""What the routes under /v1/users and /v1/leaderboards are made of."""
+"""The function of /v1/users and /v1/leaderboards, and what its routes are made of."""
 
-from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from adapters import settings
 from adapters.book.book_store import BookStore
@@ -27,9 +27,10 @@ from adapters.engagement.review_index import ReviewIndex
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.shared_counters import SharedCounters
-from adapters.privacy.tombstones import Tombstones, tombstones_of
+from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.users_api import UsersApiSettings
 from ingest.engagement.amnesty.acts import AmnestyActs
+from ingest.engagement.engagement_schemas import HOLD_ID
 from ingest.engagement.goals.achievement_views import AchievementViews
 from ingest.engagement.goals.goal_views import GoalViews
 from ingest.engagement.history import Histories
@@ -43,31 +44,61 @@ from ingest.engagement.points.redeeming import Redemptions
 from ingest.engagement.points.rewards import Rewards
 from ingest.engagement.preferences import Preferences, Reviews
 from ingest.engagement.profiles import Profiles
-from ingest.web.rate_limit import Limits, RateLimit
+from ingest.web.erased import refuse_erased
+from ingest.web.json_schema import USER_ID
+from ingest.web.rate_limit import Limits
+from ingest.web.routes import Api, matching
+from rules.book.streak_reading import NAME
 from rules.privacy.tombstones import user_subject
 
 
-@dataclass(frozen=True, slots=True)
 class UsersParts:
     """Each part under the name of what it knows."""
 
-    profiles: Profiles
-    goals: GoalViews
-    achievements: AchievementViews
-    histories: Histories
-    rewards: Rewards
-    redemptions: Redemptions
-    catalogue: Catalogue
-    holds: Holds
-    clawbacks: Clawbacks
-    balances: Balances
-    preferences: Preferences
-    boards: Leaderboards
-    names: BoardNames
-    reviews: Reviews
-    amnesties: AmnestyActs
-    commands: RateLimit
-    erased: Tombstones
+    def __init__(self, config: UsersApiSettings, dynamodb: Any) -> None:
+        redis, books = EngagementCache(config.redis_url), BookStore(dynamodb, config.rule_books_table)
+        ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
+        accounts = AccountStore(
+            dynamodb,
+            config.user_streaks_table,
+            config.daily_activity_table,
+            ledger,
+            config.leaderboard_shards,
+        )
+        amnesties = AmnestyStore(dynamodb, config.rule_books_table)
+        accounts.amnesties = amnesties.known
+        self.amnesties = AmnestyActs(amnesties, Forgiver(accounts, redis))
+
+        settler = Settler(accounts, books)
+        events = EventStore(dynamodb, config.bp_events_table, expire=not config.event_hot_days)
+        past = PastEvents(lambda: client("lambda"), config.past_function)
+        self.profiles = Profiles(accounts, events, redis, settler)
+        self.histories = Histories(accounts, events, past, config.event_hot_days)
+        self.preferences = Preferences(accounts, redis, books)
+        self.reviews = Reviews(ReviewIndex(dynamodb, config.user_streaks_table), self.preferences)
+
+        streaks = StreakReader(accounts, GoalStore(dynamodb, config.daily_activity_table), books)
+        achieved = AchievementReader(streaks, AchievementStore(dynamodb, config.daily_activity_table), ledger)
+        self.goals = GoalViews(self.profiles, streaks)
+        self.achievements = AchievementViews(self.profiles, achieved)
+
+        claims = ClaimStore(dynamodb, config.idempotency_keys_table)
+        commands = Commands(accounts, claims, config.idempotency_keys_table, redis, settler)
+        stock = RewardStock(dynamodb, config.rewards_table)
+        store = RedemptionStore(dynamodb, config.rewards_table)
+        self.rewards, self.balances = Rewards(commands, books), Balances(accounts, settler)
+        self.redemptions = Redemptions(self.rewards, stock, store)
+        self.catalogue = Catalogue(books, stock, store, self.balances)
+        self.holds, self.clawbacks = Holds(commands), Clawbacks(commands, books)
+
+        index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards)
+        hashed = KeyedHash(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
+        self.boards = Leaderboards(self.profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis)
+        self.names = BoardNames(dynamodb, config.user_streaks_table, hashed)
+
+        limits = Limits(redis, SharedCounters(dynamodb, config.limits_table))
+        self.commands = limits.of("commands", config.commands_per_minute)
+        self.erased = tombstones_of(config)
 
     def is_erased(self, user_id: str) -> bool:
         """Whether a user was erased: no answer names them, although a list may still have them."""
@@ -77,46 +108,18 @@ class UsersParts:
 @cache
 def parts() -> UsersParts:
     """Return the parts, made of this function's settings; once a process."""
-    config, dynamodb = settings.read(UsersApiSettings), client("dynamodb")
-    ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
-    accounts = AccountStore(
-        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
-    )
-    events = EventStore(dynamodb, config.bp_events_table, expire=not config.event_hot_days)
-    past = PastEvents(lambda: client("lambda"), config.past_function)
-    redis = EngagementCache(config.redis_url)
-    books = BookStore(dynamodb, config.rule_books_table)
-    settler = Settler(accounts, books)
-    profiles = Profiles(accounts, events, redis, settler)
-    streaks = StreakReader(accounts, GoalStore(dynamodb, config.daily_activity_table), books)
-    achieved = AchievementReader(streaks, AchievementStore(dynamodb, config.daily_activity_table), ledger)
-    hashed = KeyedHash(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
-    limits = Limits(redis, SharedCounters(dynamodb, config.limits_table))
-    preferences = Preferences(accounts, redis, books)
-    claims = ClaimStore(dynamodb, config.idempotency_keys_table)
-    amnesties = AmnestyStore(dynamodb, config.rule_books_table)
-    accounts.amnesties = amnesties.known
-    commands = Commands(accounts, claims, config.idempotency_keys_table, redis, settler)
-    rewards, balances = Rewards(commands, books), Balances(accounts, settler)
-    stock = RewardStock(dynamodb, config.rewards_table)
-    store = RedemptionStore(dynamodb, config.rewards_table)
-    index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards)
-    return UsersParts(
-        profiles,
-        GoalViews(profiles, streaks),
-        AchievementViews(profiles, achieved),
-        Histories(accounts, events, past, config.event_hot_days),
-        rewards,
-        Redemptions(rewards, stock, store),
-        Catalogue(books, stock, store, balances),
-        Holds(commands),
-        Clawbacks(commands, books),
-        balances,
-        preferences,
-        Leaderboards(profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis),
-        BoardNames(dynamodb, config.user_streaks_table, hashed),
-        Reviews(ReviewIndex(dynamodb, config.user_streaks_table), preferences),
-        AmnestyActs(amnesties, Forgiver(accounts, redis)),
-        limits.of("commands", config.commands_per_minute),
-        tombstones_of(config),
-    )
+    return UsersParts(settings.read(UsersApiSettings), client("dynamodb"))
+
+
+app = Api(
+    "UsersApi",
+    {
+        "user_id": matching(USER_ID),
+        "entry_id": matching("^[0-9]{8}T[0-9]{12}Z$"),
+        "hold_id": matching(HOLD_ID),
+        "name": matching(NAME),
+        "board": {"type": "string", "enum": ["streaks", "points"]},
+        "number": matching("^[0-9]{1,6}$"),
+    },
+)
+refuse_erased(app, lambda: parts().erased)

@@ -4,30 +4,47 @@ from datetime import timedelta
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from adapters import clock
-from ingest.engagement.engagement_schemas import CAPTURE, CLAWBACK, FREEZE, HOLD, HOLD_ID, REDEMPTION
+from ingest.engagement.engagement_schemas import (
+    BALANCE,
+    CAPTURE,
+    CLAWBACK,
+    ENTRY,
+    FREEZE,
+    HOLD,
+    HOLD_ID,
+    HOLD_VIEW,
+    REDEMPTION,
+)
 from ingest.engagement.history import created_at, entry_view
 from ingest.engagement.points.balance import hold_view
 from ingest.engagement.points.catalogue import LISTED_DEFAULT, LISTED_MAX, redemption_view
 from ingest.engagement.points.command import CommandResult
 from ingest.engagement.points.holds import HoldResult
 from ingest.engagement.points.redeeming import FulfilmentResult
+from ingest.engagement.points.reward_schemas import CATALOGUE, REDEMPTION_VIEW, REDEMPTIONS, USER_CATALOGUE
 from ingest.engagement.users import asking
-from ingest.engagement.users.parts import parts
-from ingest.web.caller import ApiError, caller_of, invalid_field
+from ingest.engagement.users.parts import app, parts
+from ingest.web.caller import ApiError, invalid_field
 from ingest.web.http import answer
 from ingest.web.paging import cursor_of, days_in, instant_of, integer, last_date, page
+from ingest.web.routes import CURSOR, PAGE, in_query, limit_to
 from ingest.web.validate import first_problem
 from rules.engagement.ledger import entry_id
 from rules.engagement.points.holds import HELD_DEFAULT, HoldRequest
+from rules.engagement.points.past_balance import AS_OF_MAX
 from rules.engagement.points.redemptions import Redemption
 
+PAST = {
+    "type": "string",
+    "format": "date-time",
+    "description": f"of the last {AS_OF_MAX.days} days; beyond: 422",
+}
+LISTED = [limit_to(LISTED_MAX), CURSOR]
+SHIPPER = "streakline/fulfilment, or streakline/fulfilment/ with the brand"
 # Prices, and what is left of each reward, are no secret of anybody's.
 FOR_A_WHILE = {"Cache-Control": "private, max-age=15"}
-
-router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
 
 
 def _of_hold(user_id: str, hold_id: str) -> None:
@@ -37,55 +54,62 @@ def _of_hold(user_id: str, hold_id: str) -> None:
         raise ApiError(404, "not_found", "there is no such hold")
 
 
-@router.get("/v1/users/<user_id>/ledger")
-def get_ledger(user_id: str) -> Response[str]:
-    """Ledger entries with running balance, newest first."""
+@app.route("GET /v1/users/{user_id}/ledger", PAGE)
+def get_user_ledger(user_id: str) -> dict[str, Any]:
+    """Ledger entries, newest first."""
     asking.caller(user_id)
-    return answer(200, parts().histories.ledger(user_id, asking.query()))
+    return parts().histories.ledger(user_id, app.query)
 
 
-@router.get("/v1/users/<user_id>/balance")
-def get_balance(user_id: str) -> Response[str]:
-    """What can be spent now; or what the balance was at an instant."""
+@app.route("GET /v1/users/{user_id}/balance", [in_query("as_of", PAST)], answer=BALANCE)
+def get_balance(user_id: str) -> dict[str, Any]:
+    """Points, read strongly from the ledger.
+
+    With as_of: what the ledger said at that instant (known_balance), and what was so by then, late events and
+    expiry included (true_balance). An instant before over 10,000 entries: 422.
+    """
     asking.caller(user_id)
-    if instant := instant_of(asking.query(), "as_of"):
-        return answer(200, parts().balances.as_of(user_id, instant, clock.now()))
-    return answer(200, parts().balances.view(user_id, clock.now()))
+    if instant := instant_of(app.query, "as_of"):
+        return parts().balances.as_of(user_id, instant, clock.now())
+    return parts().balances.view(user_id, clock.now())
 
 
-@router.post("/v1/users/<user_id>/holds")
-def post_hold(user_id: str) -> Response[str]:
-    """Reserve points. Who names a number of points is trusted with it, as in a redemption."""
+@app.route("POST /v1/users/{user_id}/holds", body=HOLD, status=201, answer=HOLD_VIEW)
+def post_hold(user_id: str) -> dict[str, Any]:
+    """Reserve points (streakline/fulfilment)."""
     asking.fulfiller(user_id)
-    body = asking.body(HOLD)
+    body = app.body()
     lasts = timedelta(seconds=body["seconds"]) if "seconds" in body else HELD_DEFAULT
     asked = HoldRequest(body["points"], body["reward_id"], body["idempotency_key"], lasts)
-    return _hold(201, parts().holds.hold(user_id, asked, clock.now()))
+    return _hold(parts().holds.hold(user_id, asked, clock.now()))
 
 
-@router.post("/v1/users/<user_id>/holds/<hold_id>/capture")
-def post_capture(user_id: str, hold_id: str) -> Response[str]:
-    """Spend held points."""
+@app.route("POST /v1/users/{user_id}/holds/{hold_id}/capture", body=CAPTURE, status=201, answer=ENTRY)
+def post_hold_capture(user_id: str, hold_id: str) -> dict[str, Any]:
+    """Spend held points, all or some (streakline/fulfilment)."""
     _of_hold(user_id, hold_id)
-    points = (asking.body(CAPTURE) if router.current_event.body else {}).get("points")
+    points = app.body().get("points")
     return _entry(parts().holds.capture(user_id, hold_id, points, clock.now()))
 
 
-@router.post("/v1/users/<user_id>/holds/<hold_id>/release")
-def post_hold_release(user_id: str, hold_id: str) -> Response[str]:
-    """Give held points back."""
+@app.route("POST /v1/users/{user_id}/holds/{hold_id}/release", answer=HOLD_VIEW)
+def post_hold_release(user_id: str, hold_id: str) -> dict[str, Any]:
+    """Give held points back (streakline/fulfilment)."""
     _of_hold(user_id, hold_id)
-    return _hold(200, parts().holds.release(user_id, hold_id, clock.now()))
+    return _hold(parts().holds.release(user_id, hold_id, clock.now()))
 
 
-@router.post("/v1/users/<user_id>/redemptions")
-def post_redemption(user_id: str) -> Response[str]:
-    """Redeem a reward; or any number of points, for those who are trusted with it."""
+@app.route("POST /v1/users/{user_id}/redemptions", body=REDEMPTION, status=201, answer=ENTRY)
+def post_redemption(user_id: str) -> dict[str, Any]:
+    """Redeem a reward.
+
+    At the book's price. Who is in streakline/fulfilment may name points instead.
+    """
     caller = asking.anybody(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
     asking.counted(caller)
-    body = asking.body(REDEMPTION)
+    body = app.body()
     key, named = body["idempotency_key"], {"points", "reward_id"} & body.keys()
     if named and not caller.may_name_points:
         raise ApiError(403, "price_forbidden", "name a reward: its price is the book's")
@@ -103,73 +127,80 @@ def post_redemption(user_id: str) -> Response[str]:
     return _entry(parts().rewards.redeem(user_id, body["points"], body["reward_id"], key, clock.now()))
 
 
-@router.get("/v1/rewards")
+@app.route("GET /v1/rewards", LISTED, answer=CATALOGUE)
 def get_rewards() -> Response[str]:
-    """Rewards that are offered now."""
-    caller_of(router.current_event.raw_event)
-    return answer(200, parts().catalogue.page(asking.query(), clock.now()), FOR_A_WHILE)
+    """Rewards that are offered now, by id."""
+    app.caller()
+    return answer(200, parts().catalogue.page(app.query, clock.now()), FOR_A_WHILE)
 
 
-@router.get("/v1/users/<user_id>/rewards")
-def get_user_rewards(user_id: str) -> Response[str]:
-    """Rewards that are offered now, with what the user can have."""
+@app.route("GET /v1/users/{user_id}/rewards", LISTED, answer=USER_CATALOGUE)
+def get_user_rewards(user_id: str) -> dict[str, Any]:
+    """The same, with what the user can have."""
     asking.caller(user_id)
-    return answer(200, parts().catalogue.page_for(user_id, asking.query(), clock.now()))
+    return parts().catalogue.page_for(user_id, app.query, clock.now())
 
 
-@router.get("/v1/users/<user_id>/redemptions")
-def get_redemptions(user_id: str) -> Response[str]:
+@app.route("GET /v1/users/{user_id}/redemptions", LISTED, answer=REDEMPTIONS)
+def get_redemptions(user_id: str) -> dict[str, Any]:
     """Redeemed rewards, newest first."""
     asking.caller(user_id)
-    limit, before = integer(asking.query(), "limit", LISTED_DEFAULT, LISTED_MAX), cursor_of(asking.query())
+    limit, before = integer(app.query, "limit", LISTED_DEFAULT, LISTED_MAX), cursor_of(app.query)
     found = parts().redemptions.store.newest(user_id, before or "9", limit)
-    return answer(200, page("redemptions", list(map(_redemption, found)), limit, "created_at"))
+    return page("redemptions", list(map(_redemption, found)), limit, "created_at")
 
 
-@router.get("/v1/users/<user_id>/redemptions/<entry_id>")
-def get_redemption(user_id: str, entry_id: str) -> Response[str]:
-    """A redeemed reward."""
+@app.route("GET /v1/users/{user_id}/redemptions/{entry_id}", answer=REDEMPTION_VIEW)
+def get_redemption(user_id: str, entry_id: str) -> dict[str, Any]:
+    """A redeemed reward, and what has become of it."""
     caller = asking.anybody(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
-    return answer(200, _redemption(parts().redemptions.get(user_id, created_at(entry_id))))
+    return _redemption(parts().redemptions.get(user_id, created_at(entry_id)))
 
 
-@router.post("/v1/users/<user_id>/redemptions/<entry_id>/fulfilled")
-def post_fulfilled(user_id: str, entry_id: str) -> Response[str]:
+@app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/fulfilled", answer=REDEMPTION_VIEW, more=SHIPPER)
+def post_fulfilled(user_id: str, entry_id: str) -> dict[str, Any]:
     """The user has the reward."""
     caller = asking.shipper(user_id)
     return _stands(parts().redemptions.fulfilled(user_id, created_at(entry_id), caller, clock.now()))
 
 
-@router.post("/v1/users/<user_id>/redemptions/<entry_id>/failed")
-def post_failed(user_id: str, entry_id: str) -> Response[str]:
-    """The user will not get the reward."""
+@app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/failed", answer=REDEMPTION_VIEW, more=SHIPPER)
+def post_failed(user_id: str, entry_id: str) -> dict[str, Any]:
+    """The user will not get the reward: its points go back, once."""
     caller = asking.shipper(user_id)
     return _stands(parts().redemptions.failed(user_id, created_at(entry_id), caller, clock.now()))
 
 
-@router.post("/v1/users/<user_id>/redemptions/<entry_id>/reversal")
-def post_reversal(user_id: str, entry_id: str) -> Response[str]:
-    """Undo a redemption, once."""
+@app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/reversal", status=201, answer=ENTRY)
+def post_reversal(user_id: str, entry_id: str) -> dict[str, Any]:
+    """Undo a redemption (streakline/fulfilment)."""
     asking.fulfiller(user_id)
     return _entry(parts().redemptions.reverse(user_id, created_at(entry_id), clock.now()))
 
 
-@router.post("/v1/users/<user_id>/clawbacks")
-def post_clawback(user_id: str) -> Response[str]:
-    """Reverse an event, once."""
+@app.route("POST /v1/users/{user_id}/clawbacks", body=CLAWBACK, status=201, answer=ENTRY)
+def post_clawback(user_id: str) -> dict[str, Any]:
+    """Reverse an event and what it earned (streakline/fulfilment).
+
+    Once an event; the answer is its CLAWBACK entry. What was spent stays spent. So the balance may become a
+    debt, which what is earned next pays.
+    """
     asking.fulfiller(user_id)
-    body = asking.body(CLAWBACK)
+    body = app.body()
     key = body["idempotency_key"]
     return _entry(parts().clawbacks.claw_back(user_id, body["event_id"], body["reason"], key, clock.now()))
 
 
-@router.post("/v1/users/<user_id>/freezes")
-def post_freeze(user_id: str) -> Response[str]:
-    """Get a streak freeze."""
+@app.route("POST /v1/users/{user_id}/freezes", body=FREEZE, status=201, answer=ENTRY)
+def post_freeze(user_id: str) -> dict[str, Any]:
+    """Get a freeze.
+
+    Some a month are free, further ones cost points. What an admin gives is free.
+    """
     caller = asking.commander(user_id)
-    body = asking.body(FREEZE) if router.current_event.body else {}
+    body = app.body()
     (granted_on,) = days_in(body, last_date(clock.now()), "granted_on")
     if granted_on and not caller.is_admin:
         raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
@@ -179,19 +210,21 @@ def post_freeze(user_id: str) -> Response[str]:
     return _entry(rewards.take_freeze(user_id, key, clock.now()))
 
 
-def _entry(outcome: CommandResult) -> Response[str]:
-    return answer(201, entry_view(outcome.entry) | ({"duplicate": True} if outcome.duplicate else {}))
+def _entry(outcome: CommandResult) -> dict[str, Any]:
+    return _view(entry_view(outcome.entry), outcome.duplicate)
 
 
 def _redemption(found: Redemption) -> dict[str, Any]:
     return redemption_view(found, entry_id(found.created_at))
 
 
-def _stands(found: FulfilmentResult) -> Response[str]:
-    return answer(200, _redemption(found.redemption) | ({"duplicate": True} if found.duplicate else {}))
+def _stands(found: FulfilmentResult) -> dict[str, Any]:
+    return _view(_redemption(found.redemption), found.duplicate)
 
 
-def _hold(status: int, found: HoldResult) -> Response[str]:
-    return answer(
-        status, hold_view(found.hold, found.status) | ({"duplicate": True} if found.duplicate else {})
-    )
+def _hold(found: HoldResult) -> dict[str, Any]:
+    return _view(hold_view(found.hold, found.status), found.duplicate)
+
+
+def _view(view: dict[str, Any], is_duplicate: bool) -> dict[str, Any]:
+    return view | ({"duplicate": True} if is_duplicate else {})

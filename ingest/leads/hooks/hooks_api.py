@@ -11,14 +11,13 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.leads.hooks.form_counts import FormCounts
 from adapters.leads.hooks.hook_store import HookStore
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
-from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.leads import HooksApiSettings
 from ingest.leads import forms, sources
@@ -32,18 +31,25 @@ from ingest.leads.hooks.hook_requests import (
 )
 from ingest.leads.hooks.known_hooks import KnownHooks
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
+from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
-from ingest.web.http import GUARD, answer, json_of, resolver
+from ingest.web.http import GUARD, answer, json_of
+from ingest.web.json_schema import closed_object
+from ingest.web.routes import Answer, Api, matching
 from rules.days import stamp
 from rules.leads.hooks.hook import Hook
 
 # A batch of SendGrid's may hold more events than one message of the queue.
 MESSAGES_MAX = 10
 CORS = {"Access-Control-Allow-Methods": "POST", "Access-Control-Allow-Headers": "content-type"}
+# A webhook has no token: its signature opens the door.
+HOOK = "/v1/hooks/{organization}/{source}"
+BODY = {"required": [], "description": "what the vendor sends, signed as the vendor signs"}
+ACCEPTED = closed_object({"accepted": {"type": "integer", "minimum": 0}})
 
-logger = Logger(service="hooks-api")
-app: APIGatewayHttpResolver = resolver(logger)
+app = Api("HooksApi", {"organization": matching(ORGANIZATION), "source": matching(SOURCE)})
+logger, handler = app.logger, app.handler
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +75,14 @@ def _parts() -> _Parts:
     )
 
 
-@app.post("/v1/hooks/<organization>/<source>")
-def post_hook(organization: str, source: str) -> Response[str]:
-    """Take a webhook or a form."""
-    request, now = hook_request(app.current_event.raw_event), clock.now()
+@app.route(f"POST {HOOK}", body=BODY, answer=ACCEPTED, is_open=True)
+def post_hook(organization: str, source: str) -> Answer:
+    """Take a vendor's webhook, or a browser's form.
+
+    It needs no token, but the source's signature; 401 for whatever does not fit. 200 means that it is kept. A
+    delivery that comes again changes nothing. `streakline hook add` makes a hook.
+    """
+    request, now = hook_request(app.event), clock.now()
     if source in sources.names() and sources.source_named(source).signature is None:
         return _form(organization, source, request, now)
     hook, read, claim = _parts().door.signed(organization, source, request, now)
@@ -84,24 +94,21 @@ def post_hook(organization: str, source: str) -> Response[str]:
     accepted = 0
     for payload in _messages(json_of(request.body)):
         accepted += len(_queued(hook, payload, told, now, keep_bad=True).events)
-    return answer(200, {"accepted": accepted})
+    return {"accepted": accepted}
 
 
-@app.get("/v1/hooks/<organization>/<source>")
+@app.route(f"GET {HOOK}", answer={"type": "string", "contentMediaType": "text/plain"}, is_open=True)
 def get_hook(organization: str, source: str) -> Response[str]:
-    """Answer a vendor's question whether this address is ours."""
-    request, query = (
-        hook_request(app.current_event.raw_event),
-        app.current_event.query_string_parameters or {},
-    )
-    told = _parts().door.challenged(organization, source, request, query, clock.now())
+    """Answer a vendor that asks whether this address is ours."""
+    request = hook_request(app.event)
+    told = _parts().door.challenged(organization, source, request, app.query, clock.now())
     return Response(200, content_type="text/plain", body=told, headers=dict(GUARD))
 
 
-@app.route("/v1/hooks/<organization>/<source>", method=["OPTIONS"])
+@app.route(f"OPTIONS {HOOK}", status=204, is_open=True)
 def options_hook(organization: str, source: str) -> Response[str]:
-    """Tell a browser that a page may send a form as JSON."""
-    request = hook_request(app.current_event.raw_event)
+    """Let a page of an allowed origin send a form as JSON."""
+    request = hook_request(app.event)
     _parts().door.of_page(organization, source, request)
     return Response(204, headers=_cors(request.headers) | CORS | GUARD | {"Access-Control-Max-Age": "600"})
 
@@ -163,9 +170,3 @@ def _filled_in(hook: Hook, read: Source, request: HookRequest, now: datetime) ->
 
 def _cors(headers: Mapping[str, str]) -> dict[str, str]:
     return {"Access-Control-Allow-Origin": origin_of(headers) or "null", "Vary": "Origin"}
-
-
-@logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: an HTTP API request, payload format 2.0."""
-    return app.resolve(event, context)

@@ -100,14 +100,13 @@ def test_anything_is_valid_or_told_with_field_and_reason(value: Any) -> None:
 
 
 THING = closed_object(
-    ["name", "number", "kind"],
     {
         "name": {"type": "string", "pattern": "^[a-z]+$"},
         "number": {"type": "integer", "minimum": 0},
         "kind": {"type": "string", "enum": ["a", "b"]},
-        "inner": closed_object(["x", "y"], {"x": {"type": "integer"}, "y": {"type": "string"}}),
-        "listed": {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 2}},
-        "either": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+        "inner?": closed_object({"x": {"type": "integer"}, "y": {"type": "string"}}),
+        "listed?": {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 2}},
+        "either?": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
     },
 )
 
@@ -141,7 +140,7 @@ def test_every_field_at_fault_is_named_the_first_one_first(body: Any, fields: li
 
 
 def test_a_body_with_many_faults_is_refused_quickly_and_in_few_words() -> None:
-    schema = closed_object([], {"all": {"type": "array", "items": {"type": "integer"}}})
+    schema = closed_object({"all?": {"type": "array", "items": {"type": "integer"}}})
     began = time.process_time()
     assert len(all_problems(schema, {"all": ["x"] * 100_000})) == PROBLEMS_MAX
     assert len(all_problems(schema, {"all": [*[1] * 100_000, "x"]})) >= 1

@@ -162,382 +162,26 @@ class Book(TypedDict):
     achievements: NotRequired[dict[str, BookAchievements]]
 
 
-class PostEventsRequest(TypedDict):
-    events: list[Event]
-    sent_at: NotRequired[str]
-    receipt: NotRequired[str]
+class GetAgentsAgentIdQuestionsResponseQuestion(TypedDict):
+    question_id: str
+    agent_id: str
+    type: str
+    prompt: str
+    options: list[str]
+    audience: list[str]
+    category: str
+    required_responses: int
+    current_responses: int
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    created_at: str
+    closes_at: str
+    closed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
 
 
-class PostEventsResponseResult(TypedDict):
-    idempotency_key: str | None
-    status: Literal["accepted", "duplicate", "conflict", "rejected"]
-    event_id: NotRequired[str]
-    error: NotRequired[dict[str, Any]]
-
-
-class PostEventsResponse(TypedDict):
-    accepted: int
-    duplicates: int
-    rejected: int
-    results: list[PostEventsResponseResult]
-
-
-class GetUsersUserIdResponse(TypedDict):
-    user_id: str
-    current_streak: int
-    longest_streak: int
-    streak_status: Literal["active", "at_risk", "broken", "none"]
-    last_activity_date: str | None
-    timezone: str
-    total_bestie_points: int
-    balance: int
-    debt: NotRequired[int]
-    freezes_available: int
-    active_days: int
-    as_of: NotRequired[str]
-
-
-class DeleteUsersUserIdResponse(TypedDict):
-    erasure_id: str
-    status: Literal["open", "finished"]
-    started_at: NotRequired[str]
-    found: NotRequired[dict[str, int]]
-    awaits: NotRequired[list[str]]
-    deadline: NotRequired[str]
-    certificate: NotRequired[dict[str, Any]]
-
-
-class GetUsersUserIdEventsResponse(TypedDict):
-    pass
-
-
-class GetUsersUserIdActivityResponseActivityItem(TypedDict):
-    activity_date: str
-    events_count: int
-    points_earned: int
-    points_by_type: NotRequired[dict[str, Any]]
-    first_event_id: NotRequired[str]
-
-
-class GetUsersUserIdActivityResponseCoveredItem(TypedDict):
-    date: str
-    reason: Literal["covered_by_freeze", "paused", "skipped_by_zone", "amnesty"]
-
-
-class GetUsersUserIdActivityResponse(TypedDict):
-    activity: list[GetUsersUserIdActivityResponseActivityItem]
-    covered: NotRequired[list[GetUsersUserIdActivityResponseCoveredItem]]
+class GetAgentsAgentIdQuestionsResponse(TypedDict):
+    questions: list[GetAgentsAgentIdQuestionsResponseQuestion]
     cursor: str | None
-
-
-class GetUsersUserIdLedgerResponse(TypedDict):
-    pass
-
-
-class GetUsersUserIdStreakExplainResponse(TypedDict):
-    pass
-
-
-class GetUsersUserIdStreaksResponseStreakPeriod(TypedDict):
-    first: str
-    last: str
-    counts: NotRequired[Literal["active_days", "events", "sum"]]
-    property: NotRequired[str]
-    needs: NotRequired[float]
-    have: NotRequired[float]
-    missing: NotRequired[float]
-
-
-class GetUsersUserIdStreaksResponseStreak(TypedDict):
-    name: str
-    per: Literal["day", "week", "month"]
-    current_streak: int
-    longest_streak: int
-    status: Literal["active", "at_risk", "broken", "none"]
-    reached: int
-    last_reached: str | None
-    freezes_used: NotRequired[int]
-    period: NotRequired[GetUsersUserIdStreaksResponseStreakPeriod]
-
-
-class GetUsersUserIdStreaksResponse(TypedDict):
-    user_id: str
-    as_of: str
-    streaks: list[GetUsersUserIdStreaksResponseStreak]
-
-
-class GetUsersUserIdStreaksNameExplainResponsePeriod(TypedDict):
-    first: str
-    last: str
-    counts: NotRequired[Literal["active_days", "events", "sum"]]
-    property: NotRequired[str]
-    needs: NotRequired[float]
-    have: NotRequired[float]
-    missing: NotRequired[float]
-
-
-class GetUsersUserIdStreaksNameExplainResponseContribution(TypedDict):
-    date: str
-    adds: float
-
-
-class GetUsersUserIdStreaksNameExplainResponse(TypedDict):
-    user_id: str
-    name: str
-    date: str
-    counts: bool
-    reason: Literal["reached", "covered_by_freeze", "paused", "skipped_by_zone", "missed", "not_over_yet", "not_asked", "before_first_period"]
-    rule: str
-    rules_version: int
-    streak_length: int
-    period: GetUsersUserIdStreaksNameExplainResponsePeriod
-    contributions: list[GetUsersUserIdStreaksNameExplainResponseContribution]
-
-
-class GetUsersUserIdAchievementsResponseAchievementCondition(TypedDict):
-    counts: Literal["points_earned", "count", "sum", "streak"]
-    event_type: NotRequired[str]
-    property: NotRequired[str]
-    streak: NotRequired[str]
-    needs: float
-    have: float
-
-
-class GetUsersUserIdAchievementsResponseAchievement(TypedDict):
-    name: str
-    title: str
-    achieved: bool
-    achieved_at: str | None
-    needs: Literal["all", "any"]
-    conditions: list[GetUsersUserIdAchievementsResponseAchievementCondition]
-
-
-class GetUsersUserIdAchievementsResponse(TypedDict):
-    user_id: str
-    achievements: list[GetUsersUserIdAchievementsResponseAchievement]
-
-
-class GetUsersUserIdBalanceResponseHold(TypedDict):
-    hold_id: str
-    points: int
-    reward_id: str
-    held_at: str
-    until: str
-    status: Literal["held", "captured", "released", "lapsed"]
-    duplicate: NotRequired[bool]
-
-
-class GetUsersUserIdBalanceResponseExpiringItem(TypedDict):
-    at: str
-    points: int
-
-
-class GetUsersUserIdBalanceResponse(TypedDict):
-    user_id: str
-    balance: NotRequired[int]
-    held: NotRequired[int]
-    available: NotRequired[int]
-    debt: NotRequired[int]
-    as_of: str
-    known_balance: NotRequired[int]
-    true_balance: NotRequired[int]
-    holds: NotRequired[list[GetUsersUserIdBalanceResponseHold]]
-    expiring: NotRequired[list[GetUsersUserIdBalanceResponseExpiringItem]]
-
-
-class PostUsersUserIdHoldsRequest(TypedDict):
-    points: int
-    reward_id: str
-    idempotency_key: str
-    seconds: NotRequired[int]
-
-
-class PostUsersUserIdHoldsResponse(TypedDict):
-    hold_id: str
-    points: int
-    reward_id: str
-    held_at: str
-    until: str
-    status: Literal["held", "captured", "released", "lapsed"]
-    duplicate: NotRequired[bool]
-
-
-class PostUsersUserIdHoldsHoldIdCaptureRequest(TypedDict):
-    points: NotRequired[int]
-
-
-class PostUsersUserIdHoldsHoldIdCaptureResponse(TypedDict):
-    entry_id: str
-    kind: str
-    points: int
-    balance: int
-    debt: NotRequired[int]
-    reason: NotRequired[str]
-    created_at: str
-    duplicate: NotRequired[bool]
-
-
-class PostUsersUserIdHoldsHoldIdReleaseResponse(TypedDict):
-    hold_id: str
-    points: int
-    reward_id: str
-    held_at: str
-    until: str
-    status: Literal["held", "captured", "released", "lapsed"]
-    duplicate: NotRequired[bool]
-
-
-class PostUsersUserIdRedemptionsRequest(TypedDict):
-    reward: NotRequired[str]
-    price_points: NotRequired[int]
-    points: NotRequired[int]
-    reward_id: NotRequired[str]
-    idempotency_key: str
-
-
-class PostUsersUserIdRedemptionsResponse(TypedDict):
-    entry_id: str
-    kind: str
-    points: int
-    balance: int
-    debt: NotRequired[int]
-    reason: NotRequired[str]
-    created_at: str
-    duplicate: NotRequired[bool]
-
-
-class GetUsersUserIdRedemptionsResponseRedemption(TypedDict):
-    entry_id: str
-    user_id: str
-    reward: str
-    title: NotRequired[str]
-    brand: str
-    price_points: int
-    rules_version: int
-    created_at: str
-    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
-    changed_at: NotRequired[str]
-    duplicate: NotRequired[bool]
-
-
-class GetUsersUserIdRedemptionsResponse(TypedDict):
-    redemptions: list[GetUsersUserIdRedemptionsResponseRedemption]
-    cursor: str | None
-
-
-class PostUsersUserIdRedemptionsEntryIdReversalResponse(TypedDict):
-    entry_id: str
-    kind: str
-    points: int
-    balance: int
-    debt: NotRequired[int]
-    reason: NotRequired[str]
-    created_at: str
-    duplicate: NotRequired[bool]
-
-
-class PostUsersUserIdClawbacksRequest(TypedDict):
-    event_id: str
-    reason: str
-    idempotency_key: str
-
-
-class PostUsersUserIdClawbacksResponse(TypedDict):
-    entry_id: str
-    kind: str
-    points: int
-    balance: int
-    debt: NotRequired[int]
-    reason: NotRequired[str]
-    created_at: str
-    duplicate: NotRequired[bool]
-
-
-class PostUsersUserIdFreezesRequest(TypedDict):
-    idempotency_key: NotRequired[str]
-    granted_on: NotRequired[str]
-
-
-class PostUsersUserIdFreezesResponse(TypedDict):
-    entry_id: str
-    kind: str
-    points: int
-    balance: int
-    debt: NotRequired[int]
-    reason: NotRequired[str]
-    created_at: str
-    duplicate: NotRequired[bool]
-
-
-class PostUsersUserIdPausesRequest(TypedDict):
-    first: str
-    last: str
-
-
-class PostUsersUserIdPausesResponse(TypedDict):
-    pass
-
-
-class PutUsersUserIdAliasRequest(TypedDict):
-    alias: str | None
-
-
-class PutUsersUserIdAliasResponse(TypedDict):
-    user_id: str
-    alias: str | None
-    shown_as: str
-
-
-class PutUsersUserIdTimezoneRequest(TypedDict):
-    timezone: str
-
-
-class PutUsersUserIdTimezoneResponse(TypedDict):
-    pass
-
-
-class GetReviewResponseAccount(TypedDict):
-    user_id: str
-    since: str | None
-    evidence: list[str]
-
-
-class GetReviewResponse(TypedDict):
-    accounts: list[GetReviewResponseAccount]
-    cursor: str | None
-
-
-class PostReviewUserIdReleaseResponse(TypedDict):
-    user_id: str
-    under_review: bool
-    evidence: list[str]
-    released_at: NotRequired[str | None]
-
-
-class GetLeaderboardsBoardResponseEntry(TypedDict):
-    rank: int
-    alias: str
-    score: int
-    is_me: bool
-
-
-class GetLeaderboardsBoardResponse(TypedDict):
-    board: str
-    region: str
-    as_of: str
-    is_old: bool
-    entries: list[GetLeaderboardsBoardResponseEntry]
-
-
-class GetLeaderboardsBoardUsersUserIdResponse(TypedDict):
-    alias: str
-    board: str
-    region: str
-    user_id: str
-    score: int
-    rank: int | None
-    as_of: str
-    is_old: bool
 
 
 GetAmnestiesResponseAmnesty = TypedDict(
@@ -627,6 +271,362 @@ PostAmnestiesNumberRevokeResponse = TypedDict(
 )
 
 
+class GetErasuresErasureIdResponse(TypedDict):
+    erasure_id: str
+    status: Literal["open", "finished"]
+    started_at: NotRequired[str]
+    found: NotRequired[dict[str, int]]
+    awaits: NotRequired[list[str]]
+    deadline: NotRequired[str]
+    certificate: NotRequired[dict[str, Any]]
+
+
+class PostEventsRequest(TypedDict):
+    events: list[Event]
+    sent_at: NotRequired[str]
+    receipt: NotRequired[str]
+
+
+class PostEventsResponseResult(TypedDict):
+    idempotency_key: str | None
+    status: Literal["accepted", "duplicate", "conflict", "rejected"]
+    event_id: NotRequired[str]
+    error: NotRequired[dict[str, Any]]
+
+
+class PostEventsResponse(TypedDict):
+    accepted: int
+    duplicates: int
+    rejected: int
+    results: list[PostEventsResponseResult]
+
+
+class GetHealthResponse(TypedDict):
+    pass
+
+
+class OptionsHooksOrganizationSourceResponse(TypedDict):
+    pass
+
+
+class PostHooksOrganizationSourceResponse(TypedDict):
+    accepted: int
+
+
+class GetLeaderboardsBoardResponseEntry(TypedDict):
+    rank: int
+    alias: str
+    score: int
+    is_me: bool
+
+
+class GetLeaderboardsBoardResponse(TypedDict):
+    board: str
+    region: str
+    as_of: str
+    is_old: bool
+    entries: list[GetLeaderboardsBoardResponseEntry]
+
+
+class GetLeaderboardsBoardUsersUserIdResponse(TypedDict):
+    board: str
+    region: str
+    user_id: str
+    alias: str
+    score: int
+    rank: int | None
+    as_of: str
+    is_old: bool
+
+
+class GetLeadsResponse(TypedDict):
+    pass
+
+
+class PostLeadsChangesChangeReversalRequest(TypedDict):
+    reason: str
+    organization_id: NotRequired[str]
+
+
+class PostLeadsChangesChangeReversalResponse(TypedDict):
+    pass
+
+
+class PostLeadsEventsRequest(TypedDict):
+    organization_id: str
+    source: Literal["ecommerce", "email_campaign", "generic", "web_form", "whatsapp"]
+    integration: NotRequired[str]
+    payload: dict[str, Any] | list[Any]
+
+
+class PostLeadsEventsResponseEventOmission(TypedDict):
+    field: str
+    reason: str
+
+
+class PostLeadsEventsResponseEvent(TypedDict):
+    external_event_id: str
+    event_type: str
+    omissions: NotRequired[list[PostLeadsEventsResponseEventOmission]]
+
+
+class PostLeadsEventsResponseRejectedItem(TypedDict):
+    field: str
+    reason: str
+
+
+class PostLeadsEventsResponse(TypedDict):
+    accepted: int
+    events: list[PostLeadsEventsResponseEvent]
+    rejected: NotRequired[list[PostLeadsEventsResponseRejectedItem]]
+
+
+class PostLeadsLiftRequest(TypedDict):
+    organization_id: str
+    email: NotRequired[str]
+    phone: NotRequired[str]
+    whatsapp: NotRequired[str]
+
+
+class PostLeadsLiftResponse(TypedDict):
+    lifted: int
+
+
+class PostLeadsLookupRequest(TypedDict):
+    organization_id: str
+    email: NotRequired[str]
+    phone: NotRequired[str]
+    whatsapp: NotRequired[str]
+
+
+class PostLeadsLookupResponse(TypedDict):
+    pass
+
+
+PostLeadsMergesRequestLead: TypeAlias = str
+
+
+class PostLeadsMergesRequest(TypedDict):
+    leads: list[PostLeadsMergesRequestLead]
+    reason: str
+    unite: NotRequired[bool]
+
+
+class PostLeadsMergesResponse(TypedDict):
+    pass
+
+
+class DeleteLeadsLeadIdResponse(TypedDict):
+    erasure_id: str
+    status: Literal["open", "finished"]
+    started_at: NotRequired[str]
+    found: NotRequired[dict[str, int]]
+    awaits: NotRequired[list[str]]
+    deadline: NotRequired[str]
+    certificate: NotRequired[dict[str, Any]]
+
+
+class GetLeadsLeadIdChangesResponse(TypedDict):
+    pass
+
+
+class GetLeadsLeadIdEventsResponse(TypedDict):
+    pass
+
+
+class GetLeadsLeadIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
+
+
+class PostLeadsLeadIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
+
+
+class GetLeadsLeadIdFeaturesResponseFeatures(TypedDict):
+    monetary_total: NotRequired[float | None]
+    monetary_30d: NotRequired[float | None]
+    monetary_90d: NotRequired[float | None]
+    monetary_365d: NotRequired[float | None]
+    frequency_purchases_30d: NotRequired[float | None]
+    frequency_purchases_90d: NotRequired[float | None]
+    frequency_purchases_365d: NotRequired[float | None]
+    average_order_value: NotRequired[float | None]
+    days_since_last_purchase: NotRequired[float | None]
+    tenure_days: NotRequired[float | None]
+    has_purchased: NotRequired[bool | None]
+    recency_days: NotRequired[float | None]
+    sentiment_avg_30d: NotRequired[float | None]
+    campaign_ignored: NotRequired[float | None]
+
+
+class GetLeadsLeadIdFeaturesResponse(TypedDict):
+    lead_id: str
+    features: GetLeadsLeadIdFeaturesResponseFeatures
+    money: NotRequired[dict[str, Any]]
+    money_total: NotRequired[dict[str, Any] | None]
+    computed_at: str | None
+    as_of: NotRequired[dict[str, Any]]
+
+
+class GetLeadsLeadIdMemoryResponse(TypedDict):
+    pass
+
+
+class GetOpenapiJsonResponse(TypedDict):
+    pass
+
+
+class GetOperationsResponse(TypedDict):
+    pass
+
+
+class GetQuestionsResponseQuestion(TypedDict):
+    question_id: str
+    agent_id: str
+    type: str
+    prompt: str
+    options: list[str]
+    audience: list[str]
+    category: str
+    required_responses: int
+    current_responses: int
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    created_at: str
+    closes_at: str
+    closed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class GetQuestionsResponse(TypedDict):
+    questions: list[GetQuestionsResponseQuestion]
+    cursor: str | None
+
+
+PostQuestionsRequestOption: TypeAlias = str
+
+
+PostQuestionsRequestAudienceItem: TypeAlias = str
+
+
+class PostQuestionsRequest(TypedDict):
+    idempotency_key: str
+    type: Literal["text", "multiple_choice"]
+    prompt: str
+    options: NotRequired[list[PostQuestionsRequestOption]]
+    audience: NotRequired[list[PostQuestionsRequestAudienceItem]]
+    category: NotRequired[str]
+    required_responses: int
+    closes_at: NotRequired[str]
+
+
+class PostQuestionsResponse(TypedDict):
+    question_id: str
+    agent_id: str
+    type: str
+    prompt: str
+    options: list[str]
+    audience: list[str]
+    category: str
+    required_responses: int
+    current_responses: int
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    created_at: str
+    closes_at: str
+    closed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class GetQuestionsQuestionIdResponse(TypedDict):
+    question_id: str
+    agent_id: str
+    type: str
+    prompt: str
+    options: list[str]
+    audience: list[str]
+    category: str
+    required_responses: int
+    current_responses: int
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    created_at: str
+    closes_at: str
+    closed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class GetQuestionsQuestionIdResponsesResponseResponse(TypedDict):
+    response_id: str
+    number: int
+    selected_option: NotRequired[int]
+    answer: NotRequired[str]
+    confidence: NotRequired[int]
+    response_time_ms: NotRequired[int]
+    created_at: str
+
+
+class GetQuestionsQuestionIdResponsesResponse(TypedDict):
+    question_id: str
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    current_responses: int
+    required_responses: NotRequired[int]
+    responses: list[GetQuestionsQuestionIdResponsesResponseResponse]
+    cursor: str
+    done: bool
+
+
+class PostQuestionsQuestionIdResponsesRequest(TypedDict):
+    selected_option: NotRequired[int]
+    answer: NotRequired[str]
+    confidence: NotRequired[int]
+    response_time_ms: NotRequired[int]
+    timezone: NotRequired[str]
+    fingerprint: NotRequired[str]
+
+
+class PostQuestionsQuestionIdResponsesResponse(TypedDict):
+    question_id: str
+    response_id: str
+    number: int
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    current_responses: NotRequired[int]
+    points: int
+    points_for: dict[str, Any]
+    created_at: str
+    activity_date: NotRequired[str]
+    timezone: NotRequired[str]
+
+
+class GetReviewResponseAccount(TypedDict):
+    user_id: str
+    since: str | None
+    evidence: list[str]
+
+
+class GetReviewResponse(TypedDict):
+    accounts: list[GetReviewResponseAccount]
+    cursor: str | None
+
+
+class PostReviewUserIdReleaseResponse(TypedDict):
+    user_id: str
+    under_review: bool
+    evidence: list[str]
+    released_at: NotRequired[str | None]
+
+
 class GetRewardsResponseReward(TypedDict):
     reward: str
     title: NotRequired[str]
@@ -642,73 +642,8 @@ class GetRewardsResponseReward(TypedDict):
 
 class GetRewardsResponse(TypedDict):
     version: int
-    cursor: str | None
     rewards: list[GetRewardsResponseReward]
-
-
-class GetUsersUserIdRewardsResponseReward(TypedDict):
-    reward: str
-    title: NotRequired[str]
-    description: NotRequired[str]
-    image_url: NotRequired[str]
-    price_points: int
-    brand: str
-    limit_per_user: NotRequired[int]
-    valid_from: NotRequired[str]
-    valid_until: NotRequired[str]
-    left: NotRequired[int]
-    affordable: bool
-    left_for_user: NotRequired[int]
-
-
-class GetUsersUserIdRewardsResponse(TypedDict):
-    version: int
     cursor: str | None
-    user_id: str
-    available: int
-    rewards: list[GetUsersUserIdRewardsResponseReward]
-
-
-class GetUsersUserIdRedemptionsEntryIdResponse(TypedDict):
-    entry_id: str
-    user_id: str
-    reward: str
-    title: NotRequired[str]
-    brand: str
-    price_points: int
-    rules_version: int
-    created_at: str
-    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
-    changed_at: NotRequired[str]
-    duplicate: NotRequired[bool]
-
-
-class PostUsersUserIdRedemptionsEntryIdFulfilledResponse(TypedDict):
-    entry_id: str
-    user_id: str
-    reward: str
-    title: NotRequired[str]
-    brand: str
-    price_points: int
-    rules_version: int
-    created_at: str
-    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
-    changed_at: NotRequired[str]
-    duplicate: NotRequired[bool]
-
-
-class PostUsersUserIdRedemptionsEntryIdFailedResponse(TypedDict):
-    entry_id: str
-    user_id: str
-    reward: str
-    title: NotRequired[str]
-    brand: str
-    price_points: int
-    rules_version: int
-    created_at: str
-    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
-    changed_at: NotRequired[str]
-    duplicate: NotRequired[bool]
 
 
 class GetRulesResponse(TypedDict):
@@ -747,275 +682,6 @@ class GetRulesVersionsResponse(TypedDict):
     versions: list[GetRulesVersionsResponseVersion]
 
 
-class PostHooksOrganizationSourceResponse(TypedDict):
-    accepted: int
-
-
-class OptionsHooksOrganizationSourceResponse(TypedDict):
-    pass
-
-
-class PostLeadsEventsRequest(TypedDict):
-    organization_id: str
-    source: Literal["ecommerce", "email_campaign", "generic", "web_form", "whatsapp"]
-    integration: NotRequired[str]
-    payload: dict[str, Any] | list[Any]
-
-
-class PostLeadsEventsResponseEventOmission(TypedDict):
-    field: str
-    reason: str
-
-
-class PostLeadsEventsResponseEvent(TypedDict):
-    external_event_id: str
-    event_type: str
-    omissions: NotRequired[list[PostLeadsEventsResponseEventOmission]]
-
-
-class PostLeadsEventsResponseRejectedItem(TypedDict):
-    field: str
-    reason: str
-
-
-class PostLeadsEventsResponse(TypedDict):
-    accepted: int
-    events: list[PostLeadsEventsResponseEvent]
-    rejected: NotRequired[list[PostLeadsEventsResponseRejectedItem]]
-
-
-class GetLeadsResponse(TypedDict):
-    pass
-
-
-class GetLeadsLeadIdEventsResponse(TypedDict):
-    pass
-
-
-class GetLeadsLeadIdMemoryResponse(TypedDict):
-    pass
-
-
-class GetLeadsLeadIdFeaturesResponseFeatures(TypedDict):
-    monetary_total: NotRequired[float | None]
-    monetary_30d: NotRequired[float | None]
-    monetary_90d: NotRequired[float | None]
-    monetary_365d: NotRequired[float | None]
-    frequency_purchases_30d: NotRequired[float | None]
-    frequency_purchases_90d: NotRequired[float | None]
-    frequency_purchases_365d: NotRequired[float | None]
-    average_order_value: NotRequired[float | None]
-    days_since_last_purchase: NotRequired[float | None]
-    tenure_days: NotRequired[float | None]
-    has_purchased: NotRequired[bool | None]
-    recency_days: NotRequired[float | None]
-    sentiment_avg_30d: NotRequired[float | None]
-    campaign_ignored: NotRequired[float | None]
-
-
-class GetLeadsLeadIdFeaturesResponse(TypedDict):
-    lead_id: str
-    features: GetLeadsLeadIdFeaturesResponseFeatures
-    money: NotRequired[dict[str, Any]]
-    money_total: NotRequired[dict[str, Any] | None]
-    computed_at: str | None
-    as_of: NotRequired[dict[str, Any]]
-
-
-class PostLeadsLookupRequest(TypedDict):
-    organization_id: str
-    email: NotRequired[str]
-    phone: NotRequired[str]
-    whatsapp: NotRequired[str]
-
-
-class PostLeadsLookupResponse(TypedDict):
-    pass
-
-
-class GetLeadsLeadIdChangesResponse(TypedDict):
-    pass
-
-
-PostLeadsMergesRequestLead: TypeAlias = str
-
-
-class PostLeadsMergesRequest(TypedDict):
-    leads: list[PostLeadsMergesRequestLead]
-    reason: str
-    unite: NotRequired[bool]
-
-
-class PostLeadsMergesResponse(TypedDict):
-    pass
-
-
-class PostLeadsChangesChangeReversalRequest(TypedDict):
-    reason: str
-    organization_id: NotRequired[str]
-
-
-class PostLeadsChangesChangeReversalResponse(TypedDict):
-    pass
-
-
-PostQuestionsRequestOption: TypeAlias = str
-
-
-PostQuestionsRequestAudienceItem: TypeAlias = str
-
-
-class PostQuestionsRequest(TypedDict):
-    idempotency_key: str
-    type: Literal["text", "multiple_choice"]
-    prompt: str
-    options: NotRequired[list[PostQuestionsRequestOption]]
-    audience: NotRequired[list[PostQuestionsRequestAudienceItem]]
-    category: NotRequired[str]
-    required_responses: int
-    closes_at: NotRequired[str]
-
-
-class PostQuestionsResponse(TypedDict):
-    question_id: str
-    agent_id: str
-    type: str
-    prompt: str
-    options: list[str]
-    audience: list[str]
-    category: str
-    required_responses: int
-    current_responses: int
-    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
-    created_at: str
-    closes_at: str
-    closed_at: NotRequired[str]
-    duplicate: NotRequired[bool]
-
-
-class GetQuestionsResponseQuestion(TypedDict):
-    question_id: str
-    agent_id: str
-    type: str
-    prompt: str
-    options: list[str]
-    audience: list[str]
-    category: str
-    required_responses: int
-    current_responses: int
-    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
-    created_at: str
-    closes_at: str
-    closed_at: NotRequired[str]
-    duplicate: NotRequired[bool]
-
-
-class GetQuestionsResponse(TypedDict):
-    questions: list[GetQuestionsResponseQuestion]
-    cursor: str | None
-
-
-class GetQuestionsQuestionIdResponse(TypedDict):
-    question_id: str
-    agent_id: str
-    type: str
-    prompt: str
-    options: list[str]
-    audience: list[str]
-    category: str
-    required_responses: int
-    current_responses: int
-    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
-    created_at: str
-    closes_at: str
-    closed_at: NotRequired[str]
-    duplicate: NotRequired[bool]
-
-
-class GetAgentsAgentIdQuestionsResponseQuestion(TypedDict):
-    question_id: str
-    agent_id: str
-    type: str
-    prompt: str
-    options: list[str]
-    audience: list[str]
-    category: str
-    required_responses: int
-    current_responses: int
-    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
-    created_at: str
-    closes_at: str
-    closed_at: NotRequired[str]
-    duplicate: NotRequired[bool]
-
-
-class GetAgentsAgentIdQuestionsResponse(TypedDict):
-    questions: list[GetAgentsAgentIdQuestionsResponseQuestion]
-    cursor: str | None
-
-
-class PostQuestionsQuestionIdResponsesRequest(TypedDict):
-    selected_option: NotRequired[int]
-    answer: NotRequired[str]
-    confidence: NotRequired[int]
-    response_time_ms: NotRequired[int]
-    timezone: NotRequired[str]
-    fingerprint: NotRequired[str]
-
-
-class PostQuestionsQuestionIdResponsesResponse(TypedDict):
-    question_id: str
-    response_id: str
-    number: int
-    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
-    current_responses: NotRequired[int]
-    points: int
-    points_for: dict[str, Any]
-    created_at: str
-    activity_date: NotRequired[str]
-    timezone: NotRequired[str]
-
-
-class GetQuestionsQuestionIdResponsesResponseResponse(TypedDict):
-    response_id: str
-    number: int
-    selected_option: NotRequired[int]
-    answer: NotRequired[str]
-    confidence: NotRequired[int]
-    response_time_ms: NotRequired[int]
-    created_at: str
-
-
-class GetQuestionsQuestionIdResponsesResponse(TypedDict):
-    question_id: str
-    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
-    current_responses: int
-    required_responses: NotRequired[int]
-    done: bool
-    cursor: str
-    responses: list[GetQuestionsQuestionIdResponsesResponseResponse]
-
-
-class GetUsersUserIdAnswersResponseAnswer(TypedDict):
-    question_id: str
-    response_id: str
-    type: str
-    category: str
-    selected_option: NotRequired[int]
-    answer: NotRequired[str]
-    confidence: NotRequired[int]
-    response_time_ms: NotRequired[int]
-    points: int
-    created_at: str
-    activity_date: NotRequired[str]
-    timezone: NotRequired[str]
-
-
-class GetUsersUserIdAnswersResponse(TypedDict):
-    cursor: str | None
-    answers: list[GetUsersUserIdAnswersResponseAnswer]
-
-
 class GetStatsResponseEntry(TypedDict):
     rank: int
     alias: str
@@ -1044,10 +710,10 @@ class GetStatsFingerprintResponse(TypedDict):
     streak_status: Literal["active", "at_risk", "broken", "none"]
     streak_last_date: str | None
     timezone: str
-    created_at: str | None
     badges: list[str]
     badges_earned: NotRequired[list[GetStatsFingerprintResponseBadgesEarnedItem]]
     answers_by_category: dict[str, int]
+    created_at: str | None
 
 
 PostSubscriptionsRequestAudienceItem: TypeAlias = str
@@ -1119,6 +785,512 @@ class PostSubscriptionsResponse1(TypedDict):
 
 class DeleteSubscriptionsSubscriptionIdResponse(TypedDict):
     pass
+
+
+class DeleteUsersUserIdResponse(TypedDict):
+    erasure_id: str
+    status: Literal["open", "finished"]
+    started_at: NotRequired[str]
+    found: NotRequired[dict[str, int]]
+    awaits: NotRequired[list[str]]
+    deadline: NotRequired[str]
+    certificate: NotRequired[dict[str, Any]]
+
+
+class GetUsersUserIdResponse(TypedDict):
+    user_id: str
+    current_streak: int
+    longest_streak: int
+    streak_status: Literal["active", "at_risk", "broken", "none"]
+    last_activity_date: str | None
+    timezone: str
+    total_bestie_points: int
+    balance: int
+    debt: NotRequired[int]
+    freezes_available: int
+    active_days: int
+    as_of: NotRequired[str]
+
+
+class GetUsersUserIdAchievementsResponseAchievementCondition(TypedDict):
+    counts: Literal["points_earned", "count", "sum", "streak"]
+    event_type: NotRequired[str]
+    property: NotRequired[str]
+    streak: NotRequired[str]
+    needs: float
+    have: float
+
+
+class GetUsersUserIdAchievementsResponseAchievement(TypedDict):
+    name: str
+    title: str
+    achieved: bool
+    achieved_at: str | None
+    needs: Literal["all", "any"]
+    conditions: list[GetUsersUserIdAchievementsResponseAchievementCondition]
+
+
+class GetUsersUserIdAchievementsResponse(TypedDict):
+    user_id: str
+    achievements: list[GetUsersUserIdAchievementsResponseAchievement]
+
+
+class GetUsersUserIdActivityResponseActivityItem(TypedDict):
+    activity_date: str
+    events_count: int
+    points_earned: int
+    points_by_type: NotRequired[dict[str, Any]]
+    first_event_id: NotRequired[str]
+
+
+class GetUsersUserIdActivityResponseCoveredItem(TypedDict):
+    date: str
+    reason: Literal["covered_by_freeze", "paused", "skipped_by_zone", "amnesty"]
+
+
+class GetUsersUserIdActivityResponse(TypedDict):
+    activity: list[GetUsersUserIdActivityResponseActivityItem]
+    covered: NotRequired[list[GetUsersUserIdActivityResponseCoveredItem]]
+    cursor: str | None
+
+
+class PutUsersUserIdAliasRequest(TypedDict):
+    alias: str | None
+
+
+class PutUsersUserIdAliasResponse(TypedDict):
+    user_id: str
+    alias: str | None
+    shown_as: str
+
+
+class GetUsersUserIdAnswersResponseAnswer(TypedDict):
+    question_id: str
+    response_id: str
+    type: str
+    category: str
+    selected_option: NotRequired[int]
+    answer: NotRequired[str]
+    confidence: NotRequired[int]
+    response_time_ms: NotRequired[int]
+    points: int
+    created_at: str
+    activity_date: NotRequired[str]
+    timezone: NotRequired[str]
+
+
+class GetUsersUserIdAnswersResponse(TypedDict):
+    answers: list[GetUsersUserIdAnswersResponseAnswer]
+    cursor: str | None
+
+
+class GetUsersUserIdBalanceResponseHold(TypedDict):
+    hold_id: str
+    points: int
+    reward_id: str
+    held_at: str
+    until: str
+    status: Literal["held", "captured", "released", "lapsed"]
+    duplicate: NotRequired[bool]
+
+
+class GetUsersUserIdBalanceResponseExpiringItem(TypedDict):
+    at: str
+    points: int
+
+
+class GetUsersUserIdBalanceResponse(TypedDict):
+    user_id: str
+    balance: NotRequired[int]
+    held: NotRequired[int]
+    available: NotRequired[int]
+    debt: NotRequired[int]
+    as_of: str
+    known_balance: NotRequired[int]
+    true_balance: NotRequired[int]
+    holds: NotRequired[list[GetUsersUserIdBalanceResponseHold]]
+    expiring: NotRequired[list[GetUsersUserIdBalanceResponseExpiringItem]]
+
+
+class PostUsersUserIdClawbacksRequest(TypedDict):
+    event_id: str
+    reason: str
+    idempotency_key: str
+
+
+class PostUsersUserIdClawbacksResponse(TypedDict):
+    entry_id: str
+    kind: str
+    points: int
+    balance: int
+    debt: NotRequired[int]
+    reason: NotRequired[str]
+    created_at: str
+    duplicate: NotRequired[bool]
+
+
+class GetUsersUserIdEventsResponse(TypedDict):
+    pass
+
+
+class GetUsersUserIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
+
+
+class PostUsersUserIdExportResponse(TypedDict):
+    export_id: str
+    status: Literal["running", "finished"]
+    asked_at: str
+    finished_at: NotRequired[str]
+    url: NotRequired[str]
+    url_expires_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    bytes: NotRequired[int]
+
+
+class PostUsersUserIdFreezesRequest(TypedDict):
+    idempotency_key: NotRequired[str]
+    granted_on: NotRequired[str]
+
+
+class PostUsersUserIdFreezesResponse(TypedDict):
+    entry_id: str
+    kind: str
+    points: int
+    balance: int
+    debt: NotRequired[int]
+    reason: NotRequired[str]
+    created_at: str
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdHoldsRequest(TypedDict):
+    points: int
+    reward_id: str
+    idempotency_key: str
+    seconds: NotRequired[int]
+
+
+class PostUsersUserIdHoldsResponse(TypedDict):
+    hold_id: str
+    points: int
+    reward_id: str
+    held_at: str
+    until: str
+    status: Literal["held", "captured", "released", "lapsed"]
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdHoldsHoldIdCaptureRequest(TypedDict):
+    points: NotRequired[int]
+
+
+class PostUsersUserIdHoldsHoldIdCaptureResponse(TypedDict):
+    entry_id: str
+    kind: str
+    points: int
+    balance: int
+    debt: NotRequired[int]
+    reason: NotRequired[str]
+    created_at: str
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdHoldsHoldIdReleaseResponse(TypedDict):
+    hold_id: str
+    points: int
+    reward_id: str
+    held_at: str
+    until: str
+    status: Literal["held", "captured", "released", "lapsed"]
+    duplicate: NotRequired[bool]
+
+
+class GetUsersUserIdLedgerResponse(TypedDict):
+    pass
+
+
+class PostUsersUserIdLiftResponse(TypedDict):
+    lifted: int
+
+
+class PostUsersUserIdPausesRequest(TypedDict):
+    first: str
+    last: str
+
+
+class PostUsersUserIdPausesResponse(TypedDict):
+    pass
+
+
+class GetUsersUserIdRedemptionsResponseRedemption(TypedDict):
+    entry_id: str
+    user_id: str
+    reward: str
+    title: NotRequired[str]
+    brand: str
+    price_points: int
+    rules_version: int
+    created_at: str
+    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
+    changed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class GetUsersUserIdRedemptionsResponse(TypedDict):
+    redemptions: list[GetUsersUserIdRedemptionsResponseRedemption]
+    cursor: str | None
+
+
+class PostUsersUserIdRedemptionsRequest(TypedDict):
+    reward: NotRequired[str]
+    price_points: NotRequired[int]
+    points: NotRequired[int]
+    reward_id: NotRequired[str]
+    idempotency_key: str
+
+
+class PostUsersUserIdRedemptionsResponse(TypedDict):
+    entry_id: str
+    kind: str
+    points: int
+    balance: int
+    debt: NotRequired[int]
+    reason: NotRequired[str]
+    created_at: str
+    duplicate: NotRequired[bool]
+
+
+class GetUsersUserIdRedemptionsEntryIdResponse(TypedDict):
+    entry_id: str
+    user_id: str
+    reward: str
+    title: NotRequired[str]
+    brand: str
+    price_points: int
+    rules_version: int
+    created_at: str
+    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
+    changed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdRedemptionsEntryIdFailedResponse(TypedDict):
+    entry_id: str
+    user_id: str
+    reward: str
+    title: NotRequired[str]
+    brand: str
+    price_points: int
+    rules_version: int
+    created_at: str
+    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
+    changed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdRedemptionsEntryIdFulfilledResponse(TypedDict):
+    entry_id: str
+    user_id: str
+    reward: str
+    title: NotRequired[str]
+    brand: str
+    price_points: int
+    rules_version: int
+    created_at: str
+    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
+    changed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdRedemptionsEntryIdReversalResponse(TypedDict):
+    entry_id: str
+    kind: str
+    points: int
+    balance: int
+    debt: NotRequired[int]
+    reason: NotRequired[str]
+    created_at: str
+    duplicate: NotRequired[bool]
+
+
+class GetUsersUserIdRewardsResponseReward(TypedDict):
+    reward: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    image_url: NotRequired[str]
+    price_points: int
+    brand: str
+    limit_per_user: NotRequired[int]
+    valid_from: NotRequired[str]
+    valid_until: NotRequired[str]
+    left: NotRequired[int]
+    affordable: bool
+    left_for_user: NotRequired[int]
+
+
+class GetUsersUserIdRewardsResponse(TypedDict):
+    version: int
+    rewards: list[GetUsersUserIdRewardsResponseReward]
+    cursor: str | None
+    user_id: str
+    available: int
+
+
+class GetUsersUserIdStreakExplainResponse(TypedDict):
+    pass
+
+
+class GetUsersUserIdStreaksResponseStreakPeriod(TypedDict):
+    first: str
+    last: str
+    counts: NotRequired[Literal["active_days", "events", "sum"]]
+    property: NotRequired[str]
+    needs: NotRequired[float]
+    have: NotRequired[float]
+    missing: NotRequired[float]
+
+
+class GetUsersUserIdStreaksResponseStreak(TypedDict):
+    name: str
+    per: Literal["day", "week", "month"]
+    current_streak: int
+    longest_streak: int
+    status: Literal["active", "at_risk", "broken", "none"]
+    reached: int
+    last_reached: str | None
+    freezes_used: NotRequired[int]
+    period: NotRequired[GetUsersUserIdStreaksResponseStreakPeriod]
+
+
+class GetUsersUserIdStreaksResponse(TypedDict):
+    user_id: str
+    as_of: str
+    streaks: list[GetUsersUserIdStreaksResponseStreak]
+
+
+class GetUsersUserIdStreaksNameExplainResponsePeriod(TypedDict):
+    first: str
+    last: str
+    counts: NotRequired[Literal["active_days", "events", "sum"]]
+    property: NotRequired[str]
+    needs: NotRequired[float]
+    have: NotRequired[float]
+    missing: NotRequired[float]
+
+
+class GetUsersUserIdStreaksNameExplainResponseContribution(TypedDict):
+    date: str
+    adds: float
+
+
+class GetUsersUserIdStreaksNameExplainResponse(TypedDict):
+    user_id: str
+    name: str
+    date: str
+    counts: bool
+    reason: Literal["reached", "covered_by_freeze", "paused", "skipped_by_zone", "missed", "not_over_yet", "not_asked", "before_first_period"]
+    rule: str
+    rules_version: int
+    streak_length: int
+    period: GetUsersUserIdStreaksNameExplainResponsePeriod
+    contributions: list[GetUsersUserIdStreaksNameExplainResponseContribution]
+
+
+class PutUsersUserIdTimezoneRequest(TypedDict):
+    timezone: str
+
+
+class PutUsersUserIdTimezoneResponse(TypedDict):
+    pass
+
+
+GetWebhookEndpointsResponseEndpointAgent: TypeAlias = str
+
+
+class GetWebhookEndpointsResponseEndpointFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersLeadUpdated(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersPointsChanged(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersQuestionClosed(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersRewardRedeemed(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersStreakAtRisk(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersStreakCorrected(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersStreakExtended(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersStreakLost(TypedDict):
+    at_least: float
+
+
+GetWebhookEndpointsResponseEndpointFilters = TypedDict(
+    "GetWebhookEndpointsResponseEndpointFilters",
+    {
+        "achievement.earned": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersAchievementEarned]]],
+        "hold.expired": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersHoldExpired]]],
+        "lead.updated": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLeadUpdated]]],
+        "points.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersPointsChanged]]],
+        "profile.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersProfileChanged]]],
+        "question.closed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersQuestionClosed]]],
+        "reward.redeemed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersRewardRedeemed]]],
+        "streak.at_risk": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakAtRisk]]],
+        "streak.corrected": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakCorrected]]],
+        "streak.extended": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakExtended]]],
+        "streak.lost": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakLost]]],
+    },
+)
+
+
+class GetWebhookEndpointsResponseEndpoint(TypedDict):
+    agents: list[GetWebhookEndpointsResponseEndpointAgent]
+    created_at: str
+    description: str
+    disabled: str
+    endpoint_id: str
+    filters: GetWebhookEndpointsResponseEndpointFilters
+    organization_id: str
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    url: str
+
+
+class GetWebhookEndpointsResponse(TypedDict):
+    endpoints: list[GetWebhookEndpointsResponseEndpoint]
 
 
 class PostWebhookEndpointsRequestFiltersAchievementEarned(TypedDict):
@@ -1195,6 +1367,9 @@ class PostWebhookEndpointsRequest(TypedDict):
     description: NotRequired[str]
 
 
+PostWebhookEndpointsResponseAgent: TypeAlias = str
+
+
 class PostWebhookEndpointsResponseFiltersAchievementEarned(TypedDict):
     at_least: float
 
@@ -1257,126 +1432,28 @@ PostWebhookEndpointsResponseFilters = TypedDict(
 )
 
 
-PostWebhookEndpointsResponseAgent: TypeAlias = str
-
-
 class PostWebhookEndpointsResponse(TypedDict):
-    endpoint_id: str
-    organization_id: str
-    url: str
-    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
-    filters: PostWebhookEndpointsResponseFilters
     agents: list[PostWebhookEndpointsResponseAgent]
-    description: str
     created_at: str
+    description: str
     disabled: str
-    secret: str
-
-
-class GetWebhookEndpointsResponseEndpointFiltersAchievementEarned(TypedDict):
-    at_least: float
-
-
-class GetWebhookEndpointsResponseEndpointFiltersHoldExpired(TypedDict):
-    at_least: float
-
-
-class GetWebhookEndpointsResponseEndpointFiltersLeadUpdated(TypedDict):
-    at_least: float
-
-
-class GetWebhookEndpointsResponseEndpointFiltersPointsChanged(TypedDict):
-    at_least: float
-
-
-class GetWebhookEndpointsResponseEndpointFiltersProfileChanged(TypedDict):
-    at_least: float
-
-
-class GetWebhookEndpointsResponseEndpointFiltersQuestionClosed(TypedDict):
-    at_least: float
-
-
-class GetWebhookEndpointsResponseEndpointFiltersRewardRedeemed(TypedDict):
-    at_least: float
-
-
-class GetWebhookEndpointsResponseEndpointFiltersStreakAtRisk(TypedDict):
-    at_least: float
-
-
-class GetWebhookEndpointsResponseEndpointFiltersStreakCorrected(TypedDict):
-    at_least: float
-
-
-class GetWebhookEndpointsResponseEndpointFiltersStreakExtended(TypedDict):
-    at_least: float
-
-
-class GetWebhookEndpointsResponseEndpointFiltersStreakLost(TypedDict):
-    at_least: float
-
-
-GetWebhookEndpointsResponseEndpointFilters = TypedDict(
-    "GetWebhookEndpointsResponseEndpointFilters",
-    {
-        "achievement.earned": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersAchievementEarned]]],
-        "hold.expired": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersHoldExpired]]],
-        "lead.updated": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLeadUpdated]]],
-        "points.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersPointsChanged]]],
-        "profile.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersProfileChanged]]],
-        "question.closed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersQuestionClosed]]],
-        "reward.redeemed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersRewardRedeemed]]],
-        "streak.at_risk": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakAtRisk]]],
-        "streak.corrected": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakCorrected]]],
-        "streak.extended": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakExtended]]],
-        "streak.lost": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakLost]]],
-    },
-)
-
-
-GetWebhookEndpointsResponseEndpointAgent: TypeAlias = str
-
-
-class GetWebhookEndpointsResponseEndpoint(TypedDict):
     endpoint_id: str
+    filters: PostWebhookEndpointsResponseFilters
     organization_id: str
-    url: str
     types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
-    filters: GetWebhookEndpointsResponseEndpointFilters
-    agents: list[GetWebhookEndpointsResponseEndpointAgent]
-    description: str
-    created_at: str
-    disabled: str
-
-
-class GetWebhookEndpointsResponse(TypedDict):
-    endpoints: list[GetWebhookEndpointsResponseEndpoint]
+    url: str
+    secret: str
 
 
 class DeleteWebhookEndpointsEndpointIdResponse(TypedDict):
     pass
 
 
-class PostWebhookEndpointsEndpointIdSecretRequest(TypedDict):
-    overlap_hours: NotRequired[int]
-
-
-class PostWebhookEndpointsEndpointIdSecretResponse(TypedDict):
-    secret: str
-    former_until: str
-
-
-class PostWebhookEndpointsEndpointIdTestRequest(TypedDict):
-    pass
-
-
-class PostWebhookEndpointsEndpointIdTestResponse(TypedDict):
-    message_id: str
-
-
 class PostWebhookEndpointsEndpointIdEnableRequest(TypedDict):
     pass
+
+
+PostWebhookEndpointsEndpointIdEnableResponseAgent: TypeAlias = str
 
 
 class PostWebhookEndpointsEndpointIdEnableResponseFiltersAchievementEarned(TypedDict):
@@ -1441,107 +1518,30 @@ PostWebhookEndpointsEndpointIdEnableResponseFilters = TypedDict(
 )
 
 
-PostWebhookEndpointsEndpointIdEnableResponseAgent: TypeAlias = str
-
-
 class PostWebhookEndpointsEndpointIdEnableResponse(TypedDict):
-    endpoint_id: str
-    organization_id: str
-    url: str
-    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
-    filters: PostWebhookEndpointsEndpointIdEnableResponseFilters
     agents: list[PostWebhookEndpointsEndpointIdEnableResponseAgent]
-    description: str
     created_at: str
+    description: str
     disabled: str
-
-
-class PostUsersUserIdExportResponse(TypedDict):
-    export_id: str
-    status: Literal["running", "finished"]
-    asked_at: str
-    finished_at: NotRequired[str]
-    url: NotRequired[str]
-    url_expires_at: NotRequired[str]
-    expires_at: NotRequired[str]
-    bytes: NotRequired[int]
-
-
-class GetUsersUserIdExportResponse(TypedDict):
-    export_id: str
-    status: Literal["running", "finished"]
-    asked_at: str
-    finished_at: NotRequired[str]
-    url: NotRequired[str]
-    url_expires_at: NotRequired[str]
-    expires_at: NotRequired[str]
-    bytes: NotRequired[int]
-
-
-class PostUsersUserIdLiftResponse(TypedDict):
-    lifted: int
-
-
-class DeleteLeadsLeadIdResponse(TypedDict):
-    erasure_id: str
-    status: Literal["open", "finished"]
-    started_at: NotRequired[str]
-    found: NotRequired[dict[str, int]]
-    awaits: NotRequired[list[str]]
-    deadline: NotRequired[str]
-    certificate: NotRequired[dict[str, Any]]
-
-
-class PostLeadsLeadIdExportResponse(TypedDict):
-    export_id: str
-    status: Literal["running", "finished"]
-    asked_at: str
-    finished_at: NotRequired[str]
-    url: NotRequired[str]
-    url_expires_at: NotRequired[str]
-    expires_at: NotRequired[str]
-    bytes: NotRequired[int]
-
-
-class GetLeadsLeadIdExportResponse(TypedDict):
-    export_id: str
-    status: Literal["running", "finished"]
-    asked_at: str
-    finished_at: NotRequired[str]
-    url: NotRequired[str]
-    url_expires_at: NotRequired[str]
-    expires_at: NotRequired[str]
-    bytes: NotRequired[int]
-
-
-class PostLeadsLiftRequest(TypedDict):
+    endpoint_id: str
+    filters: PostWebhookEndpointsEndpointIdEnableResponseFilters
     organization_id: str
-    email: NotRequired[str]
-    phone: NotRequired[str]
-    whatsapp: NotRequired[str]
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    url: str
 
 
-class PostLeadsLiftResponse(TypedDict):
-    lifted: int
+class PostWebhookEndpointsEndpointIdSecretRequest(TypedDict):
+    overlap_hours: NotRequired[int]
 
 
-class GetErasuresErasureIdResponse(TypedDict):
-    erasure_id: str
-    status: Literal["open", "finished"]
-    started_at: NotRequired[str]
-    found: NotRequired[dict[str, int]]
-    awaits: NotRequired[list[str]]
-    deadline: NotRequired[str]
-    certificate: NotRequired[dict[str, Any]]
+class PostWebhookEndpointsEndpointIdSecretResponse(TypedDict):
+    secret: str
+    former_until: str
 
 
-class GetOperationsResponse(TypedDict):
+class PostWebhookEndpointsEndpointIdTestRequest(TypedDict):
     pass
 
 
-class GetHealthResponse(TypedDict):
-    pass
-
-
-class GetOpenapiJsonResponse(TypedDict):
-    pass
+class PostWebhookEndpointsEndpointIdTestResponse(TypedDict):
+    message_id: str
