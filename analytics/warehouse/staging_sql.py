@@ -12,7 +12,6 @@ import yaml
 
 from analytics.warehouse.merge_sql import LOAD_NUMBER
 from rules.lake.entities import ENTITIES, Entity
-from rules.questions.responses import FORMER_DAY_POINTS_MAX
 
 LOAD_NUMBER_DOC = "the newest load that brought this row, or a row that it is made of"
 # SQL would read these names as its own words, so they are quoted.
@@ -101,14 +100,7 @@ STAGING: dict[str, StagingModel] = {
         "questions",
         "If an agent asks under the same key again, 90 days after a question closed, that is another row.",
     ),
-    "responses": StagingModel(
-        "responses",
-        shown={
-            "day_points_max": StagedColumn(
-                "day_points_max", f"COALESCE(day_points_max, {FORMER_DAY_POINTS_MAX})", "the cap of its date"
-            )
-        },
-    ),
+    "responses": StagingModel("responses"),
     "answer_stats": StagingModel(
         "answer_stats",
         "The newest version of each person's stats. Who has moved to another pseudonym has only moved_to.",

@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS lake.responses (
     points BIGINT NOT NULL ENCODE AZ64,
     activity_date DATE NOT NULL ENCODE AZ64,
     is_signed_in BOOLEAN NOT NULL ENCODE RAW,
-    day_points_max BIGINT ENCODE AZ64,
+    day_points_max BIGINT NOT NULL ENCODE AZ64,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (question_id, person)

@@ -14,6 +14,6 @@ SELECT
     points,
     activity_date,
     is_signed_in,
-    COALESCE(day_points_max, 150) AS day_points_max,
+    day_points_max,
     load_number
 FROM lake.responses
