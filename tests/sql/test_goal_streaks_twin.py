@@ -77,8 +77,8 @@ def test_live_and_sql_agree(lake: Lake, seed: int, is_rewritten: bool) -> None:
 class OneEntryLess(GoalStory):
     """The lake lacks what one event adds."""
 
-    def rows(self, former: str = "") -> Any:
-        found = dict(super().rows(former))
+    def rows(self) -> Any:
+        found = dict(super().rows())
         for (table, _), items in found.items():
             if table == "RewardsLedger":
                 for each in items:
@@ -90,8 +90,8 @@ class OneEntryLess(GoalStory):
 class OtherPauses(GoalStory):
     """The tables have a pause that the lake does not know."""
 
-    def rows(self, former: str = "") -> Any:
-        found = super().rows(former)
+    def rows(self) -> Any:
+        found = super().rows()
         first = self.base.date()
         for name, world in self.worlds.items():
             cover = replace(world.profile.cover, pauses=((first, first + timedelta(days=DAYS)),))
@@ -103,8 +103,8 @@ class OtherPauses(GoalStory):
 class OtherFreezes(GoalStory):
     """The tables have freezes that the lake does not know."""
 
-    def rows(self, former: str = "") -> Any:
-        found = super().rows(former)
+    def rows(self) -> Any:
+        found = super().rows()
         for name, world in self.worlds.items():
             cover = replace(world.profile.cover, freezes=((date(2026, 1, 1), 60),))
             self.worlds[name].put(replace(world.profile, cover=cover))
