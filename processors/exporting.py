@@ -158,14 +158,6 @@ class _Table:
             yield _line(flat.get(name, "") for name in self._columns)
 
 
-def csv_table(rows: Iterable[Row]) -> bytes:
-    """Return a table as an export has it."""
-    table = _Table(io.StringIO())
-    for _ in table.texts(rows):
-        pass
-    return b"".join(table.lines())
-
-
 def _line(cells: Iterable[object]) -> bytes:
     text = io.StringIO()
     csv.writer(text).writerow(cells)

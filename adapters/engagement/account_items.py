@@ -11,7 +11,7 @@ from rules.book.caps import Cap
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.boards import partition_of
-from rules.engagement.carrying.packed_drafts import from_texts, pack, unpack
+from rules.engagement.carrying.packed_drafts import pack, unpack
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.points.holds import Hold
 from rules.engagement.points.lots import Expiry
@@ -305,7 +305,7 @@ def day_from(attributes: dict[str, Any]) -> Day:
         first_event_id=attributes["first_event_id"],
         events_count=attributes["events_count"],
         points_earned=attributes["points_earned"],
-        points_by_cap=attributes.get("points_by_cap") or attributes.get("points_by_type") or {},
+        points_by_cap=attributes.get("points_by_cap") or {},
         ledger_head=attributes["ledger_head"],
         created_at=attributes["created_at"],
         last_event_id=attributes.get("last_event_id", ""),
@@ -356,7 +356,6 @@ def entry_item(entry: Entry) -> Item:
 def entry_from(stored: Item) -> Entry:
     """Read an entry."""
     attributes = plain(stored)
-    folded = attributes.get("folded") or ()
     freeze = attributes.get("freeze")
     draft = Draft(
         kind=EntryKind(attributes["kind"]),
@@ -383,7 +382,7 @@ def entry_from(stored: Item) -> Entry:
         seq=attributes["seq"],
         balance=attributes["balance"],
         draft=draft,
-        folded=tuple(unpack(folded["B"]) if isinstance(folded, dict) else from_texts(folded)),
+        folded=tuple(unpack(attributes["folded"]["B"])) if "folded" in attributes else (),
         active=attributes.get("active", False),
         reversed_by=attributes.get("reversed_by"),
         applied_through=attributes.get("applied_through") or "",

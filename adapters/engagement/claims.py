@@ -58,11 +58,10 @@ def as_claimed(event: Event, claim: IdempotencyClaim) -> Event:
     said = event.device_time or event.occurred_at
     fixed["device_time"] = said if "occurred_at" in fixed else None
     fixed.setdefault("occurred_at", said)
-    if "activity_date" in fixed:  # claims of older versions hold nothing of the event
-        fixed["activity_date"] = date.fromisoformat(fixed["activity_date"])
-        fixed["cap"] = Cap.of(fixed.get("cap"))
-        fixed |= {name: fixed.get(name) for name in ("expiry", "measures", "offline_since")}
-        fixed |= {name: bool(fixed.get(name)) for name in ("is_passive", "by_server")}
+    fixed["activity_date"] = date.fromisoformat(fixed["activity_date"])
+    fixed["cap"] = Cap.of(fixed.get("cap"))
+    fixed |= {name: fixed.get(name) for name in ("expiry", "measures", "offline_since")}
+    fixed |= {name: bool(fixed.get(name)) for name in ("is_passive", "by_server")}
     return replace(event, event_id=claim.target, created_at=claim.created_at, **fixed)
 
 

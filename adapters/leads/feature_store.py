@@ -28,8 +28,6 @@ from rules.leads.features import BY_NAME, DECIMALS, Shown, shown
 
 ATTEMPTS_MAX = 10
 HOPS = 3  # a hint that is wrong is put right at once
-# What an item lists that was written when roots listed their leaves.
-FORMER = ("leaves", "added")
 ID = "lead_organization_id"
 
 
@@ -99,7 +97,7 @@ class FeatureStore:
             sets |= {f"{name}.{key}": each for key, each in entries.items() if each is not None}
             removes += [f"{name}.{key}" for key, each in entries.items() if each is None]
         if read.pending:
-            removes += ["pending", *FORMER]
+            removes.append("pending")
         if change.active_on is None:
             removes += ["active_on", "active_shard"] if read.active_on else []
         elif change.active_on != read.active_on:
@@ -156,20 +154,18 @@ def _path(path: str, names: dict[str, str]) -> str:
 def feature_item_from(stored: Mapping[str, Mapping[str, Any]]) -> FeatureItem:
     """Read an item of the table."""
     read = plain(stored)
-    # A root that lists its leaves was written when roots did: its state is built anew, from all of these.
-    former = {*read.get("leaves", ())} - {read[ID]}
     return FeatureItem(
         read[ID],
         read["version"],
         {name: _shown(name, each) for name, each in read.get("features", {}).items()},
         read.get("as_of", {}),
         read.get("computed_at"),
-        None if former else read.get("inputs"),
+        read.get("inputs"),
         read.get("active_on"),
         read.get("merged_into"),
         read.get("topology", 0),
         read.get("regrouped", 0),
-        tuple(sorted({*read.get("pending", ()), *former})),
+        tuple(read.get("pending", ())),
     )
 
 

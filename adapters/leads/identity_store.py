@@ -27,12 +27,11 @@ from adapters.leads.identity_records import (
     resolution_of,
     seen_of,
 )
-from adapters.postgresql.sql import Database, PostgresRefused, PostgresUnavailable
+from adapters.postgresql.sql import Database, PostgresRefused
 from rules.leads.identity.identities import STRONG, Identity
 from rules.leads.identity.identity_facts import IdentityFacts
 from rules.leads.identity.identity_plan import considered, plan_identities
 
-IdentityUnavailable = PostgresUnavailable
 # An attempt is lost only when another change to the same group goes through.
 ATTEMPTS = 20
 # So often we decide without a lock. Each time somebody else's change went through.
@@ -55,7 +54,7 @@ class CannotMend(ValueError):
 
 
 class IdentityStore:
-    """Identities of all leads. Methods raise IdentityUnavailable if a later attempt may succeed."""
+    """Identities of all leads. Methods raise PostgresUnavailable if a later attempt may succeed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

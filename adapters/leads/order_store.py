@@ -18,14 +18,14 @@ REFUSED = "ConditionalCheckFailed"
 class OrderRecord:
     """An order of a source, `acme/ecommerce` and `7`.
 
-    seen: None if the claim was made before orders had a state. body_hash: of the webhook that told how the
-    order was placed, or made the record. leaf: "" while the order counts nothing or no webhook has named
-    anybody, and so it is nobody's. told: how many events there are, by key.
+    body_hash: of the webhook that told how the order was placed, or made the record. leaf: "" while the order
+    counts nothing or no webhook has named anybody, and so it is nobody's. told: how many events there are, by
+    key.
     """
 
     source: str
     order_id: str
-    seen: OrderSeen | None
+    seen: OrderSeen
     body_hash: str
     leaf: str = ""
     root_id: str = ""
@@ -75,13 +75,12 @@ class OrderStore:
 
 
 def _claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
-    assert record.seen is not None  # noqa: S101 (only claims of before have none, and they are only read)
     known = {"order": to_text(record.seen), "told": record.told, "body_hash": record.body_hash}
     return item({**key, **known, "leaf": record.leaf, "root_id": record.root_id})
 
 
 def _unless_changed(before: OrderRecord | None) -> dict[str, Any]:
-    if before is None or before.seen is None:
+    if before is None:
         return {"ConditionExpression": "attribute_not_exists(user_id)"}
     return {
         "ConditionExpression": "#order = :known AND leaf = :leaf",
@@ -92,6 +91,5 @@ def _unless_changed(before: OrderRecord | None) -> dict[str, Any]:
 
 def _record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
     read = plain(stored)
-    seen = from_text(read["order"]) if "order" in read else None
-    more = (read.get("leaf", ""), read.get("root_id", ""), read.get("told", {}))
-    return OrderRecord(source, order_id, seen, read.get("body_hash", ""), *more)
+    more = (read["body_hash"], read["leaf"], read["root_id"], read["told"])
+    return OrderRecord(source, order_id, from_text(read["order"]), *more)

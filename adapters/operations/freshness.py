@@ -67,12 +67,11 @@ class Freshness:
         if newest is None:
             raise FreshnessUnknown("there is no report of a nightly run yet")
         report = json.loads(self._objects.get(newest.key))
-        # The newest report after an upgrade is one of the version before, which knew no more than an error.
         error = report["error"] or report.get("warehouse", {}).get("error")
         return {
             "run_id": report["run_id"],
             "made_at": report["made_at"],
-            "failed": not report.get("is_whole", error is None),
+            "failed": not report["is_whole"],
             "error": error and str(error)[:200],
             "different": len(report["different"]),
             "unrepaired": len(report["unrepaired"]),

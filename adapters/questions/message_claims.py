@@ -136,10 +136,6 @@ class MessageClaims:
         )
         return [each[KEY] for each in found]
 
-    def unconfirmed(self) -> list[str]:
-        """Return the keys of messages of which nobody knows whether they went out."""
-        return [each[KEY] for each in read_index(self._dynamodb, self.store.table, UNCONFIRMED)]
-
     def give_up(self, place: str) -> bool:
         """Mark a claim as unconfirmed; False: its message has been settled after all."""
         values = item({":unconfirmed": UNCONFIRMED, ":sending": sending_partition(place.partition("#")[0])})

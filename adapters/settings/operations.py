@@ -28,8 +28,3 @@ class PageSettings:
     oidc_authority: str
     oidc_client_id: str
     oidc_origins: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseSettings:
-    """ingest.release: it needs none."""

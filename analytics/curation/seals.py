@@ -43,16 +43,13 @@ def seal_of(path: Path, footer_bytes: int = 0) -> str:
 
 
 def is_broken(objects: Objects, key: str) -> bool:
-    """Whether a curated file has other rows than it was sealed with. Raises NoObject.
-
-    One that was written before there were seals has none, and is taken as it is.
-    """
+    """Whether a curated file has other rows than it was sealed with, or no seal. Raises NoObject."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "rows.parquet")
         objects.save(key, path)
         seal = (pq.read_metadata(path).metadata or {}).get(SEAL_KEY.encode())
         if seal is None:
-            return False
+            return True
         with path.open("rb") as file:
             footer = _footer_bytes(file)
         return bool(seal_of(path, footer) != seal.decode())

@@ -1,8 +1,7 @@
-"""Achievements that the book declares, recomputed in columns from the curated lake: all users at once.
+"""Achievements that the book declares, folded in columns: all users at once.
 
-Twin of sql/models/marts/achievements_recomputed.sql: the same rows, from the files alone. All entries stand
-one after the other, user by user, each in the order of its history; a condition is true from the first entry
-of a user on after which a running sum is high enough.
+All entries stand one after the other, user by user, each in the order of its history; a condition is true
+from the first entry of a user on after which a running sum is high enough.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,59 +11,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapters.platform.objects import Objects
-from analytics.lake.curated_files import table_of
-from analytics.lake.duckdb_memory import connect, query
-from analytics.recompute.goal_columns import lake_covers, lengths_of
-from analytics.recompute.lake_books import lake_books
-from analytics.recompute.ledger_totals import EARNED
+from analytics.recompute.goal_columns import lengths_of
 from rules.book.achievement_rules import Condition, ConditionKind
 from rules.book.amounts import COUNTED
 from rules.book.streak_rules import NeedKind, StreakRule
 from rules.book.versions import Books
 from rules.engagement.goals.achievements import declared
-from rules.engagement.ledger import EntryKind
 from rules.engagement.streaks import Cover
 
 Numbers = NDArray[np.int64]
 EPOCH = date(1970, 1, 1)
 NEVER = 1 << 60
-NEWEST = "SELECT max(created_at) AS at FROM ledger"
-# What was corrected of a date's points counts with its first event (rule 12).
-HISTORY = f"""
-WITH reversed AS (
-  SELECT DISTINCT account_id, event_id FROM ledger
-  WHERE kind = '{EntryKind.CLAWBACK}' AND event_id IS NOT NULL
-), earning AS (
-  SELECT ledger.*, ledger.kind = '{EntryKind.EARN}' AND ledger.event_id IS NOT NULL
-    AND reversed.event_id IS NULL AS is_counted
-  FROM ledger LEFT JOIN reversed
-    ON reversed.account_id = ledger.account_id AND reversed.event_id = ledger.event_id
-  WHERE {EARNED} AND activity_date IS NOT NULL
-), corrected AS (
-  SELECT account_id, activity_date, sum(points) AS change FROM earning WHERE NOT is_counted GROUP BY ALL
-)
-SELECT account_id AS user_id, datediff('day', DATE '1970-01-01', activity_date) AS day, event_type,
-  coalesce(measures, '') AS measures, event_id, 1 AS events,
-  points + CASE row_number() OVER (PARTITION BY account_id, activity_date ORDER BY event_id) WHEN 1
-    THEN coalesce(change, 0)::BIGINT ELSE 0 END AS points
-FROM earning LEFT JOIN corrected USING (account_id, activity_date) WHERE is_counted
-ORDER BY user_id, activity_date, event_id
-"""  # noqa: S608 (no input)
-
-
-def recomputed_achievements(objects: Objects) -> pa.Table:
-    """Return a row for each user and achievement that the user has: user_id, name, event_id; by these."""
-    db = connect()
-    with table_of(db, "ledger", objects, "ledger"):
-        entries = query(db, HISTORY)
-    with table_of(db, "ledger", objects, "ledger"):
-        at = query(db, NEWEST)["at"][0].as_py()
-    return HistoryColumns(entries, lake_books(objects), lake_covers(objects)).achieved(at)
 
 
 class HistoryColumns:
-    """All users' entries, each user's in order. covers: by user."""
+    """All users' entries, each user's in order. covers: by user.
+
+    entries: user_id, day (since 1970), event_type, measures ("" for none), event_id, events (1), points.
+    """
 
     def __init__(self, entries: pa.Table, books: Books, covers: Mapping[str, Cover]) -> None:
         self.entries, self.books, self.covers = entries, books, covers
@@ -77,9 +41,9 @@ class HistoryColumns:
         self.starts = np.searchsorted(self.user, np.arange(len(self.ids)))
 
     def achieved(self, at: datetime | None, names: Collection[str] | None = None) -> pa.Table:
-        """Return the rows of recomputed_achievements. at: what the book in force at this instant declares.
+        """Return a row for each user and achievement that the user has: user_id, name, event_id; by these.
 
-        names: of which achievements; None: of all.
+        at: what the book in force at this instant declares. names: of which achievements; None: of all.
         """
         found: list[tuple[str, str, str]] = []
         known = declared(self.books, at) if at else {}

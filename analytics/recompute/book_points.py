@@ -26,7 +26,7 @@ from rules.engagement.ledger import EntryKind
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# An entry of before the book, and one whose event is not here (yet), count as the ledger has them.
+# An entry whose event is not here (yet) counts as the ledger has it.
 ENTRIES = f"""
 WITH gone AS (
   SELECT DISTINCT account_id, event_id FROM ledger
@@ -36,9 +36,9 @@ SELECT l.account_id AS user_id, l.event_type, datediff('day', DATE '1970-01-01',
   l.points, l.kind = '{EntryKind.EARN}' AS is_event, is_event AND gone.event_id IS NULL AS is_counted,
   is_counted AND e.event_id IS NULL AS is_unmatched, l.rules_version AS judged_by,
   epoch_us(try_strptime(left(l.event_id, 26), '%Y-%m-%dT%H:%M:%S.%f')) AS occurred_us,
-  if(l.rules_version IS NULL OR e.event_id IS NULL, l.points, e.points_awarded) AS event_points,
-  if(l.rules_version IS NULL OR e.event_id IS NULL, l.cap, e.cap) AS cap,
-  if(l.rules_version IS NULL OR e.event_id IS NULL, l.rules_version, e.rules_version) AS version
+  if(e.event_id IS NULL, l.points, e.points_awarded) AS event_points,
+  if(e.event_id IS NULL, l.cap, e.cap) AS cap,
+  if(e.event_id IS NULL, l.rules_version, e.rules_version) AS version
 FROM ledger AS l LEFT JOIN events AS e ON e.user_id = l.account_id AND e.event_id = l.event_id
   LEFT JOIN gone ON gone.account_id = l.account_id AND gone.event_id = l.event_id
 WHERE l.{EARNED} AND l.activity_date IS NOT NULL ORDER BY l.account_id

@@ -1,7 +1,6 @@
-"""Streaks that the book declares, recomputed in columns from the curated lake: all users at once.
+"""Streaks that the book declares, folded in columns: all users at once.
 
-Twin of sql/models/marts/goal_streaks_recomputed.sql: the same rows, from the files alone. It reads the whole
-ledger and all profiles. Users are rows and periods are columns of a matrix, and a walk goes over the columns.
+Users are rows and periods are columns of a matrix, and a walk goes over the columns.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,68 +11,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapters.platform.objects import Objects
-from analytics.lake.curated_files import table_of
-from analytics.lake.duckdb_memory import connect, query, registered
-from analytics.recompute.lake_books import lake_books
-from analytics.recompute.ledger_totals import Totals
-from analytics.recompute.settled_users import LakeFiles, SettledUsers
-from analytics.recompute.user_fold import covers_of
 from rules.book.amounts import COUNTED
 from rules.book.streak_rules import NeedKind, StreakPeriod, StreakRule
 from rules.book.versions import Books
 from rules.engagement.goals.goal_streaks import rule_of
-from rules.engagement.ledger import EntryKind
 from rules.engagement.streaks import Cover
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 EPOCH = date(1970, 1, 1)
 NEVER = -(1 << 40)
-ENTRIES = f"""
-SELECT account_id AS user_id, datediff('day', DATE '1970-01-01', activity_date) AS day, event_type, measures,
-  count(*) FILTER (kind = '{EntryKind.EARN}') - count(*) FILTER (kind = '{EntryKind.CLAWBACK}') AS events
-FROM ledger WHERE measures IS NOT NULL AND activity_date IS NOT NULL
-GROUP BY ALL HAVING events > 0 ORDER BY user_id
-"""  # noqa: S608 (no input)
-ROWS = pa.schema(
-    [
-        ("user_id", pa.string()),
-        ("name", pa.string()),
-        ("per", pa.string()),
-        ("last_reached", pa.date32()),
-        ("current_streak", pa.int64()),
-        ("longest_streak", pa.int64()),
-        ("periods_reached", pa.int64()),
-        ("freezes_used", pa.int64()),
-    ]
-)
-
-
-def recomputed_goals(objects: Objects) -> pa.Table:
-    """Return a row (ROWS) for each user and streak that the user has ever reached, by user and name."""
-    db = connect()
-    with table_of(db, "ledger", objects, "ledger"):
-        entries = query(db, ENTRIES)
-    return goals_of(entries, lake_books(objects), lake_covers(objects))
-
-
-def lake_covers(objects: Objects) -> dict[str, Cover]:
-    """Return the cover of every user who has or had one, as ledger and profiles in the lake tell it."""
-    files = LakeFiles.of_all(objects).read
-    with registered(db := connect(), "settled", SettledUsers().table):
-        totals = Totals(db)
-        totals.read(objects, files["ledger"], files["streaks"])
-        return covers_of(totals)
-
-
-def goals_of(entries: pa.Table, books: Books, covers: Mapping[str, Cover]) -> pa.Table:
-    """Return the rows of recomputed_goals. entries: what the query ENTRIES gives."""
-    pers = {name: each.per for version in books.versions for name, each in version.book.streaks.items()}
-    found = [] if not entries.num_rows else [_rows(name, pers[name], entries, books, covers) for name in pers]
-    return pa.concat_tables([ROWS.empty_table(), *found]).sort_by(
-        [("user_id", "ascending"), ("name", "ascending")]
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +78,8 @@ def standings_of(
 ) -> GoalStandings:
     """Return how a streak stands today, as `GET .../streaks` shows it: the open period is no miss.
 
-    entries: as for goals_of, at least one. today_of: which date is today, by user.
+    entries: user_id, day (since 1970), event_type, measures, events (how many); at least one, by user.
+    today_of: which date is today, by user.
     """
     per = next(each.book.streaks[name].per for each in books.versions if name in each.book.streaks)
     users = entries["user_id"].combine_chunks().dictionary_encode()
@@ -149,26 +97,6 @@ def standings_of(
 
 def _date(number: int) -> date:
     return EPOCH + timedelta(days=number)
-
-
-def _rows(
-    name: str, per: StreakPeriod, entries: pa.Table, books: Books, covers: Mapping[str, Cover]
-) -> pa.Table:
-    users = entries["user_id"].combine_chunks().dictionary_encode()
-    ids = users.dictionary.to_pylist()
-    columns = Columns.of(name, per, _numbers(entries["day"]), books)
-    reached = _reached(columns, entries, _numbers(users.indices), len(ids))
-    told, _ = _walked(columns, reached, _neutral(columns, ids, covers), _granted(columns, ids, covers))
-    has_any = told[0] > NEVER
-    last, *others = (each[has_any] for each in told)
-    values = [
-        pa.array(ids).filter(pa.array(has_any)),
-        pa.array([name] * len(last), pa.string()),
-        pa.array([per.value] * len(last), pa.string()),
-        pa.array(last.astype(np.int32)).cast(pa.date32()),
-        *map(pa.array, others),
-    ]
-    return pa.table(values, schema=ROWS)
 
 
 def _reached(columns: Columns, entries: pa.Table, user: Numbers, users: int) -> Flags:

@@ -22,25 +22,13 @@ Grants = dict[str, list[tuple[date, int]]]
 # Twin of rules.engagement.ledger_doubts.digest_of: these are the values of an entry that it hashes, in order.
 HASHED = (
     *("epoch_us(created_at)", "seq", "kind", "points", "balance", "event_id", "event_type", "activity_date"),
-    *("reward_id", "reverses", '"freeze"', "freeze_date"),
+    *("reward_id", "reverses", '"freeze"', "freeze_date", "rules_version", "cap"),
+    *("CASE WHEN is_passive THEN 'True' END", "expires_on", "held_at", "reason", "brand", "measures"),
 )
 # concat leaves out what is NULL, and keeps the separators.
-_TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{each}::VARCHAR" for each in HASHED)
-_JUDGED = f", chr({ord(SEPARATOR)}), ".join(
-    ("rules_version::VARCHAR", "cap", "CASE WHEN is_passive THEN 'True' END")
-)
+_TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"({each})::VARCHAR" for each in HASHED)
 EARNED = "kind IN (" + ", ".join(f"'{each}'" for each in sorted(EARNING)) + ")"
-_EXPIRING = f"expires_on::VARCHAR, chr({ord(SEPARATOR)}), held_at"
-# These values are told of an entry only where it has them: so what older entries come to stays.
-HASH = (
-    f"md5_number_lower(concat({_TEXTS}, CASE WHEN rules_version IS NOT NULL "
-    f"THEN concat(chr({ord(SEPARATOR)}), {_JUDGED}) END, "
-    f"CASE WHEN expires_on IS NOT NULL OR held_at IS NOT NULL "
-    f"THEN concat(chr({ord(SEPARATOR)}), {_EXPIRING}) END, "
-    f"CASE WHEN reason IS NOT NULL THEN concat(chr({ord(SEPARATOR)}), reason) END, "
-    f"CASE WHEN brand IS NOT NULL THEN concat(chr({ord(SEPARATOR)}), brand) END, "
-    f"CASE WHEN measures IS NOT NULL THEN concat(chr({ord(SEPARATOR)}), measures) END))"
-)
+HASH = f"md5_number_lower(concat({_TEXTS}))"
 
 # What some of an account's entries come to. Parts of one account can be added up. numbered: entries but the
 # opening one, which has no time of its own: copies of it may lie in two partitions.

@@ -28,30 +28,15 @@ def _text(column: str, length: int = 0) -> str:
     return f"COALESCE({f'CAST({column} AS VARCHAR({length}))' if length else column}, '')"
 
 
-# Twin of analytics.recompute.ledger_totals.HASH: the same texts, with the same separator. What an event was
-# judged by is among them only where the entry names the version of its rules.
-_JUDGED = (
-    "CASE WHEN rules_version IS NULL THEN '' ELSE CHR(31) || CAST(rules_version AS VARCHAR(20))"
-    f" || CHR(31) || {_text('cap')} || CHR(31) || CASE WHEN is_passive THEN 'True' ELSE '' END END"
-)
-_EXPIRING = (
-    "CASE WHEN expires_on IS NULL AND held_at IS NULL THEN ''"
-    f" ELSE CHR(31) || {_text('expires_on', 10)} || CHR(31) || {_text('held_at')} END"
-)
-_REASON = "CASE WHEN reason IS NULL THEN '' ELSE CHR(31) || reason END"
-_BRAND = "CASE WHEN brand IS NULL THEN '' ELSE CHR(31) || brand END"
-_MEASURED = "CASE WHEN measures IS NULL THEN '' ELSE CHR(31) || measures END"
-_LAST = f"{_text('freeze_date', 10)} || {_JUDGED} || {_EXPIRING} || {_REASON} || {_BRAND} || {_MEASURED}"
+# Twin of analytics.recompute.ledger_totals.HASH: the same texts, with the same separator.
 _TEXTS = " || CHR(31) || ".join(
     (
         _text(f"DATEDIFF(microsecond, {EPOCH}, created_at)", 20),
         *(_text("seq", 20), _text("kind"), _text("points", 20), _text("balance", 20)),
         *(_text("event_id"), _text("event_type"), _text("activity_date", 10), _text("reward_id")),
-        *(
-            _text("reverses"),
-            _text('"freeze"'),
-            _LAST,
-        ),
+        *(_text("reverses"), _text('"freeze"'), _text("freeze_date", 10)),
+        *(_text("rules_version", 20), _text("cap"), "CASE WHEN is_passive THEN 'True' ELSE '' END"),
+        *(_text("expires_on", 10), _text("held_at"), _text("reason"), _text("brand"), _text("measures")),
     )
 )
 # The last eight bytes of the hash are a number, its last byte first: here in two halves, as each fits BIGINT.

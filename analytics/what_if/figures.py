@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -83,7 +82,6 @@ class Figures:
     runs_after: RunLengths = field(default_factory=RunLengths)
     impossible: list[Impossible] = field(default_factory=list)
     redemptions: int = 0
-    redeemed_points: int = 0
     entries: int = 0
     changes: Counter[int] = field(default_factory=Counter)
     streaks: list[GoalChange] = field(default_factory=list)
@@ -96,9 +94,3 @@ class Figures:
     def of_month(self, name: str) -> list[int]:
         """Return the sums of a month."""
         return self.months.setdefault(name, [0, 0])
-
-
-def as_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Return a table's rows."""
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows

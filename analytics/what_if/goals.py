@@ -299,7 +299,7 @@ def _change(was: object, is_now: object) -> str:
 
 
 def history_of(events: pa.Table, corrections: pa.Table) -> pa.Table:
-    """Return the rows of analytics.recompute.achievement_columns.HISTORY. events: HISTORY of this module.
+    """Return the entries that HistoryColumns takes. events: HISTORY of this module.
 
     What was corrected of a date's points, and what reversed events have earned, counts with the date's first
     event.

@@ -246,7 +246,6 @@ class PartJudge:
         self._add_months(entries.earn("day"), had, after)
         is_redemption = (entries.of["what"] == REDEEM) & (entries.of["points"] < 0)
         self.figures.redemptions += int(is_redemption.sum())
-        self.figures.redeemed_points -= int(entries.of["points"][is_redemption].sum())
         self.figures.entries += len(entries.user)
 
     def _add_corrections(self, entries: EntryColumns, corrected: Numbers, replayed: Flags) -> None:

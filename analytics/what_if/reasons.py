@@ -69,7 +69,7 @@ def _cause(each: Earned, timeline: Timeline) -> Iterator[str]:
     row, ruling = each.row, each.ruling
     kind, occurred = row["event_type"], instant_of(row["event_id"])
     number = row["rules_version"]
-    yield f"{kind}, judged by version {number}" if number else f"{kind}, of before the book"
+    yield f"{kind}, judged by version {number}"
     if each.points is None:
         yield "breaks the contract: refused" if row.get("is_broken") else "is not in this book: refused"
         return

@@ -27,8 +27,8 @@ from bench.counting.meter import Meter
 from bench.counting.past_the_meter import PastTheMeter
 from bench.counting.table_shapes import shape_of
 from bench.counting.wire_answers import Canned, Services
-from local.cloud.dynamodb_engine import TABLES, Engine, table_definition
-from local.plan.given.deployed import consumers, handler_modules
+from bench.deployed import consumers, handler_modules
+from tests.support.dynamodb_engine import TABLES, Engine, table_definition
 
 CONTEXT = SimpleNamespace(
     function_name="f",

@@ -23,12 +23,12 @@ from bench.engagement.units import WriteUnits
 from bench.figure import Figure
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.profiles import Profiles
-from local.cloud.dynamodb_engine import running, table_definition
 from processors.ranks import RankBuilder
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import BOARDS, GLOBAL
 from rules.engagement.ledger import Head
 from rules.engagement.streaks import Streak
+from tests.support.dynamodb_engine import running, table_definition
 
 SIZES = (1_000, 10_000, 100_000)
 TOP, SHARDS = 10, 4

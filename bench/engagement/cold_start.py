@@ -16,9 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench.figure import Figure, ratio, shown
-from local.cloud.dynamodb_engine import Engine
 from local.cloud.tools import uv
 from local.paths import ROOT
+from tests.support.dynamodb_engine import Engine
 
 ROUNDS = int(os.environ.get("REPEATS", "11"))
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"

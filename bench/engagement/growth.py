@@ -32,13 +32,13 @@ from bench.engagement.reads import ReadCount
 from bench.engagement.units import WriteUnits
 from bench.figure import Figure
 from ingest.engagement.profiles import Profiles
-from local.cloud.dynamodb_engine import running
 from processors.engagement import EngagementProcessor, EngagementSettings
 from rules.days import parse_moment, stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.ledger import Draft, EntryKind, append
 from rules.engagement.streaks import DAY, Cover, fold
+from tests.support.dynamodb_engine import running
 
 SIZES = (10, 100, 1000, 10_000)
 LAST = date(2026, 6, 1)

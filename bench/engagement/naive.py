@@ -14,7 +14,7 @@ from boto3.dynamodb.conditions import Key
 from boto3.dynamodb.types import TypeDeserializer
 
 from bench.engagement.workload import POINTS, Body
-from local.cloud.dynamodb_engine import Definition, table_definition
+from tests.support.dynamodb_engine import Definition, table_definition
 
 TABLES = ("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger")
 RETENTION = timedelta(days=90)

@@ -15,7 +15,7 @@ from bench.engagement.workload import DAY, DAY_ONE, bodies
 from bench.figure import Figure
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import Caller
-from local.cloud import dynamodb_engine
+from tests.support import dynamodb_engine
 
 USER = "reader"
 CONTEXT = SimpleNamespace(

@@ -37,8 +37,8 @@ from bench.figure import Figure
 from ingest.engagement.accept import AcceptStatus
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import Caller
-from local.cloud.dynamodb_engine import Engine, running
 from processors import engagement
+from tests.support.dynamodb_engine import Engine, running
 
 BUDGETS = {1: 1.0, 5: 0.48, 20: 0.39}
 LATE_BUDGETS = {1: 1.03, 5: 0.5, 20: 0.39}  # a second date is a write more, which naive leaves out

@@ -26,12 +26,12 @@ from bench.units.paths.publishing import billed_bytes
 from ingest.engagement.accept import AcceptStatus
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import Caller
-from local.cloud.dynamodb_engine import Engine, running
 from local.cloud.streams.event_filters import matches
 from local.cloud.streams.stream_records import table_record
 from local.paths import ROOT
 from processors import engagement, publisher
 from rules.lake.packed_records import row_texts
+from tests.support.dynamodb_engine import Engine, running
 
 # Users who send in one window, and the events that each sends.
 BUDGETS: dict[tuple[int, int], float | None] = {(100, 1): 1.3, (100, 5): 1.3, (100, 20): 1.3}

@@ -19,8 +19,8 @@ from adapters.platform.aws import client
 from adapters.platform.items import item
 from bench.engagement.stub import answered
 from bench.figure import Figure, ratio, shown
-from local.cloud.dynamodb_engine import running
 from processors import publisher
+from tests.support.dynamodb_engine import running
 
 CHANGES, SINGLY = 2_000, 200
 BATCH = 500

@@ -24,7 +24,6 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.items import item
 from bench.figure import Figure
-from local.cloud.dynamodb_engine import running
 from processors.leads.features import FeatureProcessor
 from rules.days import stamp
 from rules.leads.declarations import DECLARED, DIGEST
@@ -33,6 +32,7 @@ from rules.leads.features import BY_NAME, shown
 from rules.leads.lead_events import LeadEvent, announcement, to_item
 from rules.leads.series import SERIES, build, contributions
 from rules.leads.series_text import encode
+from tests.support.dynamodb_engine import running
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 SIZES = (5, 50, 500)

@@ -15,6 +15,7 @@ from typing import Any
 
 from bench.counting.desk import CONTEXT, Call, Desk, desk
 from bench.counting.log_lines import logged
+from bench.deployed import handler_modules
 from bench.units.measure import FAMILIES
 from bench.units.packed_rows import packed_rows
 from bench.units.paths.cached import URL, cached_paths
@@ -22,7 +23,6 @@ from bench.units.paths.engagement import board_paths
 from bench.units.paths.lead import lead_rows, registry
 from bench.units.paths.publishing import engagement_rows, publishing_paths
 from bench.units.paths.question import question_rows
-from local.plan.given.deployed import handler_modules
 
 ROUNDS = 5
 Times = dict[str, dict[str, float]]

@@ -45,7 +45,7 @@ class OrderIntake:
             known = self.orders.read(source, told.order_id)
             if known is not None and (outcome := _settled(known, event, digest)):
                 return outcome
-            before = known.seen if known and known.seen else OrderSeen()
+            before = known.seen if known else OrderSeen()
             after = join(before, told.seen)
             # Of an order without a lead nothing has been told yet, whatever is known of it.
             found = changes(before if known and known.leaf else OrderSeen(), after)
@@ -82,8 +82,6 @@ def order_of(event: DecodedEvent) -> OrderPart:
 def _settled(known: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
     """Return what becomes of a webhook that changes nothing; None: it may change something."""
     seen = order_of(event).seen
-    if known.seen is None:  # a claim of before orders had a state
-        return StoreOutcome.DUPLICATE if known.body_hash == digest else StoreOutcome.CONFLICT
     both = (known.seen.placed, seen.placed)
     if all(each and not each.version for each in both) and known.body_hash != digest:
         return StoreOutcome.CONFLICT

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from local.paths import LOCAL, ROOT
 
-TOOLS = ("ministack", "sam")
-
 
 def uv() -> str:
     """Return the path of the uv that runs this process."""

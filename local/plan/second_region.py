@@ -15,7 +15,6 @@ from rules.regions.leases import LOOK_SECONDS
 
 GB = 10**9
 READ_UNIT_BYTES = 4096
-Amounts = dict[str, float]
 
 
 def second_region(plan: CostPlan) -> Mapping[str, float]:

@@ -77,17 +77,9 @@ def _hash(entry: Entry) -> int:
         *((unstamp(entry.created_at) - EPOCH) // MICROSECOND, entry.seq, draft.kind.value),
         *(draft.points, entry.balance, draft.event_id, draft.event_type, draft.activity_date),
         *(draft.reward_id, draft.reverses, draft.freeze and draft.freeze.value, draft.freeze_date),
+        *(draft.rules_version, draft.cap and draft.cap.text, draft.is_passive or None),
+        *(draft.expires_on, draft.held_at, draft.reason, draft.brand, draft.measures),
     )
-    if draft.rules_version is not None:  # an entry of before had no more values, and has its hash still
-        values += (draft.rules_version, draft.cap and draft.cap.text, draft.is_passive or None)
-    if draft.expires_on or draft.held_at:
-        values += (draft.expires_on, draft.held_at)
-    if draft.reason:
-        values += (draft.reason,)
-    if draft.brand:
-        values += (draft.brand,)
-    if draft.measures is not None:
-        values += (draft.measures,)
     text = SEPARATOR.join("" if each is None else str(each) for each in values)
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
 

@@ -116,12 +116,7 @@ RESPONSES = Entity(
         Field("points", INTEGER, "points before the daily cap", True),
         Field("activity_date", DATE, "the date it counts for (rule 1)", True),
         Field("is_signed_in", BOOLEAN, "whether the person was signed in", True),
-        Field(
-            "day_points_max",
-            INTEGER,
-            "the cap of its date; empty: 150, as for all before the book had it",
-            staged=(Staged("day_points_max", "COALESCE(day_points_max, 150)", "the cap of its date"),),
-        ),
+        Field("day_points_max", INTEGER, "the cap of its date", True),
     ),
     key=("question_id", "person"),
     occurred="created_at",

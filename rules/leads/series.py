@@ -289,11 +289,6 @@ def unnoted(events: Iterable[LeadEvent], state: State) -> list[Mark]:
     return [each for each in dict.fromkeys(found) if each not in kept]
 
 
-def without_marks(series: Series) -> Series:
-    """Return what follows from the events alone, and not from the order in which they came."""
-    return replace(series, seen=(), below=None, is_noted=True)
-
-
 def build(events: Iterable[LeadEvent], as_of: datetime) -> State:
     """Return the state of all of a lead's events, each of which may be there twice.
 

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from urllib.parse import urlsplit
 
 URL_LENGTH_MAX = 1000
-HTTPS_PORT, HTTP_PORT, PORTS_MAX = 443, 80, 65_535
+HTTPS_PORT, HTTP_PORT = 443, 80
 PLAIN = re.compile(r"[!-\[\]-~]+", re.ASCII)  # no blank, no control character, no backslash
 LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)

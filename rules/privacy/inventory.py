@@ -266,13 +266,3 @@ INVENTORY = (
     ),
 )
 BY_NAME = {store.name: store for store in INVENTORY}
-
-
-def of_users() -> tuple[Store, ...]:
-    """Return the stores in which a user's own rows are found by a key."""
-    return tuple(store for store in INVENTORY if store.user_key)
-
-
-def of_leads() -> tuple[Store, ...]:
-    """Return the stores in which a lead's own rows are found by a key."""
-    return tuple(store for store in INVENTORY if store.lead_key)

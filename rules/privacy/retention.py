@@ -151,14 +151,6 @@ KEEPINGS = (
     Keeping(EVENTS, "lead_features", "versions", LIFECYCLE, "delete-curated-lead-features", CURATED),
     Keeping(EVENTS, "Warehouse", "lake.* and marts", NOBODY, until=BY_HAND),
 )
-# Stores that follow others: they have nothing of these classes for longer than those.
-FOLLOWING = {
-    "Redis": "a cache: hours at most",
-    "Boards": "rows of a snapshot, made anew each five minutes",
-    "LakeBucket": "its entities and parts are told one by one",
-    "state, runs, reports": "sums and ids; runs/ for 90 days",
-    "LeadEvents": "a topic keeps nothing",
-}
 
 
 def when(keeping: Keeping) -> str:

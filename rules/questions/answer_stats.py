@@ -99,8 +99,9 @@ def add(stats: Stats, responses: Iterable[Response]) -> Stats:
     for each in sorted(listed, key=lambda response: (response.activity_date, response.category)):
         stats = _plus(stats, each)
     # A date has one cap, but for that on which caps came into the book. The lowest first, as for events.
-    for each in sorted(listed, key=lambda response: response.cap):
-        days[each.activity_date] = days.get(each.activity_date, Tally()).plus(each.points, each.cap)
+    for each in sorted(listed, key=lambda response: response.day_points_max):
+        tally = days.get(each.activity_date, Tally())
+        days[each.activity_date] = tally.plus(each.points, each.day_points_max)
     return settle(replace(stats, days=days))
 
 

@@ -14,9 +14,6 @@ from rules.questions.people import PersonHashes
 from rules.questions.questions import Question, QuestionType
 from rules.zone_names import zone_named
 
-# The cap of a date while the book of rules did not say it: answers of that time name none.
-FORMER_DAY_POINTS_MAX = 150
-
 
 @dataclass(frozen=True, slots=True)
 class Response:
@@ -26,8 +23,8 @@ class Response:
     is_signed_in: whether the person answered for themselves; whose account it is, no answer tells.
     points: before the daily cap. activity_date: by rule 1, in `zone`; timezone: what the answer itself named,
     if anything. older_hashes, upcoming_hashes: the person's others (rules/questions/people.py), as was known
-    then. answer_characters: of a text that has left (rule 22). day_points_max: the cap of its date; None: it
-    is older than the caps of the book.
+    then. answer_characters: of a text that has left (rule 22). day_points_max: the most that the person's
+    answers of its date earn.
     """
 
     question_id: str
@@ -37,6 +34,7 @@ class Response:
     category: str
     number: int
     points: int
+    day_points_max: int
     created_at: str
     activity_date: date
     zone: str
@@ -49,12 +47,6 @@ class Response:
     older_hashes: tuple[str, ...] = ()
     upcoming_hashes: tuple[str, ...] = ()
     answer_characters: int | None = None
-    day_points_max: int | None = None
-
-    @property
-    def cap(self) -> int:
-        """The most that the person's answers of its date earn."""
-        return FORMER_DAY_POINTS_MAX if self.day_points_max is None else self.day_points_max
 
     @property
     def length(self) -> int | None:
@@ -152,7 +144,7 @@ def from_item(item: Mapping[str, Any]) -> Response:
             category=text_of(item, "category"),
             number=count_of(item, "number"),
             points=count_of(item, "points"),
-            day_points_max=count_of(item, "day_points_max") if "day_points_max" in item else None,
+            day_points_max=count_of(item, "day_points_max"),
             created_at=text_of(item, "created_at"),
             activity_date=date.fromisoformat(text_of(item, "activity_date")),
             zone=text_of(item, "zone"),

@@ -17,8 +17,6 @@ from rules.regions.register import Register
 LEASE_SECONDS = 10.0
 # A reading is renewed long before it ends: so one failed attempt stops nobody.
 LOOK_SECONDS = 4.0
-# A call that has begun ends within so many (adapters/platform/aws.py), and each attempt asks anew.
-ANSWER_SECONDS = 5.0
 # Clocks run at different speeds, by far less than this allows.
 QUIET_SECONDS = 20.0
 

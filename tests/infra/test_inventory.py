@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from rules.lake.entities import ENTITIES
-from rules.privacy.inventory import INVENTORY, Fate, Store, StoreKind, of_leads, of_users
+from rules.privacy.inventory import INVENTORY, Fate, Store, StoreKind
 from tests.support.template import resources
 
 KINDS = {
@@ -46,5 +46,15 @@ def test_a_row_of_a_table_is_found_by_a_key_or_as_told(store: Store) -> None:
 
 
 def test_users_and_leads_have_stores() -> None:
-    assert {each.name for each in of_users()} >= {"UserStreaks", "RewardsLedger", "events", "Warehouse"}
-    assert {each.name for each in of_leads()} >= {"Event", "PostgreSQL", "lead_events", "Warehouse"}
+    assert {each.name for each in INVENTORY if each.user_key} >= {
+        "UserStreaks",
+        "RewardsLedger",
+        "events",
+        "Warehouse",
+    }
+    assert {each.name for each in INVENTORY if each.lead_key} >= {
+        "Event",
+        "PostgreSQL",
+        "lead_events",
+        "Warehouse",
+    }

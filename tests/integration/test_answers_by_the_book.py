@@ -114,15 +114,6 @@ def test_a_version_that_takes_effect_in_the_past_leaves_begun_dates_and_stored_a
     assert cat.total() == 16
 
 
-def test_an_answer_of_before_the_section_has_the_cap_of_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    dan = Person(monkeypatch)
-    for hours in range(11):
-        dan.answer(NOON - (11 - hours) * HOUR)
-    for each in dan.stored:
-        del each["day_points_max"]
-    assert dan.total() == 150
-
-
 def test_the_book_costs_no_read_per_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(book_store, "FRESH_SECONDS", 30)
     monkeypatch.setattr(questions_stack, "PER_PROCESS", (b'"Erasures"',))

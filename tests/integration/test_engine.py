@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from adapters.platform.items import item
-from local.cloud import dynamodb_engine
+from tests.support import dynamodb_engine
 from tests.support import engine as engines
 from tests.support.engine import Engine, changes, lean_client
 

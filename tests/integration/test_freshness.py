@@ -71,11 +71,3 @@ def test_a_view_that_refreshes_itself_lists_the_lake_now_and_then(tmp_path: Path
     assert Counting.listed == ["curated/events/dt=2026-03-11/", "curated/events/dt=2026-03-10/"]
     freshness.lake(NOW + KEPT)
     assert len(Counting.listed) == 4
-
-
-def test_a_report_of_the_version_before_is_understood(tmp_path: Path) -> None:
-    lake = FolderObjects(tmp_path)
-    told = {"run_id": "old", "made_at": NOW.isoformat(), "different": [], "unrepaired": [], "counts": {}}
-    for error in (None, {"Error": "States.Timeout"}):
-        lake.put("reports/old.json", json.dumps({**told, "error": error}).encode())
-        assert Freshness(lake).nightly(NOW)["failed"] is (error is not None)

@@ -5,8 +5,6 @@ from itertools import permutations
 
 import pytest
 
-from adapters.leads.groups.group_events import PLACE, ROOT, EventPage
-from adapters.platform.batches import scan_all
 from rules.days import DAY
 from rules.leads.evidence import MemoryEntry
 from rules.leads.feature_items import FeatureItem
@@ -77,34 +75,6 @@ def test_an_event_stored_while_its_leaf_moves_is_counted_once_and_found(leads: L
     leads.both(leads.change(3, "ab"))
     leads.both(late)
     leads.check("a", "b")
-
-
-def test_a_root_that_still_lists_its_leaves_is_built_anew(leads: Leads) -> None:
-    """Roots were stored so before."""
-    events = [leads.event(n, "purchase_completed", START - n * DAY, which) for n, which in enumerate("abc")]
-    leads.store(events)
-    for each in (events[0], leads.change(1, "ab"), events[2]):
-        leads.both(each)
-    leads.client.update_item(
-        TableName="Feature",
-        Key={"lead_organization_id": {"S": leads.leaf("a")}},
-        UpdateExpression="SET leaves = :leaves",
-        ExpressionAttributeValues={":leaves": {"L": [{"S": leads.leaf(each)} for each in "ab"]}},
-    )
-    for row in scan_all(leads.client, TableName="GroupEvents"):
-        key = {name: row[name] for name in (ROOT, PLACE)}
-        leads.client.delete_item(TableName="GroupEvents", Key=key)
-    page = EventPage("purchase_completed", "0", "~", 9)
-    found = leads.people.newest(leads.root("a"), leads.leaf("a"), page)
-    assert [each["occurred_at"] for each in found] == [each.occurred_at for each in events[:2]]
-    leads.both(leads.change(2, "ac"))
-    leads.check("a", "b", "c")
-    assert (
-        "leaves"
-        not in leads.client.get_item(
-            TableName="Feature", Key={"lead_organization_id": {"S": leads.leaf("a")}}
-        )["Item"]
-    )
 
 
 def test_a_leaf_that_leaves_between_two_reads_is_not_counted_at_its_former_root(

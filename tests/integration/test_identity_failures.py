@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from adapters.leads.identity_store import CannotMend, IdentityStore, IdentityUnavailable
+from adapters.leads.identity_store import CannotMend, IdentityStore
 from adapters.postgresql.postgres import Postgres
-from adapters.postgresql.sql import PostgresRefused
+from adapters.postgresql.sql import PostgresRefused, PostgresUnavailable
 from local.cloud.processes import free_port
 from rules.leads.identity.identities import Identity
 from tests.support.identity_server import NOW, TABLES, WAYS, Registry, Server
@@ -59,7 +59,7 @@ def test_what_cannot_safely_be_repeated_is_left_to_the_caller(registry: Registry
     registry.see(B)
     number = registry.see(A, B).changes[0].number
     kill_sessions(registry)
-    with pytest.raises(IdentityUnavailable):
+    with pytest.raises(PostgresUnavailable):
         registry.store.unmerge(None, number, "why", "me", NOW)
     registry.store.unmerge(None, number, "why", "me", NOW)
     with pytest.raises(CannotMend):
@@ -74,7 +74,7 @@ def test_a_server_that_restarts_between_calls_is_not_noticed(tmp_path: Path) -> 
         first = registry.see(A)
         registry.owner.close()
         server.stop()
-        with pytest.raises(IdentityUnavailable):
+        with pytest.raises(PostgresUnavailable):
             registry.see(A)
         server.start()  # with its data
         assert registry.see(A) == first
@@ -85,7 +85,7 @@ def test_a_server_that_restarts_between_calls_is_not_noticed(tmp_path: Path) -> 
 
 def test_nobody_there_is_unavailable() -> None:
     store = IdentityStore(Postgres(f"postgresql://me:secret@127.0.0.1:{free_port()}/none"))
-    with pytest.raises(IdentityUnavailable, match="OperationalError"):
+    with pytest.raises(PostgresUnavailable, match="OperationalError"):
         store.pending()
 
 
@@ -110,7 +110,7 @@ def test_what_waits_too_long_is_unavailable(registry: Registry, name: str, reaso
     kill_sessions(registry)
     with limit(registry, name, "50ms"), registry.owner.transaction():
         registry.owner.execute("LOCK TABLE identity.lead IN ACCESS EXCLUSIVE MODE")
-        with pytest.raises(IdentityUnavailable, match=reason):
+        with pytest.raises(PostgresUnavailable, match=reason):
             registry.see(A)
     # Not while the limit holds: a loaded machine takes 50 ms for less.
     assert registry.see(A).changes == ()

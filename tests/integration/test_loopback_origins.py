@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from local.cloud.dynamodb_engine import Engine, served
 from local.cloud.emulator_template import allowed_to_pages
 from tests.support.chromium import CHROMIUM, FLAGS
 from tests.support.chromium_tabs import app_server
+from tests.support.dynamodb_engine import Engine, served
 from tests.support.template import ROOT
 
 LOOPBACK = (

@@ -19,7 +19,6 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones, journal_puts
-from local.cloud.dynamodb_engine import SECRET
 from local.cloud.patience import Patience
 from local.move_in.command import HistoryMoving, move_in
 from local.move_in.door import EventsDoor
@@ -30,6 +29,7 @@ from local.replay.verify import expect
 from rules.days import stamp
 from rules.engagement.ledger import EntryKind
 from rules.privacy.tombstones import Act, JournalEntry, user_subject
+from tests.support.dynamodb_engine import SECRET
 from tests.support.effort import effort
 from tests.support.memory import forget
 from tests.support.real_input import PURCHASES

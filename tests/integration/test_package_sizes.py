@@ -4,8 +4,8 @@ from pathlib import Path
 
 from infra.lint.expanded import read
 from infra.lint.resolved import TEMPLATE
-from infra.lint.sizes import PLATFORMS, UNZIPPED_BYTES_MAX, faults, foreign, imports, too_large
 from tests.support.effort import SOAK
+from tests.support.package_sizes import PLATFORMS, UNZIPPED_BYTES_MAX, faults, foreign, imports, too_large
 
 
 def some_functions() -> set[str]:

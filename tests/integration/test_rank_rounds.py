@@ -191,19 +191,6 @@ def test_a_round_heals_what_the_sets_hold_wrongly(cache: EngagementCache, redis:
     assert {key: redis.call("ZRANGE", key, 0, -1, "WITHSCORES") for key in right} == right
 
 
-def test_who_was_placed_by_an_earlier_version_of_the_code_stays(cache: EngagementCache, redis: Redis) -> None:
-    assert cache.ranks.rebuild(one_page(CROWD), NOW)
-
-    def meanwhile(after: str) -> Iterator[tuple[Sequence[Profile], str]]:
-        yield CROWD[1:], ""
-        redis.call("HSET", "{board}:state", "u00000", '{"version":9,"region":"other"}')
-
-    assert cache.ranks.rebuild(meanwhile, NOW)
-    assert cache.ranks.count_above("points", "global", 0, NOW) == 10
-    assert cache.ranks.rebuild(one_page(CROWD[1:]), NOW)
-    assert cache.ranks.count_above("points", "global", 0, NOW) == 9
-
-
 def test_a_lost_marker_empties_the_sets_without_a_pause(cache: EngagementCache, redis: Redis) -> None:
     assert cache.ranks.rebuild(one_page([*CROWD, profile(99)]), NOW)
     redis.call("DEL", READY)

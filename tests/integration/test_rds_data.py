@@ -9,9 +9,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from adapters.leads import identity_store
-from adapters.leads.identity_store import CannotMend, IdentityUnavailable
+from adapters.leads.identity_store import CannotMend
 from adapters.platform.aws import client
 from adapters.postgresql.rds_data import RdsData
+from adapters.postgresql.sql import PostgresUnavailable
 from local.cloud.processes import free_port
 from local.paths import ROOT
 from rules.leads.identity.identities import Identity
@@ -108,7 +109,7 @@ def test_an_undoing_whose_answer_is_lost_is_not_repeated(registry: Registry) -> 
     registry.see(B)
     number = registry.see(A, B).changes[0].number
     registry.counting.api.lost.append(EXECUTE)
-    with pytest.raises(IdentityUnavailable):
+    with pytest.raises(PostgresUnavailable):
         registry.store.unmerge(None, number, "why", "me", NOW)
     with pytest.raises(CannotMend, match=f"^change {number} has been undone by change {number + 1}$"):
         registry.store.unmerge(None, number, "why", "me", NOW)
@@ -127,7 +128,7 @@ def test_an_undoing_whose_answer_is_lost_is_not_repeated(registry: Registry) -> 
 )
 def test_what_may_pass_is_unavailable(registry: Registry, code: str, text: str) -> None:
     registry.counting.api.refusals.append((code, text))
-    with pytest.raises(IdentityUnavailable, match=f"{code}: {text}"):
+    with pytest.raises(PostgresUnavailable, match=f"{code}: {text}"):
         registry.see(A)
     assert registry.see(A).lead_id == 1
 
@@ -159,7 +160,7 @@ def test_a_transaction_that_the_service_has_ended_is_begun_again(registry: Regis
 def test_nobody_there_is_unavailable(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_RDS_DATA", f"http://127.0.0.1:{free_port()}")
     client.cache_clear()
-    with pytest.raises(IdentityUnavailable, match="EndpointConnectionError"):
+    with pytest.raises(PostgresUnavailable, match="EndpointConnectionError"):
         registry.see(A)
     client.cache_clear()
 

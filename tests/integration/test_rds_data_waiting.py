@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from adapters.leads.identity_store import IdentityUnavailable
 from adapters.postgresql.rds_data import WAKING, WAKING_PAUSES_SECONDS
+from adapters.postgresql.sql import PostgresUnavailable
 from rules.leads.identity.identities import Identity
 from tests.support.identity_server import NOW, Registry
 
@@ -42,11 +42,11 @@ def test_a_database_that_does_not_wake_up_keeps_nobody_waiting_for_long(
     registry: Registry, slept: list[float]
 ) -> None:
     registry.counting.api.sleep(len(WAKING_PAUSES_SECONDS) + 1)
-    with pytest.raises(IdentityUnavailable, match="has not woken up yet"):
+    with pytest.raises(PostgresUnavailable, match="has not woken up yet"):
         registry.see(A)
     assert sum(slept) == 60
     registry.counting.api.sleep(1)
-    with pytest.raises(IdentityUnavailable, match="has not woken up yet"):
+    with pytest.raises(PostgresUnavailable, match="has not woken up yet"):
         registry.see(A)  # the next message of the batch
     assert sum(slept) == 60
     assert registry.see(A).lead_id == 1  # awake by now
@@ -64,5 +64,5 @@ def test_throttled_calls_are_made_again_and_work_is_not(registry: Registry, slep
     registry.store.unmerge(None, number, "why", "me", NOW)
     assert len(slept) == 3
     registry.counting.api.refusals += [("ThrottlingException", "Rate exceeded")] * 6
-    with pytest.raises(IdentityUnavailable, match="ThrottlingException: Rate exceeded"):
+    with pytest.raises(PostgresUnavailable, match="ThrottlingException: Rate exceeded"):
         registry.see(C)

@@ -19,12 +19,12 @@ from adapters.engagement.points.rerating import Rerater, Rerating
 from adapters.engagement.points.settling import Settler
 from adapters.platform.items import item
 from local.book.rerate import Summary, add_options, rerate, run
-from local.cloud.dynamodb_engine import TABLES
 from local.stack import Stack
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import debt_of
 from tests.integration.test_clawback import Desk
 from tests.support.dying import FAILURES, Dying, Killed
+from tests.support.dynamodb_engine import TABLES
 from tests.support.memory import forget
 from tests.support.site import Site
 

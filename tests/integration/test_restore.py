@@ -23,7 +23,6 @@ from adapters.platform.redis import Redis
 from adapters.restoring.item_tables import ItemTable
 from analytics.lake.layout import curated_files
 from analytics.restore.restorer import RESTORED, copied
-from local.cloud.dynamodb_engine import SECRET, TABLES
 from local.restore import command
 from local.restore.options import add_options
 from local.stack import Stack
@@ -32,6 +31,7 @@ from rules.engagement.proving.chains import chain_of, link_of, own_faults
 from rules.privacy.tombstones import Act, JournalEntry, user_subject
 from tests.support import redis_servers
 from tests.support.dying import Dying, Killed
+from tests.support.dynamodb_engine import SECRET, TABLES
 from tests.support.effort import effort
 from tests.support.engine import running
 from tests.support.restore_drill import Drill, keys_of, tombstones

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from bench.deployed import consumers
 from ingest.engagement.history import created_at
 from ingest.web.caller import ApiError, Caller
-from local.plan.given.deployed import consumers
 from processors import fulfilment
 from rules.days import stamp
 from tests.integration.test_rules_api import api

@@ -81,9 +81,9 @@ class Nights(AchievementStory):
             put = replace(profile, cover=cover, version=profile.version + 1, updated_at=stamp(world.now))
             world.put(put)
 
-    def rows(self, former: str = "") -> Mapping[tuple[str, Entity], list[Item]]:
+    def rows(self) -> Mapping[tuple[str, Entity], list[Item]]:
         """What no night has told yet. Achievements do not read the events."""
-        found = super().rows(former)
+        found = super().rows()
         new = {
             key: [each for each in items if repr(each) not in self.told]
             for key, items in found.items()

@@ -9,8 +9,6 @@ import duckdb
 
 from analytics.warehouse.ddl import SQL
 from analytics.warehouse.duckdb_warehouse import sql_for
-from analytics.warehouse.staging_sql import columns_of
-from rules.lake.entities import RESPONSES
 from rules.questions.answer_stats import fold
 from tests.support.answers import answer
 
@@ -31,11 +29,10 @@ def points_of(responses: Rows, newest: dict[str, str]) -> dict[str, int]:
 
 
 def test_points_are_under_the_caps_that_answers_name() -> None:
-    """Hundreds of dates: most with one cap, some with several, some of before the book had caps."""
+    """Hundreds of dates: most with one cap, some with several."""
     chance = random.Random(3)
     days = {
-        person: [chance.sample((None, 20, 35, 150), 1 + number % 3) for number in range(90)]
-        for person in "abc"
+        person: [chance.sample((20, 35, 150), 1 + number % 3) for number in range(90)] for person in "abc"
     }
     responses = [
         {
@@ -61,9 +58,8 @@ def test_points_are_under_the_caps_that_answers_name() -> None:
     )
     values = "$person, $activity_date, $points, $day_points_max"
     db.executemany(f"INSERT INTO lake.responses VALUES ({values})", responses)
-    filled = next(each.sql for each in columns_of(RESPONSES) if each.name == "day_points_max")
     db.execute(
-        f"""CREATE VIEW facts.responses AS SELECT person, activity_date, points, {filled} AS day_points_max,
+        """CREATE VIEW facts.responses AS SELECT person, activity_date, points, day_points_max,
           'c' AS category, 'a' AS agent_id, TRUE AS is_signed_in, TIMESTAMP '2026-01-01' AS created_at
         FROM lake.responses"""
     )

@@ -93,7 +93,7 @@ class AnswerStory:
             "points": 10 + number,
             "activity_date": moment.date(),
             "is_signed_in": number % 2 == 0,
-            "day_points_max": (None, 18, 12)[number % 3],  # None: of before caps were in the book
+            "day_points_max": (150, 18, 12)[number % 3],
         }
         self.asked[question["question_id"], person] = question["created_at"]
         self.sample.put("responses", row)

@@ -81,6 +81,7 @@ def some(person: str, count: int, **changes: Any) -> list[Response]:
                 "category": f"c{number % 6}",
                 "number": 1,
                 "points": 13,
+                "day_points_max": 150,
                 "created_at": stamp(NOW + timedelta(hours=number)),
                 "activity_date": (NOW + timedelta(hours=number)).date(),
                 "zone": "UTC",

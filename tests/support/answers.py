@@ -21,6 +21,7 @@ def answer(
         category=category,
         number=1,
         points=points,
+        day_points_max=150,
         created_at=stamp(NOON + timedelta(days=day, seconds=number)),
         activity_date=DAY0 + timedelta(days=day),
         zone=zone,

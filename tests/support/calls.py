@@ -29,8 +29,8 @@ from typing import Any
 import botocore
 
 from adapters.platform.objects import FolderObjects
-from local.cloud.dynamodb_engine import CONSTANTS
 from tests.support.declared import FUNCTIONS, listed, logical_ids, properties, statements
+from tests.support.dynamodb_engine import CONSTANTS
 from tests.support.template import ROOT, resources, template
 
 FILE = ROOT / "tests" / "infra" / "calls.json"

@@ -1,8 +1,8 @@
-"""The engine that tests run against: see local/cloud/dynamodb_engine.py, which benchmarks use too.
+"""The engine that tests run against: see tests/support/dynamodb_engine.py, which benchmarks use too.
 
 Its DynamoDB answers within the test's process: the emulator's own code, called by the real client, without the
 sockets, which cost more than the rest of a call. All other services are the server's. Another process does
-not see these tables: a test that has several needs local.cloud.dynamodb_engine.running.
+not see these tables: a test that has several needs tests.support.dynamodb_engine.running.
 """
 
 import contextlib
@@ -23,8 +23,8 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError
 
-from local.cloud.dynamodb_engine import TABLES, Engine, prepared, served
 from local.cloud.tools import tool
+from tests.support.dynamodb_engine import TABLES, Engine, prepared, served
 from tests.support.remembered_expressions import remember_expressions
 from tests.support.short_way import Asked, Told, shorten, take_short_way
 

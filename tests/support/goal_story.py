@@ -116,9 +116,9 @@ class GoalStory(PointStory):
             cover = replace(world.profile.cover, pauses=pauses)
             world.put(replace(world.profile, cover=cover, version=world.profile.version + 1))
 
-    def rows(self, former: str = "") -> Mapping[tuple[str, Entity], list[Item]]:
+    def rows(self) -> Mapping[tuple[str, Entity], list[Item]]:
         profiles = [item(profile_attributes(world.profile)) for world in self.worlds.values()]
-        return {**super().rows(former), ("UserStreaks", STREAKS): profiles}
+        return {**super().rows(), ("UserStreaks", STREAKS): profiles}
 
     # ---- the same, as the plain reading takes it
 

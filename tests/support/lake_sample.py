@@ -1,16 +1,17 @@
 """Generated rows of the lake, by entity and key, and how they are written as curated files."""
 
-import io
 import json
+import tempfile
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
+from analytics.curation.kept_rows import write_groups
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.layout import Place, curated_key
 from rules.lake.entities import ENTITIES
@@ -72,9 +73,9 @@ def write(objects: Objects, place: Place, rows: list[Row], schema: pa.Schema | N
     counts = {"in": len(rows) + 3, "curated": len(rows), "duplicates": 1, "quarantined": 2}
     footer = json.dumps({"schema": len(ENTITIES[place.entity].fields), "sources": {}, **counts})
     table = pa.Table.from_pylist(rows, schema=schema or arrow_schema(ENTITIES[place.entity]))
-    sink = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata({"streakline": footer}), sink, compression="zstd")
-    objects.put(curated_key(place), sink.getvalue())
+    with tempfile.TemporaryDirectory() as folder:
+        write_groups(path := Path(folder, "rows.parquet"), iter([table]), lambda: {"streakline": footer})
+        objects.put(curated_key(place), path.read_bytes())
 
 
 def event(user: str, moment: datetime, event_type: str, number: int, **more: Any) -> Row:

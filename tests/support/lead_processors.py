@@ -27,9 +27,9 @@ from rules.leads.feature_values import evaluate
 from rules.leads.features import FEATURES, Input, shown
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, announcement, to_item
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import SERIES, build, roll, without_marks
+from rules.leads.series import SERIES, build, roll
 from rules.leads.series_text import decode
-from tests.support.lead_event_strategies import PAYLOADS, START, TYPES, lead_event
+from tests.support.lead_event_strategies import PAYLOADS, START, TYPES, lead_event, without_marks
 
 READS = {"GetItem", "BatchGetItem", "Query", "Scan"}
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"}

@@ -148,12 +148,9 @@ class PointStory:
             timezone=zone,
         )
 
-    def rewrite(self, reversals: int = 12, versions: int = 4, former: str = "") -> None:
-        """Events are reversed; versions take effect in the past, and all ledgers follow; and both again.
-
-        former: see rows. Nothing happens to that user, because nothing of older events is judged anew.
-        """
-        worlds = [world for user, world in self.worlds.items() if user != former]
+    def rewrite(self, reversals: int = 12, versions: int = 4) -> None:
+        """Events are reversed; versions take effect in the past, and all ledgers follow; and both again."""
+        worlds = list(self.worlds.values())
         for _ in range(2):
             for world in worlds:
                 for _ in range(reversals):
@@ -182,21 +179,17 @@ class PointStory:
 
     # ---- the lake
 
-    def rows(self, former: str = "") -> Mapping[tuple[str, Entity], list[Item]]:
-        """Return the items that the tables' streams tell. former: a user whose events are older than the book."""
+    def rows(self) -> Mapping[tuple[str, Entity], list[Item]]:
+        """Return the items that the tables' streams tell."""
         events = [item(to_item(each)) for some in self.users.values() for each in some]
         entries = [entry_item(each) for world in self.worlds.values() for each in world.entries]
-        for each in (*events, *entries):
-            if each.get("user_id", each.get("account_id")) == {"S": former}:
-                each.pop("rules_version", None)
-                each.pop("cap", None)
         books = [each for each in self.table.items if plain(each)["book"] == DOCUMENTS]
         return {("BPEvents", EVENTS): events, ("RewardsLedger", LEDGER): entries, ("RuleBooks", RULES): books}
 
-    def into(self, objects: Objects, former: str = "") -> list[Task]:
+    def into(self, objects: Objects) -> list[Task]:
         """Publish and curate everything; returns what was curated."""
         tasks = set()
-        for (table, entity), items in self.rows(former).items():
+        for (table, entity), items in self.rows().items():
             for name, data in enumerate(self.published(table, entity, items)):
                 dt, hour = (part.decode() for part in partition_of(data))
                 objects.put(f"raw/{entity.name}/dt={dt}/hour={hour}/{self.now:%Y%m%d}-{name}", data)

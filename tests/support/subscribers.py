@@ -15,13 +15,13 @@ from adapters.questions.announcement_queue import After, AnnouncementPage
 from adapters.questions.announcements import Announcements
 from adapters.questions.phones.subscription_items import items_of
 from adapters.questions.phones.subscription_store import SubscriptionStore
-from local.cloud.dynamodb_engine import table_definition
 from processors.questions.fan_out import Notifier, logger
 from processors.questions.messages import Sender, Told
 from rules.days import stamp
 from rules.questions.new_questions import KEPT
 from rules.questions.notifications import LISTENER_SHARDS, Subscription
 from rules.questions.questions import Question, QuestionStatus, QuestionType, to_item
+from tests.support.dynamodb_engine import table_definition
 from tests.support.engine import Engine
 from tests.support.phones import Phones
 

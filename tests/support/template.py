@@ -5,7 +5,7 @@ from typing import Any
 
 from infra.assembly.short_forms import parse
 from infra.assembly.text import ROOT
-from local.cloud.dynamodb_engine import table_definition
+from tests.support.dynamodb_engine import table_definition
 
 __all__ = ["ROOT", "resources", "table_definition", "template"]
 

@@ -112,17 +112,14 @@ if redis.call('TTL', KEYS[2]) < tonumber(ARGV[5]) then redis.call('EXPIRE', KEYS
 return 1
 """
 # KEYS: BUILDING, ROUND, EVERY_SET. ARGV: token, cursor, users at once. Takes out users whom the round has not
-# seen; answers the next cursor, null to who has lost the lock. An earlier version of this code notes none.
+# seen; answers the next cursor, null to who has lost the lock.
 SWEEP = """
 local round = redis.call('HGET', KEYS[2], 'token')
 if redis.call('GET', KEYS[1]) ~= ARGV[1] or not round then return false end
 local found = redis.call('HSCAN', KEYS[3], ARGV[2], 'COUNT', ARGV[3])
 for place = 1, #found[2], 2 do
   local user, held = found[2][place], cjson.decode(found[2][place + 1])
-  if held.round == nil then
-    held.round = round
-    redis.call('HSET', KEYS[3], user, cjson.encode(held))
-  elseif held.round ~= round then
+  if held.round ~= round then
     redis.call('HDEL', KEYS[3], user)
     for set = 4, #KEYS do redis.call('ZREM', KEYS[set], user) end
   end

@@ -8,7 +8,7 @@ Each leaf has the number of the change that moved it last. An older change that 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from adapters.leads.feature_store import FORMER, FeatureStore, Unsettled, update_of
+from adapters.leads.feature_store import FeatureStore, Unsettled, update_of
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import chunks
 from rules.leads.feature_items import FeatureItem
@@ -18,7 +18,7 @@ ATTEMPTS_MAX = 12
 LEAVES_MAX = 40  # in a transaction, which takes 100 items: each leaf may bring a former root
 REFUSED = "ConditionalCheckFailed"
 # What an absorbed leaf has no more.
-OF_ROOTS = ("features", "inputs", "as_of", "active_on", "active_shard", *FORMER)
+OF_ROOTS = ("features", "inputs", "as_of", "active_on", "active_shard")
 Written = tuple[dict[str, Any], tuple[str, ...]]
 
 
@@ -52,8 +52,7 @@ class Topology:
         former = {items[each].root for each in coming} - coming
         items |= self._read(former - items.keys())
         updates = [
-            self._update(items[each], _rest(items[each], coming), ("inputs", *FORMER))
-            for each in sorted(former)
+            self._update(items[each], _rest(items[each], coming), ("inputs",)) for each in sorted(former)
         ]
         for each in sorted(late - {root}):
             sets, removes = _as_leaf(items[each], root, coming) if each in coming else ({}, ())
@@ -98,8 +97,8 @@ def _as_root(read: FeatureItem, coming: set[str]) -> Written:
         return {}, ()
     sets = {"pending": sorted({*read.pending, *coming} - {read.lead_organization_id})}
     if read.lead_organization_id in coming:
-        return sets, ("merged_into", "inputs", *FORMER)
-    return sets, FORMER if read.has_state else ("inputs", *FORMER)
+        return sets, ("merged_into", "inputs")
+    return sets, () if read.has_state else ("inputs",)
 
 
 def _rest(read: FeatureItem, coming: set[str]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def day(chance: Random, moment: datetime) -> Item:
         "points_earned": chance.randrange(100),
         "ledger_head": stamp(moment + timedelta(seconds=5)),
         "created_at": stamp(moment),
-    } | _some(chance, points_by_type={"CHECK_IN": 5, "SHARE": chance.randrange(9)})
+    } | _some(chance, points_by_cap={"CHECK_IN 5/day": 5, "SHARE": chance.randrange(9)})
 
 
 def entry(chance: Random, moment: datetime) -> Item:
@@ -214,6 +214,7 @@ def response(chance: Random, moment: datetime) -> Item:
         "category": "general",
         "number": chance.randrange(1, 9),
         "points": 10,
+        "day_points_max": 150,
         "activity_date": f"{moment:%Y-%m-%d}",
         "is_signed_in": chance.random() < 0.5,
     } | _some(

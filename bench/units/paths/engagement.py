@@ -11,8 +11,8 @@ from adapters.platform.items import item, plain
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, FULFILMENT, http
 from bench.engagement.workload import Body, bodies
-from local.cloud.dynamodb_engine import CONSTANTS
 from rules.engagement.boards import BOARDS
+from tests.support.dynamodb_engine import CONSTANTS
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)

@@ -10,8 +10,8 @@ from unittest.mock import patch
 from adapters.postgresql.postgres import Postgres
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import LEADS, http, queue
+from bench.deployed import template
 from bench.units.paths.publishing import PUBLISHER, rows_of
-from local.plan.given.deployed import template
 
 ORGANIZATION = "acme"
 HISTORY = 6  # events of a lead that is known

@@ -9,7 +9,6 @@ from rules.engagement.standings import PAUSE_MAX, USERS_A_SECOND
 
 BOARDS = ("streaks", "points")
 MINUTES_A_DAY = 24 * 60
-CUT = 0.05  # of a path's size, so that a change in it shows
 
 
 def event_parts(traffic: Traffic, units: MeasuredUnits) -> Iterator[Part]:

@@ -1,6 +1,5 @@
 """What people do in a day, as somebody who plans would say it."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from local.plan.given.measured_units import Functions
@@ -102,4 +101,3 @@ def option(name: str) -> str:
 
 
 Part = tuple[float, Functions]
-Parts = Iterator[Part]

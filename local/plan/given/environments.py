@@ -64,7 +64,6 @@ class EventSource:
     kind: str  # "StreamArn" of a table, "Arn" of a queue or a Kinesis stream
     batch_size: int
     window_seconds: float
-    lanes_per_shard: int
     concurrency_max: int
 
 
@@ -82,7 +81,6 @@ def _source(mapping: Mapping[str, Any]) -> EventSource:
         kind=kind,
         batch_size=int(mapping.get("BatchSize", 100)),
         window_seconds=float(mapping.get("MaximumBatchingWindowInSeconds", 0)),
-        lanes_per_shard=int(mapping.get("ParallelizationFactor", 1)),
         concurrency_max=int(mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 0)),
     )
 

@@ -9,7 +9,7 @@ the place of its case. An entry that does not go into a record is not carried.
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -32,14 +32,6 @@ _CASE = struct.Struct(">BbH")
 _RECORD = struct.Struct(">5s16sB")
 HEADER_BYTES, CASE_BYTES, RECORD_BYTES = _HEADER.size, _CASE.size, _RECORD.size
 SPAN_MAX = 2**40 - 1  # microseconds between the earliest and the latest moment: twelve days
-# Form 1 of earlier versions had no cases: in each record a moment, a uuid, days, the place of a kind, points.
-_OLD_FORM, _OLD_HEADER_BYTES = 1, 2
-_OLD_RECORD = struct.Struct(">7s16sbBH")
-
-
-def is_packable(draft: Draft) -> bool:
-    """Whether an entry goes into a record."""
-    return _told(draft) is not None
 
 
 @dataclass(slots=True)
@@ -134,8 +126,6 @@ def _numbers(event_id: str, activity_date: str) -> tuple[int, bytes, int] | None
 def unpack(packed: bytes) -> list[Draft]:
     """Read what pack() wrote; raises ValueError or IndexError for what it cannot have written."""
     form, kind_count = packed[:2]
-    if form == _OLD_FORM:
-        return list(_unpack_old(packed, kind_count))
     if form != FORM:
         raise ValueError(f"entries packed in form {form}, which this version does not know")
     if len(packed) < HEADER_BYTES:
@@ -152,14 +142,6 @@ def unpack(packed: bytes) -> list[Draft]:
         micros = int.from_bytes(first, "big") + int.from_bytes(after, "big")
         drafts.append(_draft(micros, unique, days, kinds[of], points))
     return drafts
-
-
-def _unpack_old(packed: bytes, kind_count: int) -> Iterator[Draft]:
-    kinds, place = _kinds_from(packed, _OLD_HEADER_BYTES, kind_count)
-    if (len(packed) - place) % _OLD_RECORD.size:
-        raise ValueError(f"packed entries of {len(packed)} bytes, which are cut off")
-    for micros, unique, days, of, points in _OLD_RECORD.iter_unpack(packed[place:]):
-        yield _draft(int.from_bytes(micros, "big"), unique, days, kinds[of], points)
 
 
 def _kinds_from(packed: bytes, place: int, count: int) -> tuple[list[dict[str, Any]], int]:
@@ -180,12 +162,3 @@ def _draft(micros: int, unique: bytes, days: int, kind: dict[str, Any], points: 
     expires = None if lasts is None else (when + timedelta(lasts)).isoformat()
     event_id = f"{stamp(moment)}#{UUID(bytes=unique)}"
     return Draft(EntryKind.EARN, points, event_id, activity_date=when.isoformat(), expires_on=expires, **told)
-
-
-def from_texts(texts: Iterable[str]) -> list[Draft]:
-    """Read the form of earlier versions: `10|CHECK_IN|2026-03-01|ID` for each entry."""
-    fields = (text.split("|", 3) for text in texts)
-    return [
-        Draft(EntryKind.EARN, int(points), event_id, event_type, activity_date)
-        for points, event_type, activity_date, event_id in fields
-    ]

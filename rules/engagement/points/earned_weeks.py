@@ -23,8 +23,8 @@ class EarnedWeek:
 def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWeek]:
     """Return what a user's events earn, recomputed from the book, by the Monday of their dates.
 
-    entries: of a whole ledger, or at least of whole weeks. One that the book cannot judge counts as it is: it
-    is older than the book, or its version is not known here.
+    entries: of a whole ledger, or at least of whole weeks. One whose version is not known here counts as it
+    is.
     """
     weeks: dict[date, EarnedWeek] = defaultdict(EarnedWeek)
     capped: dict[tuple[date, str, Period, date], dict[int, int]] = defaultdict(lambda: defaultdict(int))

@@ -82,8 +82,8 @@ def of_weeks(entries: Iterable[Draft], first: date, last: date) -> list[Draft]:
 def judged(entry: Draft, books: Books) -> Judged:
     """Return what an EARN's event is worth by the book.
 
-    That is by the version that judged it, or by a later one that took effect in the past. What the book
-    cannot judge counts as the ledger has it: it is older than the book, or its version is not known here.
+    That is by the version that judged it, or by a later one that took effect in the past. What a version has
+    judged that is not known here counts as the ledger has it.
     """
     kind, event_id, day = entry.event_type or "", entry.event_id or "", entry.activity_date
     occurred = instant_of(event_id)

@@ -154,9 +154,3 @@ def hmac_of(scheme: Signature, message: bytes, secret: str) -> bytes:
         else secret.encode()
     )
     return hmac.digest(key, message, "sha256")
-
-
-def header_of(scheme: Signature, signature: bytes) -> str:
-    """Return a signature as its header holds it."""
-    text = signature.hex() if scheme.is_hex else base64.b64encode(signature).decode()
-    return scheme.prefix + text

@@ -32,13 +32,13 @@ judged AS (
         ledger.activity_date,
         ledger.points,
         CASE WHEN events.event_id IS NULL THEN 1 ELSE 0 END AS is_unmatched,
-        -- An entry of before the book, and one whose event is not here (yet), count as the ledger has them.
-        CASE WHEN ledger.rules_version IS NULL OR events.event_id IS NULL THEN ledger.points ELSE events.points_awarded
+        -- An entry whose event is not here (yet) counts as the ledger has it.
+        CASE WHEN events.event_id IS NULL THEN ledger.points ELSE events.points_awarded
         END AS event_points,
-        CASE WHEN ledger.rules_version IS NULL OR events.event_id IS NULL THEN ledger.cap ELSE events.cap
+        CASE WHEN events.event_id IS NULL THEN ledger.cap ELSE events.cap
         END AS event_cap,
         CASE WHEN anew.version IS NOT NULL THEN anew.version
-            WHEN ledger.rules_version IS NULL OR events.event_id IS NULL THEN ledger.rules_version
+            WHEN events.event_id IS NULL THEN ledger.rules_version
             ELSE events.rules_version END AS version,
         CASE WHEN anew.version IS NULL THEN 0 ELSE 1 END AS is_anew,
         ledger.occurred_at

@@ -1,7 +1,6 @@
 """The Python client keeps the newest receipt of its own user's requests, and sends it with what happened then."""
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -73,25 +72,6 @@ def test_only_answers_that_are_surely_the_user_s_own_give_receipts() -> None:
     me.track("A")
     me.flush()
     assert service.sent == [None, "1.3.o.s"]
-
-
-def test_a_file_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "queue"
-    client(path, Service()).close()
-    with sqlite3.connect(path) as base:
-        for name in ("device", "receipt"):
-            base.execute(f"ALTER TABLE waiting DROP COLUMN {name}")
-        [[text]] = base.execute("SELECT value FROM kept WHERE name = 'state'").fetchall()
-        old = {name: each for name, each in json.loads(text).items() if name not in ("device", "receipt")}
-        base.execute("UPDATE kept SET value = ? WHERE name = 'state'", (json.dumps(old),))
-    service = Service()
-    me = client(path, service)
-    me.track("A")
-    assert me.flush() == 0
-    me.track("A")
-    me.flush()
-    assert service.sent == [None, "1.1.o.s"]
-    me.close()
 
 
 def test_who_is_closed_can_still_ask() -> None:

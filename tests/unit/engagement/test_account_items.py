@@ -18,7 +18,6 @@ from adapters.engagement.account_items import (
 from adapters.platform.items import item, plain
 from rules.days import is_skipped, stamp, today
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.carrying.carriers import unfold
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.streaks import Streak, lapse_date
 from tests.support.engagement_strategies import bases, covers, dates, instants, near, zones
@@ -130,12 +129,3 @@ def test_an_entry_reads_back_and_is_marked_active_only_if_it_is(entry: Entry) ->
     stored = entry_item(entry)
     assert entry_from(stored) == entry
     assert ("active" in stored) is entry.active
-
-
-def test_entries_that_earlier_versions_carried_are_read() -> None:
-    stored = entry_item(Entry("u", stamp(NOW), 3, 20, earn(5, 3)))
-    texts = [f"5|CHECK_IN|2026-06-01|{earn(5, 1).event_id}", "5|CHECK_IN|2026-06-01|2026|06#a|b"]
-    carrier = entry_from({**stored, "folded": {"L": [{"S": each} for each in texts]}})
-    odd = Draft(EntryKind.EARN, 5, "2026|06#a|b", "CHECK_IN", "2026-06-01")
-    assert carrier.folded == (earn(5, 1), odd)
-    assert [each.balance for each in unfold(carrier)] == [10, 15]

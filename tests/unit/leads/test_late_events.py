@@ -20,11 +20,17 @@ from rules.leads.series import (
     contributions,
     roll,
     unnoted,
-    without_marks,
 )
 from rules.leads.series_text import decode, encode
 from tests.support.examples import examples
-from tests.support.lead_event_strategies import START, deliveries, histories, lead_event, with_cancellations
+from tests.support.lead_event_strategies import (
+    START,
+    deliveries,
+    histories,
+    lead_event,
+    with_cancellations,
+    without_marks,
+)
 
 
 def folded(delivered: Iterable[tuple[LeadEvent, datetime]]) -> tuple[dict[Input, Series], set[Mark], int]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.deployed import template
 from local.paths import ROOT
 from local.plan import second_region
 from local.plan.bill import CostPlan, by_service, make_plan, stored_gb
@@ -18,7 +19,6 @@ from local.plan.demand.day import a_day
 from local.plan.demand.nightly import Night, a_night
 from local.plan.demand.storage import lake_rows
 from local.plan.demand.traffic import BadTraffic, Traffic
-from local.plan.given.deployed import template
 from local.plan.given.environments import Deployment, UnknownEnvironment, deployment, overrides
 from local.plan.given.measured_units import MeasuredUnits, load_units, minus, total
 from local.plan.given.price_list import BadPriceList, Price, PriceList, fact, prices_of

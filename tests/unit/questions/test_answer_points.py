@@ -18,7 +18,7 @@ from rules.questions.answer_days import Tally
 from rules.questions.answer_points import KNOWN_AFTER, begins, day_points_max, points_for
 from rules.questions.answer_stats import Stats, add, fold
 from rules.questions.people import PersonHashes
-from rules.questions.responses import FORMER_DAY_POINTS_MAX, Response, new_response
+from rules.questions.responses import Response, new_response
 from tests.support.asking import asked
 from tests.support.books import SHIPPED
 from tests.support.examples import examples
@@ -45,7 +45,6 @@ def test_the_shipped_book_has_points_and_bonuses(
     confidence: int | None, took: int | None, points: int
 ) -> None:
     assert sum(points_for(SHIPPED.answers, confidence, took).values()) == points
-    assert SHIPPED.answers.day_points_max == FORMER_DAY_POINTS_MAX, "what answers of before the section have"
 
 
 def test_points_are_told_by_reason_and_a_book_without_the_section_gives_none() -> None:
@@ -154,11 +153,11 @@ def test_in_any_order_over_several_versions_and_all_zones_a_date_has_one_sum(
     assert live.total_points == due
 
 
-@given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from((None, 30, 200)))), st.randoms())
-def test_answers_of_a_date_with_two_caps_are_folded_as_events_are(
-    given_: list[tuple[int, int | None]], chance: random.Random
+@given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from((30, 150, 200)))), st.randoms())
+def test_answers_of_a_date_with_several_caps_are_folded_as_events_are(
+    given_: list[tuple[int, int]], chance: random.Random
 ) -> None:
-    """On the date of an upgrade some name a cap and some do not. The lower cap binds those that have it."""
+    """The lower cap binds those that have it."""
     template = new_response(
         asked(), {"answer": "a"}, PersonHashes("p"), Books([capped(1, 9, EPOCH, EPOCH)]), BEGIN
     )
@@ -167,8 +166,8 @@ def test_answers_of_a_date_with_two_caps_are_folded_as_events_are(
         for number, (points, cap) in enumerate(given_)
     ]
     due = 0
-    for cap in (30, FORMER_DAY_POINTS_MAX, 200):
-        due = min(cap, due + sum(each.points for each in answers if each.cap == cap))
+    for cap in (30, 150, 200):
+        due = min(cap, due + sum(each.points for each in answers if each.day_points_max == cap))
     chance.shuffle(answers)
     assert fold(answers).total_points == due
 

@@ -22,7 +22,7 @@ from rules.questions.answer_days import ANSWERS_COUNTED_MAX, Tally, decode, enco
 from rules.questions.answer_events import EVENT_TYPE
 from rules.questions.answer_stats import CATEGORIES_KEPT, DATES_KEPT, Stats, TooOld, add, fold, streak_now
 from rules.questions.badges import BADGES, Badge, BadgeMeasure, earned_badges
-from rules.questions.responses import FORMER_DAY_POINTS_MAX, Response
+from rules.questions.responses import Response
 from tests.support.answers import answer
 from tests.support.examples import examples
 
@@ -79,7 +79,7 @@ def test_what_shows_is_what_a_plain_reading_of_the_rules_gives(history: list[Res
     for each in history:
         by_day[each.activity_date] += each.points
     assert stats.total_answers == len(history)
-    assert stats.total_points == sum(min(FORMER_DAY_POINTS_MAX, points) for points in by_day.values())
+    assert stats.total_points == sum(min(150, points) for points in by_day.values())
     runs: list[int] = []
     for day in sorted(by_day):
         runs.append(runs.pop() + 1 if runs and day - timedelta(days=1) in by_day else 1)
@@ -159,7 +159,7 @@ def test_no_badge_asks_for_more_answers_than_a_date_keeps() -> None:
 
 def test_a_daily_cap_holds_whatever_comes_first() -> None:
     assert fold([answer(n, points=15) for n in range(9)]).total_points == 135
-    assert fold([answer(n, points=15) for n in range(11)]).total_points == FORMER_DAY_POINTS_MAX
+    assert fold([answer(n, points=15) for n in range(11)]).total_points == 150
 
 
 def test_thousands_of_answers_counted_as_they_come_equal_the_rebuilt() -> None:
@@ -210,7 +210,7 @@ def test_ten_years_of_answers_are_less_than_a_kilobyte() -> None:
     kept = {**stored, "_leaderboard": "_leaderboard#63", "version": 99_999, "updated_at": stamp(NOON)}
     assert item_bytes(item(kept)) < 1_000
     assert stats.total_answers == 3_653
-    assert stats.total_points == 3_653 * FORMER_DAY_POINTS_MAX
+    assert stats.total_points == 3_653 * 150
     assert (stats.streak.length if stats.streak else 0) == 3_653
     assert len(stats.categories) == CATEGORIES_KEPT
     assert stats.others > 0

@@ -102,7 +102,6 @@ class Kept:
     def _make_tables(self) -> None:
         for table in TABLES:
             self._base.execute(table)
-        self._add_columns()
 
     @property
     def is_spared(self) -> bool:
@@ -158,14 +157,6 @@ class Kept:
             "SELECT name, value FROM kept WHERE name <> ?", ("state" if is_others else "",)
         )
         spare.disk.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?)", kept.fetchall())
-
-    def _add_columns(self) -> None:
-        """Add to a file of an earlier version what it lacks."""
-        known = {name for _, name, *_ in self._base.execute("PRAGMA table_info(waiting)")}
-        for name in ("device", "receipt"):
-            if name not in known:
-                with suppress(sqlite3.OperationalError):  # another process was faster
-                    self._base.execute(f"ALTER TABLE waiting ADD COLUMN {name} TEXT")
 
     def get(self, name: str) -> Any:
         """Return what is kept under a name; None: nothing."""

@@ -1,7 +1,7 @@
 """Builds what is uploaded for both architectures, and compares it with Lambda's limit.
 
-python -m infra.lint.sizes installs every package of every layer twice, so it takes a minute and is no part of
-the gate. It builds for the Python that runs it: only that one can compile, and compiled files count too.
+`python -m tests.support.package_sizes` installs every package of every layer twice, so it takes a minute and is no
+part of the gate. It builds for the Python that runs it: only that one can compile, and compiled files count too.
 """
 
 import os
@@ -45,7 +45,7 @@ def build(name: str, architecture: str, folder: Path) -> None:
         "LAYER_RDS_BUNDLE": "none",
     }
     command = ["make", "--silent", f"build-{name}", f"ARTIFACTS_DIR={folder}"]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)  # noqa: S603 (make runs our Makefile)
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
 def measured(folder: Path) -> int:
