@@ -9,7 +9,7 @@ import json
 from datetime import datetime
 
 from rules.lake.engagement_entities import FIRST_STORED, VERSION_BYTES, event_version
-from rules.lake.schema import Entity, Field, Row, Staged, Type
+from rules.lake.schema import Entity, Field, Row, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 OPEN = "OPEN"

@@ -29,7 +29,8 @@ WAIT_MAX = timedelta(minutes=30)
 MODEL = "marts.streaks_recomputed"
 WAY, UNLOADED = FOLDER + "way.json", FOLDER + "unloaded/"
 GIGABYTE = 2**30
-# Up to 4 GB are 512 shares of 8 MB, which is the most: 3.5 million daily actives, or a year of 100,000 read anew.
+# Up to 4 GB are 512 shares of 8 MB, which is the most: 3.5 million daily actives, or a year of 100,000
+# read anew.
 FROM_GB = 4
 
 

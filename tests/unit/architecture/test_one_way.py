@@ -23,8 +23,10 @@ BY_PLACE = {
 OWN = (
     *("RedisUrl=redis://cache:6379", "IdentityUrl=postgresql://leads@database/streakline"),
     *("JwtIssuer=https://login.example.com", "JwtAudience=app", "OwnVpc=vpc-1/sg-1/subnet-1,subnet-2"),
-    "OwnWarehouse=redshift://workgroup/database,arn:aws:redshift-serverless:us-east-1:1:workgroup/1,"
-    "arn:aws:iam::123456789012:role/copy",
+    (
+        "OwnWarehouse=redshift://workgroup/database,arn:aws:redshift-serverless:us-east-1:1:workgroup/1,"
+        "arn:aws:iam::123456789012:role/copy"
+    ),
 )
 Variables = Mapping[str, Mapping[str, str]]
 
