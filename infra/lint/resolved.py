@@ -168,7 +168,7 @@ def _resource(name: str, declared: Mapping[str, Any], scope: Scope) -> dict[str,
 
 
 def _with_nested(stack: Stack, pseudo: Mapping[str, str]) -> Stack:
-    """Resolve what a stack nests, each after those whose outputs it is given. pseudo: parameters, of all stacks."""
+    """Resolve what a stack nests, each after those whose outputs it is given. pseudo: as it has them."""
     nested = {name: each for name, each in stack.resources.items() if each["Type"] == NESTED}
     order = TopologicalSorter(
         {name: {id_ for id_, _ in references(each)} & {*nested} for name, each in nested.items()}
