@@ -140,7 +140,8 @@ def _stack(path: str, file: Path, parameters: Mapping[str, str]) -> Stack:
         types={name: each["Type"] for name, each in template["Resources"].items()},
         outputs={name: _resolved(f"output {name}", each["Value"], scope) for name, each in outputs.items()},
     )
-    return _with_nested(stack)
+    named = {name: each for name, each in parameters.items() if name in pseudo}
+    return _with_nested(stack, named)
 
 
 @lru_cache(maxsize=256)
@@ -166,8 +167,8 @@ def _resource(name: str, declared: Mapping[str, Any], scope: Scope) -> dict[str,
     return {"Properties": {}, **found, "DependsOn": [after] if isinstance(after, str) else after}
 
 
-def _with_nested(stack: Stack) -> Stack:
-    """Resolve what a stack nests, each after those whose outputs it is given."""
+def _with_nested(stack: Stack, pseudo: Mapping[str, str]) -> Stack:
+    """Resolve what a stack nests, each after those whose outputs it is given. pseudo: as it has them."""
     nested = {name: each for name, each in stack.resources.items() if each["Type"] == NESTED}
     order = TopologicalSorter(
         {name: {id_ for id_, _ in references(each)} & {*nested} for name, each in nested.items()}
@@ -176,6 +177,7 @@ def _with_nested(stack: Stack) -> Stack:
         properties = nested[name]["Properties"]
         file = stack.template.parent / properties["TemplateURL"]
         given = {key: spelled(each) for key, each in stack.flat(properties.get("Parameters", {})).items()}
+        given |= pseudo
         try:
             path = f"{stack.path.rstrip('/')}/{name}"
             child = _nested(path, file, file.stat().st_mtime_ns, tuple(given.items()))

@@ -140,7 +140,7 @@ def test_the_best_streaks_of_a_region(table: Table, ana: str) -> None:
 
 
 def test_a_duplicate_by_its_key(table: Table, ana: str, stack: Stack) -> None:
-    """IdempotencyIndex, an index of events by key, is there only if infra/app/sizes.yaml asks for it.
+    """IdempotencyIndex, an index of events by key, is there only if CreateIdempotencyIndex asks for it.
 
     An index is eventually consistent, so it cannot refuse the second of two posts at the same time. What the
     document wants of it is done by the table IdempotencyKeys, whose key is user and idempotency key: GetItem,

@@ -43,16 +43,14 @@ def _template() -> dict[str, Any]:
     return parse((ROOT / "template.yaml").read_text())
 
 
-def table_definition(logical_id: str, name: str, **rows: str) -> Definition:
-    """Return CreateTable's arguments for a table of template.yaml. rows: of the sizes, in another way."""
+def table_definition(logical_id: str, name: str, **parameters: str) -> Definition:
+    """Return CreateTable's arguments for a table of template.yaml. parameters: other than their defaults."""
     declared = _template()
-    values = {each: said.get("Default") for each, said in declared["Parameters"].items()}
-    sizes = declared["Mappings"]["Sizes"]
-    sizes = sizes | {row: dict.fromkeys(sizes[row], value) for row, value in rows.items()}
+    values = {each: said.get("Default") for each, said in declared["Parameters"].items()} | parameters
     properties = declared["Resources"][logical_id]["Properties"]
     definition: Definition = resolve(
         {key: properties[key] for key in WANTED if key in properties},
-        Scope(values, {"Sizes": sizes}, declared["Conditions"]),
+        Scope(values, declared["Mappings"], declared["Conditions"]),
     )
     if "StreamSpecification" in properties:
         definition["StreamSpecification"] = {"StreamEnabled": True, **properties["StreamSpecification"]}
