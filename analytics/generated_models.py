@@ -10,8 +10,8 @@ from typing import Any
 
 from adapters.book.shipped import shipped_version
 from analytics.features.feature_sql import GENERATED
-from analytics.lake_page import lake_page
 from analytics.warehouse.ddl import SQL, TYPES
+from analytics.warehouse.lake_page import lake_page
 from analytics.warehouse.statements import literal
 from rules.days import stamp, unstamp
 from rules.lake.rule_entities import BOOK, RULES, book_items

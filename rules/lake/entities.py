@@ -22,12 +22,7 @@ from rules.lake.engagement_entities import (
 )
 from rules.lake.kept.table_items import TABLE_ITEMS
 from rules.lake.lead_entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY
-from rules.lake.question_entities import (
-    ANSWER_STATS,
-    NOTIFICATIONS,
-    QUESTIONS,
-    RESPONSES,
-)
+from rules.lake.question_entities import ANSWER_STATS, NOTIFICATIONS, QUESTIONS, RESPONSES
 from rules.lake.rule_entities import RULES
 from rules.lake.schema import EXTRA, Entity, Field, Type
 

@@ -27,7 +27,7 @@ OPENED = datetime.fromisoformat(OPENED_AT)
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
 # The version of a row that was changed once it was stored: when, it does not say.
 CHANGED = "1"
-AMOUNTS = ("amount", "quantity")  # of an event's properties: sql/models/staging/events.sql
+AMOUNTS = ("amount", "quantity")  # of an event's properties: sql/models/facts/events.sql
 NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 Row = Mapping[str, Any]
 # Tells the seq of the ledger entry at an instant of the same account; None if it is not known.
