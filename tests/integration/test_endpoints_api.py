@@ -15,6 +15,7 @@ import processors.outgoing.delivering as delivering
 import processors.outgoing.telling as telling
 from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.told_items import LANE_SHARDS
+from adapters.outgoing.told_store import ToldStore
 from adapters.platform.aws import client
 from tests.support.engine import Engine, lean_client
 from tests.support.hook_receiver import Receiver, receiver
@@ -275,6 +276,25 @@ def test_what_is_no_profile_is_kept_with_its_reason(desk: Desk, there: Receiver,
     del broken["dynamodb"]["NewImage"]["balance"]
     told = telling.handler({"Records": [broken], "streakline_redrive": True}, CONTEXT)
     assert told["batchItemFailures"][0]["reason"].startswith("KeyError")
+
+
+def test_a_person_who_cannot_be_told_of_keeps_nobody_else_waiting(
+    desk: Desk, there: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = desk.register(there)
+    put = ToldStore.put
+
+    def broken(store: ToldStore, holder: str, *rest: Any) -> None:
+        if holder == "ann":
+            raise RuntimeError("it is broken")
+        put(store, holder, *rest)
+
+    monkeypatch.setattr(ToldStore, "put", broken)
+    records = [record(1, 5), record(1, 7, user="bob")]
+    told = telling.handler({"Records": records, "streakline_redrive": True}, CONTEXT)
+    assert [each["reason"] for each in told["batchItemFailures"]] == ["RuntimeError: it is broken"]
+    content = [Webhook(made["secret"]).verify(body, headers) for headers, body in there.received]
+    assert [each["data"]["user_id"] for each in content] == ["bob"]
 
 
 def test_what_arrived_is_sent_again_on_demand_with_the_same_ids(desk: Desk, there: Receiver) -> None:
