@@ -27,6 +27,7 @@ from rules.engagement.amnesty.declared import NO_AMNESTIES, Amnesties
 from rules.engagement.ledger import Applied, Entry, applied_by
 from rules.engagement.placing import beside
 from rules.engagement.proving.hashes import SALT_BYTES
+from rules.engagement.proving.sealing import with_proof
 from rules.engagement.streaks import DAY, resumed
 
 ATTEMPTS_MAX = 12
@@ -167,15 +168,13 @@ class AccountStore:
         amnesties: others than those that are known. Raises AccountContended if the profile has changed since
         it was read.
         """
-        known = self.amnesties() if amnesties is None else amnesties
-        head = account.profile.head
-        salt = b"" if head and head.chain else self.salts()
-        account = replace(account, amnesties=known, salt=salt)
+        account = replace(account, amnesties=self.amnesties() if amnesties is None else amnesties)
         try:
-            return rule(account)
+            decision = rule(account)
         except NeedsHistory as needs:
             account = self.reaching(account, needs.since)
-            return rule(replace(account, history=self.history(account.profile, needs.since)))
+            decision = rule(replace(account, history=self.history(account.profile, needs.since)))
+        return with_proof(decision, self.salts)
 
     def reaching(self, account: Account, since: date) -> Account:
         """Return an account whose profile tells what protects its streak from a date on.

@@ -134,7 +134,7 @@ class Account:
 
     days: by date, for the dates that the decision needs; None for a date without activity so far. pending:
     entries newer than the profile's watermark. history: active dates; None if they were not read. amnesties:
-    those that are known. salt: drawn in case a chain of hashes begins (rule 19); b"": none begins.
+    those that are known.
     """
 
     profile: Profile
@@ -142,7 +142,6 @@ class Account:
     pending: Sequence[Entry] = ()
     history: History | None = None
     amnesties: Amnesties = NO_AMNESTIES
-    salt: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,16 @@
-"""An entry's canonical form, and the hash that it gets when it is appended (rule 19)."""
+"""An entry's canonical form, and the hash that it gets when it is appended (rule 19).
 
-from collections.abc import Mapping, Sequence
+The rules that decide about an account know of no hashes: `with_proof` stands around them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any
 
 from rules.days import stamp
+from rules.engagement.account_state import Decision
 from rules.engagement.ledger import Draft, Entry, EntryKind, Head
 from rules.engagement.proving.hashes import (
     DIGEST_BYTES,
@@ -174,3 +178,15 @@ def sealed(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Ent
         found.append(replace(entry, chain=before + salt, begins=begins) if is_told else entry)
         begins = b""
     return found
+
+
+def with_proof(decision: Decision, draw_salt: Callable[[], bytes]) -> Decision:
+    """Return a decision whose new entries have their hashes, and whose profile goes on from the last one.
+
+    draw_salt: draws one for a chain that begins.
+    """
+    if not decision.entries:
+        return decision
+    head = decision.head
+    entries = sealed(decision.entries, head, b"" if head and head.chain else draw_salt())
+    return replace(decision, entries=entries, profile=replace(decision.profile, head=entries[-1].head))
