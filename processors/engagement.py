@@ -45,7 +45,7 @@ from rules.engagement.accounts import decide
 from rules.engagement.earning import dates_of_caps
 from rules.engagement.events import Event, MalformedItem, from_item
 from rules.engagement.ledger import Applied
-from rules.engagement.placing import beside, dates_to_look_at
+from rules.engagement.placing import beside
 from rules.privacy.tombstones import user_subject
 
 logger = Logger(service="engagement")
@@ -83,25 +83,17 @@ class EngagementProcessor:
         return outcome
 
     def _apply_users(self, by_user: Mapping[str, Pairs], now: datetime, outcome: AppliedBatch) -> None:
-        # Read profiles before days: then the days hold every entry that the profiles have counted in.
-        profiles = self.accounts.profiles(by_user)
-        days = self.accounts.days(
-            (user, event.activity_date) for user, pairs in by_user.items() for _, event in pairs
+        accounts = self.accounts.accounts_of(
+            {user: [event for _, event in pairs] for user, pairs in by_user.items()}
         )
-        asked = {
-            user: dates_to_look_at(events, profiles[user].streak, days) | dates_of_caps(events)
-            for user, events in ((user, [event for _, event in pairs]) for user, pairs in by_user.items())
-        }
-        days |= self.accounts.days((user, day) for user, dates in asked.items() for day in dates)
         known = self.cache.processed(
-            {user: list(maybe_applied(profiles[user], pairs)) for user, pairs in by_user.items()}
+            {user: list(maybe_applied(accounts[user].profile, pairs)) for user, pairs in by_user.items()}
         )
 
         work: dict[str, tuple[Account, Pairs]] = {}
         for user, pairs in by_user.items():
             fresh = [pair for pair in pairs if pair[1].event_id not in known.get(user, ())]
-            dates = {event.activity_date for _, event in fresh} | asked[user]
-            work[user] = Account(profiles[user], {day: days.get((user, day)) for day in dates}), fresh
+            work[user] = accounts[user], fresh
             outcome.duplicates += len(pairs) - len(fresh)
         self._write_users(work, now, outcome)
 
