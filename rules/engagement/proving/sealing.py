@@ -3,7 +3,7 @@
 The rules that decide about an account know of no hashes: `with_proof` stands around them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -180,13 +180,12 @@ def sealed(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Ent
     return found
 
 
-def with_proof(decision: Decision, draw_salt: Callable[[], bytes]) -> Decision:
+def with_proof(decision: Decision, salt: bytes) -> Decision:
     """Return a decision whose new entries have their hashes, and whose profile goes on from the last one.
 
-    draw_salt: draws one for a chain that begins.
+    salt: drawn in case a chain begins.
     """
     if not decision.entries:
         return decision
-    head = decision.head
-    entries = sealed(decision.entries, head, b"" if head and head.chain else draw_salt())
+    entries = sealed(decision.entries, decision.head, salt)
     return replace(decision, entries=entries, profile=replace(decision.profile, head=entries[-1].head))
