@@ -29,6 +29,7 @@ from adapters.operations.gauges import Gauges
 from adapters.platform.aws import Unavailable, client, pauses
 from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.accounts import EngagementSettings
@@ -190,7 +191,7 @@ def _reason(error: Exception) -> str:
 
 @cache
 def _parts() -> tuple[EngagementProcessor, FailureQueue]:
-    config, dynamodb = settings.read(EngagementSettings), client("dynamodb")
+    config, dynamodb = settings.read(EngagementSettings), fenced(client("dynamodb"))
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards

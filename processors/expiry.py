@@ -20,6 +20,7 @@ from adapters.engagement.points.expiry_index import ExpiryIndex
 from adapters.engagement.points.settling import Settler
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
+from adapters.platform.fencing.turn import fenced
 from adapters.settings.engagement import ExpirySettings
 from rules.book.expiry import last_expired
 from rules.privacy.logged import TellsNobody
@@ -64,7 +65,7 @@ class ExpirySweep:
 
 @cache
 def _parts() -> ExpirySweep:
-    config, dynamodb = settings.read(ExpirySettings), client("dynamodb")
+    config, dynamodb = settings.read(ExpirySettings), fenced(client("dynamodb"))
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards

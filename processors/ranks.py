@@ -18,6 +18,7 @@ from adapters.engagement.everybody import count_everybody, everybody
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.settings.engagement import RanksSettings
 from rules.days import stamp
 from rules.engagement.boards import ALL_REGIONS
@@ -93,7 +94,7 @@ class RankBuilder:
 
 @cache
 def _parts() -> RankBuilder:
-    config, dynamodb = settings.read(RanksSettings), client("dynamodb")
+    config, dynamodb = settings.read(RanksSettings), fenced(client("dynamodb"))
     profiles = config.user_streaks_table
     index = LeaderboardIndex(dynamodb, profiles, config.leaderboard_shards)
     return RankBuilder(dynamodb, profiles, config.boards_table, index, EngagementCache(config.redis_url))

@@ -10,6 +10,7 @@ from adapters import clock, settings
 from adapters.book.book_store import BookStore, PublishedMeanwhile
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.settings.engagement import RulesApiSettings
 from ingest.book.publishing import Proposal, publish
 from ingest.book.rules_schemas import NOW, PUBLICATION
@@ -27,7 +28,7 @@ app: APIGatewayHttpResolver = resolver(logger)
 
 @cache
 def _parts() -> BookStore:
-    return BookStore(client("dynamodb"), settings.read(RulesApiSettings).rule_books_table)
+    return BookStore(fenced(client("dynamodb")), settings.read(RulesApiSettings).rule_books_table)
 
 
 def _caller() -> Caller:

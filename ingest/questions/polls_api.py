@@ -11,6 +11,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.places import Places
 from adapters.questions.question_lists import QuestionLists
 from adapters.questions.question_store import QuestionStore
@@ -27,7 +28,7 @@ app: APIGatewayHttpResolver = resolver(logger)
 
 @cache
 def _parts() -> Polls:
-    config, dynamodb = settings.read(PollsApiSettings), client("dynamodb")
+    config, dynamodb = settings.read(PollsApiSettings), fenced(client("dynamodb"))
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table)
     questions = Questions(store, QuestionLists(dynamodb, config.questions_table))

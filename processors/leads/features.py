@@ -28,6 +28,7 @@ from adapters.leads.memory_store import LeadContended, MemoryStore
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Consumer, Poison
 from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
@@ -207,7 +208,7 @@ def _until_done(lead: str, attempt: Callable[[], bool]) -> None:
 
 @cache
 def _parts() -> tuple[FeatureProcessor, Consumer]:
-    config, dynamodb = settings.read(FeaturesSettings), client("dynamodb")
+    config, dynamodb = settings.read(FeaturesSettings), fenced(client("dynamodb"))
     store = FeatureStore(dynamodb, config.feature_table, config.feature_shards)
     events = PersonEvents.of(dynamodb, config, store)
     memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), store, events)

@@ -16,6 +16,7 @@ from adapters.leads.groups.group_events import GroupEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
 from adapters.platform.sending.topics import Topic, TopicMessage
 from adapters.privacy.erased_leads import is_erased
@@ -79,7 +80,7 @@ def message_of(record: Record) -> tuple[LeadEvent, TopicMessage]:
 
 @cache
 def _parts() -> tuple[Topic, Note, FailureQueue, Erased]:
-    config, dynamodb = settings.read(LeadEventsSettings), client("dynamodb")
+    config, dynamodb = settings.read(LeadEventsSettings), fenced(client("dynamodb"))
     features = FeatureStore(dynamodb, config.feature_table)
     note = partial(note_at_roots, features=features, rows=GroupEvents(dynamodb, config.group_events_table))
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)

@@ -21,6 +21,7 @@ from adapters.leads.memory_store import MemoryStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Consumer, Poison
 from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
@@ -71,7 +72,7 @@ class MemoryProcessor:
 
 @cache
 def _parts() -> tuple[MemoryProcessor, Consumer]:
-    config, dynamodb = settings.read(MemorySettings), client("dynamodb")
+    config, dynamodb = settings.read(MemorySettings), fenced(client("dynamodb"))
     features = FeatureStore(dynamodb, config.feature_table)
     events = PersonEvents.of(dynamodb, config, features)
     memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), features, events)

@@ -11,6 +11,7 @@ from adapters.leads.active_leads import ActiveLeads
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.settings.leads import RefreshSettings
 from processors.leads.feature_messages import check_instant
 from rules.days import parse_moment, stamp
@@ -21,7 +22,7 @@ logger = Logger(service="refresh")
 @cache
 def _parts() -> tuple[ActiveLeads, FeatureQueue]:
     config = settings.read(RefreshSettings)
-    leads = ActiveLeads(client("dynamodb"), config.feature_table, config.feature_shards)
+    leads = ActiveLeads(fenced(client("dynamodb")), config.feature_table, config.feature_shards)
     return leads, FeatureQueue(client("sqs"), config.feature_queue_url)
 
 

@@ -23,6 +23,7 @@ from adapters.outgoing.told_items import Lane
 from adapters.outgoing.transports import BusTransport, Transports, WebhookTransport
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue, partial_failures
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Deadline
 from adapters.settings.outgoing import DeliverSettings
 from processors.outgoing.replaying import Replayer
@@ -143,7 +144,7 @@ class Deliverer:
 
 @cache
 def _parts() -> Deliverer:
-    config, dynamodb = settings.read(DeliverSettings), client("dynamodb")
+    config, dynamodb = settings.read(DeliverSettings), fenced(client("dynamodb"))
     secrets = HookStore(client("secretsmanager"), config.endpoint_secret_prefix)
     may_be_private = config.private_endpoints
     sender = HookSender(is_allowed=(lambda _: True) if may_be_private else is_public)

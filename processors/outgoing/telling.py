@@ -28,6 +28,7 @@ from adapters.outgoing.told_store import ToldStore
 from adapters.outgoing.waking import Waker
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Deadline
 from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import Erased, tombstones_of
@@ -61,7 +62,7 @@ def _telling_steps(config: TellingSettings, dynamodb: Any) -> TellingSteps:
 
 @cache
 def _parts() -> _Parts:
-    config, dynamodb = settings.read(TellingSettings), client("dynamodb")
+    config, dynamodb = settings.read(TellingSettings), fenced(client("dynamodb"))
     endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
     store = ToldStore(dynamodb, config.notifications_table)
     return _Parts(

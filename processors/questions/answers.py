@@ -16,6 +16,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client, pauses
 from adapters.platform.batches import Unprocessed, chunks
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
 from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
 from adapters.questions.response_store import ResponseStore
@@ -152,7 +153,7 @@ def _reason(error: Exception) -> str:
 
 @cache
 def _parts() -> tuple[AnswerCounter, FailureQueue]:
-    config, dynamodb = settings.read(AnswersSettings), client("dynamodb")
+    config, dynamodb = settings.read(AnswersSettings), fenced(client("dynamodb"))
     counts = AnswerCounts(
         dynamodb,
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),

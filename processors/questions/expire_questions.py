@@ -11,6 +11,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.questions.question_lists import QuestionLists
 from adapters.settings.questions import ExpireQuestionsSettings
 from processors.questions.messages import stop_at
@@ -30,7 +31,7 @@ def expire(lists: QuestionLists, now: datetime, until: datetime | None = None) -
 
 @cache
 def _parts() -> QuestionLists:
-    return QuestionLists(client("dynamodb"), settings.read(ExpireQuestionsSettings).questions_table)
+    return QuestionLists(fenced(client("dynamodb")), settings.read(ExpireQuestionsSettings).questions_table)
 
 
 @logger.inject_lambda_context

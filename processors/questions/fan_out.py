@@ -21,6 +21,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client, pauses
 from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import item, plain
 from adapters.platform.queues import Consumer, Poison
 from adapters.questions.announcement_queue import AnnouncementPage, AnnouncementQueue
@@ -140,7 +141,7 @@ def announce(notifier: Notifier, queue: AnnouncementQueue, message: Mapping[str,
 
 @cache
 def _parts() -> tuple[Notifier | None, AnnouncementQueue, FailureQueue]:
-    config, dynamodb = settings.read(FanOutSettings), client("dynamodb")
+    config, dynamodb = settings.read(FanOutSettings), fenced(client("dynamodb"))
     queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
     if not config.platform_application_arn:

@@ -16,6 +16,7 @@ from adapters.outgoing.told_store import ToldStore
 from adapters.outgoing.waking import Waker
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
 from adapters.questions.announcement_queue import AnnouncementQueue
 from adapters.settings.questions import NotifySettings
@@ -63,7 +64,7 @@ def _parts() -> _Parts:
     if config.platform_application_arn:
         queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
     if config.outgoing_webhooks:
-        dynamodb = client("dynamodb")
+        dynamodb = fenced(client("dynamodb"))
         endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
         teller = Teller(dynamodb, "", ToldStore(dynamodb, config.notifications_table), endpoints)
     waker = Waker(lambda: client("lambda"), config.deliver_function)

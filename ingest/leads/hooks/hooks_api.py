@@ -20,6 +20,7 @@ from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.settings.leads import HooksApiSettings
 from ingest.leads import forms, sources
 from ingest.leads.hooks.hook_door import HookDoor
@@ -63,7 +64,7 @@ def _parts() -> _Parts:
     return _Parts(
         HookDoor(KnownHooks(store, time.monotonic)),
         LeadQueue(client("sqs"), config.lead_queue_url, payloads),
-        FormCounts(client("dynamodb"), config.idempotency_keys_table),
+        FormCounts(fenced(client("dynamodb")), config.idempotency_keys_table),
         config.currency,
         config.phone_regions,
     )
