@@ -189,13 +189,14 @@ class AccountStore:
         it was read.
         """
         account = replace(account, amnesties=self.amnesties() if amnesties is None else amnesties)
+        head = account.profile.head
+        salt = b"" if head and head.chain else self.salts()
         try:
             decision = rule(account)
         except NeedsHistory as needs:
             account = self.reaching(account, needs.since)
             decision = rule(replace(account, history=self.history(account.profile, needs.since)))
-        head = account.profile.head
-        return with_proof(decision, b"" if head and head.chain else self.salts())
+        return with_proof(decision, salt)
 
     def reaching(self, account: Account, since: date) -> Account:
         """Return an account whose profile tells what protects its streak from a date on.
