@@ -27,6 +27,7 @@ from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger
 from adapters.operations.gauges import Gauges
 from adapters.platform.aws import client, pauses
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from processors.applied_batch import (
@@ -42,7 +43,7 @@ from rules.engagement.accounts import decide
 from rules.engagement.earning import dates_of_caps
 from rules.engagement.events import Event, from_item
 from rules.engagement.ledger import Applied
-from rules.engagement.placing import beside, dates_to_look_at
+from rules.engagement.placing import beside
 from rules.privacy.tombstones import user_subject
 
 logger = Logger(service="engagement")
@@ -88,25 +89,17 @@ class EngagementProcessor:
         return outcome
 
     def _apply_users(self, by_user: Mapping[str, Pairs], now: datetime, outcome: AppliedBatch) -> None:
-        # Read profiles before days: then the days hold every entry that the profiles have counted in.
-        profiles = self.accounts.profiles(by_user)
-        days = self.accounts.days(
-            (user, event.activity_date) for user, pairs in by_user.items() for _, event in pairs
+        accounts = self.accounts.accounts_of(
+            {user: [event for _, event in pairs] for user, pairs in by_user.items()}
         )
-        asked = {
-            user: dates_to_look_at(events, profiles[user].streak, days) | dates_of_caps(events)
-            for user, events in ((user, [event for _, event in pairs]) for user, pairs in by_user.items())
-        }
-        days |= self.accounts.days((user, day) for user, dates in asked.items() for day in dates)
         known = self.cache.processed(
-            {user: list(maybe_applied(profiles[user], pairs)) for user, pairs in by_user.items()}
+            {user: list(maybe_applied(accounts[user].profile, pairs)) for user, pairs in by_user.items()}
         )
 
         work: dict[str, tuple[Account, Pairs]] = {}
         for user, pairs in by_user.items():
             fresh = [pair for pair in pairs if pair[1].event_id not in known.get(user, ())]
-            dates = {event.activity_date for _, event in fresh} | asked[user]
-            work[user] = Account(profiles[user], {day: days.get((user, day)) for day in dates}), fresh
+            work[user] = accounts[user], fresh
             outcome.counts["duplicates"] += len(pairs) - len(fresh)
         self._write_users(work, now, outcome)
 
@@ -199,7 +192,7 @@ def _event_of(record: Record) -> Event:
 
 @settings.wiring(EngagementSettings)
 def _parts(config: EngagementSettings) -> EngagementProcessor:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards

@@ -16,6 +16,7 @@ from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.batches import Unprocessed
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.redis import RedisError
@@ -175,7 +176,7 @@ def _seals(ledger: StoreEraser, person: Person) -> list[str]:
 
 @settings.wiring(ErasureSettings)
 def _parts(config: ErasureSettings) -> ErasureRunner:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     clients = Clients(
         dynamodb,
         lambda: client("s3"),
@@ -197,7 +198,7 @@ def _parts(config: ErasureSettings) -> ErasureRunner:
 def _exporter() -> Exporter:
     config, runner = settings.read(ErasureSettings), _parts()
     return Exporter(
-        ExportJobs(client("dynamodb"), config.limits_table),
+        ExportJobs(fenced(client("dynamodb")), config.limits_table),
         runner.tombstones,
         runner.stores,
         runner.hashes,

@@ -19,6 +19,7 @@ from adapters.engagement.points.expiry_index import ExpiryIndex
 from adapters.engagement.points.settling import Settler
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
+from adapters.platform.fencing.turn import fenced
 from rules.book.expiry import last_expired
 from rules.privacy.logged import TellsNobody
 
@@ -74,7 +75,7 @@ class ExpirySweep:
 
 @settings.wiring(ExpirySettings)
 def _parts(config: ExpirySettings) -> ExpirySweep:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards

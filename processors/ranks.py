@@ -18,6 +18,7 @@ from adapters.engagement.everybody import count_everybody, everybody
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from rules.days import stamp
 from rules.engagement.boards import ALL_REGIONS
 from rules.engagement.standings import LISTED_MAX, is_due, with_ranks
@@ -102,7 +103,7 @@ class RankBuilder:
 
 @settings.wiring(RanksSettings)
 def _parts(config: RanksSettings) -> RankBuilder:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     profiles = config.user_streaks_table
     index = LeaderboardIndex(dynamodb, profiles, config.leaderboard_shards)
     return RankBuilder(dynamodb, profiles, config.boards_table, index, EngagementCache(config.redis_url))

@@ -19,7 +19,6 @@ from rules.engagement.streak.archive import Archive
 from rules.engagement.streak.archive_mark import ArchiveMark
 from rules.engagement.streak.checkpoints import Checkpoint
 from rules.engagement.streak.packed_dates import (
-    listed,
     pack_changes,
     pack_dates,
     pack_spans,
@@ -27,12 +26,11 @@ from rules.engagement.streak.packed_dates import (
     unpack_dates,
     unpack_spans,
 )
-from rules.engagement.streaks import Cover, Streak, lapse_date, net_freezes
+from rules.engagement.streaks import Cover, Streak, lapse_date
 
 # The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
 UNDER_REVIEW = "open"
 EXPIRY_SHARDS = 8  # partitions of the index ByExpiry
-LISTED_MAX = 8
 ARCHIVE = "archive"  # in the place of a date, and after all of them
 GOALS = "goals"  # the same: what readers have settled of streaks (adapters/engagement/goals)
 ACHIEVEMENTS = "totals"  # and of achievements
@@ -93,29 +91,13 @@ def _chain_from(text: str, seq: int) -> bytes:
 
 def _cover_attributes(cover: Cover) -> dict[str, Any]:
     mark = cover.archived
-    freezes = [f"{day.isoformat()}{change:+d}" for day, change in cover.freezes]
-    pauses = [f"{first.isoformat()}/{last.isoformat()}" for first, last in cover.pauses]
     return {
-        "freezes": _short(freezes, pack_changes(cover.freezes), cover),
-        "pauses": _short(pauses, pack_spans(sorted(cover.pauses)), cover),
+        "freezes": pack_changes(cover.freezes) or None,
+        "pauses": pack_spans(sorted(cover.pauses)) or None,
         "skipped_dates": [day.isoformat() for day in sorted(cover.skipped)] or None,
         "opening": cover.opening and cover.opening.text,
         "archived": f"{mark.until.isoformat()} {mark.left} {mark.spent} {mark.digest}" if mark else None,
     }
-
-
-def _short(texts: list[str], packed: str, cover: Cover) -> str | list[str] | None:
-    """Return a list, which is easier to read; or its packed form, for a user who has much."""
-    return (packed if cover.archived or len(texts) > LISTED_MAX else texts) or None
-
-
-def in_form_of(attributes: dict[str, Any], stored: Item) -> dict[str, Any]:
-    """Return a profile's attributes, with those as lists that the stored item has as lists.
-
-    Earlier versions of this code packed nothing.
-    """
-    lists = {name: each for name, each in listed(attributes).items() if "L" in stored.get(name, ())}
-    return {**attributes, **lists}
 
 
 def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[str, Any]:
@@ -125,12 +107,8 @@ def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[st
         "longest_streak": streak.longest,
         "last_activity_date": streak.last.isoformat(),
         "active_days": streak.active_days,
-        "freezes_spent": _short(
-            [day.isoformat() for day in streak.spent], pack_dates(streak.spent), profile.cover
-        ),
-        "streak_checkpoints": None
-        if streak.checkpoints is None
-        else [each.text for each in streak.checkpoints],
+        "freezes_spent": pack_dates(streak.spent) or None,
+        "streak_checkpoints": [each.text for each in streak.checkpoints],
         PARTITION: partition_of(profile.user_id, region_of(profile.zone), shards) if shards else None,
         "lapses_at": int(lapses_at.timestamp()),
     }
@@ -227,29 +205,21 @@ def _changes_from(texts: list[str] | None) -> tuple[tuple[str, str], ...]:
 
 
 def _streak_from(attributes: dict[str, Any]) -> Streak:
-    checkpoints, spent = attributes.get("streak_checkpoints"), attributes.get("freezes_spent") or ()
     return Streak(
         last=date.fromisoformat(attributes["last_activity_date"]),
         length=attributes["run_length" if "run_length" in attributes else "current_streak"],
         longest=attributes["longest_streak"],
         active_days=attributes["active_days"],
-        spent=unpack_dates(spent) if isinstance(spent, str) else tuple(map(date.fromisoformat, spent)),
-        checkpoints=None if checkpoints is None else tuple(map(Checkpoint.of, checkpoints)),
+        spent=unpack_dates(attributes.get("freezes_spent") or ""),
+        checkpoints=tuple(map(Checkpoint.of, attributes["streak_checkpoints"])),
     )
 
 
 def _cover_from(attributes: dict[str, Any]) -> Cover:
-    freezes, pauses = attributes.get("freezes") or (), attributes.get("pauses") or ()
     mark, opening = attributes.get("archived"), attributes.get("opening")
     return Cover(
-        freezes=net_freezes(
-            unpack_changes(freezes)
-            if isinstance(freezes, str)
-            else [(date.fromisoformat(each[:10]), int(each[10:])) for each in freezes]
-        ),
-        pauses=unpack_spans(pauses)
-        if isinstance(pauses, str)
-        else tuple((date.fromisoformat(each[:10]), date.fromisoformat(each[11:])) for each in pauses),
+        freezes=unpack_changes(attributes.get("freezes") or ""),
+        pauses=unpack_spans(attributes.get("pauses") or ""),
         skipped=frozenset(map(date.fromisoformat, attributes.get("skipped_dates") or ())),
         archived=_mark_from(*mark.split(" ")) if mark else None,
         opening=Checkpoint.of(opening) if opening else None,

@@ -5,7 +5,7 @@ on condition that nobody has changed it since it was read. Whoever comes after a
 the pending entries and finishes them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -24,9 +24,12 @@ from adapters.platform.transactions import reasons_of
 from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
 from rules.engagement.accounts import decide
 from rules.engagement.amnesty.declared import NO_AMNESTIES, Amnesties
+from rules.engagement.earning import dates_of_caps
+from rules.engagement.events import Event
 from rules.engagement.ledger import Applied, Entry, applied_by
-from rules.engagement.placing import beside
+from rules.engagement.placing import beside, dates_to_look_at
 from rules.engagement.proving.hashes import SALT_BYTES
+from rules.engagement.proving.sealing import with_proof
 from rules.engagement.streaks import DAY, resumed
 
 ATTEMPTS_MAX = 12
@@ -74,6 +77,24 @@ class AccountStore:
         wanted = [{"user_id": user, "activity_date": day.isoformat()} for user, day in sorted(set(keys))]
         found = (day_from(plain(each)) for each in get_all(self._dynamodb, self._days, wanted))
         return {(day.user_id, day.activity_date): day for day in found}
+
+    def accounts_of(self, events: Mapping[str, Sequence[Event]]) -> dict[str, Account]:
+        """Read users' accounts in bulk, with the days that a decision about their events needs.
+
+        events: by user. Profiles are read before days: so days hold all that the profiles have counted in.
+        """
+        profiles = self.profiles(events)
+        own = {user: {event.activity_date for event in some} for user, some in events.items()}
+        days = self.days((user, day) for user, dates in own.items() for day in dates)
+        more = {
+            user: dates_to_look_at(some, profiles[user].streak, days) | dates_of_caps(some)
+            for user, some in events.items()
+        }
+        days |= self.days((user, day) for user, dates in more.items() for day in dates)
+        return {
+            user: Account(profiles[user], {day: days.get((user, day)) for day in own[user] | more[user]})
+            for user in events
+        }
 
     def history(
         self, profile: Profile, since: date, until: date = date.max, is_strong: bool = True
@@ -167,15 +188,15 @@ class AccountStore:
         amnesties: others than those that are known. Raises AccountContended if the profile has changed since
         it was read.
         """
-        known = self.amnesties() if amnesties is None else amnesties
+        account = replace(account, amnesties=self.amnesties() if amnesties is None else amnesties)
         head = account.profile.head
         salt = b"" if head and head.chain else self.salts()
-        account = replace(account, amnesties=known, salt=salt)
         try:
-            return rule(account)
+            decision = rule(account)
         except NeedsHistory as needs:
             account = self.reaching(account, needs.since)
-            return rule(replace(account, history=self.history(account.profile, needs.since)))
+            decision = rule(replace(account, history=self.history(account.profile, needs.since)))
+        return with_proof(decision, salt)
 
     def reaching(self, account: Account, since: date) -> Account:
         """Return an account whose profile tells what protects its streak from a date on.

@@ -1,7 +1,6 @@
 """AWS clients: botocore's own, without the resource layer, made once per process."""
 
 import base64
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -77,9 +76,6 @@ def _as_text(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-REGISTER = "REGION_REGISTER"  # names the register's table, in a deployment of two regions
-
-
 class _OneEndpoint:
     """Asks botocore's rules once where requests to DynamoDB go.
 
@@ -103,18 +99,13 @@ def client(service: str, attempts: int = 6, answer_seconds: int = 5) -> Any:
     """Return the process's client of a service; endpoint and credentials come from the environment.
 
     attempts: 1 for calls that must not be made twice. answer_seconds: how long to wait for an answer.
-    In a deployment of two regions it writes to DynamoDB only while it is the region's turn (rule 23).
+    No fence stops it: who wires a function puts DynamoDB's behind one (adapters.platform.fencing.turn).
     """
-    made = free_client(service, attempts, answer_seconds)
-    if service != "dynamodb" or not os.environ.get(REGISTER):
-        return made
-    from adapters.platform.fencing.turn import guarded  # noqa: PLC0415 (in one region nobody needs it)
-
-    return guarded(made)
+    return free_client(service, attempts, answer_seconds)
 
 
 def free_client(service: str, attempts: int = 6, answer_seconds: int = 5, region: str | None = None) -> Any:
-    """Return a new client that no fence stops. region: another one than the process is in.
+    """Return a new client, which nobody else has. region: another one than the process is in.
 
     The client does not check requests against the service model. Our code makes them, not users, and the
     check costs a third of a call's CPU.

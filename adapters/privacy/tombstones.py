@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from adapters.platform.aws import client
 from adapters.platform.batches import query_all
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import Item, item, plain
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.refresh import Refresh
@@ -114,7 +115,7 @@ class WhereTombstonesAre(Protocol):
 def tombstones_of(config: WhereTombstonesAre) -> Tombstones:
     """Return a process's view of the tombstones."""
     key = KeyedHash(lambda: client("secretsmanager"), config.erasure_secret_arn)
-    return Tombstones(client("dynamodb"), config.erasures_table, key)
+    return Tombstones(fenced(client("dynamodb")), config.erasures_table, key)
 
 
 class Erased(Protocol):

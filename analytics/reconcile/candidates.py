@@ -13,7 +13,6 @@ from adapters.engagement.account_items import (
     UNDATED,
     day_attributes,
     day_from,
-    in_form_of,
     lapsed_attributes,
     profile_attributes,
 )
@@ -97,7 +96,7 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
     profile = readable_profile(stored)
     if profile is None or lake is None or not lake.is_sound:
         return False
-    attributes = in_form_of(profile_attributes(profile, shards), stored)
+    attributes = profile_attributes(profile, shards)
     if stored != item(attributes) and not (
         has_lapsed(attributes.get("lapses_at"), now) and stored == item(lapsed_attributes(attributes))
     ):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from adapters.engagement.account_items import in_form_of, profile_attributes, profile_from
+from adapters.engagement.account_items import profile_attributes, profile_from
 from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_snapshot import LakeUser
 from analytics.recompute.listed_dates import dates_of, opening_of, pauses_of
@@ -95,11 +95,9 @@ def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, froze
             continue
         alone = {name: stored[name]}
         try:
-            marked = {ARCHIVED: stored[ARCHIVED]} if name == "pauses" and ARCHIVED in stored else {}
-            one = profile_from({"user_id": user_id, **BLANK, **plain(alone | marked)})
+            one = profile_from({"user_id": user_id, **BLANK, **plain(alone)})
             zone(one.zone)
-            told = in_form_of(profile_attributes(one, 1), alone)
-            if item({name: told[name]}) != alone or not _is_well_typed(one):
+            if item({name: profile_attributes(one, 1)[name]}) != alone or not _is_well_typed(one):
                 raise ValueError(name)
         except UNREADABLE:
             bad.add(name)

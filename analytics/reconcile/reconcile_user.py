@@ -12,7 +12,6 @@ from datetime import datetime
 
 from adapters.engagement.account_items import (
     ARCHIVE,
-    in_form_of,
     lapsed_attributes,
     profile_attributes,
 )
@@ -167,12 +166,7 @@ class Reconciler:
         """Return a profile as it must be stored: a streak that has lapsed may be lowered already."""
         if profile is None:
             return None
-        attributes = in_form_of(
-            profile_attributes(as_archived(profile, stored), self.accounts.shards), stored or {}
-        )
-        if stored is not None and "streak_checkpoints" not in stored:
-            # An account of before there were checkpoints. It gets them when all its dates are folded anew.
-            attributes.pop("streak_checkpoints", None)
+        attributes = profile_attributes(as_archived(profile, stored), self.accounts.shards)
         may_be_low = (
             stored is not None and "run_length" in stored and has_lapsed(attributes.get("lapses_at"), now)
         )

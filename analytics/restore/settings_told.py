@@ -11,6 +11,7 @@ from analytics.reconcile.profile_settings import BLANK
 from analytics.restore.lake_users import LakeRows, Row
 from rules.days import stamp
 from rules.engagement.account_state import Profile
+from rules.engagement.streak.packed_dates import pack_spans
 from rules.lake.kept.table_items import item_of
 
 PROFILES = "UserStreaks"
@@ -47,7 +48,7 @@ def _of_row(row: Row) -> dict[str, Any]:
         "streak_updated_at": stamp(row["updated_at"]),
         "timezone_chosen": row["timezone_chosen"],
         "skipped_dates": [each for each in (row["skipped_dates"] or "").split(",") if each] or None,
-        "pauses": [each for each in (row["pauses"] or "").split(",") if each] or None,
+        "pauses": pack_spans(pauses_of(row["pauses"])) or None,
         "opening": row["opening"],
         "tz_review": row["tz_review"] or None,
     }

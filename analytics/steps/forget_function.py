@@ -13,6 +13,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.objects import ForgettingObjects, objects_at
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import Tombstones, tombstones_of
@@ -88,7 +89,7 @@ def _steps() -> ForgetSteps:
     config = settings.read(ForgetSettings)
     return ForgetSteps(
         objects_at(f"s3://{config.lake_bucket}"),
-        ErasureJobs(client("dynamodb"), config.erasures_table),
+        ErasureJobs(fenced(client("dynamodb")), config.erasures_table),
         tombstones_of(config),
         timedelta(seconds=config.lake_settle_seconds),
     )

@@ -22,6 +22,7 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.objects import NoObject, Objects, objects_at
 from adapters.privacy.tombstones import tombstones_of
 from adapters.questions.response_store import ResponseStore
@@ -146,7 +147,7 @@ def _measure(name: str, number: int) -> None:
 
 @cache
 def _steps() -> ReconcileSteps:
-    config, dynamodb = settings.read(ReconcileSettings), client("dynamodb")
+    config, dynamodb = settings.read(ReconcileSettings), fenced(client("dynamodb"))
     lake = f"s3://{config.lake_bucket}"
     profiles, days = config.user_streaks_table, config.daily_activity_table
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)

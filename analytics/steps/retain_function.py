@@ -14,6 +14,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.objects import NoObject, Objects, objects_at
 from adapters.privacy.aged_items import AgedItems
 from adapters.settings.lake import RetainSettings
@@ -81,7 +82,9 @@ def leaving(config: RetainSettings, dynamodb: Any) -> Iterator[Leaving]:
 @cache
 def _steps() -> RetainSteps:
     config = settings.read(RetainSettings)
-    return RetainSteps(objects_at(f"s3://{config.lake_bucket}"), list(leaving(config, client("dynamodb"))))
+    return RetainSteps(
+        objects_at(f"s3://{config.lake_bucket}"), list(leaving(config, fenced(client("dynamodb"))))
+    )
 
 
 @logger.inject_lambda_context

@@ -12,6 +12,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.objects import Objects, objects_at
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.settings.lake import WarehouseSettings
@@ -201,7 +202,7 @@ def _steps() -> WarehouseSteps:
     config = settings.read(WarehouseSettings)
     lake = f"s3://{config.lake_bucket}"
     limit(config)
-    jobs = ErasureJobs(client("dynamodb"), config.erasures_table)
+    jobs = ErasureJobs(fenced(client("dynamodb")), config.erasures_table)
     url, grace_days = config.warehouse_url, config.campaign_grace_days
     filled_by = version(url, grace_days)
     warehouse, role = warehouse_at(url, lake), config.copy_role_arn

@@ -29,10 +29,10 @@ from bench.engagement.stub import Stub, batch_get_answer
 from bench.engagement.workload import BATCH, DAY, DAY_ONE, KIND, POINTS, Record, bodies, record, users
 from bench.figure import Figure, ratio
 from rules.days import parse_moment, stamp
-from rules.engagement import accounts
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.ledger import Draft, Entry, EntryKind
+from rules.engagement.proving import sealing
 from rules.engagement.proving.hashes import DIGEST_BYTES, SALT_BYTES
 from rules.engagement.proving.sealing import sealed
 from rules.engagement.streaks import Streak
@@ -110,7 +110,7 @@ def _hashing(handler: Callable[[Any, Any], Any], per_user: int) -> tuple[list[fl
             spent += time.thread_time_ns() - started
 
     hashing, everything = [], []
-    with patch.object(accounts, "sealed", timed):
+    with patch.object(sealing, "sealed", timed):
         for _ in range(ROUNDS + 1):
             spent = 0
             everything.append(_cpu(ours, event, OURS_PER_ROUND))

@@ -7,6 +7,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.book.book_store import BookStore, PublishedMeanwhile
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.settings.engagement import RulesApiSettings
 from ingest.book.publishing import Proposal, publish
 from ingest.book.rules_schemas import NOW, PUBLICATION, RULES, VERSION, VERSIONS
@@ -25,7 +26,7 @@ logger, handler = app.logger, app.handler
 
 @cache
 def _parts() -> BookStore:
-    return BookStore(client("dynamodb"), settings.read(RulesApiSettings).rule_books_table)
+    return BookStore(fenced(client("dynamodb")), settings.read(RulesApiSettings).rule_books_table)
 
 
 def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:

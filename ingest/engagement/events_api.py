@@ -9,6 +9,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.offline.stretch_store import StretchStore
 from adapters.operations.gauges import Gauges
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.shared_counters import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
@@ -35,10 +36,12 @@ logger = app.logger
 @cache
 def _parts() -> tuple[Acceptor, RateLimit, Prover, Gauges]:
     config = settings.read(EventsApiSettings)
-    counters = SharedCounters(client("dynamodb"), config.limits_table)
+    counters = SharedCounters(fenced(client("dynamodb")), config.limits_table)
     limits = Limits(EngagementCache(config.redis_url), counters)
     limit = limits.of("events", config.rate_limit_per_minute, EVENTS_BLOCK)
-    stretches = StretchStore(client("dynamodb"), config.idempotency_keys_table, config.bp_events_table)
+    stretches = StretchStore(
+        fenced(client("dynamodb")), config.idempotency_keys_table, config.bp_events_table
+    )
     # It reads the keys when the first receipt comes.
     prove = Prover(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))
     return acceptor(config), limit, prove, Gauges(config.redis_url)

@@ -64,7 +64,7 @@ class Preferences:
             if not is_new:
                 return profile
             known = self._pauses_with(profile, (first, last), local, terms)
-            return replace(profile, cover=replace(profile.cover, pauses=known))
+            return replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(known))))
 
         return self.accounts.whole(self._change(user_id, now, paused)), is_new
 

@@ -5,6 +5,7 @@ from adapters.engagement.claims import ClaimStore
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.zones import ZoneStore
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.event_doors import EventsApiSettings, EventsStreamSettings
 from ingest.engagement.accept import Acceptor
@@ -12,7 +13,7 @@ from ingest.engagement.accept import Acceptor
 
 def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
     """Return an Acceptor."""
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     return Acceptor(
         ClaimStore(dynamodb, config.idempotency_keys_table),
         EventStore(dynamodb, config.bp_events_table),

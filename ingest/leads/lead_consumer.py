@@ -22,6 +22,7 @@ from adapters.platform import aws
 from adapters.platform.aws import client
 from adapters.platform.batches import Unprocessed, chunks
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Consumer, Deadline, Line, Poison, TimeIsUp
 from adapters.postgresql.databases import database
 from adapters.postgresql.sql import PostgresUnavailable
@@ -252,7 +253,7 @@ def _is_away(error: Exception) -> bool:
 
 @cache
 def _parts() -> tuple[LeadConsumer, Consumer]:
-    config, dynamodb = settings.read(LeadsSettings), client("dynamodb")
+    config, dynamodb = settings.read(LeadsSettings), fenced(client("dynamodb"))
     identities, tombstones = database(config.identity_url), tombstones_of(config)
     jobs = ErasureJobs(dynamodb, config.erasures_table)
     consumer = LeadConsumer(

@@ -12,6 +12,7 @@ from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.trial_messages import TrialMessages
 from adapters.outgoing.waking import Waker
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.settings.outgoing import EndpointsApiSettings
 from ingest.outgoing.endpoint_schemas import (
     EMPTY,
@@ -36,7 +37,7 @@ logger, handler = app.logger, app.handler
 
 @cache
 def _parts() -> Managing:
-    config, dynamodb = settings.read(EndpointsApiSettings), client("dynamodb")
+    config, dynamodb = settings.read(EndpointsApiSettings), fenced(client("dynamodb"))
     return Managing(
         EndpointStore(dynamodb, config.webhook_endpoints_table),
         HookStore(client("secretsmanager"), config.endpoint_secret_prefix),

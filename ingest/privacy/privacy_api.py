@@ -13,6 +13,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.shared_counters import SharedCounters
 from adapters.postgresql.databases import database
@@ -109,7 +110,7 @@ class _Parts:
 
 @cache
 def _parts() -> _Parts:
-    config, dynamodb = settings.read(PrivacyApiSettings), client("dynamodb")
+    config, dynamodb = settings.read(PrivacyApiSettings), fenced(client("dynamodb"))
     key = KeyedHash(lambda: client("secretsmanager"), config.erasure_secret_arn)
     url = config.identity_url
     limits = Limits(EngagementCache(""), SharedCounters(dynamodb, config.limits_table))

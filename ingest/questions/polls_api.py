@@ -8,6 +8,7 @@ from typing import Any
 
 from adapters import settings
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.places import Places
 from adapters.questions.question_lists import QuestionLists
 from adapters.questions.question_store import QuestionStore
@@ -31,7 +32,7 @@ handler = app.handler
 
 @cache
 def _parts() -> Polls:
-    config, dynamodb = settings.read(PollsApiSettings), client("dynamodb")
+    config, dynamodb = settings.read(PollsApiSettings), fenced(client("dynamodb"))
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table)
     questions = Questions(store, QuestionLists(dynamodb, config.questions_table))

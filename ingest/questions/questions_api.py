@@ -12,6 +12,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.shared_counters import HeldPlaces, SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.questions.answer_awards import AnswerAwards
@@ -79,7 +80,7 @@ class _Parts:
 
 @cache
 def _parts() -> _Parts:
-    config, dynamodb = settings.read(QuestionsApiSettings), client("dynamodb")
+    config, dynamodb = settings.read(QuestionsApiSettings), fenced(client("dynamodb"))
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table)
     line = AnswerLine(

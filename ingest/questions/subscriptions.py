@@ -11,6 +11,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.shared_counters import HeldPlaces, SharedCounters
 from adapters.questions.phones.push import SnsPush
 from adapters.questions.phones.subscription_places import place_of, places_of
@@ -41,7 +42,7 @@ class _Parts:
 @cache
 def _parts() -> _Parts:
     config = settings.read(SubscriptionsSettings)
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     limits = Limits(EngagementCache(config.redis_url), SharedCounters(dynamodb, config.limits_table))
     return _Parts(
         SubscriptionStore(dynamodb, config.subscriptions_table),

@@ -13,6 +13,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.shared_counters import SharedCounters, network_of
 from adapters.settings.allowance import Allowance
 from ingest.web.caller import caller_of
@@ -28,7 +29,7 @@ def _parts() -> tuple[RequestLimit, RequestLimit]:
     config = settings.read(Allowance)
 
     def counters() -> SharedCounters:  # few processes are asked so much that they need them
-        return SharedCounters(client("dynamodb"), config.limits_table)
+        return SharedCounters(fenced(client("dynamodb")), config.limits_table)
 
     reads = RequestLimit(counters, "reads", config.reads_per_minute)
     return reads, RequestLimit(counters, "requests", REQUESTS_OF_ADDRESS)

@@ -27,6 +27,7 @@ from adapters.leads.groups.topology import Topology
 from adapters.leads.memory_store import LeadContended, MemoryStore
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Poison
 from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
@@ -220,7 +221,7 @@ def _until_done(lead: str, attempt: Callable[[], bool]) -> None:
 
 @settings.wiring(FeaturesSettings)
 def _parts(config: FeaturesSettings) -> FeatureProcessor:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     store = FeatureStore(dynamodb, config.feature_table, config.feature_shards)
     events = PersonEvents.of(dynamodb, config, store)
     return FeatureProcessor(

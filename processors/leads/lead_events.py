@@ -15,6 +15,7 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups.group_events import GroupEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
 from adapters.platform.sending.topics import Topic, TopicMessage
 from adapters.privacy.erased_leads import is_erased
@@ -72,7 +73,7 @@ def message_of(record: Record) -> tuple[LeadEvent, TopicMessage]:
 
 @settings.wiring(LeadEventsSettings)
 def _parts(config: LeadEventsSettings) -> tuple[Topic, Note, Erased]:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     features = FeatureStore(dynamodb, config.feature_table)
     note = partial(note_at_roots, features=features, rows=GroupEvents(dynamodb, config.group_events_table))
     return Topic(client("sns"), config.lead_events_topic_arn), note, tombstones_of(config)

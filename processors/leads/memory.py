@@ -19,6 +19,7 @@ from adapters.leads.groups.topology import Topology
 from adapters.leads.memory_store import MemoryStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Poison
 from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
@@ -80,7 +81,7 @@ class MemoryProcessor:
 
 @settings.wiring(MemorySettings)
 def _parts(config: MemorySettings) -> MemoryProcessor:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     features = FeatureStore(dynamodb, config.feature_table)
     events = PersonEvents.of(dynamodb, config, features)
     memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), features, events)

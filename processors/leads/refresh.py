@@ -11,6 +11,7 @@ from adapters.leads.active_leads import ActiveLeads
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from processors.leads.feature_messages import check_instant
 from rules.days import parse_moment, stamp
 
@@ -28,7 +29,7 @@ class RefreshSettings:
 
 @settings.wiring(RefreshSettings)
 def _parts(config: RefreshSettings) -> tuple[ActiveLeads, FeatureQueue]:
-    leads = ActiveLeads(client("dynamodb"), config.feature_table, config.feature_shards)
+    leads = ActiveLeads(fenced(client("dynamodb")), config.feature_table, config.feature_shards)
     return leads, FeatureQueue(client("sqs"), config.feature_queue_url)
 
 

@@ -24,6 +24,7 @@ from adapters.outgoing.transports import BusTransport, Transports, WebhookTransp
 from adapters.outgoing.waking import Share, share_of
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Consumer, Deadline, Poison
 from processors.batches import ConsumerSettings, reason_of
 from rules.days import stamp, unstamp
@@ -179,7 +180,7 @@ class Deliverer:
 
 @settings.wiring(DeliverSettings)
 def _parts(config: DeliverSettings) -> Deliverer:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     secrets = HookStore(client("secretsmanager"), config.endpoint_secret_prefix)
     may_be_private = config.private_endpoints
     sender = HookSender(is_allowed=(lambda _: True) if may_be_private else is_public)

@@ -25,6 +25,7 @@ from adapters.outgoing.told_items import LANE_SHARDS
 from adapters.outgoing.told_store import ToldStore
 from adapters.outgoing.waking import Waker
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Deadline
 from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import Erased, tombstones_of
@@ -72,7 +73,7 @@ def _telling_steps(config: TellingSettings, dynamodb: Any) -> TellingSteps:
 
 @settings.wiring(TellingSettings)
 def _parts(config: TellingSettings) -> _Parts:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
     store = ToldStore(dynamodb, config.notifications_table)
     return _Parts(

@@ -15,6 +15,7 @@ from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.batches import chunks
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
 from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
 from adapters.questions.response_store import ResponseStore
@@ -129,7 +130,7 @@ def _response_of(record: Record) -> Response:
 
 @settings.wiring(AnswersSettings)
 def _parts(config: AnswersSettings) -> AnswerCounter:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
     return AnswerCounter(AnswerCounts(dynamodb, stats, ResponseStore(dynamodb, config.responses_table)))
 

@@ -11,6 +11,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.questions.question_lists import QuestionLists
 from processors.questions.messages import stop_at
 
@@ -36,7 +37,7 @@ def expire(lists: QuestionLists, now: datetime, until: datetime | None = None) -
 
 @settings.wiring(ExpireQuestionsSettings)
 def _parts(config: ExpireQuestionsSettings) -> QuestionLists:
-    return QuestionLists(client("dynamodb"), config.questions_table)
+    return QuestionLists(fenced(client("dynamodb")), config.questions_table)
 
 
 @logger.inject_lambda_context

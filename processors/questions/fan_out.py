@@ -19,6 +19,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import item, plain
 from adapters.platform.queues import Poison
 from adapters.questions.announcement_queue import AnnouncementPage, AnnouncementQueue
@@ -147,7 +148,7 @@ def announce(notifier: Notifier, queue: AnnouncementQueue, message: Mapping[str,
 
 @settings.wiring(FanOutSettings)
 def _parts(config: FanOutSettings) -> tuple[Notifier | None, AnnouncementQueue]:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
     if not config.platform_application_arn:
         return None, queue

@@ -14,6 +14,7 @@ from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.told_store import ToldStore
 from adapters.outgoing.waking import Waker
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
 from adapters.questions.announcement_queue import AnnouncementQueue
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
@@ -67,7 +68,7 @@ def _parts(config: NotifySettings) -> _Parts:
     if config.platform_application_arn:
         queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
     if config.outgoing_webhooks:
-        dynamodb = client("dynamodb")
+        dynamodb = fenced(client("dynamodb"))
         endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
         teller = Teller(dynamodb, "", ToldStore(dynamodb, config.notifications_table), endpoints)
     return _Parts(queue, teller, Waker(lambda: client("lambda"), config.deliver_function))

@@ -18,6 +18,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.batches import READ_MAX, chunks
+from adapters.platform.fencing.turn import fenced
 from adapters.questions.phones.push import SnsPush
 from adapters.questions.phones.subscription_store import SubscriptionStore
 from adapters.questions.reminder_store import DueReminder, ReminderStore
@@ -138,7 +139,7 @@ class Reminder:
 
 @settings.wiring(RemindersSettings)
 def _parts(config: RemindersSettings) -> Reminder | None:
-    dynamodb = client("dynamodb")
+    dynamodb = fenced(client("dynamodb"))
     if not config.platform_application_arn:
         return None
     ledger = LedgerStore(dynamodb, "")  # reminders read profiles only

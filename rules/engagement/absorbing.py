@@ -5,19 +5,18 @@ entries into them. An entry must be counted once only. `absorb_days` skips what 
 covers; callers give `absorb` only entries newer than the profile's watermark.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
 from rules.days import UnknownZone, skipped_dates, unstamp
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.clocks.clock_jumps import skews_seen
 from rules.engagement.earning import cap_key
 from rules.engagement.events import Event
 from rules.engagement.goals.measures import with_measures
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote
-from rules.engagement.review import zones_seen
-from rules.engagement.streaks import net_freezes
+from rules.engagement.review import skews_seen, zones_seen
+from rules.engagement.streaks import Cover, net_freezes
 from rules.stream_places import newest
 
 DATE_LENGTH = len("2026-05-01")
@@ -93,7 +92,7 @@ def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
     """
     if not entries:
         return profile
-    freezes, expiry, past_entry = list(profile.cover.freezes), profile.expiry, profile.past_entry
+    expiry, past_entry = profile.expiry, profile.past_entry
     for entry in entries:
         draft = entry.draft
         if draft.kind in EARNING and draft.expires_on:
@@ -102,19 +101,26 @@ def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
             past_entry = entry.created_at
         if draft.kind is EntryKind.REVERSE and draft.reverses:
             expiry = expiry.reopened(unstamp(draft.held_at or draft.reverses).date())
-        if draft.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED) and draft.freeze_date:
-            change = 1 if draft.freeze is FreezeNote.GRANTED else -1
-            freezes.append((date.fromisoformat(draft.freeze_date), change))
     earned = sum(entry.draft.points for entry in entries if entry.draft.kind in EARNING)
     return replace(
         profile,
         head=entries[-1].head,
         applied_through=entries[-1].applied_through,
         total_points=profile.total_points + earned,
-        cover=replace(profile.cover, freezes=net_freezes(freezes)),
+        cover=with_freezes(profile.cover, (entry.draft for entry in entries)),
         expiry=expiry,
         past_entry=past_entry,
     )
+
+
+def with_freezes(cover: Cover, drafts: Iterable[Draft]) -> Cover:
+    """Count the freezes that entries grant and return into a cover."""
+    changes = [
+        (date.fromisoformat(each.freeze_date), 1 if each.freeze is FreezeNote.GRANTED else -1)
+        for each in drafts
+        if each.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED) and each.freeze_date
+    ]
+    return replace(cover, freezes=net_freezes([*cover.freezes, *changes])) if changes else cover
 
 
 def _is_of_the_past(entry: Entry) -> bool:
@@ -123,7 +129,7 @@ def _is_of_the_past(entry: Entry) -> bool:
     return when < unstamp(entry.created_at).date() - SETTLED_AFTER
 
 
-def reaching(entries: list[Entry], before: Profile, events: Sequence[Event]) -> list[Entry]:
+def with_applied_through(entries: list[Entry], before: Profile, events: Sequence[Event]) -> list[Entry]:
     """Return entries, the last of which says how far into the stream all events are applied with it.
 
     Once that is not known of an account it stays so: nobody knows where the events of before stand.
@@ -161,9 +167,17 @@ def observe(profile: Profile, events: Iterable[Event]) -> Profile:
         if event.timezone and event.event_id > at:
             zone, at = event.timezone, event.event_id
     seen = skews_seen(zones_seen(profile, events), events)
-    if at == profile.observed_at and skipped == profile.cover.skipped:
-        return seen
-    return replace(seen, observed_zone=zone, observed_at=at, cover=replace(profile.cover, skipped=skipped))
+    if at != profile.observed_at:
+        seen = replace(seen, observed_zone=zone, observed_at=at)
+    return with_skipped(seen, skipped)
+
+
+def with_skipped(profile: Profile, dates: Collection[date]) -> Profile:
+    """Return a profile for which these dates, too, are no misses: the user never had them."""
+    skipped = profile.cover.skipped.union(dates)
+    if skipped == profile.cover.skipped:
+        return profile
+    return replace(profile, cover=replace(profile.cover, skipped=skipped))
 
 
 def _skipped(event: Event) -> frozenset[date]:

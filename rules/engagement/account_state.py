@@ -16,28 +16,25 @@ from rules.engagement.streaks import Cover, Streak
 class Day:
     """What a user did on one date.
 
-    first_event_id, last_event_id: of the events that make the date an active one; of all while none does.
-    passive_events: how many do not. points_by_cap: points by event type and cap, `CHECK_IN 5/day` (rule 5).
-    ledger_head: place of the newest entry counted in. lots: its points by the date on which they expire.
-    events_count and passive_events are without the events that were reversed; reversed_events: how many of
-    those kept the streak. first_event_id, last_event_id: with them, because an event that comes later must
-    not find another day, whether it comes before or after the reversal.
-    measures: what its events contribute to streaks (rules.engagement.goals.measures).
+    Counts and points leave out events that were reversed. The ids of the first and the last event do not: an
+    event that comes later must not find another day, whether it comes before or after the reversal.
     """
 
     user_id: str
     activity_date: date
-    first_event_id: str
-    events_count: int
+    first_event_id: str  # of the events that keep the streak; of all while none does
+    events_count: int  # with the passive ones
     points_earned: int
-    points_by_cap: Mapping[str, int]
-    ledger_head: str
+    points_by_cap: Mapping[str, int]  # by event type and its cap: `CHECK_IN 5/day` (rule 5)
+    ledger_head: str  # the day's watermark: place of the newest entry counted in
     created_at: str
-    last_event_id: str = ""
-    passive_events: int = 0
-    lots: Mapping[str, int] = field(default_factory=dict)
-    reversed_events: int = 0
-    measures: Mapping[str, int] = field(default_factory=dict)
+    last_event_id: str = ""  # as first_event_id
+    passive_events: int = 0  # those of events_count that keep no streak
+    lots: Mapping[str, int] = field(default_factory=dict)  # points by the date on which they expire
+    reversed_events: int = 0  # reversed ones that kept the streak
+    measures: Mapping[str, int] = field(
+        default_factory=dict
+    )  # what events add to streaks (goals/measures.py)
 
     @property
     def is_active(self) -> bool:
@@ -57,48 +54,37 @@ def is_active(day: Day | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of a user.
-
-    version: counts the writes. head: the newest entry counted in. timezone: the zone that the user set.
-    observed_zone: the zone that the user's latest event named; "latest" goes by when it occurred, not by when
-    it arrived. It decides which date is today, never which date an event belongs to. tz_changes: zones that
-    the user set, zones_seen: those that events named, each with when it began. skews_seen: by how many
-    minutes the clock of the device was wrong, each with when that was first seen. tz_review: whether
-    redemptions wait for an admin, review_since and review_evidence: since when and why; released_at: when the
-    last review ended. alias: the name that the user chose for the boards. applied_through: every event that
-    is applied stands up to this place in the stream of events, or in another stream (rules.stream_places);
-    "": unknown.
-    holds: points that are reserved (rule 11), some of them maybe past their deadline.
-    expiry: which of them are due to expire next. past_entry: place of the newest entry that has changed what
-    a date of long ago contributes to streaks; "": none. amnesties: numbers of amnesties, each with the dates
-    that it makes neutral; they are among the cover's skipped dates, too (rule 17). backfilled: the newest
-    version that the past alone has made: imported events, or an opening position (rule 20).
-    """
+    """What is known of a user."""
 
     user_id: str
-    version: int = 0
-    head: Head | None = None
-    total_points: int = 0
+    version: int = 0  # counts the writes; 0: nothing is stored
+    head: Head | None = None  # the profile's watermark: the newest entry counted in
+    total_points: int = 0  # ever earned
     streak: Streak | None = None
     cover: Cover = field(default_factory=Cover)
-    timezone: str | None = None
+    timezone: str | None = None  # the zone that the user set
+    # The zone that the user's latest event named, and that event's id. "Latest" goes by when it occurred, not
+    # by when it arrived. The zone decides which date is today, never which date an event belongs to.
     observed_zone: str | None = None
     observed_at: str = ""
-    tz_changes: tuple[tuple[str, str], ...] = ()
-    zones_seen: tuple[tuple[str, str], ...] = ()
-    skews_seen: tuple[tuple[str, str], ...] = ()
-    tz_review: bool = False
+    tz_changes: tuple[tuple[str, str], ...] = ()  # zones that the user set, each with when
+    zones_seen: tuple[tuple[str, str], ...] = ()  # zones that events named, each with when it began
+    skews_seen: tuple[tuple[str, str], ...] = ()  # by how many minutes a device's clock was wrong, since when
+    tz_review: bool = False  # redemptions wait until an admin releases the account (review.py)
     review_since: str = ""
-    review_evidence: tuple[str, ...] = ()
-    released_at: str = ""
-    alias: str | None = None
+    review_evidence: tuple[str, ...] = ()  # why, in words
+    released_at: str = ""  # when the last review ended
+    alias: str | None = None  # the name that the user chose for the boards
     updated_at: str = ""
+    # Every event up to this place in the stream of events is applied (rules.stream_places); "": unknown.
     applied_through: str = ""
-    holds: tuple[Hold, ...] = ()
-    expiry: Expiry = field(default_factory=Expiry)
-    past_entry: str = ""
-    amnesties: tuple[tuple[int, tuple[date, ...]], ...] = ()
-    backfilled: int = 0
+    holds: tuple[Hold, ...] = ()  # reserved points (rule 11); some holds may be past their deadline
+    expiry: Expiry = field(default_factory=Expiry)  # which points expire next
+    past_entry: str = (
+        ""  # place of the newest entry that changed a date of long ago (absorbing.SETTLED_AFTER)
+    )
+    amnesties: tuple[tuple[int, tuple[date, ...]], ...] = ()  # numbers; their dates are in cover.skipped, too
+    backfilled: int = 0  # the newest version that imported events or an opening position made (rule 20)
 
     @property
     def zone(self) -> str:
@@ -122,38 +108,29 @@ def date_at(profile: Profile, at: datetime) -> date:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A user's active dates: what the streak was after some of them (None: before all), and all later."""
+    """A user's active dates, as far as a fold needs them."""
 
-    dates: Iterable[date]
-    start: Streak | None = None
+    dates: Iterable[date]  # all after `start`
+    start: Streak | None = None  # the streak after some of the dates; None: before all of them
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What was read of a user before deciding.
-
-    days: by date, for the dates that the decision needs; None for a date without activity so far. pending:
-    entries newer than the profile's watermark. history: active dates; None if they were not read. amnesties:
-    those that are known. salt: drawn in case a chain of hashes begins (rule 19); b"": none begins.
-    """
+    """What was read of a user before deciding."""
 
     profile: Profile
-    days: Mapping[date, Day | None]
-    pending: Sequence[Entry] = ()
-    history: History | None = None
-    amnesties: Amnesties = NO_AMNESTIES
-    salt: bytes = b""
+    days: Mapping[date, Day | None]  # those that the decision needs; None for a date without activity so far
+    pending: Sequence[Entry] = ()  # entries newer than the profile's watermark, oldest first
+    history: History | None = None  # None: it was not read
+    amnesties: Amnesties = NO_AMNESTIES  # those that are known
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to write, in this order: new entries, changed days, the profile.
-
-    head: what the new entries build on.
-    """
+    """What to write, in this order: new entries, changed days, the profile."""
 
     before: Account
-    head: Head | None
+    head: Head | None  # what the new entries build on
     entries: Sequence[Entry]
     days: Mapping[date, Day]
     profile: Profile

@@ -2,6 +2,10 @@
 
 The ledger is the journal; profile and days follow from it (rules/engagement/absorbing.py). `decide` also
 repairs what a dead writer left: it counts in the pending entries first, by the same code as new ones.
+
+Three things stand around that, each in a module of its own. Reviews of suspicious accounts (review.py) and
+the hashes of the ledger's entries (proving/sealing.py) follow a decision and change nothing else of it.
+Amnesties (amnesty/amnesties.py) say beforehand which dates are no misses.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
@@ -14,7 +18,9 @@ from rules.engagement.absorbing import (
     absorb_days,
     journalled_freezes,
     observe,
-    reaching,
+    with_applied_through,
+    with_freezes,
+    with_skipped,
 )
 from rules.engagement.account_state import (
     Account,
@@ -25,19 +31,11 @@ from rules.engagement.account_state import (
     is_active,
 )
 from rules.engagement.amnesty.amnesties import with_amnesties
-from rules.engagement.clocks.clock_jumps import with_clock_review
 from rules.engagement.earning import earnings
 from rules.engagement.events import Event, is_moved_in
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
+from rules.engagement.ledger import Draft, EntryKind, FreezeNote, append
 from rules.engagement.placing import flown_over, place
-from rules.engagement.proving.sealing import sealed
-from rules.engagement.review import (
-    not_seen_by_an_admin,
-    released,
-    with_claim_review,
-    with_flight_review,
-    with_zone_review,
-)
+from rules.engagement.review import released, with_review, with_zone_review
 from rules.engagement.streak.active_dates import active_dates, lost_dates
 from rules.engagement.streaks import Cover, Streak, advance, fold
 
@@ -91,34 +89,45 @@ def decide(
     commands: Sequence[Draft] = (),
     observed: Iterable[tuple[Event, date | None]] = (),
 ) -> Decision:
-    """Apply events and commands to an account.
+    """Apply events and commands to an account, and put it under review if they give a reason (rule 8).
 
     events: in no ledger entry yet. observed: events with the date of their entry, if any: what they claim is
     noted, which a dead writer may not have done. Raises NeedsHistory, or InsufficientBalance for a command.
     """
-    before = account.profile
-    repaired = absorb(before, account.pending)
-    days = absorb_days(account.days, account.pending)
+    observed = list(observed)
+    decision = _apply(account, events, now, commands, [event for event, _ in observed])
+    profile = with_review(decision, events, observed, now)
+    return replace(decision, profile=touch(account.profile, profile, now))
+
+
+def _apply(
+    account: Account,
+    events: Sequence[Event],
+    now: datetime,
+    commands: Sequence[Draft],
+    observed: Sequence[Event],
+) -> Decision:
+    """Return what events and commands make of an account, by the rules alone.
+
+    The profile has the version that it had before.
+    """
+    before, pending = account.profile, account.pending
+    repaired, days = absorb(before, pending), absorb_days(account.days, pending)
     known = {**account.days, **days}
-    claimed, events = events, place(events, known)
-    profile = _reviewed(repaired, zip(claimed, events, strict=True), observed, now)
-    profile = _flown(profile, flown_over(_placed(account.pending, events), known), now)
-    earned, lost = earnings(events, known), lost_dates(known, account.pending, commands)
+    events = place(events, known)
+    earned, lost = earnings(events, known), lost_dates(known, pending, commands)
+    opened = _opened_by([*(entry.draft for entry in pending), *earned])
+    profile = with_skipped(observe(repaired, [*events, *observed]), flown_over(opened, known))
     profile = with_amnesties(profile, account.amnesties, _first_folded(account, events, lost))
-    streak = _streak_with(account, events, absorb(profile, _unplaced(before.user_id, commands)).cover, lost)
-    freezes = freeze_drafts(journalled_freezes(before, account.pending), streak)
-    drafts = [*commands, *freezes, *earned]
-    if not drafts and not account.pending:
-        return Decision(account, before.head, (), days, touch(before, replace(profile, streak=streak), now))
+    streak = _streak_with(account, events, with_freezes(profile.cover, commands), lost)
+    drafts = [*commands, *freeze_drafts(journalled_freezes(before, pending), streak), *earned]
     arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)
     entries = append(before.user_id, repaired.head, drafts, now, arrival) if drafts else []
-    entries = reaching(sealed(entries, repaired.head, account.salt), repaired, events)
-    days |= absorb_days(known, entries)
+    entries = with_applied_through(entries, repaired, events)
     changed = replace(absorb(profile, entries), streak=streak)
-    after = touch(before, changed, now)
     if events and all(map(is_moved_in, events)):
-        after = replace(after, backfilled=after.version)
-    return Decision(account, repaired.head, entries, days, after)
+        changed = replace(changed, backfilled=before.version + 1)
+    return Decision(account, repaired.head, entries, days | absorb_days(known, entries), changed)
 
 
 def _first_folded(account: Account, events: Iterable[Event], lost: Iterable[date]) -> date:
@@ -127,39 +136,11 @@ def _first_folded(account: Account, events: Iterable[Event], lost: Iterable[date
     return min([*came, *active_dates(account.pending), *lost], default=date.max)
 
 
-def _placed(pending: Iterable[Entry], events: Iterable[Event]) -> Iterator[tuple[str, date]]:
-    """Yield events with the dates that they earn, also of entries that a dead writer has not counted in."""
-    for draft in (entry.draft for entry in pending):
+def _opened_by(drafts: Iterable[Draft]) -> Iterator[tuple[str, date]]:
+    """Yield the events that make a date an active one, each with that date."""
+    for draft in drafts:
         if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive:
             yield draft.event_id, date.fromisoformat(draft.activity_date)
-    yield from ((event.event_id, event.activity_date) for event in events if not event.is_passive)
-
-
-def _flown(profile: Profile, over: set[date], now: datetime) -> Profile:
-    looked_at = with_flight_review(profile, over - profile.cover.skipped, now)
-    skipped = profile.cover.skipped | over
-    return replace(looked_at, cover=replace(profile.cover, skipped=skipped)) if over else profile
-
-
-def _reviewed(
-    profile: Profile,
-    placed: Iterable[tuple[Event, Event]],
-    observed: Iterable[tuple[Event, date | None]],
-    now: datetime,
-) -> Profile:
-    """Note zones; put the account under review for impossible dates, and for zones that change too often.
-
-    placed: events as they came, and with the dates that they count for.
-    """
-    counted, observed = [(came, event.activity_date) for came, event in placed], list(observed)
-    seen = observe(profile, [event for event, _ in (*counted, *observed)])
-    claims = [*counted, *not_seen_by_an_admin(profile, observed)]
-    return with_clock_review(with_zone_review(with_claim_review(seen, claims, now), now), now)
-
-
-def _unplaced(user_id: str, commands: Sequence[Draft]) -> list[Entry]:
-    """Return the commands that change freezes as entries without a place, to see the freezes after them."""
-    return [Entry(user_id, "", 0, 0, draft) for draft in commands if draft.freeze]
 
 
 def _streak_with(

@@ -54,69 +54,55 @@ class InsufficientBalance(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry that has no place in the ledger yet.
-
-    points: signed; a redemption of 15 has -15. rules_version, cap, is_passive, measures: those of an EARN's
-    event, and of the CLAWBACK that reverses it. rules_version of a REDEEM: the version whose price it is;
-    of a RERATE: the newest one by which it was told. expires_on: the date on which an EARN's points expire,
-    or an EXPIRE's have. held_at: of a REDEEM that captures a hold, when that began. reason: of a CLAWBACK or
-    RERATE, why. brand: of the reward of a REDEEM or its REVERSE.
-    """
+    """An entry that has no place in the ledger yet."""
 
     kind: EntryKind
-    points: int
+    points: int  # signed: a redemption of 15 has -15
     event_id: str | None = None
     event_type: str | None = None
     activity_date: str | None = None
     reward_id: str | None = None
-    reverses: str | None = None
+    reverses: str | None = None  # created_at of another entry
     freeze: FreezeNote | None = None
     freeze_date: str | None = None
+    # The version of the book: of an EARN its event's, of a REDEEM the one whose price it is, of a RERATE the
+    # newest one by which it was rated.
     rules_version: int | None = None
+    # An EARN's event has these two and measures; the CLAWBACK that reverses it repeats them.
     cap: Cap | None = None
     is_passive: bool = False
-    expires_on: str | None = None
-    held_at: str | None = None
-    reason: str | None = None
-    brand: str | None = None
-    measures: str | None = None
+    expires_on: str | None = None  # the date on which an EARN's points expire, or an EXPIRE's have
+    held_at: str | None = None  # of a REDEEM that captures a hold: when that began
+    reason: str | None = None  # of a CLAWBACK or RERATE
+    brand: str | None = None  # of the reward of a REDEEM or its REVERSE
+    measures: str | None = None  # what the event adds to streaks (goals/measures.py)
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What the next entry builds on: the newest entry's place and balance.
+    """What the next entry builds on: the newest one."""
 
-    chain: the newest entry's hash, and the salt of its chain (rules/engagement/proving); b"": it has none.
-    """
-
-    created_at: str
+    created_at: str  # its place
     seq: int
     balance: int
-    chain: bytes = b""
+    chain: bytes = b""  # its hash, and the salt of its chain (rules/engagement/proving); b"": it has none
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A draft in its place.
-
-    created_at: the place, a stamp. folded: of a carrier, the entries that it names. active: whether it is
-    the head. reversed_by: created_at of the entry that reversed this one. applied_through: of a head, how
-    far into the stream the account's events are applied with it (see Profile). chain: the entry's hash and
-    the salt of its chain; b"" for a carried entry, whose hash follows from its carrier, and for one of an
-    earlier version. begins: that salt, on the first entry of a chain.
-    """
+    """A draft in its place."""
 
     account_id: str
-    created_at: str
+    created_at: str  # the place, a stamp
     seq: int
     balance: int
     draft: Draft
-    folded: tuple[Draft, ...] = ()
-    active: bool = False
-    reversed_by: str | None = None
-    applied_through: str = ""
-    chain: bytes = b""
-    begins: bytes = b""
+    folded: tuple[Draft, ...] = ()  # of a carrier: the entries that it names
+    active: bool = False  # whether it is the head
+    reversed_by: str | None = None  # created_at of the entry that reversed this one
+    applied_through: str = ""  # of a head: see Profile
+    chain: bytes = b""  # hash and salt; b"" of a carried entry, whose hash follows from its carrier
+    begins: bytes = b""  # of the first entry of a chain: its salt
 
     @property
     def head(self) -> Head:

@@ -1,6 +1,7 @@
-"""Which accounts a person should look at (docs/rules.md, rule 8), and why.
+"""Which accounts a person should look at (docs/rules.md, rules 8 and 16), and why.
 
-Redemptions of such an account wait until an admin releases it. Its activity counts all the while.
+Redemptions of such an account wait until an admin releases it. Its activity counts all the while: a review
+changes nothing else of what is decided, and stands around it (`with_review`).
 """
 
 from collections.abc import Collection, Iterable
@@ -8,8 +9,10 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from rules.days import EPOCH, UnknownZone, stamp, unstamp, zone
-from rules.engagement.account_state import Profile
+from rules.engagement.account_state import Decision, Profile
+from rules.engagement.clocks.device_time import APPS, skew_between
 from rules.engagement.events import Event
+from rules.engagement.ledger import applied_by
 from rules.engagement.placing import instant_of
 
 WINDOW = timedelta(days=1)
@@ -19,6 +22,31 @@ FLIGHTS_SPAN, FLIGHTS_MAX = timedelta(days=30), 3
 EVIDENCE_KEPT_MAX = 5
 # The zone that was seen first, and one change more than are allowed.
 ZONES_KEPT_MAX = CHANGES_MAX + 2
+# Two devices of one person may both be wrong, but hardly by as much as this.
+JUMP = timedelta(hours=1)
+JUMPS_MAX = 2
+# The skew that was seen first, and one jump more than are allowed.
+SKEWS_KEPT_MAX = JUMPS_MAX + 2
+
+
+def with_review(
+    decision: Decision,
+    events: Iterable[Event],
+    observed: Iterable[tuple[Event, date | None]],
+    now: datetime,
+) -> Profile:
+    """Return a decision's profile, under review if what the decision has seen gives a reason.
+
+    events: those that the decision applies, with the dates that they claimed. observed: events with the date
+    of their entry, if any.
+    """
+    before, after = decision.before.profile, decision.profile
+    dates = applied_by(decision.entries)
+    claims = [(event, dates[event.event_id][0]) for event in events]
+    profile = with_claim_review(after, [*claims, *not_seen_by_an_admin(after, observed)], now)
+    profile = with_clock_review(with_zone_review(profile, now), now)
+    skipped = after.cover.skipped.difference(*(forgiven for _, forgiven in after.amnesties))
+    return with_flight_review(profile, skipped, skipped - before.cover.skipped, now)
 
 
 def suspected(profile: Profile, now: datetime, reason: str) -> Profile:
@@ -94,19 +122,58 @@ def with_zone_review(profile: Profile, now: datetime) -> Profile:
     return profile
 
 
-def with_flight_review(profile: Profile, over: Collection[date], now: datetime) -> Profile:
+def with_flight_review(
+    profile: Profile, skipped: Collection[date], over: Collection[date], now: datetime
+) -> Profile:
     """Put an account under review whose flights left out more than three dates of any 30.
 
-    over: dates that flights left out, as far as these are new. Each is no miss, as a freeze's is not, and
-    costs nothing: so somebody who forges two zones could be active every other day alone.
+    skipped: the dates that the user never had. over: those of them that are new. Each is no miss, as a
+    freeze's is not, and costs nothing: so somebody who forges two zones could be active every other day
+    alone.
     """
     since = profile.released_at[:10]
-    known = {day for day in {*profile.cover.skipped, *over} if day.isoformat() > since}
+    known = {day for day in skipped if day.isoformat() > since}
     for newest in sorted(known if over else ()):
         flights = sum(newest - FLIGHTS_SPAN < day <= newest for day in known)
         if flights > FLIGHTS_MAX and any(newest - FLIGHTS_SPAN < day <= newest for day in over):
             text = f"more than {FLIGHTS_MAX} flights west over the date line in {FLIGHTS_SPAN.days} days"
             return suspected(profile, now, text)
+    return profile
+
+
+def skews_seen(profile: Profile, events: Iterable[Event]) -> Profile:
+    """Note by how many minutes the clock was wrong that events came with, where that has jumped.
+
+    Nothing is noted until it was wrong once. An event that arrived before the newest jump is not looked at.
+    """
+    seen = profile.skews_seen
+    for event in sorted(events, key=lambda each: (each.created_at, each.event_id)):
+        minutes = _wrong_by(event)
+        if minutes is None or not (seen or minutes):
+            continue
+        is_jump = not seen or abs(minutes - int(seen[-1][1])) * timedelta(minutes=1) > JUMP
+        if is_jump and (not seen or event.created_at > seen[-1][0]):
+            seen = (*seen, (event.created_at, str(minutes)))[-SKEWS_KEPT_MAX:]
+    return replace(profile, skews_seen=seen) if seen != profile.skews_seen else profile
+
+
+def _wrong_by(event: Event) -> int | None:
+    """Return what was added to an event's time, in minutes; None: it says nothing of a device's clock."""
+    if event.device_time is not None:
+        return round(skew_between(event.device_time, event.occurred_at) / timedelta(minutes=1))
+    return None if event.by_server or event.source != APPS else 0
+
+
+def with_clock_review(profile: Profile, now: datetime) -> Profile:
+    """Put an account under review whose clock jumped more than twice in 24 hours."""
+    since = datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
+    jumps = [(unstamp(at), minutes) for at, minutes in profile.skews_seen[1:]]
+    jumps = [each for each in jumps if each[0] > since]
+    for newest, _ in reversed(jumps):
+        near = [minutes for at, minutes in jumps if newest - WINDOW < at <= newest]
+        if len(near) > JUMPS_MAX:
+            reason = f"the clock jumped {len(near)} times in 24 hours, to {', '.join(near)} minutes"
+            return suspected(profile, now, reason)
     return profile
 
 

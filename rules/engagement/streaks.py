@@ -56,7 +56,7 @@ class Cover:
 class Streak:
     """The fold's state after an active date. `spent`: dates that a freeze covered, ascending.
 
-    checkpoints: where the fold can be taken up again (rules.engagement.streak.checkpoints); None: unknown.
+    checkpoints: where the fold can be taken up again (rules.engagement.streak.checkpoints).
     Both leave out what was put away (Cover.archived).
     """
 
@@ -65,7 +65,7 @@ class Streak:
     longest: int
     active_days: int
     spent: tuple[date, ...] = ()
-    checkpoints: tuple[Checkpoint, ...] | None = field(default=None, compare=False)
+    checkpoints: tuple[Checkpoint, ...] = field(default=(), compare=False)
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -110,7 +110,7 @@ def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
     if cover.opening and state and cover.opening.length and day <= cover.opening.last:
         return state
     if state is None:
-        return Streak(last=day, length=1, longest=1, active_days=1, checkpoints=())
+        return Streak(last=day, length=1, longest=1, active_days=1)
     if day == state.last:
         return state
     if day < state.last:
@@ -118,7 +118,7 @@ def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
     alive, spent = walk(state.spent, state.last, day, cover)
     length = state.length + 1 if alive else 1
     checkpoints = state.checkpoints
-    if checkpoints is not None and ends_month(state.last, day):
+    if ends_month(state.last, day):
         checkpoints = with_checkpoint(checkpoints, state.checkpoint)
     return Streak(day, length, max(state.longest, length), state.active_days + 1, spent, checkpoints)
 
@@ -139,7 +139,7 @@ def opened(cover: Cover) -> Streak | None:
     told = cover.opening
     if told is None or not told.length:
         return None
-    return Streak(told.last, told.length, told.longest, told.active_days, (), ())
+    return Streak(told.last, told.length, told.longest, told.active_days)
 
 
 def resumed(state: Streak | None, since: date) -> Streak | None:
@@ -147,7 +147,7 @@ def resumed(state: Streak | None, since: date) -> Streak | None:
 
     It is right as long as neither active dates nor cover have changed before that date.
     """
-    known = (state.checkpoints if state else None) or ()
+    known = state.checkpoints if state else ()
     place = place_before(known, since)
     if state is None or place is None:
         return None

@@ -55,7 +55,7 @@ def state(town: Town, user: str) -> Any:
     profile = town.accounts.profile(user)
     if profile.streak is None:
         return None
-    streak = replace(profile.streak, checkpoints=None)
+    streak = profile.streak
     shown = [effective(streak, profile.cover, streak.last + each * DAY) for each in range(4)]
     return streak, [(each.current, each.freezes_available) for each in shown]
 
@@ -68,7 +68,7 @@ def must(town: Town, user: str, said: Amnesty) -> Any:
     settings = replace(profile, cover=replace(profile.cover, skipped=neutral))
     made = profile_of(settings, town.accounts.ledger.after(user, "0")[0])
     assert made.streak
-    streak = replace(made.streak, checkpoints=None)
+    streak = made.streak
     shown = [effective(streak, made.cover, streak.last + each * DAY) for each in range(4)]
     return streak, [(each.current, each.freezes_available) for each in shown]
 

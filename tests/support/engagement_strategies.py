@@ -55,7 +55,7 @@ def covers(draw: st.DrawFn, base: date, revocations: bool = True) -> Cover:
     pauses = draw(st.lists(st.tuples(near(base), st.integers(0, 6)), max_size=2))
     return Cover(
         freezes=net_freezes(freezes),
-        pauses=tuple((first, first + timedelta(days=length)) for first, length in pauses),
+        pauses=tuple(sorted((first, first + timedelta(days=length)) for first, length in pauses)),
         skipped=frozenset(draw(st.lists(near(base), max_size=2))),
     )
 

@@ -81,8 +81,7 @@ def _outcome(profile: Profile, now: datetime) -> tuple[object, ...]:
     if profile.streak is None:
         return ()
     shown = replace(effective(profile.streak, profile.cover, _as_of(profile, now)), spent=())
-    streak = replace(profile.streak, checkpoints=None)
-    return shown, streak, lapse_date(profile.streak, profile.cover)
+    return shown, profile.streak, lapse_date(profile.streak, profile.cover)
 
 
 def _shown(profile: Profile, now: datetime) -> int:

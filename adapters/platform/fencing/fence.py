@@ -72,9 +72,13 @@ class Fence:
 
 
 def guard(dynamodb: Any, fence: Fence, allowed: Allowed) -> Any:
-    """Let a client's writes through only while the fence allows them; returns the client."""
+    """Let a client's writes through only while the fence allows them; returns the client.
+
+    A client that is guarded twice asks once.
+    """
     for each in WRITES:
-        dynamodb.meta.events.register(f"before-send.dynamodb.{each}", partial(_before, fence, allowed))
+        name = f"before-send.dynamodb.{each}"
+        dynamodb.meta.events.register(name, partial(_before, fence, allowed), unique_id=f"fence {each}")
     return dynamodb
 
 

@@ -1,13 +1,19 @@
-"""Whose turn it is, for a process of a deployment of two regions."""
+"""Whose turn it is, for a process of a deployment of two regions (rule 23).
+
+Who wires a function says on which side of the fence its client of DynamoDB stands: `fenced` writes while the
+region is the writer, `following` while it follows. In a deployment of one region both change nothing.
+"""
 
 import os
 from functools import cache
 from typing import Any
 
-from adapters.platform.aws import REGISTER, free_client
+from adapters.platform.aws import free_client
 from adapters.platform.fencing.fence import Fence, guard
 from adapters.platform.fencing.registers import Registers
 from rules.regions.register import may_follow, may_write
+
+REGISTER = "REGION_REGISTER"  # names the register's table, in a deployment of two regions
 
 
 @cache
@@ -26,7 +32,7 @@ def region_here() -> str:
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION", "")
 
 
-def guarded(dynamodb: Any) -> Any:
+def fenced(dynamodb: Any) -> Any:
     """Let a client write only while its region is the writer; returns it."""
     found = fence()
     return guard(dynamodb, found, may_write) if found else dynamodb

@@ -25,6 +25,7 @@ from adapters.engagement.points.reward_stock import RewardStock
 from adapters.engagement.points.settling import Settler
 from adapters.engagement.review_index import ReviewIndex
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.shared_counters import SharedCounters
 from adapters.privacy.tombstones import tombstones_of
@@ -108,7 +109,7 @@ class UsersParts:
 @cache
 def parts() -> UsersParts:
     """Return the parts, made of this function's settings; once a process."""
-    return UsersParts(settings.read(UsersApiSettings), client("dynamodb"))
+    return UsersParts(settings.read(UsersApiSettings), fenced(client("dynamodb")))
 
 
 app = Api(

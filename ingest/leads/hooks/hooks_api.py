@@ -19,6 +19,7 @@ from adapters.leads.hooks.hook_store import HookStore
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from adapters.platform.aws import client
+from adapters.platform.fencing.turn import fenced
 from adapters.settings.leads import HooksApiSettings
 from ingest.leads import forms, sources
 from ingest.leads.hooks.hook_door import HookDoor
@@ -69,7 +70,7 @@ def _parts() -> _Parts:
     return _Parts(
         HookDoor(KnownHooks(store, time.monotonic)),
         LeadQueue(client("sqs"), config.lead_queue_url, payloads),
-        FormCounts(client("dynamodb"), config.idempotency_keys_table),
+        FormCounts(fenced(client("dynamodb")), config.idempotency_keys_table),
         config.currency,
         config.phone_regions,
     )

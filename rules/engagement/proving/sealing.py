@@ -1,4 +1,7 @@
-"""An entry's canonical form, and the hash that it gets when it is appended (rule 19)."""
+"""An entry's canonical form, and the hash that it gets when it is appended (rule 19).
+
+The rules that decide about an account know of no hashes: `with_proof` stands around them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from rules.days import stamp
+from rules.engagement.account_state import Decision
 from rules.engagement.ledger import Draft, Entry, EntryKind, Head
 from rules.engagement.proving.hashes import (
     DIGEST_BYTES,
@@ -174,3 +178,14 @@ def sealed(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Ent
         found.append(replace(entry, chain=before + salt, begins=begins) if is_told else entry)
         begins = b""
     return found
+
+
+def with_proof(decision: Decision, salt: bytes) -> Decision:
+    """Return a decision whose new entries have their hashes, and whose profile goes on from the last one.
+
+    salt: drawn in case a chain begins.
+    """
+    if not decision.entries:
+        return decision
+    entries = sealed(decision.entries, decision.head, salt)
+    return replace(decision, entries=entries, profile=replace(decision.profile, head=entries[-1].head))

@@ -102,7 +102,7 @@ def put_away(streak: Streak, cover: Cover, until: date) -> tuple[Protected, Arch
     spent = tuple(day for day in streak.spent if day <= until)
     freezes = tuple(each for each in cover.freezes if each[0] <= until)
     pauses = sorted(cover.pauses)
-    known = streak.checkpoints or ()
+    known = streak.checkpoints
     archive = Archive(
         until,
         freezes,
@@ -116,7 +116,7 @@ def put_away(streak: Streak, cover: Cover, until: date) -> tuple[Protected, Arch
         replace(
             streak,
             spent=streak.spent[len(spent) :],
-            checkpoints=None if streak.checkpoints is None else tuple(later),
+            checkpoints=tuple(later),
         ),
         replace(
             cover,
@@ -130,14 +130,14 @@ def put_away(streak: Streak, cover: Cover, until: date) -> tuple[Protected, Arch
 def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
     """Return a streak and its cover as if they had never put anything away: put_away undone."""
     earlier = len(archive.spent)
-    later = [replace(each, spent=each.spent + earlier) for each in streak.checkpoints or ()]
+    later = [replace(each, spent=each.spent + earlier) for each in streak.checkpoints]
     # A month of the archive's may not be among the newest ones any more.
     known = reduce(with_checkpoint, (*archive.checkpoints, *later), tuple[Checkpoint, ...]())
     return (
         replace(
             streak,
             spent=(*archive.spent, *streak.spent),
-            checkpoints=None if streak.checkpoints is None else known,
+            checkpoints=known,
         ),
         replace(
             cover,

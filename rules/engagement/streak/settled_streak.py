@@ -42,7 +42,7 @@ def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
 
 def can_be(state: Streak) -> bool:
     """Whether a streak may have come to what it is by way of its checkpoints."""
-    steps = [*(state.checkpoints or ()), state.checkpoint]
+    steps = [*state.checkpoints, state.checkpoint]
     return all(0 < each.length <= each.longest <= each.active_days for each in steps) and all(
         one.last < other.last
         and 0 < other.active_days - one.active_days <= (other.last - one.last).days

@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.clocks.clock_jumps import SKEWS_KEPT_MAX, skews_seen, with_clock_review
 from rules.engagement.clocks.device_time import APPS
 from rules.engagement.events import Event
-from rules.engagement.review import released
+from rules.engagement.review import SKEWS_KEPT_MAX, released, skews_seen, with_clock_review
 from tests.support.account_world import World
 from tests.support.engagement_strategies import event
 

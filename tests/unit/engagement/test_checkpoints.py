@@ -104,12 +104,6 @@ def test_a_late_event_needs_three_months_and_a_question_about_the_past_a_year() 
         assert start and 0 <= (asked - start.last).days <= 366
 
 
-def test_where_marks_are_unknown_they_stay_so_until_all_dates_are_folded() -> None:
-    streak = fold([BASE, BASE + DAY * 40], Cover(), Streak(BASE - DAY, 3, 3, 3))
-    assert streak and streak.checkpoints is None
-    assert resumed(streak, BASE + DAY * 40) is None
-
-
 def test_a_checkpoint_that_cannot_be_is_seen() -> None:
     streak = fold([BASE + DAY * number for number in range(80) if number != 5], Cover(((BASE, 1),)))
     assert streak and streak.checkpoints and can_be(streak)

@@ -1,5 +1,6 @@
 """Rule 8: which accounts wait for an admin, and what a release forgets."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from rules.engagement.account_state import Profile
 from rules.engagement.accounts import change_timezone, release
 from rules.engagement.events import Event
 from rules.engagement.review import EVIDENCE_KEPT_MAX, ZONES_KEPT_MAX, suspected, with_zone_review, zones_seen
+from rules.engagement.streaks import Cover
 from tests.support.account_world import World
 from tests.support.engagement_strategies import NOW, event
 
@@ -74,6 +76,16 @@ def test_who_flies_west_over_the_date_line_every_other_day_is_looked_at_and_who_
     flights(world, 40, 3)
     assert not world.profile.tz_review
     flights(world, 43, 1)
+    assert world.profile.tz_review
+
+
+def test_dates_of_an_outage_are_no_flights() -> None:
+    outage = tuple(T.date() + timedelta(days=day) for day in range(-6, -1))
+    cover = Cover(skipped=frozenset(outage))
+    world = World(replace(Profile("u"), cover=cover, amnesties=((1, outage),)))
+    flights(world, 0, 3)
+    assert not world.profile.tz_review
+    flights(world, 3, 1)
     assert world.profile.tz_review
 
 

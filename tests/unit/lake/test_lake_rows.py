@@ -93,8 +93,8 @@ def test_a_profile(data: st.DataObject, base: Any, zone: str) -> None:
     attributes = plain(item(profile_attributes(profile, 4)))
     row = row_of(STREAKS, attributes, NOW)
     has_its_shape(STREAKS, row)
-    assert row.get("freezes", "") == ",".join(attributes.get("freezes") or [])
-    assert row.get("pauses", "") == ",".join(attributes.get("pauses") or [])
+    assert row.get("freezes", "") == ",".join(f"{day}{change:+d}" for day, change in cover.freezes)
+    assert row.get("pauses", "") == ",".join(f"{first}/{last}" for first, last in cover.pauses)
     if streak:
         assert datetime.fromisoformat(row["lapses_at"]).timestamp() == attributes["lapses_at"]
         lowered = {**attributes, "current_streak": 0, "run_length": streak.length}

@@ -1,12 +1,15 @@
 """The fence: a process writes while it has read, lately, that its region may, and not a moment longer."""
 
+import re
 from typing import Any
 
 import pytest
 
+from adapters.platform.aws import free_client
 from adapters.platform.fencing.fence import WRITES, Fence, Fenced, guard
 from rules.regions.leases import LEASE_SECONDS, LOOK_SECONDS, Clocks
 from rules.regions.register import Phase, Register, may_write
+from tests.support.template import ROOT
 
 
 class World:
@@ -78,7 +81,7 @@ def test_each_kind_of_write_asks_before_it_is_sent_and_no_read_does() -> None:
     asked: dict[str, Any] = {}
 
     class Events:
-        def register(self, name: str, handler: Any) -> None:
+        def register(self, name: str, handler: Any, unique_id: str) -> None:
             asked[name] = handler
 
     class Client:
@@ -91,3 +94,32 @@ def test_each_kind_of_write_asks_before_it_is_sent_and_no_read_does() -> None:
     world.register = Register(2, "east")
     with pytest.raises(Fenced, match="the region west may not write now: east writes, epoch 2"):
         asked["before-send.dynamodb.PutItem"](request=None, event_name="x")
+
+
+def test_a_client_that_is_guarded_twice_asks_once() -> None:
+    world, asked = World(), list[str]()
+    dynamodb = free_client("dynamodb", region="us-east-1")
+
+    def allowed(_: Register, region: str) -> bool:
+        asked.append(region)
+        return True
+
+    assert guard(guard(dynamodb, world.fence, allowed), world.fence, allowed) is dynamodb
+    for each in WRITES:
+        dynamodb.meta.events.emit(f"before-send.dynamodb.{each}", request=None)
+    assert asked == ["west"] * len(WRITES)
+
+
+def test_whoever_wires_a_function_says_on_which_side_of_the_fence_its_tables_are() -> None:
+    """Only the fence itself reads the register through a client that nothing stops."""
+    made = re.compile(r'(\w+)\((?:\w+_)?client\("dynamodb"')
+    found: dict[str, set[str]] = {}
+    for top in ("adapters", "analytics", "ingest", "processors"):
+        for path in (ROOT / top).rglob("*.py"):
+            text = path.read_text()
+            around = made.findall(text)
+            assert len(around) == text.count('client("dynamodb"'), path
+            for name in around:
+                found.setdefault(name, set()).add(path.name)
+    assert found.keys() == {"fenced", "following", "Registers"}
+    assert found["Registers"] == {"turn.py"} and found["following"] == {"taking_over.py"}
