@@ -13,6 +13,7 @@ TOLD: dict[str, Any] = {
     "error": None,
     "made_at": "2026-03-10T03:00:00+00:00",
     "different": [],
+    "is_whole": True,
     "unrepaired": [],
     "counts": {},
 }
