@@ -208,7 +208,7 @@ RESIDUES: Mapping[str, Residue] = {
         "person",
         (
             *("question_id", "agent_id", "question_type", "category", "number", "selected_option"),
-            *("confidence", "points", "activity_date", "is_signed_in"),
+            *("confidence", "points", "activity_date", "is_signed_in", "day_points_max"),
         ),
         (),
         {"created_at": _end_of_hour},

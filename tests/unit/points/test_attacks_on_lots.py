@@ -80,6 +80,7 @@ STORED = {
     "activity_date": "2026-03-01",
     "zone": "UTC",
     "points_awarded": 10,
+    "rules_version": 1,
     "source": "s",
     "event_id": f"2026-03-01T00:00:00.000000Z#{uuid4()}",
     "created_at": "2026-03-01T00:00:00.000000Z",
