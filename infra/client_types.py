@@ -1,6 +1,6 @@
-"""Generates the clients' types from the OpenAPI document that the service serves: `make clients`.
+"""Writes the OpenAPI document that the service serves, and the clients' types from it: `make clients`.
 
-Both files begin with the digest of the document that they were made from. The gate compares this digest
+The types' files begin with the digest of the document that they were made from. The gate compares this digest
 alone, which takes no time and no node; `make test` generates both anew and compares the text.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.openapi import document
+from ingest.web.routes import DOCUMENT
 
 ROOT = Path(__file__).parent.parent
 NODE = ROOT / "client" / "typescript"
@@ -60,6 +61,11 @@ def _open(schema: Any) -> None:
             _open(each)
 
 
+def served() -> str:
+    """Return the document's file, which two functions serve."""
+    return json.dumps(document(), indent=1) + "\n"
+
+
 def typescript() -> str:
     """Return the TypeScript types; needs node, and the packages of client/typescript."""
     made = _run(
@@ -102,6 +108,6 @@ def _run(generator: list[str], *options: str) -> str:
 
 
 if __name__ == "__main__":
-    for path, make in ((TYPESCRIPT, typescript), (PYTHON, python)):
+    for path, make in ((DOCUMENT, served), (TYPESCRIPT, typescript), (PYTHON, python)):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(make())

@@ -21,7 +21,7 @@ from adapters import settings
 from adapters.logs import Logger
 from adapters.settings.operations import PageSettings
 from ingest.web.caller import COGNITO_GROUPS, groups_claim
-from ingest.web.routes import Route, in_path, matching
+from ingest.web.routes import DOCUMENT, Route, in_path, matching
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
 INDEX, CONFIG = "index.html", "config.json"
@@ -190,11 +190,10 @@ def _parts() -> Site:
 
 @cache
 def _docs() -> PageFile:
-    # Only this needs all schemas, and it is made when somebody reads it first: the page itself starts fast.
-    from ingest.openapi import document  # noqa: PLC0415
+    # It is made when somebody reads it first: the page itself starts fast.
     from ingest.reference.reference import reference  # noqa: PLC0415
 
-    html = reference(document(), f"../app/{DOCS_STYLE}?v={_parts().version}")
+    html = reference(json.loads(DOCUMENT.read_bytes()), f"../app/{DOCS_STYLE}?v={_parts().version}")
     return _file("docs.html", html.encode())
 
 

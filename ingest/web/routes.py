@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -30,6 +31,8 @@ Parameter = dict[str, Any]
 # What answers a route returns: a body, which is sent with the declared status, or a whole response.
 Answer = Mapping[str, Any] | Response[str]
 Handler = Callable[..., Answer]
+# The OpenAPI document, as ingest.openapi makes it. It is stored, so that who serves it needs no other's code.
+DOCUMENT = Path(__file__).parents[1] / "openapi.json"
 ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 USER_ID_SIGNS = "._:@|+=~-"
 # The declared body of the request at hand, for each thread: Powertools' context is one for all.

@@ -16,6 +16,12 @@ def test_a_client_was_made_from_the_api_that_is_served(path: Path) -> None:
     assert client_types.digest_in(path) == client_types.digest(), "the API has changed: run `make clients`"
 
 
+def test_what_is_served_is_what_the_routes_declare() -> None:
+    assert client_types.DOCUMENT.read_text() == client_types.served(), (
+        "the API has changed: run `make clients`"
+    )
+
+
 def planted(change: Any) -> str:
     made = json.loads(json.dumps(document()))
     change(made)
