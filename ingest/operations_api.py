@@ -21,8 +21,9 @@ from adapters.platform.fencing.fence import Fenced
 from adapters.platform.fencing.turn import fence
 from adapters.platform.objects import S3Objects
 from adapters.settings.operations import OperationsApiSettings
+from ingest.web.api import Answer, Api
 from ingest.web.http import answer
-from ingest.web.routes import DOCUMENT, Answer, Api
+from ingest.web.routes import DOCUMENT
 from rules.regions.register import may_write
 
 EVENTS = "engagement"  # the view's throughput is that of this consumer

@@ -11,10 +11,11 @@ from adapters.platform.fencing.turn import fenced
 from adapters.settings.engagement import RulesApiSettings
 from ingest.book.publishing import Proposal, publish
 from ingest.book.rules_schemas import NOW, PUBLICATION, RULES, VERSION, VERSIONS
+from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
 from ingest.web.json_schema import INSTANT
 from ingest.web.paging import instant_in, instant_of
-from ingest.web.routes import Api, in_query
+from ingest.web.routes import in_query
 from rules.book.reading import BookRefused, Fault
 from rules.book.versions import Version
 from rules.days import stamp

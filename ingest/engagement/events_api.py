@@ -20,9 +20,9 @@ from ingest.engagement.event_schemas import EVENTS
 from ingest.engagement.receipts.giving import device_of, receipt_keys, with_receipt
 from ingest.engagement.receipts.proving import Prover, Sending
 from ingest.engagement.wiring import acceptor
+from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import Limits, RateLimit
-from ingest.web.routes import Api
 from rules.days import parse_moment
 from rules.engagement.clocks.device_time import RIGHT, DeviceClock, skew_of
 

@@ -20,9 +20,10 @@ from adapters.settings.leads import IdentityApiSettings
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, LEAD_ID, LOOKUP, MERGE
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
+from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_of, integer, page
-from ingest.web.routes import PLACE, Api, matching
+from ingest.web.routes import PLACE, matching
 
 BY_CHARACTERS_MAX = 128
 NUMBER = re.compile(r"\d{1,18}", re.ASCII)  # of a change, a bigint

@@ -31,11 +31,12 @@ from ingest.leads.lead_schemas import (
     UNMERGE_COMMAND,
 )
 from ingest.leads.lead_views import NO_EVENT, LeadViews
+from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
 from ingest.web.exact_json import exact_json
 from ingest.web.http import GUARD, json_body, shortened
 from ingest.web.json_schema import TEXT
-from ingest.web.routes import PAGE, Api, in_query, matching
+from ingest.web.routes import PAGE, in_query, matching
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.leads.lead_events import EVENT_TYPES

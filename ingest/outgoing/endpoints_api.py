@@ -26,9 +26,10 @@ from ingest.outgoing.endpoint_schemas import (
     TESTED,
 )
 from ingest.outgoing.managing import Managing, endpoint_view
+from ingest.web.api import Api
 from ingest.web.caller import ApiError
 from ingest.web.http import failure
-from ingest.web.routes import Api, matching
+from ingest.web.routes import matching
 
 OVERLAP_HOURS = 24
 app = Api("EndpointsApi", {"endpoint_id": matching(ENDPOINT_ID)})

@@ -28,11 +28,12 @@ from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
 from ingest.privacy.erasing import Erasing
+from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller
 from ingest.web.erased import GONE, refuse_erased
 from ingest.web.json_schema import ANY, TEXT, USER_ID, closed_object
 from ingest.web.rate_limit import Limits, RateLimit
-from ingest.web.routes import Api, matching
+from ingest.web.routes import matching
 from rules.days import stamp
 from rules.privacy.erasures import PersonKind
 from rules.privacy.tombstones import identity_subject, lead_subject, user_subject

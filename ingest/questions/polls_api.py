@@ -18,7 +18,8 @@ from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, Polls
 from ingest.questions.question_schemas import QUESTION_ID
 from ingest.questions.question_views import Questions
 from ingest.questions.view_schemas import RESPONSES_VIEW
-from ingest.web.routes import Api, in_query, limit_to, matching
+from ingest.web.api import Api
+from ingest.web.routes import in_query, limit_to, matching
 
 POLL = [
     in_query("wait", {"type": "integer", "minimum": 0, "maximum": 20, "description": "seconds"}),

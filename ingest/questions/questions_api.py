@@ -40,12 +40,13 @@ from ingest.questions.view_schemas import (
     QUESTIONS_VIEW,
     STATS_VIEW,
 )
+from ingest.web.api import Api
 from ingest.web.erased import refuse_erased
 from ingest.web.http import GUARD, answer
 from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import Limits, RateLimit
-from ingest.web.routes import CURSOR, SPAN, Api, in_query, limit_to, matching
+from ingest.web.routes import CURSOR, SPAN, in_query, limit_to, matching
 from rules.questions.questions import QuestionStatus
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100

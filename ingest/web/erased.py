@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
+from ingest.web.api import Api
 from ingest.web.caller import ApiError, caller_of
-from ingest.web.routes import Api
 from rules.privacy.tombstones import user_subject
 
 # Parts of paths that are a user's id.

@@ -45,10 +45,11 @@ from ingest.engagement.points.redeeming import Redemptions
 from ingest.engagement.points.rewards import Rewards
 from ingest.engagement.preferences import Preferences, Reviews
 from ingest.engagement.profiles import Profiles
+from ingest.web.api import Api
 from ingest.web.erased import refuse_erased
 from ingest.web.json_schema import USER_ID
 from ingest.web.rate_limit import Limits
-from ingest.web.routes import Api, matching
+from ingest.web.routes import matching
 from rules.book.streak_reading import NAME
 from rules.privacy.tombstones import user_subject
 

@@ -34,10 +34,11 @@ from ingest.leads.hooks.known_hooks import KnownHooks
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source
+from ingest.web.api import Answer, Api
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
 from ingest.web.http import GUARD, answer, json_of
 from ingest.web.json_schema import closed_object
-from ingest.web.routes import Answer, Api, matching
+from ingest.web.routes import matching
 from rules.days import stamp
 from rules.leads.hooks.hook import Hook
 

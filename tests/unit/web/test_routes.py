@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from ingest.web.api import Answer, Api
 from ingest.web.http import answer
 from ingest.web.json_schema import closed_object
-from ingest.web.routes import Answer, Api, Route, in_query, matching
+from ingest.web.routes import Route, in_query, matching
 from tests.support.http_requests import called
 
 CUP = closed_object({"size": {"type": "integer"}, "colour?": {"type": "string"}})

@@ -1,0 +1,161 @@
+"""A function behind the HTTP API.
+
+`Api.route` declares a route together with the function that answers it. The OpenAPI document and
+template.yaml follow from the declaration.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import wraps
+from inspect import cleandoc
+from typing import Any
+from urllib.parse import unquote
+
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+from adapters.logs import Logger
+from adapters.platform.aws import Unavailable
+from adapters.platform.batches import Unprocessed
+from ingest.web.allowance import check_allowance
+from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.http import answer, failure, json_body
+from ingest.web.json_schema import ANY, Schema
+from ingest.web.routes import Parameter, Route, in_path
+from ingest.web.validate import first_problem
+from rules.json_values import Pairs
+
+# What answers a route returns: a body, which is sent with the declared status, or a whole response.
+Answer = Mapping[str, Any] | Response[str]
+Handler = Callable[..., Answer]
+ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+USER_ID_SIGNS = "._:@|+=~-"
+# The declared body of the request at hand, for each thread: Powertools' context is one for all.
+_BODY: ContextVar[Any] = ContextVar("body")
+
+
+class Api:
+    """A function behind the HTTP API, with its routes.
+
+    name: as in Route.api. path: the schema of each part of a path, by its name. away: what its stores raise,
+    beside AWS's own errors, if a later attempt may succeed.
+    """
+
+    def __init__(self, name: str, path: Mapping[str, Schema] | None = None, *away: type[Exception]) -> None:
+        self.name, self.path = name, path or {}
+        self.routes: list[Route] = []
+        self.logger = Logger(service=re.sub("(?<=[a-z])(?=[A-Z])", "-", name).lower())
+        self._router = APIGatewayHttpResolver()
+        self.use, self.exception_handler = self._router.use, self._router.exception_handler
+        self.use([check_allowance])
+        self.exception_handler(ApiError)(failure)
+        self.exception_handler([*Unavailable, Unprocessed, *away])(self._unavailable)
+        self._router.not_found(_not_found)
+        # Lambda's entry: an HTTP API request, payload format 2.0.
+        self.handler = self.logger.inject_lambda_context(self.resolve)
+
+    def route(  # noqa: PLR0913 (all that is said of a route)
+        self,
+        key: str,
+        query: Sequence[Parameter] = (),
+        *,
+        body: Schema | None = None,
+        status: int = 200,
+        answer: Schema = ANY,
+        is_open: bool = False,
+        may_repeat: bool = False,
+        more: str = "",
+    ) -> Callable[[Handler], Handler]:
+        """Declare a route. It goes before the function that answers it.
+
+        The function's docstring is what the OpenAPI document says: first the summary, then the description;
+        `more` goes on with it where routes share a text. The function's name is the route's in the template:
+        get_user has GetUserRoute there. Everything else is as in Route.
+        """
+        method, path = key.split(" ")
+
+        def declare(function: Handler) -> Handler:
+            summary, _, description = cleandoc(function.__doc__ or "").partition("\n\n")
+            parts = [in_path(each, self.path[each]) for each in re.findall(r"{(\w+)}", path)]
+            route = Route(
+                "".join(map(str.capitalize, function.__name__.split("_"))),
+                self.name,
+                key,
+                summary.removesuffix("."),
+                [*parts, *query],
+                body,
+                status,
+                answer,
+                is_open=is_open,
+                may_repeat=may_repeat,
+                description=" ".join(filter(None, (*description.split("\n"), more))),
+            )
+
+            @wraps(function)
+            def answered(**parts: str) -> Response[str]:
+                _BODY.set(body)
+                return _response(function(**parts), status)
+
+            self.routes.append(route)
+            self._router.route(path.replace("{", "<").replace("}", ">"), [method])(answered)
+            return function
+
+        return declare
+
+    def resolve(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
+        """Return the answer to a request. The path is decoded: auth0|x is written auth0%7Cx there."""
+        path = ENCODED.sub(_decoded, event.get("rawPath", ""))
+        return self._router.resolve({**event, "rawPath": path}, context)
+
+    @property
+    def event(self) -> dict[str, Any]:
+        """The request at hand, payload format 2.0."""
+        return self._router.current_event.raw_event
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The query's parameters; of one that is given twice, the last."""
+        return self._router.current_event.query_string_parameters or {}
+
+    def caller(self) -> Caller:
+        """Return who asks; raises 401."""
+        return caller_of(self.event)
+
+    def admin(self) -> Caller:
+        """Return who asks; raises 403 for anybody but an admin."""
+        caller = self.caller()
+        caller.check_admin()
+        return caller
+
+    def check_path(self, name: str, value: str) -> None:
+        """Raise 400 for a part of the path that is not as declared."""
+        if problem := first_problem(self.path[name], value):
+            raise ApiError(400, "invalid_parameter", f"{name} {problem[1]}")
+
+    def body(self, batch: str = "", pairs: Pairs | None = None) -> dict[str, Any]:
+        """Return the body if the route's schema accepts it, {} if there is none and none is required.
+
+        It raises, and takes more, as json_body.
+        """
+        schema = _BODY.get()
+        if not schema["required"] and not self.event.get("body"):
+            return {}
+        return json_body(self.event, schema, batch, pairs)
+
+    def _unavailable(self, error: Exception) -> Response[str]:
+        self.logger.error("a store is unavailable", exc_info=error)
+        return failure(ApiError(503, "unavailable", "try again", headers={"Retry-After": "1"}))
+
+
+def _decoded(encoded: re.Match[str]) -> str:
+    """Decode what a user id may have in it. All else stays as it is written, and is then no user id."""
+    text = unquote(encoded[0])
+    return text if text in USER_ID_SIGNS else encoded[0]
+
+
+def _response(answered: Answer, status: int) -> Response[str]:
+    return answered if isinstance(answered, Response) else answer(status, answered)
+
+
+def _not_found(_: Exception) -> Response[str]:
+    return failure(ApiError(404, "not_found", "there is no such route"))
