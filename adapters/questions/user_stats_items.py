@@ -5,9 +5,8 @@ from datetime import date
 from typing import Any
 
 from rules.engagement.streaks import Streak
-from rules.questions import answer_days
-from rules.questions.answer_stats import Category, Settled, Stats
-from rules.questions.badges import BADGES, BadgeMeasure, earned_badges
+from rules.questions import answer_stats
+from rules.questions.answer_stats import BADGES, BadgeMeasure, Category, Settled, Stats, earned_badges
 
 # Answers in the categories that are not counted one by one. No category has this name.
 OTHERS = "*"
@@ -35,7 +34,7 @@ def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
         "badge_days": _encode(each.earned_on for each in badges),
         "answers_by_category": answers | ({OTHERS: stats.others} if stats.others else {}),
         "category_days": _encode(stats.categories[name].first for name in names),
-        "days": answer_days.encode(stats.days),
+        "days": answer_stats.encode_days(stats.days),
         "settled": _settled_text(stats.settled),
         "created_at": stats.created_at or None,
         "newest_at": stats.newest[0],
@@ -45,7 +44,7 @@ def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
 
 def stats_from(stored: Mapping[str, Any]) -> Stats:
     """Read stored stats; raises ValueError or KeyError for what stats_attributes() did not write."""
-    days, newest = answer_days.decode(stored["days"]), (stored["newest_at"], stored["zone"])
+    days, newest = answer_stats.decode_days(stored["days"]), (stored["newest_at"], stored["zone"])
     answers = dict(stored["answers_by_category"])
     others = answers.pop(OTHERS, 0)
     firsts = _decode(stored["category_days"])
@@ -75,7 +74,7 @@ def _settled(text: str | None, earned: Mapping[str, date]) -> Settled:
 
 
 def _encode(days: Iterable[date]) -> str:
-    return "".join(answer_days.base36(day.toordinal(), DATE_CHARACTERS) for day in days)
+    return "".join(answer_stats.base36(day.toordinal(), DATE_CHARACTERS) for day in days)
 
 
 def _decode(text: str) -> list[date]:

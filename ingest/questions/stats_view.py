@@ -11,8 +11,7 @@ from adapters.questions.user_stats_store import UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH
 from ingest.web.caller import ApiError, Caller
 from rules.engagement.standings import with_ranks
-from rules.questions.answer_stats import Stats, alias, streak_now
-from rules.questions.badges import earned_badges
+from rules.questions.answer_stats import Stats, alias, earned_badges, streak_now
 
 ME = "me"
 

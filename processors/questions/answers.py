@@ -22,7 +22,7 @@ from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import StoredStats, UserStatsStore
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.days import stamp
-from rules.questions.answer_stats import Stats, TooOld, add, fold
+from rules.questions.answer_stats import Stats, TooOld, add_responses, fold
 from rules.questions.responses import Response, from_item
 
 logger = Logger(service="answers")
@@ -93,7 +93,7 @@ class AnswerCounter:
         """Return the stats with answers added; from all responses if that cannot be done."""
         try:
             if not kept.is_apart:
-                return add(kept.stats, fresh)
+                return add_responses(kept.stats, fresh)
         except TooOld:
             pass
         logger.info("made again from all responses", extra={"person": kept.person})

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# A date's points are kept in two digits of base 36 (rules/questions/answer_days.py).
+# A date's points are kept in two digits of base 36 (rules/questions/answer_stats.py).
 DAY_POINTS_LIMIT = 36**2 - 1
 TOOK_MS_MAX = 86_400_000  # as the door takes it
 Schema = dict[str, Any]

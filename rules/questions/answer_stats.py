@@ -1,24 +1,182 @@
-"""A person's stats: the same set of responses gives the same stats, in any order.
-
-`Stats` keeps sums by date for the newest dates only (DATES_KEPT). What is older has been added up, with the
-badges that it earned (`Settled`), so that stats stay small after many years. An answer of such a date cannot
-be added any more: `add` raises TooOld, and the stats are made again from all responses. That is rare, because
-a response gets its date when it arrives. Points, streak and badges all follow from the stats.
+"""A person's stats: the same set of responses gives the same stats, in any order; and the badges that follow
+from them.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from enum import StrEnum
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 from rules.days import today
 from rules.engagement import streaks
-from rules.questions.answer_days import ANSWERS_COUNTED_MAX, Tally
-from rules.questions.badges import BADGES, BadgeMeasure
 from rules.questions.responses import Response
 
+# A person's answers and points by date, as one short text: four characters a date.
+#
+# UserStats keeps the newest dates, because a late answer may still raise a date's points, join two runs, or
+# move the date on which a badge was earned. Example: 2 answers and 20 points on 2026-03-01 are `739676:020k`.
+
+
+# More answers on one date change no badge, because no badge asks for more.
+ANSWERS_COUNTED_MAX = 1_000
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+CHARACTERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """One date: answers, and points under the daily cap.
+
+    Both stop at a maximum. Stopping after each answer gives the same as stopping once at the end, so the
+    order of answers does not matter. Example: with a cap of 150, answers of 100, 80 and 30 points make 150 in
+    any order.
+    """
+
+    answers: int = 0
+    points: int = 0
+
+    def plus(self, points: int, cap: int) -> "Tally":
+        """Add one answer. cap: the date's, which all of its answers name; none takes away what is there."""
+        capped = max(self.points, min(cap, self.points + points))
+        return Tally(min(ANSWERS_COUNTED_MAX, self.answers + 1), capped)
+
+
+def encode_days(days: Mapping[date, Tally]) -> str:
+    """Write dates as runs, separated by commas: `{first date's ordinal}:{four characters for each date}`.
+
+    The four characters are two digits for the answers and two for the points, in base 36.
+    """
+    return ",".join(
+        f"{run[0].toordinal()}:" + "".join(_two(days[day].answers) + _two(days[day].points) for day in run)
+        for run in _runs(sorted(days))
+    )
+
+
+def decode_days(text: str) -> dict[date, Tally]:
+    """Read what encode() wrote; raises ValueError for any other text."""
+    days: dict[date, Tally] = {}
+    for run in text.split(",") if text else ():
+        first, _, body = run.partition(":")
+        if not body or len(body) % CHARACTERS:
+            raise ValueError(f"a run of dates is cut off: {run[:40]}")
+        for place in range(0, len(body), CHARACTERS):
+            day = date.fromordinal(int(first) + place // CHARACTERS)
+            days[day] = Tally(int(body[place : place + 2], 36), int(body[place + 2 : place + 4], 36))
+    return days
+
+
+def _runs(days: list[date]) -> Iterator[list[date]]:
+    run = days[:1]
+    for before, day in pairwise(days):
+        if (day - before).days > 1:
+            yield run
+            run = []
+        run.append(day)
+    if run:
+        yield run
+
+
+def base36(number: int, characters: int) -> str:
+    """Write a number in base 36 with leading zeros."""
+    text = ""
+    for _ in range(characters):
+        number, digit = divmod(number, 36)
+        text = DIGITS[digit] + text
+    return text
+
+
+def _two(number: int) -> str:
+    return base36(number, 2)
+
+
+# Badges: which there are, and on which date a person earned each.
+#
+# A badge follows from the stats alone: whatever order responses come in, it is earned on the same date.
+
+
 NO_COVER = streaks.Cover()
+
+
+class BadgeMeasure(StrEnum):
+    """What a badge counts."""
+
+    ANSWERS = "answers"
+    STREAK_DAYS = "streak_days"
+    CATEGORIES = "categories"
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A person earns it on the date on which `counted` first reaches `threshold`."""
+
+    name: str
+    title: str
+    counted: BadgeMeasure
+    threshold: int
+
+
+BADGES = (
+    Badge("first_answer", "First answer", BadgeMeasure.ANSWERS, 1),
+    Badge("answers_10", "10 answers", BadgeMeasure.ANSWERS, 10),
+    Badge("answers_100", "100 answers", BadgeMeasure.ANSWERS, 100),
+    Badge("answers_1000", "1,000 answers", BadgeMeasure.ANSWERS, 1_000),
+    Badge("streak_7", "A week without a gap", BadgeMeasure.STREAK_DAYS, 7),
+    Badge("streak_30", "30 days without a gap", BadgeMeasure.STREAK_DAYS, 30),
+    Badge("streak_100", "100 days without a gap", BadgeMeasure.STREAK_DAYS, 100),
+    Badge("categories_5", "Answers in 5 categories", BadgeMeasure.CATEGORIES, 5),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EarnedBadge:
+    """A badge that a person has."""
+
+    badge: Badge
+    earned_on: date
+
+
+Progress = Iterator[tuple[date, int]]
+
+
+def earned_badges(stats: "Stats", badges: Sequence[Badge] = BADGES) -> list[EarnedBadge]:
+    """Return the badges earned, in the table's order."""
+    progress = {
+        BadgeMeasure.ANSWERS: list(_answers(stats)),
+        BadgeMeasure.STREAK_DAYS: list(_longest(stats)),
+        BadgeMeasure.CATEGORIES: list(_categories(stats)),
+    }
+    return [
+        EarnedBadge(badge, day)
+        for badge in badges
+        if (
+            day := stats.settled.earned.get(badge.name)
+            or next((when for when, n in progress[badge.counted] if n >= badge.threshold), None)
+        )
+    ]
+
+
+def _answers(stats: "Stats") -> Progress:
+    days = sorted(stats.days)
+    counts = accumulate((stats.days[day].answers for day in days), initial=stats.settled.answers)
+    next(counts)
+    return zip(days, counts, strict=True)
+
+
+def _longest(stats: "Stats") -> Progress:
+    state = stats.settled.streak
+    for day in sorted(stats.days):
+        state = streaks.advance(state, day, NO_COVER)
+        yield day, state.longest
+
+
+def _categories(stats: "Stats") -> Progress:
+    firsts = sorted(each.first for each in stats.categories.values())
+    return ((first, number) for number, first in enumerate(firsts, 1))
+
+
 # So many dates stay open, the newest included. Stream and failure queue keep a response for 15 at most.
 DATES_KEPT = 16
 # Answers are counted for so many categories: a person's first ones. Those in all others are one number.
@@ -93,7 +251,7 @@ class Stats:
         return state
 
 
-def add(stats: Stats, responses: Iterable[Response]) -> Stats:
+def add_responses(stats: Stats, responses: Iterable[Response]) -> Stats:
     """Return the stats with responses added; none of them may be in the stats already. Raises TooOld."""
     listed, days = list(responses), dict(stats.days)
     for each in sorted(listed, key=lambda response: (response.activity_date, response.category)):
@@ -135,7 +293,7 @@ def settle(stats: Stats) -> Stats:
 
 def fold(responses: Iterable[Response]) -> Stats:
     """Return the stats of a set of responses; one that comes twice counts once."""
-    return add(Stats(), {each.key: each for each in responses}.values())
+    return add_responses(Stats(), {each.key: each for each in responses}.values())
 
 
 def streak_now(stats: Stats, now: datetime) -> streaks.ShownStreak:

@@ -10,7 +10,7 @@ from ingest.book.checking import checked
 from rules.book.answers import DAY_POINTS_LIMIT, NO_ANSWERS, AnswerRules, Timing
 from rules.book.differences import differences
 from rules.book.reading import BookRefused
-from rules.questions.answer_days import Tally, decode, encode
+from rules.questions.answer_stats import Tally, decode_days, encode_days
 
 SAID: dict[str, Any] = shipped_document()["answers"]
 
@@ -74,5 +74,5 @@ def test_what_differs_is_told() -> None:
 
 
 def test_a_date_s_item_holds_the_highest_cap() -> None:
-    days = {each: Tally(1, DAY_POINTS_LIMIT) for each in decode("739676:0100")}
-    assert decode(encode(days)) == days
+    days = {each: Tally(1, DAY_POINTS_LIMIT) for each in decode_days("739676:0100")}
+    assert decode_days(encode_days(days)) == days

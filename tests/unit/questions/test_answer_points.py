@@ -14,9 +14,8 @@ from rules.book.answers import NO_ANSWERS, AnswerRules, Timing
 from rules.book.book import Book
 from rules.book.versions import Books, Version
 from rules.days import EPOCH
-from rules.questions.answer_days import Tally
 from rules.questions.answer_points import KNOWN_AFTER, begins, day_points_max, points_for
-from rules.questions.answer_stats import Stats, add, fold
+from rules.questions.answer_stats import Stats, Tally, add_responses, fold
 from rules.questions.people import PersonHashes
 from rules.questions.responses import Response, new_response
 from tests.support.asking import asked
@@ -148,7 +147,7 @@ def test_in_any_order_over_several_versions_and_all_zones_a_date_has_one_sum(
     due = sum(min(cap_of(story.versions, day), each) for day, each in points.items())
     live, order = Stats(), sorted(story.answers, key=lambda _: chance.random())
     for first in range(0, len(order), size):
-        live = add(live, order[first : first + size])
+        live = add_responses(live, order[first : first + size])
     assert live == fold(order)
     assert live.total_points == due
 

@@ -18,10 +18,24 @@ from rules.book.achievement_rules import ConditionKind
 from rules.book.reading import read_book
 from rules.days import stamp
 from rules.engagement import streaks
-from rules.questions.answer_days import ANSWERS_COUNTED_MAX, Tally, decode, encode
 from rules.questions.answer_events import EVENT_TYPE
-from rules.questions.answer_stats import CATEGORIES_KEPT, DATES_KEPT, Stats, TooOld, add, fold, streak_now
-from rules.questions.badges import BADGES, Badge, BadgeMeasure, earned_badges
+from rules.questions.answer_stats import (
+    ANSWERS_COUNTED_MAX,
+    BADGES,
+    CATEGORIES_KEPT,
+    DATES_KEPT,
+    Badge,
+    BadgeMeasure,
+    Stats,
+    Tally,
+    TooOld,
+    add_responses,
+    decode_days,
+    earned_badges,
+    encode_days,
+    fold,
+    streak_now,
+)
 from rules.questions.responses import Response
 from tests.support.answers import answer
 from tests.support.examples import examples
@@ -66,7 +80,7 @@ def _stored(stats: Stats) -> dict[str, Any]:
 def _counted(stats: Stats, order: list[Response], first: int, size: int) -> Stats:
     """What the processor does: it adds, or begins again where one is too late to be added."""
     try:
-        return add(stats, order[first : first + size])
+        return add_responses(stats, order[first : first + size])
     except TooOld:
         return fold(order[: first + size])
 
@@ -188,13 +202,13 @@ def test_thousands_of_answers_counted_as_they_come_equal_the_rebuilt() -> None:
 )
 @settings(max_examples=examples(50))
 def test_days_are_read_as_they_were_written(days: dict[date, Tally]) -> None:
-    assert decode(encode(days)) == days
+    assert decode_days(encode_days(days)) == days
 
 
 @pytest.mark.parametrize("text", ["1", "1:", "1:000", "x:0000", "1:00_0"])
 def test_cut_off_days_are_no_days(text: str) -> None:
     with pytest.raises(ValueError, match=r"cut off|invalid literal"):
-        decode(text)
+        decode_days(text)
 
 
 def test_ten_years_of_answers_are_less_than_a_kilobyte() -> None:
@@ -243,8 +257,8 @@ def test_what_has_been_added_up_is_not_added_to() -> None:
     stats = fold([answer(1, 0), answer(2, DATES_KEPT)])
     assert DAY0 not in stats.days
     with pytest.raises(TooOld):
-        add(stats, [answer(3, 0)])
-    assert add(stats, [answer(3, 1)]).total_answers == 3
+        add_responses(stats, [answer(3, 0)])
+    assert add_responses(stats, [answer(3, 1)]).total_answers == 3
 
 
 @pytest.mark.parametrize(
