@@ -1,8 +1,5 @@
-"""Keys of a keyed hash, and how one takes the place of another while many processes hash.
-
-A process reads the ring again every 5 minutes, so two may know different ones for that long. Hence two steps:
-a new key is *announced*, and 10 minutes later, when everybody knows it, it is *promoted* to be the newest.
-The newest key hashes what is written. The others only recognise what has been, or is about to be, written.
+"""Keys of a keyed hash, how one takes the place of another while many processes hash, and under which hashes
+a person is known: one for each key.
 """
 
 import json
@@ -57,7 +54,7 @@ def to_text(ring: KeyRing) -> str:
     return json.dumps({name: each for name, each in asdict(ring).items() if each})
 
 
-def announced(ring: KeyRing, key: str, now: datetime) -> KeyRing:
+def announce_key(ring: KeyRing, key: str, now: datetime) -> KeyRing:
     """Let every process learn a new key; raises StepRefused."""
     if ring.next is not None:
         raise StepRefused(f"a key has been announced at {ring.announced_at}: promote it")
@@ -66,7 +63,7 @@ def announced(ring: KeyRing, key: str, now: datetime) -> KeyRing:
     return replace(ring, next=key, announced_at=stamp(now))
 
 
-def promoted(ring: KeyRing, now: datetime) -> KeyRing:
+def promote_key(ring: KeyRing, now: datetime) -> KeyRing:
     """Make the announced key the newest; raises StepRefused."""
     if ring.next is None:
         raise StepRefused("no key has been announced")
@@ -74,7 +71,7 @@ def promoted(ring: KeyRing, now: datetime) -> KeyRing:
     return KeyRing((ring.next, *ring.keys), promoted_at=stamp(now))
 
 
-def retired(ring: KeyRing, needed_for: timedelta, now: datetime) -> KeyRing:
+def retire_key(ring: KeyRing, needed_for: timedelta, now: datetime) -> KeyRing:
     """Forget the oldest key; raises StepRefused.
 
     needed_for: as long after a promotion, something may be asked twice if the older keys are forgotten.
@@ -88,3 +85,27 @@ def retired(ring: KeyRing, needed_for: timedelta, now: datetime) -> KeyRing:
 def _check_waited(since: str, wait: timedelta, now: datetime) -> None:
     if now < (earliest := unstamp(since) + wait):
         raise StepRefused(f"not before {stamp(earliest)}")
+
+
+# Under which hashes a person is known: one for each key (rules/key_ring.py).
+
+
+@dataclass(frozen=True, slots=True)
+class PersonHashes:
+    """own: under the newest key; answers are stored under it.
+
+    older: under the keys before, newest first. upcoming: under a key that is announced, if one is.
+    is_rotated: whether there have been other keys, perhaps retired since. is_signed_in: whether they are of
+    an account, whose owner answers; others are of whom an agent knows.
+    """
+
+    own: str
+    older: tuple[str, ...] = ()
+    upcoming: tuple[str, ...] = ()
+    is_rotated: bool = False
+    is_signed_in: bool = False
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every hash, the own one first."""
+        return self.own, *self.older, *self.upcoming

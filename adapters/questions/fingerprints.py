@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adapters.platform.keyed_hash import KeyedHash, hashed
-from rules.questions.people import PersonHashes
+from rules.key_ring import PersonHashes
 
 HASH_CHARACTERS = 32
 

@@ -13,15 +13,7 @@ from email.utils import parsedate_to_datetime
 from local.stack import Stack
 from rules.days import stamp, unstamp
 from rules.engagement.clocks.offline import RECEIPT_AGE_MAX
-from rules.key_ring import (
-    PROMOTED_AFTER,
-    KeyRing,
-    announced,
-    from_text,
-    promoted,
-    retired,
-    to_text,
-)
+from rules.key_ring import PROMOTED_AFTER, KeyRing, announce_key, from_text, promote_key, retire_key, to_text
 from rules.questions.questions import OPEN_MAX
 
 KEY_BYTES = 48
@@ -44,9 +36,9 @@ RECEIPTS = Keys("ReceiptSecretId", "receipts", RECEIPT_AGE_MAX + PROMOTED_AFTER)
 
 STEPS: dict[str, Callable[[KeyRing, datetime, Keys], KeyRing]] = {
     "show": lambda ring, _, __: ring,
-    "announce": lambda ring, now, _: announced(ring, secrets.token_urlsafe(KEY_BYTES), now),
-    "promote": lambda ring, now, _: promoted(ring, now),
-    "retire": lambda ring, now, of: retired(ring, of.needed_for, now),
+    "announce": lambda ring, now, _: announce_key(ring, secrets.token_urlsafe(KEY_BYTES), now),
+    "promote": lambda ring, now, _: promote_key(ring, now),
+    "retire": lambda ring, now, of: retire_key(ring, of.needed_for, now),
 }
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from rules.book.versions import Books
 from rules.days import Moment, UnknownZone, date_of, stamp, unstamp, zone
 from rules.engagement.events import InputRefused, MalformedItem, count_of, text_of
+from rules.key_ring import PersonHashes
 from rules.questions.answer_points import day_points_max, points_for
-from rules.questions.people import PersonHashes
 from rules.questions.questions import Question, QuestionType
 from rules.zone_names import zone_named
 
@@ -22,7 +22,7 @@ class Response:
     number: its place among the question's answers, from 1, in the order of their commits.
     is_signed_in: whether the person answered for themselves; whose account it is, no answer tells.
     points: before the daily cap. activity_date: by rule 1, in `zone`; timezone: what the answer itself named,
-    if anything. older_hashes, upcoming_hashes: the person's others (rules/questions/people.py), as was known
+    if anything. older_hashes, upcoming_hashes: the person's others (rules/key_ring.py), as was known
     then. answer_characters: of a text that has left (rule 22). day_points_max: the most that the person's
     answers of its date earn.
     """

@@ -14,7 +14,7 @@ from adapters.questions.fingerprints import HASH_CHARACTERS
 from ingest.questions import questions_api
 from ingest.web.caller import ApiError, Caller
 from local.operate.fingerprint_keys import NEEDED_FOR
-from rules.key_ring import PROMOTED_AFTER, KeyRing, announced, from_text, promoted, retired, to_text
+from rules.key_ring import PROMOTED_AFTER, KeyRing, announce_key, from_text, promote_key, retire_key, to_text
 from tests.support.questions_stack import responses_of, set_clock
 
 FIRST_KEY = "a key of these tests"
@@ -71,17 +71,17 @@ class Operator:
 
     def announce(self) -> Process:
         self.made += 1
-        return self._step(lambda ring: announced(ring, f"key {self.made}", self.now), timedelta())
+        return self._step(lambda ring: announce_key(ring, f"key {self.made}", self.now), timedelta())
 
     def promote(self) -> Process:
-        return self._step(lambda ring: promoted(ring, self.now), PROMOTED_AFTER)
+        return self._step(lambda ring: promote_key(ring, self.now), PROMOTED_AFTER)
 
     def rotate(self) -> Process:
         self.announce()
         return self.promote()
 
     def retire(self) -> Process:
-        return self._step(lambda ring: retired(ring, NEEDED_FOR, self.now), NEEDED_FOR)
+        return self._step(lambda ring: retire_key(ring, NEEDED_FOR, self.now), NEEDED_FOR)
 
     def steps(self) -> Iterator[tuple[Process, Process]]:
         """Yield who is behind, and who is not, at each step from one key to three and back to one."""

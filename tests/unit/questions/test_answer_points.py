@@ -14,9 +14,9 @@ from rules.book.answers import NO_ANSWERS, AnswerRules, Timing
 from rules.book.book import Book
 from rules.book.versions import Books, Version
 from rules.days import EPOCH
+from rules.key_ring import PersonHashes
 from rules.questions.answer_points import KNOWN_AFTER, begins, day_points_max, points_for
 from rules.questions.answer_stats import Stats, Tally, add_responses, fold
-from rules.questions.people import PersonHashes
 from rules.questions.responses import Response, new_response
 from tests.support.asking import asked
 from tests.support.books import SHIPPED

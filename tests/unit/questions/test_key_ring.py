@@ -14,10 +14,10 @@ from rules.key_ring import (
     PROMOTED_AFTER,
     KeyRing,
     StepRefused,
-    announced,
+    announce_key,
     from_text,
-    promoted,
-    retired,
+    promote_key,
+    retire_key,
     to_text,
 )
 from rules.questions.questions import OPEN_MAX, STORED_WITHIN
@@ -51,8 +51,8 @@ def history(steps: list[tuple[str, timedelta]]) -> list[tuple[timedelta, KeyRing
 
 def stepped(ring: KeyRing, step: str, key: str, at: timedelta) -> KeyRing:
     if step == "announce":
-        return announced(ring, key, NOW + at)
-    return promoted(ring, NOW + at) if step == "promote" else retired(ring, NEEDED_FOR, NOW + at)
+        return announce_key(ring, key, NOW + at)
+    return promote_key(ring, NOW + at) if step == "promote" else retire_key(ring, NEEDED_FOR, NOW + at)
 
 
 def others(ring: KeyRing) -> set[str]:
@@ -87,23 +87,23 @@ def test_a_key_is_known_while_a_question_may_be_open_that_was_answered_under_it(
 def test_steps_are_refused_with_the_instant_from_which_on_they_are_not() -> None:
     ring = KeyRing(("a",))
     with pytest.raises(StepRefused, match="no key has been announced"):
-        promoted(ring, NOW)
-    ring = announced(ring, "b", NOW)
+        promote_key(ring, NOW)
+    ring = announce_key(ring, "b", NOW)
     with pytest.raises(StepRefused, match="announced at"):
-        announced(ring, "c", NOW)
+        announce_key(ring, "c", NOW)
     early = NOW + PROMOTED_AFTER - timedelta(microseconds=1)
     with pytest.raises(StepRefused, match=f"not before {stamp(NOW + PROMOTED_AFTER)}"):
-        promoted(ring, early)
+        promote_key(ring, early)
     with pytest.raises(StepRefused, match="one key"):
-        retired(ring, NEEDED_FOR, NOW)
-    ring = promoted(ring, NOW + PROMOTED_AFTER)
+        retire_key(ring, NEEDED_FOR, NOW)
+    ring = promote_key(ring, NOW + PROMOTED_AFTER)
     assert (ring.keys, ring.next) == (("b", "a"), None)
     with pytest.raises(StepRefused, match="not before"):
-        retired(ring, NEEDED_FOR, NOW + NEEDED_FOR)
+        retire_key(ring, NEEDED_FOR, NOW + NEEDED_FOR)
     full = KeyRing(("c", "b", "a"), promoted_at=stamp(NOW))
     with pytest.raises(StepRefused, match="retire the oldest"):
-        announced(full, "d", NOW)
-    assert retired(full, NEEDED_FOR, NOW + NEEDED_FOR).keys == ("c", "b")
+        announce_key(full, "d", NOW)
+    assert retire_key(full, NEEDED_FOR, NOW + NEEDED_FOR).keys == ("c", "b")
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ingest.openapi import ROUTES
 from rules.days import EPOCH, Moment, date_of, stamp, unstamp
 from rules.engagement.events import InputRefused
+from rules.key_ring import PersonHashes
 from rules.questions.answer_points import points_for
-from rules.questions.people import PersonHashes
 from rules.questions.polls import (
     POLL_SECONDS_MAX,
     POLL_SECONDS_MIN,
