@@ -20,7 +20,7 @@ from adapters.engagement.points.settling import Settler
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.fencing.turn import fenced
-from rules.book.expiry import last_expired
+from rules.book.point_rules import last_expired
 from rules.privacy.logged import TellsNobody
 
 # Of one run, which has 15 minutes. The next one goes on.

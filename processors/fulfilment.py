@@ -23,8 +23,8 @@ from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import Erased, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
 from processors.kept_items import KeptItems, put_rows
+from rules.book.rewards import Fulfilment, Redemption
 from rules.engagement.ledger import entry_id
-from rules.engagement.points.redemptions import Fulfilment, Redemption
 from rules.lake.packed_records import RowLine
 
 logger = Logger(service="fulfilment")

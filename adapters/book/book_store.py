@@ -22,8 +22,8 @@ from adapters.book.shipped import FIRST, shipped_document, shipped_version
 from adapters.platform.batches import query_all
 from adapters.platform.items import Item, item, plain
 from adapters.platform.refresh import Refresh
-from rules.book.reading import read_book
-from rules.book.versions import Books, Version
+from rules.book.book import Books, Version
+from rules.book.document import read_book
 from rules.days import EPOCH, stamp, unstamp
 
 # Every process knows a version at latest so many seconds after it was published.
@@ -37,7 +37,7 @@ class PublishedMeanwhile(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is published: a document that rules.book.reading.read_book reads, and who says so from when."""
+    """What is published: a document that rules.book.document.read_book reads, and who says so from when."""
 
     document: Mapping[str, Any]
     effective_at: datetime

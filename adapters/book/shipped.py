@@ -5,8 +5,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from rules.book.reading import read_book
-from rules.book.versions import Version
+from rules.book.book import Version
+from rules.book.document import read_book
 from rules.days import EPOCH
 
 FIRST = 1

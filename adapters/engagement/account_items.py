@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from adapters.platform.items import Item, item, plain
-from rules.book.caps import Cap
+from rules.book.point_rules import Cap
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.boards import partition_of

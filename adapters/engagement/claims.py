@@ -14,7 +14,7 @@ from typing import Any
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import WRITE_MAX, Unprocessed, chunks, get_all
 from adapters.platform.items import Item, item, plain
-from rules.book.caps import Cap
+from rules.book.point_rules import Cap
 from rules.days import unstamp
 from rules.engagement.events import RETENTION, Event
 from rules.engagement.events import to_item as to_attributes

@@ -12,10 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from analytics.recompute.goal_columns import lengths_of
-from rules.book.achievement_rules import Condition, ConditionKind
-from rules.book.amounts import COUNTED
-from rules.book.streak_rules import NeedKind, StreakRule
-from rules.book.versions import Books
+from rules.book.book import Books
+from rules.book.goal_rules import Condition, ConditionKind, NeedKind, StreakRule
+from rules.book.point_rules import COUNTED
 from rules.engagement.goals.achievements import declared
 from rules.engagement.streaks import Cover
 

@@ -18,9 +18,8 @@ from analytics.lake.curated_files import table_of
 from analytics.lake.duckdb_memory import connect, query
 from analytics.recompute.lake_books import lake_books
 from analytics.recompute.ledger_totals import EARNED
-from rules.book.book import EventType
-from rules.book.caps import Period
-from rules.book.versions import Books
+from rules.book.book import Books, EventType
+from rules.book.point_rules import Period
 from rules.engagement.ledger import EntryKind
 
 Numbers = NDArray[np.int64]
@@ -200,7 +199,7 @@ def _capped(keys: tuple[Numbers, ...], worth: Worth) -> tuple[Numbers, Numbers]:
     """Return what each group of entries earns under its caps, and the group's first key.
 
     keys: entries that are equal in all of them are a group: a type's events of a user in one period. Each cap
-    binds all that have it or a lower one (rules/book/caps.py): so a group earns at most a cap, and what those
+    binds all that have it or a lower one (rules/book/point_rules.py): so a group earns at most a cap, and what those
     with higher ones have; and at most all.
     """
     order = np.lexsort((worth.limit, *reversed(keys)))

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rules.book.amounts import COUNTED
-from rules.book.streak_rules import NeedKind, StreakPeriod, StreakRule
-from rules.book.versions import Books
+from rules.book.book import Books
+from rules.book.goal_rules import NeedKind, StreakPeriod, StreakRule
+from rules.book.point_rules import COUNTED
 from rules.engagement.goals.goal_streaks import rule_of
 from rules.engagement.streaks import Cover
 

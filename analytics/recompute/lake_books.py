@@ -8,7 +8,7 @@ from typing import Any
 from adapters.book.shipped import FIRST, shipped_version
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
-from rules.book.versions import Books, Version
+from rules.book.book import Books, Version
 from rules.lake.entities import RULES
 from rules.lake.rule_entities import book_of
 

@@ -9,7 +9,7 @@ from analytics.proving.witness import Witness
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
 from analytics.reconcile.account_view import View
 from analytics.reconcile.profile_settings import UNREADABLE
-from rules.book.versions import Books
+from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.ledger import Entry
 from rules.engagement.ledger_doubts import LAKE_LAG, LakeFigures, contradictions, slice_of, slices_due

@@ -27,7 +27,7 @@ from analytics.reconcile.archived_profiles import as_archived, mark_of, with_old
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.journals import figures_of, journal_of, other_days, other_points
 from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, believed_settings, readable_profile
-from rules.book.versions import Books
+from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger_doubts import Doubt, disagreements, doubt_of

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from typing import Any
 
 from analytics.what_if.timeline import FIRST_INSTANT, Ruling, Timeline
-from rules.book.versions import Books, Version
+from rules.book.book import Books, Version
 from rules.days import MICROSECOND
 from rules.engagement.account_state import Day
 from rules.engagement.events import Event

@@ -14,8 +14,7 @@ from analytics.what_if.expired import NEVER
 from analytics.what_if.ledger_parts import CLAWBACK, EARN, RERATE
 from analytics.what_if.runs import FIRST
 from analytics.what_if.timeline import Ruling, Timeline
-from rules.book.caps import Cap, Period
-from rules.book.expiry import DAYS_A_WEEK, expires_on
+from rules.book.point_rules import DAYS_A_WEEK, Cap, Period, expires_on
 from rules.days import EPOCH
 
 Flags = NDArray[np.bool_]
@@ -158,7 +157,7 @@ class EntryColumns:
     ) -> Numbers:
         """Return the days on which entries' points expire, NEVER for those that last."""
         days = self.earn("day")
-        # As rules.book.expiry.lot_of: what is under a cap over a week counts for the week's last date.
+        # As rules.book.point_rules.lot_of: what is under a cap over a week counts for the week's last date.
         days = np.where(is_weekly, days + (SUNDAY - days) % DAYS_A_WEEK, days)
         found = np.where(is_new, NEVER, self.earn("expires_on"))
         for rule in {each.expiry for each in rulings if each.expiry}:

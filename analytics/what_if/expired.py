@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.what_if.capped import Numbers
-from rules.book.expiry import EXPIRES_AT
+from rules.book.point_rules import EXPIRES_AT
 
 DAY_BITS, DAY_ZERO = 24, 1 << 23
 MS_BITS = 43

@@ -26,10 +26,9 @@ from analytics.what_if.one_user import OneUser
 from analytics.what_if.runs import FIRST
 from analytics.what_if.settings import Todays
 from analytics.what_if.timeline import Ruling, Timeline
-from rules.book.achievement_rules import AchievementRule
-from rules.book.amounts import COUNTED
-from rules.book.book import Book
-from rules.book.versions import Books
+from rules.book.book import Book, Books
+from rules.book.goal_rules import AchievementRule
+from rules.book.point_rules import COUNTED
 from rules.engagement.goals.measures import measures_of
 from rules.engagement.streaks import Cover
 

@@ -15,8 +15,7 @@ from typing import Any
 from analytics.what_if.corrections import Corrections, rerated_since, without
 from analytics.what_if.figures import Impossible
 from analytics.what_if.timeline import Ruling, Timeline
-from rules.book.caps import Cap, Period, points_left
-from rules.book.expiry import instant_of_expiry, last_expired, lot_of
+from rules.book.point_rules import Cap, Period, instant_of_expiry, last_expired, lot_of, points_left
 from rules.days import MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
 from rules.engagement.account_state import Day
 from rules.engagement.earning import week_of

@@ -10,9 +10,8 @@ from typing import Any
 from adapters.book.shipped import FIRST, shipped_version
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
-from rules.book.book import NO_FREEZES, NO_PAUSES, Book, Freezes, Pauses
-from rules.book.reading import read_book
-from rules.book.versions import Books, Version
+from rules.book.book import NO_FREEZES, NO_PAUSES, Book, Books, Freezes, Pauses, Version
+from rules.book.document import read_book
 from rules.lake.entities import RULES
 from rules.lake.rule_entities import BOOK, book_of
 

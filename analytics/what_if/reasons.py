@@ -7,7 +7,7 @@ from datetime import date, datetime
 from analytics.what_if.one_user import Earned, OneUser
 from analytics.what_if.timeline import Timeline
 from rules.book.book import Book
-from rules.book.caps import Cap
+from rules.book.point_rules import Cap
 from rules.engagement.placing import instant_of
 
 

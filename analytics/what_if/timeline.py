@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
-from rules.book.book import Book, Freezes, Pauses
-from rules.book.caps import Cap
-from rules.book.versions import Books, Version
+from rules.book.book import Book, Books, Freezes, Pauses, Version
+from rules.book.point_rules import Cap
 from rules.days import stamp
 
 FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)

@@ -33,8 +33,7 @@ from analytics.what_if.reasons import other_reasons, reasons
 from analytics.what_if.runs import FIRST, folded
 from analytics.what_if.settings import UserSettings, pauses_left, user_settings
 from analytics.what_if.timeline import Timeline
-from rules.book.book import Book
-from rules.book.versions import Books
+from rules.book.book import Book, Books
 
 TOP = 20
 EXPIRIES = (

@@ -8,8 +8,7 @@ from typing import Any
 from ingest.web.validate import all_problems, first_problem
 from rules.book.book import Book
 from rules.book.book_schema import BOOK
-from rules.book.contracts import breaks
-from rules.book.reading import BookRefused, Fault, Path, faults_of, read_book
+from rules.book.document import BookRefused, Fault, Path, breaks, faults_of, read_book
 from rules.book.rewards import lowered_stocks
 from rules.json_values import check_strict
 

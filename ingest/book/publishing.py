@@ -7,8 +7,8 @@ from typing import Any
 from adapters.book.book_store import BookStore, Publication
 from ingest.book.checking import check_senders, check_stocks, check_streaks, checked
 from ingest.book.retroactive import check_past
-from rules.book.reading import BookRefused, Fault
-from rules.book.versions import Version
+from rules.book.book import Version
+from rules.book.document import BookRefused, Fault
 
 NOTE_MAX = 500
 

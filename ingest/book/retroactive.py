@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from rules.book.book import Book
-from rules.book.reading import BookRefused, Fault
-from rules.book.versions import Books
+from rules.book.book import Book, Books
+from rules.book.document import BookRefused, Fault
 
 
 def check_past(book: Book, books: Books, effective_at: datetime, now: datetime) -> None:

@@ -16,8 +16,8 @@ from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
 from ingest.web.json_schema import INSTANT
 from ingest.web.paging import instant_in, instant_of
 from ingest.web.routes import in_query
-from rules.book.reading import BookRefused, Fault
-from rules.book.versions import Version
+from rules.book.book import Version
+from rules.book.document import BookRefused, Fault
 from rules.days import stamp
 from rules.json_values import DoubledKey, single_keys
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from ingest.web.caller import ADMIN, PRODUCERS, Caller
 from ingest.web.validate import first_problem
-from rules.book.book import Declarer
-from rules.book.versions import Books, Terms, Version, terms_of
+from rules.book.book import Books, Declarer, Terms, Version, terms_of
 from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
 from rules.engagement.clocks.device_time import RIGHT, DeviceClock, corrected
 from rules.engagement.clocks.offline import NO_PROOF, Proof

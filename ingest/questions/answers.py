@@ -14,7 +14,7 @@ from adapters.questions.response_store import AlreadyAnswered, ResponseStore
 from ingest.questions.question_views import Questions, refusal_error
 from ingest.web.caller import ApiError, Caller
 from ingest.web.rate_limit import RateLimit
-from rules.book.versions import Books
+from rules.book.book import Books
 from rules.engagement.events import InputRefused
 from rules.key_ring import PersonHashes
 from rules.questions.answer_events import Submission, event_of_answer

@@ -14,7 +14,7 @@ import yaml
 
 from ingest.book.checking import DOCUMENT_BYTES_MAX
 from ingest.web.caller import DETAILS_MAX
-from rules.book.reading import BookRefused
+from rules.book.document import BookRefused
 
 Place = tuple[str | int, ...]
 # Comments and blanks count in a file.

@@ -16,8 +16,8 @@ from ingest.book.rules_api import version_view
 from ingest.book.rules_schemas import NOW
 from local.book.book_file import BookFile, read_file, written
 from local.stack import Stack
-from rules.book.differences import differences
-from rules.book.reading import BookRefused
+from rules.book.book import differences
+from rules.book.document import BookRefused
 from rules.days import parse_moment
 from rules.engagement.goals.beginnings import beginnings
 

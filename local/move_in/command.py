@@ -29,7 +29,7 @@ from local.move_in.taking import TakenIn, take, validate
 from local.replay.api import Api
 from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of
-from rules.book.versions import Books
+from rules.book.book import Books
 from rules.engagement.moving.reading import COLUMNS as POSITION_COLUMNS
 
 

@@ -12,7 +12,7 @@ from ingest.engagement.incoming_events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from local.move_in.rows import RefusedRow, Row
-from rules.book.versions import Books
+from rules.book.book import Books
 from rules.engagement.events import IMPORTED, InputRefused
 from rules.json_values import BadValue, parse_json
 from rules.privacy.tombstones import user_subject

@@ -17,7 +17,7 @@ from adapters.privacy.tombstones import Erased
 from ingest.web.json_schema import USER_ID
 from local.move_in.comparing import ABSENT, SAME, Compared
 from local.move_in.rows import RefusedRow, Row, read_rows
-from rules.book.versions import Books
+from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.events import InputRefused

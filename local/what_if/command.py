@@ -19,7 +19,7 @@ from local.what_if.options import IN_FORCE
 from local.what_if.page import page
 from local.what_if.summary import summary
 from local.what_if.text import lines
-from rules.book.reading import read_book
+from rules.book.document import read_book
 
 
 def run(arguments: argparse.Namespace, stack: Stack) -> None:

@@ -5,8 +5,8 @@ from adapters.engagement.points.redemption_store import redemption_from
 from adapters.leads.feature_store import feature_item_from
 from adapters.platform.items import plain
 from processors.batches import Record
+from rules.book.rewards import Fulfilment, Redemption
 from rules.engagement.account_state import Profile
-from rules.engagement.points.redemptions import Fulfilment, Redemption
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.subjects import lead_holder, question_holder
 from rules.questions.questions import Question, from_item

@@ -11,10 +11,10 @@ from adapters.engagement.goals.achievement_reader import AchievementReader
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from processors.outgoing.hearing import Change
+from rules.book.rewards import Redemption
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.goals.achievements import declared
-from rules.engagement.points.redemptions import Redemption
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.derive import ToldState, derived, redeemed
 from rules.outgoing.earned import earned, offered, unasked

@@ -1,20 +1,118 @@
-"""What a book of rules says. A document (book_schema.py) is read into these by reading.py.
-
-A book is data, published while the system runs. Each event is judged by one version of it (versions.py).
+"""A book of rules: what it says, and which of its versions judges an event. A document is read into a
+`Book` by document.py.
 """
 
-from collections.abc import Mapping
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from rules.book.achievement_rules import AchievementRule, ConditionKind
-from rules.book.answers import NO_ANSWERS, AnswerRules
-from rules.book.caps import Cap, Period
+from rules.book.goal_rules import AchievementRule, ConditionKind, NeedKind, StreakRule
+from rules.book.point_rules import Cap, Period
 from rules.book.rewards import Reward
-from rules.book.streak_rules import NeedKind, StreakRule
+from rules.days import EPOCH
+
+# What answers earn in the stats of who answers (docs/rules.md, rule 5): a section of the book of rules.
+#
+# The events that answers are (QUESTION_ANSWERED) are a type of the book like any other, and not spoken of
+# here.
+
+
+# A date's points are kept in two digits of base 36 (rules/questions/answer_stats.py).
+DAY_POINTS_LIMIT = 36**2 - 1
+TOOK_MS_MAX = 86_400_000  # as the door takes it
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """points: of an answer that took from from_ms to to_ms milliseconds, both included.
+
+    A faster one was given without reading, a slower one was left lying.
+    """
+
+    points: int
+    from_ms: int
+    to_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRules:
+    """points: of each answer. confidence_points: further ones, if it says how sure the person is.
+
+    day_points_max: the most that a person's answers of one date earn.
+    """
+
+    points: int
+    day_points_max: int
+    confidence_points: int = 0
+    timing: Timing | None = None
+
+    @property
+    def most(self) -> int:
+        """What one answer can earn."""
+        return self.points + self.confidence_points + (self.timing.points if self.timing else 0)
+
+
+# A book without the section caps nothing either: so the date on which a first one comes is no lost one.
+NO_ANSWERS = AnswerRules(0, DAY_POINTS_LIMIT)
+
+
+def _whole(least: int, most: int, description: str) -> Schema:
+    return {"type": "integer", "minimum": least, "maximum": most, "description": description}
+
+
+ANSWERS: Schema = {
+    "type": "object",
+    "required": ["points", "day_points_max"],
+    "properties": {
+        "points": _whole(0, DAY_POINTS_LIMIT, "of each answer"),
+        "confidence_points": _whole(
+            0, DAY_POINTS_LIMIT, "more, if the answer says how sure the person is; left out: none"
+        ),
+        "timing": {
+            "type": "object",
+            "required": ["points", "from_ms", "to_ms"],
+            "properties": {
+                "points": _whole(0, DAY_POINTS_LIMIT, "more, if the answer took so long"),
+                "from_ms": _whole(0, TOOK_MS_MAX, "milliseconds, included"),
+                "to_ms": _whole(0, TOOK_MS_MAX, "milliseconds, included"),
+            },
+            "additionalProperties": False,
+            "description": "for answers that were neither hasty nor left lying; left out: no such points",
+        },
+        "day_points_max": _whole(
+            1,
+            DAY_POINTS_LIMIT,
+            "the most that a person's answers of one date earn: by the version in force when the date begins",
+        ),
+    },
+    "additionalProperties": False,
+    "description": "what answers to questions earn in their own stats; left out: nothing",
+}
+
+
+def read_answers(document: Mapping[str, Any]) -> AnswerRules:
+    """Return the rules of a document that satisfies the schema."""
+    if (said := document.get("answers")) is None:
+        return NO_ANSWERS
+    timing = Timing(**said["timing"]) if "timing" in said else None
+    return AnswerRules(**{**said, "timing": timing})
+
+
+def answer_faults(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what makes no sense in the section: where, and why."""
+    rules = read_answers(document)
+    if rules.timing and rules.timing.from_ms > rules.timing.to_ms:
+        yield ("answers", "timing", "from_ms"), "is more than to_ms"
+    if rules.day_points_max < rules.most:
+        yield ("answers", "day_points_max"), f"is below the {rules.most} points that one answer can earn"
+
 
 TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
 
@@ -114,7 +212,7 @@ USUAL_OFFLINE = Offline(14, 60)
 class Book:
     """All rules that are data.
 
-    expiry: by which rule points expire (rules.book.expiry), None for never. rewards, achievements: by id.
+    expiry: by which rule points expire (rules.book.point_rules), None for never. rewards, achievements: by id.
     streaks: those beside the daily one. offline: what time receipts prove. answers: what they earn in stats.
     """
 
@@ -164,3 +262,204 @@ class Book:
             if each.kind is ConditionKind.SUM and each.event_type == event_type
         }
         return tuple(sorted(of_streaks | of_achievements))
+
+
+# Versions of the book: which one judges an event.
+#
+# A version is in force from its effective instant until the next later one of another version; of two with
+# the same instant the one with the higher number. It never changes. Publishing adds one, and never in the
+# past.
+
+
+@dataclass(frozen=True)
+class Version:
+    """A published book. number: 1, 2, 3 ... in the order of publishing. author: who published it.
+
+    read: returns the book; it is called once, or twice by two threads at once, and only for a version that
+    something is judged by.
+    """
+
+    number: int
+    effective_at: datetime
+    read: Callable[[], Book]
+    published_at: datetime = EPOCH
+    author: str = ""
+    note: str = ""
+
+    @property
+    def book(self) -> Book:
+        """What the version says."""
+        # Until Python 3.12 functools.cached_property has one lock for all versions, held while one is read.
+        known: Book | None = self.__dict__.get("_book")
+        if known is None:
+            known = self.__dict__["_book"] = self.read()
+        return known
+
+    @property
+    def is_retroactive(self) -> bool:
+        """Whether it was in force before it was published: events that were judged are judged anew by it."""
+        return self.effective_at < self.published_at
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an event is judged by, and under which version. It is fixed when the event is accepted.
+
+    points: before the cap. expiry: by which rule they expire (rules.book.point_rules). keeps_streak, declared_by:
+    see rules.book.book.EventType. measured: see Book.measured. offline: what time receipts prove.
+    """
+
+    version: int
+    points: int
+    cap: Cap | None
+    keeps_streak: bool
+    declared_by: Declarer
+    expiry: str | None = None
+    measured: tuple[str, ...] | None = None
+    offline: Offline = USUAL_OFFLINE
+
+
+class Books:
+    """All versions that one process knows, at least one."""
+
+    def __init__(self, versions: Iterable[Version]) -> None:
+        self.versions = tuple(sorted(versions, key=lambda each: each.number))
+        self._in_order = sorted(self.versions, key=lambda each: (each.effective_at, each.number))
+        self._since = [each.effective_at for each in self._in_order]
+        self._numbered = {each.number: each for each in self.versions}
+
+    @property
+    def newest(self) -> Version:
+        """The version that was published last."""
+        return self.versions[-1]
+
+    def at(self, instant: datetime) -> Version:
+        """Return the version in force at an instant. Before the first one that is the first one."""
+        return self._in_order[max(0, bisect_right(self._since, instant) - 1)]
+
+    def at_as_known(self, instant: datetime, known: datetime) -> Version:
+        """Return the version in force at an instant, by those alone that were published until `known`.
+
+        No later version changes the answer. Before the first one it is the first one.
+        """
+        found = (
+            each for each in self.versions if each.published_at <= known and each.effective_at <= instant
+        )
+        return max(found, key=lambda each: (each.effective_at, each.number), default=self.versions[0])
+
+    def after(self, instant: datetime) -> Version | None:
+        """Return the next version that takes effect after an instant; None if none is planned."""
+        place = bisect_right(self._since, instant)
+        return self._in_order[place] if place < len(self._in_order) else None
+
+    def beginning(self, first: datetime, end: datetime) -> Iterator[Version]:
+        """Yield the versions that come into force after an instant and before another one, in that order.
+
+        Of those with one instant only the last is ever in force.
+        """
+        while (following := self.after(first)) is not None and following.effective_at < end:
+            first = following.effective_at
+            yield self.at(first)
+
+    def numbered(self, number: int) -> Version:
+        """Return a version; raises KeyError if it is not known."""
+        if number not in self._numbered:
+            raise KeyError(f"there is no version {number} of the book")
+        return self._numbered[number]
+
+    def in_force(self, version: Version) -> tuple[datetime, datetime | None]:
+        """Return from when to when a version is in force; None: for good. Both are the same: it never is."""
+        following = self._in_order[self._in_order.index(version) + 1 :]
+        return version.effective_at, following[0].effective_at if following else None
+
+    def between(self, first: datetime, last: datetime) -> list[Version]:
+        """Return the versions that are in force at some time from one instant to another, both included."""
+        begin = max(0, bisect_right(self._since, first) - 1)
+        return self._in_order[begin : bisect_right(self._since, last)]
+
+    def rejudging(self, judged_by: int | None, event_type: str, occurred: datetime) -> Version | None:
+        """Return the version by which an event that was judged counts now; None if none here can tell.
+
+        That is the one that judged it, until a later one takes effect in the past and is in force when the
+        event occurred.
+        """
+        if judged_by is None:
+            return None
+        now = self.at(occurred)
+        if now.number > judged_by and now.is_retroactive and event_type in now.book.event_types:
+            return now
+        then = self._numbered.get(judged_by)
+        return then if then and event_type in then.book.event_types else None
+
+    def judging(self, event_type: str, occurred: datetime, now: datetime) -> Iterator[Version]:
+        """Yield the versions that may judge an event, as known at an instant: the first that takes it does.
+
+        That is the version in force when the event occurred. If it lacks the type or refuses the properties,
+        a later one that is in force by now may take it: an event that waited until the book had learned its
+        type is then as good as one that came in time.
+        """
+        first = max(0, bisect_right(self._since, occurred) - 1)
+        for place, each in enumerate(self._in_order[first:]):
+            if place and each.effective_at > now:
+                break
+            if event_type in each.book.event_types:
+                yield each
+
+
+def terms_of(version: Version, event_type: str, occurred: datetime) -> Terms:
+    """Return what a version says of an event. Raises KeyError for a type that it lacks."""
+    rule = version.book.event_types[event_type]
+    return Terms(
+        version.number,
+        version.book.points(event_type, occurred),
+        version.book.cap(event_type, occurred),
+        rule.keeps_streak,
+        rule.declared_by,
+        version.book.expiry,
+        version.book.measured(event_type),
+        version.book.offline,
+    )
+
+
+# How two books differ, in lines for people.
+
+
+# A text with none of these reads as one without quotation marks.
+MARKS = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Yield a line for each value that two documents do not share, in the order of their keys.
+
+    Example: `event_types.CHECK_IN.points: 5 -> 8`.
+    """
+    for name in sorted(old.keys() | new.keys()):
+        at = f"{path}{name}"
+        if name not in new:
+            yield f"{at}: {_shown(old[name])} -> gone"
+        elif name not in old:
+            yield f"{at}: new: {_shown(new[name])}"
+        elif isinstance(old[name], Mapping) and isinstance(new[name], Mapping):
+            yield from differences(old[name], new[name], f"{at}.")
+        elif old[name] != new[name]:
+            yield f"{at}: {_shown(old[name])} -> {_shown(new[name])}"
+
+
+def _shown(value: Any) -> str:
+    """Return a value of a document as YAML writes it in one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name}: {_shown(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_shown, value)) + "]"
+    if isinstance(value, str) and not MARKS.search(value) and not _is_other(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_other(text: str) -> bool:
+    """Whether a text without quotation marks would be a number, a truth value or null."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from rules.book.achievement_reading import ACHIEVEMENTS
-from rules.book.answers import ANSWERS
-from rules.book.book import TYPE_NAME
-from rules.book.expiry import PERIODS
+from rules.book.book import ANSWERS, TYPE_NAME
+from rules.book.goal_rules import ACHIEVEMENTS, STREAKS
+from rules.book.point_rules import PERIODS
 from rules.book.rewards import DESCRIPTION_MAX, REWARD_NAME, TITLE_MAX, URL_MAX
-from rules.book.streak_reading import STREAKS
 
 Schema = dict[str, Any]
 

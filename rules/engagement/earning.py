@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
-from rules.book.caps import Cap, Period, points_left
-from rules.book.expiry import lot_of
+from rules.book.point_rules import Cap, Period, lot_of, points_left
 from rules.days import DAY
 from rules.engagement.account_state import Day
 from rules.engagement.events import Event

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from rules.book.caps import Cap
-from rules.book.expiry import lot_of
+from rules.book.point_rules import Cap, lot_of
 from rules.days import Moment, stamp, unstamp
 from rules.engagement.goals.measures import amounts
 

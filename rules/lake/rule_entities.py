@@ -5,11 +5,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from rules.book.achievement_rules import AchievementRule, Condition, ConditionKind
 from rules.book.book import Book, Boost, Declarer, EventType
-from rules.book.caps import Period
-from rules.book.reading import read_book
-from rules.book.streak_rules import Need, NeedKind, StreakPeriod, StreakRule
+from rules.book.document import read_book
+from rules.book.goal_rules import (
+    AchievementRule,
+    Condition,
+    ConditionKind,
+    Need,
+    NeedKind,
+    StreakPeriod,
+    StreakRule,
+)
+from rules.book.point_rules import Period
 from rules.days import stamp
 from rules.lake.schema import Entity, Field, Row, Type
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rules.book.versions import Books
+from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.goals.achievements import Declared
 from rules.engagement.goals.kept_achievements import digest

@@ -7,8 +7,7 @@ idempotency key is a keyed hash, it does not name the question, and its times ar
 import json
 from dataclasses import dataclass
 
-from rules.book.book import Declarer
-from rules.book.versions import Books, terms_of
+from rules.book.book import Books, Declarer, terms_of
 from rules.days import Moment, date_of, stamp, unstamp
 from rules.engagement.events import Event, body_hash, event_id
 from rules.engagement.goals.measures import measures_of

@@ -6,8 +6,7 @@ arrival: all answers of a date have one cap.
 
 from datetime import UTC, date, datetime, time, timedelta
 
-from rules.book.answers import AnswerRules
-from rules.book.versions import Books
+from rules.book.book import AnswerRules, Books
 from rules.days import GREATEST_OFFSET
 
 # Every process knows a version so long after it was published (adapters/book/book_store.py: twice a minute).

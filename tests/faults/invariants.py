@@ -7,7 +7,7 @@ from typing import Any
 
 from adapters.engagement.account_items import entry_from
 from adapters.platform.items import plain
-from rules.book.caps import total_points
+from rules.book.point_rules import total_points
 from rules.days import date_of, parse_moment
 from rules.engagement.ledger import EARNING, INTO_DEBT, EntryKind, FreezeNote
 from rules.engagement.points.rating import reversed_events

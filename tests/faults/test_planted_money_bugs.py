@@ -12,7 +12,7 @@ import ingest.engagement.points.holds
 import rules.engagement.points.lots
 from adapters.engagement.account_store import AccountStore
 from ingest.engagement.points.commands import Commands
-from rules.book.versions import Books
+from rules.book.book import Books
 from rules.engagement.points.holds import Hold
 from tests.faults.planting import must_be_caught
 from tests.faults.test_schedules import run_money

@@ -16,7 +16,7 @@ from adapters.book.shipped import shipped_document
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from processors import expiry
-from rules.book.expiry import instant_of_expiry, last_expired
+from rules.book.point_rules import instant_of_expiry, last_expired
 from tests.support.effort import effort
 from tests.support.gateway import CONTEXT
 from tests.support.memory import forget

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.items import Item
-from rules.book.caps import Cap, Period
+from rules.book.point_rules import Cap, Period
 from rules.engagement.events import Event
 from tests.support.corruptions import value
 from tests.support.engine import Engine

@@ -23,7 +23,7 @@ from adapters.platform.items import item, plain
 from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.what_if.what_if import Asked, what_if
-from rules.book.reading import read_book
+from rules.book.document import read_book
 from rules.lake.entities import ENTITIES, rows_of
 from rules.lake.valid_row import read_row
 from tests.integration.test_expiry import BEGIN, KEYS, Shop

@@ -19,8 +19,8 @@ from analytics.what_if.timeline import Timeline
 from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
 from local.replay.event_sources import from_csv
 from local.what_if.summary import summary
-from rules.book.caps import points_left
-from rules.book.reading import read_book
+from rules.book.document import read_book
+from rules.book.point_rules import points_left
 from rules.days import parse_moment
 from rules.engagement.events import event_id
 from tests.support.effort import effort

@@ -19,7 +19,7 @@ from analytics.warehouse.load import Loader
 from analytics.warehouse.model_tests import check_model
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.warehouse import Warehouse
-from rules.book.streak_rules import StreakPeriod
+from rules.book.goal_rules import StreakPeriod
 from rules.engagement.goals.goal_streaks import Outcome, fold_periods
 from rules.engagement.goals.settled_goals import KnownPeriods, nothing_settled
 from tests.sql.conftest import Lake

@@ -19,7 +19,7 @@ from analytics.warehouse.model_tests import check_model
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.warehouse import Warehouse
 from local.book.command import recompute
-from rules.book.versions import Terms, Version, terms_of
+from rules.book.book import Terms, Version, terms_of
 from rules.engagement.points.earned_weeks import weeks_by_book
 from tests.sql.conftest import Lake
 from tests.support.effort import effort

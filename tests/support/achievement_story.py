@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from rules.book.streak_rules import StreakPeriod
+from rules.book.goal_rules import StreakPeriod
 from rules.engagement.goals.achievements import StreakHistory, declared
 from rules.engagement.goals.goal_streaks import Outcome
 from rules.engagement.goals.settled_goals import KnownPeriods, nothing_settled

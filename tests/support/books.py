@@ -7,9 +7,8 @@ from typing import Any, Protocol
 
 from adapters.book.book_store import BookStore
 from adapters.book.shipped import shipped_version
-from rules.book.book import Boost, Declarer, EventType
-from rules.book.caps import Cap, Period
-from rules.book.versions import Books, Version
+from rules.book.book import Books, Boost, Declarer, EventType, Version
+from rules.book.point_rules import Cap, Period
 
 SHIPPED = shipped_version().book
 TYPES = SHIPPED.event_types

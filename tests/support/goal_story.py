@@ -8,7 +8,7 @@ from typing import Any
 
 from adapters.engagement.account_items import profile_attributes
 from adapters.platform.items import Item, item
-from rules.book.versions import terms_of
+from rules.book.book import terms_of
 from rules.days import date_of, parse_moment, stamp
 from rules.engagement.events import Event, event_id
 from rules.engagement.goals.measures import measures_of

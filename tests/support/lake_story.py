@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from rules.book.caps import points_left
+from rules.book.point_rules import points_left
 from rules.lake.entities import ENTITIES, RULES, rows_of
 from rules.lake.lead_entities import state_column
 from rules.lake.lead_states import states_of

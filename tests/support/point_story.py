@@ -17,7 +17,7 @@ from adapters.platform.objects import Objects
 from adapters.platform.sending.firehose import DeliveryStream
 from analytics.curation.curate import Task, curate
 from processors.publisher import Publisher
-from rules.book.versions import Terms, Version, terms_of
+from rules.book.book import Terms, Version, terms_of
 from rules.days import date_of, parse_moment, stamp
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.events import Event, event_id, to_item

@@ -20,7 +20,7 @@ from adapters.platform.items import item, plain
 from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.redeeming import Redemptions
 from ingest.engagement.points.rewards import Rewards
-from rules.engagement.points.stock import GROUPS
+from rules.book.rewards import GROUPS
 from tests.support.site import PRODUCERS, Site
 
 KEYS, NAMES = count(), count()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from rules.book.reading import read_book
+from rules.book.document import read_book
 from rules.engagement.account_state import date_at
 from rules.engagement.ledger import Entry
 from tests.support.achievement_story import corrections_of

@@ -19,9 +19,8 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
 from analytics.lake.arrow_schema import arrow_schema
-from rules.book.book import Book
-from rules.book.reading import read_book
-from rules.book.versions import Books, Version, terms_of
+from rules.book.book import Book, Books, Version, terms_of
+from rules.book.document import read_book
 from rules.days import date_of, parse_moment, stamp, unstamp
 from rules.engagement.account_state import Decision, History, Profile, date_at
 from rules.engagement.accounts import decide

@@ -7,8 +7,8 @@ from datetime import date, datetime, timedelta
 from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.goals.goal_store import GoalStore
-from rules.book.streak_rules import StreakPeriod
-from rules.book.versions import Books
+from rules.book.book import Books
+from rules.book.goal_rules import StreakPeriod
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.goals.achievements import StreakHistory
 from rules.engagement.goals.goal_streaks import Outcome, outcome, rule_of

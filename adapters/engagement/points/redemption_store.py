@@ -13,7 +13,7 @@ from typing import Any
 
 from adapters.platform.batches import query_all
 from adapters.platform.items import Item, item, plain
-from rules.engagement.points.redemptions import Fulfilment, Redemption
+from rules.book.rewards import Fulfilment, Redemption
 
 OWN = "of/"  # after all places of redemptions, which begin with a year
 

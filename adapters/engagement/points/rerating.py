@@ -14,7 +14,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.engagement.points.settling import Settler
 from adapters.platform.aws import pauses
-from rules.book.versions import Books
+from rules.book.book import Books
 from rules.days import DAY, stamp
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.accounts import decide

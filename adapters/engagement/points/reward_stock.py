@@ -1,4 +1,4 @@
-"""What was taken of each reward's stock, in the table Rewards (why in slices: rules.engagement.points.stock).
+"""What was taken of each reward's stock, in the table Rewards (why in slices: rules.book.rewards).
 
 | holder | place | holds |
 |---|---|---|
@@ -13,7 +13,7 @@ from typing import Any
 
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
-from rules.engagement.points.stock import GROUPS, SPARES, group_of, open_slices, pieces_left, share
+from rules.book.rewards import GROUPS, SPARES, group_of, open_slices, pieces_left, share
 
 
 class RewardStock:

@@ -8,9 +8,9 @@ from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
+from rules.book.book import Books
 from rules.book.book_schema import DAYS_MAX
-from rules.book.expiry import expires_on, instant_of_expiry, last_expired, lasts_days_max
-from rules.book.versions import Books
+from rules.book.point_rules import expires_on, instant_of_expiry, last_expired, lasts_days_max
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.accounts import decide, touch

@@ -7,8 +7,8 @@ from typing import Any
 
 from adapters.engagement.goals.achievement_reader import AchievementReader
 from ingest.engagement.profiles import Profiles
-from rules.book.achievement_rules import Condition, ConditionKind
-from rules.book.amounts import UNIT
+from rules.book.goal_rules import Condition, ConditionKind
+from rules.book.point_rules import UNIT
 from rules.engagement.goals.achievements import Declared, StreakHistory, declared, key_of
 from rules.engagement.goals.goal_streaks import fold_periods
 from rules.engagement.goals.told_history import ToldHistory

@@ -1,8 +1,7 @@
 """JSON Schemas of streaks that the book declares, as answers show them."""
 
 from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, list_of, open_object
-from rules.book.achievement_rules import ConditionKind
-from rules.book.streak_rules import NeedKind, StreakPeriod
+from rules.book.goal_rules import ConditionKind, NeedKind, StreakPeriod
 from rules.engagement.goals.goal_reasons import PeriodReason
 from rules.engagement.streaks import StreakStatus
 

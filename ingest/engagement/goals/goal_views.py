@@ -8,9 +8,8 @@ from typing import Any
 from adapters.engagement.goals.streak_reader import StreakReader, periods_of
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
-from rules.book.amounts import UNIT
-from rules.book.streak_reading import DAILY
-from rules.book.streak_rules import NeedKind, StreakPeriod, StreakRule
+from rules.book.goal_rules import DAILY, NeedKind, StreakPeriod, StreakRule
+from rules.book.point_rules import UNIT
 from rules.engagement.account_state import Profile
 from rules.engagement.goals.goal_reasons import PeriodReason, explain_period
 from rules.engagement.goals.goal_streaks import (

@@ -9,7 +9,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import TooManyEntries
 from adapters.engagement.points.settling import Settler, expiry_rules, is_due
 from ingest.web.caller import invalid_field
-from rules.book.expiry import instant_of_expiry, lasts_days_max
+from rules.book.point_rules import instant_of_expiry, lasts_days_max
 from rules.days import MICROSECOND, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import OPENED_AT, debt_of

@@ -14,9 +14,8 @@ from adapters.engagement.points.reward_stock import RewardStock
 from ingest.engagement.points.balance import Balances
 from ingest.web.caller import ApiError
 from ingest.web.paging import integer
-from rules.book.rewards import ALWAYS, NEVER, REWARD_NAME, Reward
+from rules.book.rewards import ALWAYS, NEVER, REWARD_NAME, Redemption, Reward
 from rules.days import stamp
-from rules.engagement.points.redemptions import Redemption
 
 LISTED_DEFAULT, LISTED_MAX = 20, 100
 # What is left of a stock is counted so seldom by one process: five reads each time.

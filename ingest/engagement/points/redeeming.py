@@ -12,9 +12,9 @@ from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.rewards import REDEEM, Rewards
 from ingest.engagement.points.sale import Sale
 from ingest.web.caller import ApiError, Caller
+from rules.book.rewards import Fulfilment, Redemption
 from rules.days import stamp
 from rules.engagement.ledger import Entry
-from rules.engagement.points.redemptions import Fulfilment, Redemption
 
 OPEN = (Fulfilment.REQUESTED,)
 NOT_REVERSED = (Fulfilment.REQUESTED, Fulfilment.FULFILLED)

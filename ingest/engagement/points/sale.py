@@ -10,11 +10,10 @@ from adapters.engagement.points.reward_stock import RewardStock
 from ingest.engagement.points.command import Command
 from ingest.engagement.points.rewards import check_review
 from ingest.web.caller import ApiError
-from rules.book.rewards import Reward
-from rules.book.versions import Books
+from rules.book.book import Books
+from rules.book.rewards import Redemption, Reward
 from rules.engagement.account_state import Account
 from rules.engagement.ledger import Draft, Entry, EntryKind
-from rules.engagement.points.redemptions import Redemption
 
 
 @dataclass(slots=True)

@@ -50,7 +50,7 @@ from ingest.web.erased import refuse_erased
 from ingest.web.json_schema import USER_ID
 from ingest.web.rate_limit import Limits
 from ingest.web.routes import matching
-from rules.book.streak_reading import NAME
+from rules.book.goal_rules import NAME
 from rules.privacy.tombstones import user_subject
 
 

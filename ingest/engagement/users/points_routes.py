@@ -31,10 +31,10 @@ from ingest.web.http import answer
 from ingest.web.paging import cursor_of, days_in, instant_of, integer, last_date, page
 from ingest.web.routes import CURSOR, PAGE, in_query, limit_to
 from ingest.web.validate import first_problem
+from rules.book.rewards import Redemption
 from rules.engagement.ledger import entry_id
 from rules.engagement.points.holds import HELD_DEFAULT, HoldRequest
 from rules.engagement.points.past_balance import AS_OF_MAX
-from rules.engagement.points.redemptions import Redemption
 
 PAST = {
     "type": "string",

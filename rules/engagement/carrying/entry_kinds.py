@@ -8,7 +8,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from rules.book.caps import Cap
+from rules.book.point_rules import Cap
 from rules.engagement.ledger import Draft
 
 PASSIVE = "passive"

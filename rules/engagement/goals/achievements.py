@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from rules.book.achievement_rules import AchievementRule, Condition, ConditionKind
-from rules.book.streak_rules import NeedKind, StreakRule
-from rules.book.versions import Books
+from rules.book.book import Books
+from rules.book.goal_rules import AchievementRule, Condition, ConditionKind, NeedKind, StreakRule
 from rules.engagement.goals.goal_streaks import PastPeriods, fold_periods, rule_of
 from rules.engagement.goals.measures import amounts, day_key
 from rules.engagement.goals.told_history import POINTS, Position, ToldHistory, position

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from rules.book.book import Book
-from rules.book.streak_rules import NeedKind, StreakRule
-from rules.book.versions import Books, Version
+from rules.book.book import Book, Books, Version
+from rules.book.goal_rules import NeedKind, StreakRule
 from rules.engagement.goals.achievements import declared
 from rules.engagement.goals.goal_streaks import midnight
 

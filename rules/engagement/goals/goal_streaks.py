@@ -14,8 +14,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from itertools import accumulate
 
-from rules.book.streak_rules import Need, NeedKind, StreakPeriod, StreakRule
-from rules.book.versions import Books, Version
+from rules.book.book import Books, Version
+from rules.book.goal_rules import Need, NeedKind, StreakPeriod, StreakRule
 from rules.days import DAY
 from rules.engagement.goals.measures import day_key
 from rules.engagement.streaks import Cover, StreakStatus

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rules.book.amounts import COUNTED, thousandths
+from rules.book.point_rules import COUNTED, thousandths
 
 
 def measures_of(properties: Mapping[str, Any] | None, measured: Sequence[str] | None) -> str | None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
-from rules.book.streak_rules import StreakPeriod
-from rules.book.versions import Books
+from rules.book.book import Books
+from rules.book.goal_rules import StreakPeriod
 from rules.days import DAY
 from rules.engagement.account_state import Profile
 from rules.engagement.goals.goal_streaks import (

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from rules.book.caps import Period, total_points
-from rules.book.versions import Books
+from rules.book.book import Books
+from rules.book.point_rules import Period, total_points
 from rules.engagement.earning import week_of
 from rules.engagement.ledger import Draft, EntryKind
 from rules.engagement.points.rating import is_earning, judged, reversed_events

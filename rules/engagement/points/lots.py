@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from rules.book.expiry import instant_of_expiry, last_expired
+from rules.book.point_rules import instant_of_expiry, last_expired
 from rules.days import unstamp
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 from rules.engagement.points.holds import Hold

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time
 
-from rules.book.expiry import instant_of_expiry
-from rules.book.versions import Books
+from rules.book.book import Books
+from rules.book.point_rules import instant_of_expiry
 from rules.days import DAY, stamp
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.engagement.placing import instant_of

@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from rules.book.caps import Cap, Period, points_left
-from rules.book.expiry import lot_of
-from rules.book.versions import Books
+from rules.book.book import Books
+from rules.book.point_rules import Cap, Period, lot_of, points_left
 from rules.days import DAY
 from rules.engagement.ledger import EARNING, Draft, EntryKind
 from rules.engagement.placing import instant_of
@@ -126,7 +125,7 @@ def _earned(have: Mapping[Slot, int], worth: Mapping[Slot, int]) -> Counter[Slot
     """Return the points that each slot must have: as they lie, as far as that can be.
 
     have: points that caps have left. worth: points before caps. What a slot has beyond its worth goes; what
-    caps leave then is for whoever comes first. The sum is that of any order (rules.book.caps).
+    caps leave then is for whoever comes first. The sum is that of any order (rules.book.point_rules).
     """
     must = Counter({slot: max(0, min(have.get(slot, 0), points)) for slot, points in worth.items()})
     groups: dict[tuple[str, Period | None, date], list[Slot]] = defaultdict(list)

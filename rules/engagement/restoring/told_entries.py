@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from rules.book.caps import Cap
+from rules.book.point_rules import Cap
 from rules.days import stamp
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.proving.hashes import ZERO, link

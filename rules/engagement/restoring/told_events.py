@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rules.book.caps import Cap
+from rules.book.point_rules import Cap
 from rules.days import stamp
 from rules.engagement.events import Event
 

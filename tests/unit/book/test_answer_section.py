@@ -7,9 +7,8 @@ import pytest
 
 from adapters.book.shipped import shipped_document
 from ingest.book.checking import checked
-from rules.book.answers import DAY_POINTS_LIMIT, NO_ANSWERS, AnswerRules, Timing
-from rules.book.differences import differences
-from rules.book.reading import BookRefused
+from rules.book.book import DAY_POINTS_LIMIT, NO_ANSWERS, AnswerRules, Timing, differences
+from rules.book.document import BookRefused
 from rules.questions.answer_stats import Tally, decode_days, encode_days
 
 SAID: dict[str, Any] = shipped_document()["answers"]

@@ -15,7 +15,7 @@ import pytest
 from adapters.book.shipped import shipped_document
 from ingest.book.checking import check_senders, checked
 from ingest.web.validate import first_problem
-from rules.book.reading import BookRefused
+from rules.book.document import BookRefused
 
 Json = dict[str, Any]
 JUDGE = """

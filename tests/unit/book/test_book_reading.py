@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from adapters.book.shipped import shipped_document
 from ingest.book.checking import check_senders, checked
-from rules.book.book import USUAL_OFFLINE, Book, Declarer, Offline
-from rules.book.differences import differences
-from rules.book.reading import BookRefused
+from rules.book.book import USUAL_OFFLINE, Book, Declarer, Offline, differences
+from rules.book.document import BookRefused
 
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
 BOOST = {"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.book.book import EventType
-from rules.book.caps import Cap, Period, points_left, total_points
+from rules.book.point_rules import Cap, Period, points_left, total_points
 
 Events = list[tuple[int, int | None]]
 events_list = st.lists(

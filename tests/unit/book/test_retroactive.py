@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from ingest.book.retroactive import check_past
-from rules.book.book import Book, EventType
-from rules.book.reading import BookRefused
-from rules.book.versions import Books, Version
+from rules.book.book import Book, Books, EventType, Version
+from rules.book.document import BookRefused
 
 
 def march(day: int) -> datetime:

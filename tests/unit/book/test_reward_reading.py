@@ -13,9 +13,8 @@ from ingest.book.checking import checked
 from ingest.book.publishing import Proposal, publish
 from local.book.book_file import UnreadableBook, read_file
 from local.book.command import check
-from rules.book.book import Book
-from rules.book.differences import differences
-from rules.book.reading import BookRefused
+from rules.book.book import Book, differences
+from rules.book.document import BookRefused
 from rules.json_values import DoubledKey, read_json, single_keys
 from tests.support.published_books import Table
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.book.book import Book, EventType
-from rules.book.versions import Books, Version, terms_of
+from rules.book.book import Book, Books, EventType, Version, terms_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapters.engagement.account_items import entry_from, entry_item
 from bench.counting.item_sizes import WRITE_UNIT_BYTES, item_bytes
-from rules.book.caps import Cap, Period
+from rules.book.point_rules import Cap, Period
 from rules.days import stamp
 from rules.engagement.carrying.carriers import split_carriers
 from rules.engagement.ledger import Head, append

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.book.caps import Cap, Period
+from rules.book.point_rules import Cap, Period
 from rules.days import stamp
 from rules.engagement.carrying.carriers import WRITE_UNIT_BYTES, split_carriers, unfold, with_folded
 from rules.engagement.carrying.packed_drafts import pack

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.book.caps import Cap, Period
+from rules.book.point_rules import Cap, Period
 from rules.days import stamp
 from rules.engagement.carrying.packed_drafts import (
     RECORD_BYTES,

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.book.shipped import shipped_document
 from ingest.book.checking import checked
-from rules.book.reading import BookRefused
+from rules.book.document import BookRefused
 from rules.engagement.goals import kept_achievements
 from rules.engagement.goals.achievements import achieved, declared
 from rules.engagement.goals.kept_achievements import KeptAchievements, next_kept, positions, shown

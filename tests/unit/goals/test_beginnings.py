@@ -13,9 +13,9 @@ import yaml
 
 from adapters.book.shipped import shipped_document
 from local.book import command
-from rules.book.reading import read_book
-from rules.book.streak_rules import NeedKind
-from rules.book.versions import Books, Version
+from rules.book.book import Books, Version
+from rules.book.document import read_book
+from rules.book.goal_rules import NeedKind
 from rules.engagement.goals.beginnings import beginnings, streak_beginning
 from rules.engagement.goals.goal_streaks import midnight, rule_of
 from tests.support.effort import effort

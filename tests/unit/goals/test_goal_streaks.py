@@ -9,9 +9,8 @@ from functools import cache, partial
 import pytest
 
 from adapters.book.shipped import shipped_version
-from rules.book.book import Book
-from rules.book.streak_rules import Need, NeedKind, StreakPeriod, StreakRule
-from rules.book.versions import Books, Version
+from rules.book.book import Book, Books, Version
+from rules.book.goal_rules import Need, NeedKind, StreakPeriod, StreakRule
 from rules.engagement.account_state import Profile
 from rules.engagement.goals.goal_reasons import PeriodReason, explain_period
 from rules.engagement.goals.goal_streaks import (

@@ -14,7 +14,7 @@ from adapters.platform.sending.firehose import DeliveryStream
 from processors.batches import BatchResult
 from processors.publisher import Publisher
 from rules.book.book import Book
-from rules.book.reading import read_book
+from rules.book.document import read_book
 from rules.lake.entities import RULES, rows_of
 from rules.lake.packed_records import row_texts
 from rules.lake.rule_entities import book_of

@@ -17,7 +17,7 @@ from adapters.leads.groups.topology import Topology
 from adapters.platform.items import item, plain
 from adapters.questions.phones.subscription_items import KEY, claim_key
 from adapters.questions.user_stats_items import stats_attributes
-from rules.book.caps import Cap
+from rules.book.point_rules import Cap
 from rules.days import stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, to_item

@@ -19,7 +19,7 @@ from local.move_in.histories import checked
 from local.move_in.refused_file import RefusedFile
 from local.move_in.rows import RefusedRow, Row, UnreadableFile, columns_of, read_rows
 from local.move_in.taking import validate
-from rules.book.versions import Books
+from rules.book.book import Books
 from rules.engagement.moving.reading import position_of
 from rules.json_values import NO_TEXT
 

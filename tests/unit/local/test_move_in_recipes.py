@@ -16,7 +16,7 @@ from local.move_in.command import is_of_positions
 from local.move_in.histories import checked
 from local.move_in.rows import RefusedRow, Row, columns_of, read_rows
 from local.paths import ROOT
-from rules.book.versions import Books
+from rules.book.book import Books
 from rules.engagement.moving.reading import position_of
 
 GUIDE = (ROOT / "docs" / "guides" / "move-in.md").read_text()

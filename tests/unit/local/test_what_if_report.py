@@ -21,7 +21,7 @@ from local.what_if.page import page
 from local.what_if.plots import Plot
 from local.what_if.summary import summary
 from local.what_if.text import lines
-from rules.book.reading import read_book
+from rules.book.document import read_book
 from tests.support.what_if_goals import GoalWhatIfStory
 from tests.support.what_if_story import WhatIfStory
 

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.book.achievement_rules import AchievementRule, Condition, ConditionKind
-from rules.book.versions import Books, Version
+from rules.book.book import Books, Version
+from rules.book.goal_rules import AchievementRule, Condition, ConditionKind
 from rules.days import EPOCH, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.goals.achievements import declared

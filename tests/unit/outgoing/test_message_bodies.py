@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import pytest
 
+from rules.book.rewards import Redemption
 from rules.engagement.ledger import Head
 from rules.engagement.points.holds import Hold
-from rules.engagement.points.redemptions import Redemption
 from rules.outgoing.derive import redeemed
 from rules.outgoing.earned import Offered, earned
 from rules.outgoing.notices import Notice, NoticeType, Notification

@@ -8,8 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from rules.book.caps import Cap, Period
-from rules.book.expiry import PERIODS, expires_on, lasts_days_max, lot_of
+from rules.book.point_rules import PERIODS, Cap, Period, expires_on, lasts_days_max, lot_of
 from rules.days import stamp
 from rules.engagement.carrying.carriers import split_carriers, with_folded
 from rules.engagement.events import MalformedItem, from_item

@@ -8,7 +8,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from adapters.engagement.points.redemption_store import redemption_from, redemption_item
 from processors.fulfilment import shipped
-from rules.engagement.points.redemptions import Fulfilment, Redemption
+from rules.book.rewards import Fulfilment, Redemption
 
 AT = "2027-03-01T12:00:00.000001Z"
 MUG = Redemption("ann", AT, "mug", "acme", 50, 2, from_stock=True)

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.book.expiry import last_expired
+from rules.book.point_rules import last_expired
 from rules.days import stamp, unstamp
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.engagement.points.holds import Hold

@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.book.book import Book, EventType
-from rules.book.caps import Cap
-from rules.book.versions import Books, Version
+from rules.book.book import Book, Books, EventType, Version
+from rules.book.point_rules import Cap
 from rules.days import EPOCH, stamp
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.engagement.points.past_balance import added_later, first_place

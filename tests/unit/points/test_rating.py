@@ -6,9 +6,8 @@ from itertools import permutations
 
 import pytest
 
-from rules.book.book import Book, EventType
-from rules.book.caps import Cap, Period
-from rules.book.versions import Books, Version
+from rules.book.book import Book, Books, EventType, Version
+from rules.book.point_rules import Cap, Period
 from rules.days import parse_moment, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event, event_id

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from rules.engagement.points.stock import GROUPS, SLICES, SPARES, group_of, open_slices, pieces_left, share
+from rules.book.rewards import GROUPS, SLICES, SPARES, group_of, open_slices, pieces_left, share
 
 STOCKS = st.integers(0, 300) | st.integers(0, 10**9)
 

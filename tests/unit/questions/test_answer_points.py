@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.book.answers import NO_ANSWERS, AnswerRules, Timing
-from rules.book.book import Book
-from rules.book.versions import Books, Version
+from rules.book.book import NO_ANSWERS, AnswerRules, Book, Books, Timing, Version
 from rules.days import EPOCH
 from rules.key_ring import PersonHashes
 from rules.questions.answer_points import KNOWN_AFTER, begins, day_points_max, points_for

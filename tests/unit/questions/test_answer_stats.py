@@ -14,8 +14,8 @@ from adapters.book.shipped import shipped_document
 from adapters.platform.items import item, plain
 from adapters.questions.user_stats_items import stats_attributes, stats_from
 from bench.counting.item_sizes import item_bytes
-from rules.book.achievement_rules import ConditionKind
-from rules.book.reading import read_book
+from rules.book.document import read_book
+from rules.book.goal_rules import ConditionKind
 from rules.days import stamp
 from rules.engagement import streaks
 from rules.questions.answer_events import EVENT_TYPE

@@ -1,0 +1,400 @@
+"""Streaks and achievements that a book declares (docs/rules.md, rules 14 and 15): what they are, and the
+parts of its document that declare them: their JSON Schema, their sense, and how they are read.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from rules.book.point_rules import UNIT, thousandths
+from rules.days import DAY
+
+
+class StreakPeriod(StrEnum):
+    """What a streak counts: activity dates, weeks from Monday (ISO 8601), or months of the calendar."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+    def first(self, day: date) -> date:
+        """Return the first date of the period that a date is in."""
+        if self is StreakPeriod.WEEK:
+            return day - timedelta(days=day.weekday())
+        return day.replace(day=1) if self is StreakPeriod.MONTH else day
+
+    def after(self, first: date) -> date:
+        """Return the first date of the period after one."""
+        return self.later(first, 1)
+
+    def later(self, first: date, number: int) -> date:
+        """Return the first date of the period so many periods after one."""
+        if self is StreakPeriod.MONTH:
+            month = 12 * first.year + first.month - 1 + number
+            return date(month // 12, month % 12 + 1, 1)
+        return first + timedelta(days=number * (7 if self is StreakPeriod.WEEK else 1))
+
+    def between(self, first: date, later: date) -> int:
+        """Return how many periods lie from one first date to a later one, the second left out."""
+        if self is StreakPeriod.MONTH:
+            return 12 * (later.year - first.year) + later.month - first.month
+        return (later - first).days // (7 if self is StreakPeriod.WEEK else 1)
+
+    def last(self, first: date) -> date:
+        """Return the last date of a period."""
+        return self.after(first) - DAY
+
+
+class NeedKind(StrEnum):
+    """What of a period's events is counted."""
+
+    ACTIVE_DAYS = "active_days"
+    EVENTS = "events"
+    SUM = "sum"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a period needs. at_least: of a sum in thousandths. property: of a sum, the one that is summed."""
+
+    kind: NeedKind
+    at_least: int
+    property: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreakRule:
+    """A streak. event_types: whose events count.
+
+    freezes, pauses: whether those of the user cover a missed period. is_opening: of the one period that had
+    begun when the streak was declared; it counts if it is reached, and is no miss if it is not.
+    """
+
+    per: StreakPeriod
+    need: Need
+    event_types: frozenset[str]
+    freezes: bool = False
+    pauses: bool = False
+    is_opening: bool = False
+
+
+# Achievements that a book declares (docs/rules.md, rule 15): thresholds, all of them or any.
+
+
+class ConditionKind(StrEnum):
+    """What a condition measures."""
+
+    POINTS = "points_earned"
+    COUNT = "count"
+    SUM = "sum"
+    STREAK = "streak"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A threshold. at_least: of a sum in thousandths. event_type, property, streak: what it is of."""
+
+    kind: ConditionKind
+    at_least: int
+    event_type: str | None = None
+    property: str | None = None
+    streak: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AchievementRule:
+    """needs_all: of its conditions, or any of them. stays: whether one that was shown is never withdrawn.
+
+    of_history: whether it is dated in the time before it was declared, too.
+    """
+
+    conditions: tuple[Condition, ...]
+    needs_all: bool = True
+    stays: bool = True
+    of_history: bool = False
+    title: str = ""
+
+
+# The part of a book's document that declares streaks: its JSON Schema, its sense, and how it is read.
+
+
+Path = tuple[str | int, ...]
+Said = Mapping[str, Any]
+
+STREAKS_MAX = 20
+NAME = "^[a-z][a-z0-9_]{0,31}$"
+PROPERTY = "^[A-Za-z][A-Za-z0-9_]{0,31}$"
+PROPERTIES_MAX = 4  # of one event type that are summed
+EVENTS_MAX = 10_000
+AMOUNT_MAX = 1_000_000  # of one event
+SUM_MAX = 1_000_000_000
+# The streak of the profile: every book has it.
+DAILY = "daily"
+DATES_MAX = {StreakPeriod.DAY: 1, StreakPeriod.WEEK: 7, StreakPeriod.MONTH: 28}
+_SUM: Said = {
+    "type": "object",
+    "required": ["property", "at_least"],
+    "properties": {
+        "property": {"type": "string", "pattern": PROPERTY, "description": "a number of the data contract"},
+        "at_least": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": SUM_MAX,
+            "description": "with up to three decimals",
+        },
+    },
+    "additionalProperties": False,
+    "description": "the sum of a property over the period's events",
+}
+_NEEDS: Said = {
+    "type": "object",
+    "properties": {
+        NeedKind.ACTIVE_DAYS.value: {"type": "integer", "minimum": 1, "maximum": 28},
+        NeedKind.EVENTS.value: {"type": "integer", "minimum": 1, "maximum": EVENTS_MAX},
+        NeedKind.SUM.value: _SUM,
+    },
+    "additionalProperties": False,
+    "description": "what each period needs; exactly one of active_days, events and sum",
+}
+STREAKS: dict[str, Any] = {
+    "type": "object",
+    "maxProperties": STREAKS_MAX,
+    "propertyNames": {"pattern": NAME},
+    "additionalProperties": {
+        "type": "object",
+        "required": ["per", "needs"],
+        "properties": {
+            "per": {"enum": [each.value for each in StreakPeriod], "description": "a week begins on Monday"},
+            "needs": _NEEDS,
+            "event_types": {
+                "type": "array",
+                "items": {"type": "string"},
+                "minItems": 1,
+                "maxItems": 500,
+                "uniqueItems": True,
+                "description": "whose events count; left out: of all types that keep streaks",
+            },
+            "freezes": {"type": "boolean", "description": "whether a freeze covers a missed period: false"},
+            "pauses": {"type": "boolean", "description": "whether a pause covers one: false"},
+            "description": {"type": "string", "maxLength": 500},
+        },
+        "additionalProperties": False,
+        "description": "one streak",
+    },
+    "description": "streaks beside the daily one of the profile, by name",
+}
+
+
+def read_streaks(document: Said) -> dict[str, StreakRule]:
+    """Return the streaks of a document that has no faults, by name."""
+    keeping = frozenset(
+        name for name, said in document["event_types"].items() if said.get("keeps_streak", True)
+    )
+    return {name: _streak(said, keeping) for name, said in document.get("streaks", {}).items()}
+
+
+def _streak(said: Said, keeping: frozenset[str]) -> StreakRule:
+    ((kind, need),) = said["needs"].items()
+    return StreakRule(
+        StreakPeriod(said["per"]),
+        Need(NeedKind.SUM, thousandths(need["at_least"]), need["property"])
+        if kind == NeedKind.SUM
+        else Need(NeedKind(kind), need),
+        frozenset(said.get("event_types", keeping)),
+        said.get("freezes", False),
+        said.get("pauses", False),
+    )
+
+
+def streak_faults(document: Said) -> Iterator[tuple[Path, str]]:
+    """Yield what makes no sense in a document's streaks, as (path, reason)."""
+    for name, said in document.get("streaks", {}).items():
+        path: Path = ("streaks", name)
+        if name == DAILY:
+            yield path, "is the streak of the profile, which every book has: choose another name"
+        needs = said["needs"]
+        if len(needs) != 1:
+            yield (*path, "needs"), "must have exactly one of active_days, events and sum"
+            continue
+        most = DATES_MAX[StreakPeriod(said["per"])]
+        if needs.get(NeedKind.ACTIVE_DAYS, 0) > most:
+            reason = f"is more than the {most} that every {said['per']} has"
+            yield (*path, "needs", NeedKind.ACTIVE_DAYS), reason
+        for place, kind in enumerate(said.get("event_types", ())):
+            if kind not in document["event_types"]:
+                yield (*path, "event_types", place), f"names {kind}, which is no event type"
+        if "sum" in needs:
+            yield from _sum_faults(document, path, said)
+    yield from _too_many(document)
+
+
+def _sum_faults(document: Said, path: Path, said: Said) -> Iterator[tuple[Path, str]]:
+    summed, at = said["needs"]["sum"], (*path, "needs", "sum")
+    if Decimal(str(summed["at_least"])) * UNIT % 1:
+        yield (*at, "at_least"), "has more than three decimals"
+    if "event_types" not in said:
+        yield path, "needs event_types: of which events is the property summed?"
+    for kind in said.get("event_types", ()):
+        contract = (document["event_types"].get(kind) or {}).get("properties") or {}
+        promised = (contract.get("properties") or {}).get(summed["property"])
+        if kind in document["event_types"] and not is_bounded_number(promised):
+            reason = (
+                f"is no bounded number of {kind}: its data contract must give it a type (integer or number),"
+                f" a minimum of 0 or more and a maximum of up to {AMOUNT_MAX}"
+            )
+            yield (*at, "property"), reason
+
+
+def is_bounded_number(said: Any) -> bool:
+    """Whether a property's contract makes it a number that may be summed."""
+    if not isinstance(said, Mapping) or said.get("type") not in ("integer", "number"):
+        return False
+    least, most = said.get("minimum"), said.get("maximum")
+    if not isinstance(least, int | float) or not isinstance(most, int | float):
+        return False
+    return not isinstance(least, bool) and not isinstance(most, bool) and 0 <= least <= most <= AMOUNT_MAX
+
+
+def _too_many(document: Said) -> Iterator[tuple[Path, str]]:
+    summed: dict[str, set[str]] = {}
+    for path, kind, name in _summed(document):
+        summed.setdefault(kind, set()).add(name)
+        if len(summed[kind]) > PROPERTIES_MAX:
+            yield path, f"sums a fifth property of {kind}: {PROPERTIES_MAX} are allowed"
+
+
+def _summed(document: Said) -> Iterator[tuple[Path, str, str]]:
+    """Yield what is summed, and where: path, event type, property."""
+    for name, said in document.get("streaks", {}).items():
+        if "sum" in said["needs"]:
+            for kind in said.get("event_types", ()):
+                yield ("streaks", name), kind, said["needs"]["sum"]["property"]
+    for name, said in document.get("achievements", {}).items():
+        for each in said.get("all", said.get("any", ())):
+            if "sum" in each:
+                yield ("achievements", name), each["sum"]["event_type"], each["sum"]["property"]
+
+
+# A book's achievements as its document declares them: their JSON Schema, their sense, how they are read.
+
+
+ACHIEVEMENTS_MAX = 100
+CONDITIONS_MAX = 10
+THRESHOLD_MAX = 1_000_000_000
+STAYS, LEAVES = "never", "when_untrue"
+_THRESHOLD: Said = {"type": "integer", "minimum": 1, "maximum": THRESHOLD_MAX}
+_CONDITION: Said = {
+    "type": "object",
+    "properties": {
+        ConditionKind.POINTS.value: {**_THRESHOLD, "description": "points ever earned"},
+        ConditionKind.COUNT.value: {"type": "string", "description": "events of this type"},
+        ConditionKind.STREAK.value: {"type": "string", "description": "a streak of this book"},
+        ConditionKind.SUM.value: {
+            "type": "object",
+            "required": ["event_type", "property"],
+            "properties": {
+                "event_type": {"type": "string"},
+                "property": {"type": "string", "pattern": PROPERTY},
+            },
+            "additionalProperties": False,
+            "description": "the sum of a property over the events of a type",
+        },
+        "at_least": {"type": "number", "exclusiveMinimum": 0, "maximum": SUM_MAX},
+    },
+    "additionalProperties": False,
+    "description": "points_earned; or one of count, sum and streak, with at_least",
+}
+_CONDITIONS: Said = {"type": "array", "items": _CONDITION, "minItems": 1, "maxItems": CONDITIONS_MAX}
+ACHIEVEMENTS: dict[str, Any] = {
+    "type": "object",
+    "maxProperties": ACHIEVEMENTS_MAX,
+    "propertyNames": {"pattern": NAME},
+    "additionalProperties": {
+        "type": "object",
+        "properties": {
+            "all": _CONDITIONS,
+            "any": _CONDITIONS,
+            "withdrawn": {
+                "enum": [STAYS, LEAVES],
+                "description": "whether one that was shown goes when it is no longer true: never",
+            },
+            "history": {
+                "type": "boolean",
+                "description": "whether it is dated before it was declared, too: false",
+            },
+            "title": {"type": "string", "maxLength": 100},
+            "description": {"type": "string", "maxLength": 500},
+        },
+        "additionalProperties": False,
+        "description": "one achievement; exactly one of all and any",
+    },
+    "description": "achievements, by name",
+}
+
+
+def read_achievements(document: Said) -> dict[str, AchievementRule]:
+    """Return the achievements of a document that has no faults, by name."""
+    return {name: _achievement(said) for name, said in document.get("achievements", {}).items()}
+
+
+def _achievement(said: Said) -> AchievementRule:
+    return AchievementRule(
+        tuple(map(_condition, said.get("all") or said["any"])),
+        needs_all="all" in said,
+        stays=said.get("withdrawn", STAYS) == STAYS,
+        of_history=said.get("history", False),
+        title=said.get("title", ""),
+    )
+
+
+def _condition(said: Said) -> Condition:
+    (kind,) = (each for each in ConditionKind if each in said)
+    of = said[kind]
+    if kind is ConditionKind.POINTS:
+        return Condition(kind, of)
+    if kind is ConditionKind.SUM:
+        return Condition(kind, thousandths(said["at_least"]), of["event_type"], of["property"])
+    is_count = kind is ConditionKind.COUNT
+    return Condition(kind, said["at_least"], of if is_count else None, streak=None if is_count else of)
+
+
+def achievement_faults(document: Said) -> Iterator[tuple[Path, str]]:
+    """Yield what makes no sense in a document's achievements, as (path, reason)."""
+    for name, said in document.get("achievements", {}).items():
+        path: Path = ("achievements", name)
+        if ("all" in said) == ("any" in said):
+            yield path, "must have all or any, and not both"
+            continue
+        key = "all" if "all" in said else "any"
+        for place, condition in enumerate(said[key]):
+            for inner, reason in _condition_faults(document, condition):
+                yield (*path, key, place, *inner), reason
+
+
+def _condition_faults(document: Said, said: Said) -> Iterator[tuple[Path, str]]:
+    kinds = [each for each in ConditionKind if each in said]
+    if len(kinds) != 1:
+        yield (), "must have exactly one of points_earned, count, sum and streak"
+        return
+    (kind,) = kinds
+    if (kind is not ConditionKind.POINTS) != ("at_least" in said):
+        yield (), "needs at_least" if "at_least" not in said else "has its threshold in points_earned"
+        return
+    at_least = Decimal(str(said.get("at_least", 1)))
+    if at_least * (UNIT if kind is ConditionKind.SUM else 1) % 1:
+        yield ("at_least",), "has more than three decimals" if kind is ConditionKind.SUM else "is not whole"
+    of = said[kind]
+    types = document["event_types"]
+    if kind is ConditionKind.COUNT and of not in types:
+        yield (kind.value,), f"names {of}, which is no event type"
+    if kind is ConditionKind.STREAK and of not in document.get("streaks", {}):
+        yield (kind.value,), f"names {of}, which is no streak"
+    if kind is ConditionKind.SUM:
+        contract = (types.get(of["event_type"]) or {}).get("properties") or {}
+        if of["event_type"] not in types:
+            yield (kind.value, "event_type"), f"names {of['event_type']}, which is no event type"
+        elif not is_bounded_number((contract.get("properties") or {}).get(of["property"])):
+            yield (kind.value, "property"), f"is no bounded number of {of['event_type']}"
