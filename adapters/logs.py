@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import aws_lambda_powertools
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
-from rules.privacy.logged import TellsNobody, name_in_logs
+from rules.privacy.tombstones import TellsNobody, name_in_logs
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 OF_PERSONS = frozenset({"user_id", "caller", "author", "by"})

@@ -35,7 +35,6 @@ from adapters.settings.privacy import ErasureSettings
 from processors.exporting import Exporter
 from rules.days import stamp
 from rules.lake.question_entities import pseudonym
-from rules.privacy.certificates import signed
 from rules.privacy.erasures import (
     PERSONS,
     PHONES,
@@ -45,13 +44,13 @@ from rules.privacy.erasures import (
     PersonKind,
     after_sweep,
     certificate_of,
+    sign_certificate,
     to_lake,
     with_count,
     with_names,
     with_store_done,
 )
-from rules.privacy.logged import TellsNobody
-from rules.privacy.tombstones import Act, JournalEntry, organization_subject
+from rules.privacy.tombstones import Act, JournalEntry, TellsNobody, organization_subject
 
 PUT_SECONDS = 60  # until S3 has taken a large file
 # Of one run, which has 15 minutes. The next one goes on.
@@ -107,7 +106,7 @@ class ErasureRunner:
     def go_on(self, erasure: Erasure, now: datetime, until: float) -> bool:
         """Go through stores until the erasure is finished (True), waits, or the time is up."""
         if erasure.is_in_lake:
-            certificate = signed(certificate_of(erasure, now), self.key())
+            certificate = sign_certificate(certificate_of(erasure, now), self.key())
             self.jobs.finish(erasure, certificate, self._organization_digest(erasure))
             return True
         known = self.stores(now)

@@ -21,7 +21,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.fencing.turn import fenced
 from rules.book.point_rules import last_expired
-from rules.privacy.logged import TellsNobody
+from rules.privacy.tombstones import TellsNobody
 
 # Of one run, which has 15 minutes. The next one goes on.
 RUN_SECONDS = 780

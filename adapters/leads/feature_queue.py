@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.batches import chunks
-from rules.privacy.logged import TellsNobody
+from rules.privacy.tombstones import TellsNobody
 
 CALL_MAX = 10  # SendMessageBatch's own limit
 LEADS_MAX = 50  # in a message

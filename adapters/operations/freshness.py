@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
-from rules.privacy.logged import TellsNobody
+from rules.privacy.tombstones import TellsNobody
 
 WATERMARK = "state/watermark.json"
 CURATED_EVENTS = "curated/events/dt={}/"

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, item
-from rules.privacy.logged import TellsNobody
+from rules.privacy.tombstones import TellsNobody
 
 READ_MAX = 100
 WRITE_MAX = 25

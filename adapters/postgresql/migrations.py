@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.postgresql.sql_statements import statements
-from rules.privacy.logged import TellsNobody
+from rules.privacy.tombstones import TellsNobody
 
 FOLDER = Path(__file__).resolve().parents[2] / "sql" / "identity"
 SCHEMA = "identity"

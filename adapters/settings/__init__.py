@@ -10,7 +10,7 @@ from dataclasses import fields
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rules.privacy.logged import TellsNobody
+from rules.privacy.tombstones import TellsNobody
 
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper

@@ -14,7 +14,7 @@ from adapters.settings.currencies import currencies
 from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.phone_regions import regions
 from rules.leads.features import CAMPAIGN_DAYS_MAX, CAMPAIGN_GRACE_DAYS
-from rules.privacy.logged import TellsNobody
+from rules.privacy.tombstones import TellsNobody
 
 VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many
 HOT, CURATED = "EventHotDays", "CuratedRetentionDays"

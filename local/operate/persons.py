@@ -11,10 +11,8 @@ from local.operate.invocations import invoke
 from local.replay.api import Api
 from local.stack import Stack
 from rules.json_values import DoubledKey, parse_json, single_keys
-from rules.privacy.certificates import problem_of
-from rules.privacy.erasures import PersonKind, nightly_plan_of
-from rules.privacy.logged import name_in_logs
-from rules.privacy.tombstones import digest_of, lead_subject, user_subject
+from rules.privacy.erasures import PersonKind, nightly_plan_of, problem_of
+from rules.privacy.tombstones import digest_of, lead_subject, name_in_logs, user_subject
 
 POLL_SECONDS = 1.0
 # On AWS the second sweep comes 20 minutes after the first one.

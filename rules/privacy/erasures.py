@@ -1,14 +1,10 @@
-"""An erasure under way: which stores it goes through, in what order, and when it is over (rule 10).
-
-A sweep goes through all stores of the plan. The first one begins at once. The second one begins when nobody
-can be writing any more who does not know the tombstone; what others brought meanwhile, it finds. It repeats
-until a sweep finds nothing. What is done is noted store by store, so whoever goes on after a crash repeats
-one store at most, and deleting what is deleted changes nothing.
-
-Then come the lake and the warehouse, in nightly passes over everybody who waits: one as soon as possible, and
-one when nothing can be on its way to the lake any more. They repeat until a pass finds nothing, too.
+"""An erasure under way: which stores it goes through, in what order, when it is over, and its certificate
+(rule 10).
 """
 
+import hashlib
+import hmac
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -264,3 +260,56 @@ def certificate_of(erasure: Erasure, now: datetime) -> dict[str, Any]:
         ],
         "other_stores": left_alone(erasure.kind),
     }
+
+
+# The certificate of an erasure: what was found and removed, signed, to be checked later (rule 10).
+#
+# It names the person by keyed hashes alone. Whoever has the key can tell whether it is genuine, and, if they
+# are told an id, whether it is about that person. Nobody can learn the id from it.
+
+
+ALGORITHM = "HMAC-SHA256"
+KEY_ID_CHARACTERS = 16
+SIGNATURE_FIELDS = {"algorithm", "key_id", "value"}
+
+
+def key_id(key: str) -> str:
+    """Return what tells keys apart without telling the key."""
+    return hashlib.sha256(f"certificate\x1f{key}".encode()).hexdigest()[:KEY_ID_CHARACTERS]
+
+
+def sign_certificate(certificate: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return a certificate with its signature. It must be JSON without floats."""
+    body = {name: each for name, each in certificate.items() if name != "signature"}
+    told = {"algorithm": ALGORITHM, "key_id": key_id(key), "value": _mac(body, key)}
+    return {**body, "signature": told}
+
+
+def problem_of(certificate: Any, key: str) -> str | None:
+    """Return why a certificate is not genuine; None if it is."""
+    if not isinstance(certificate, dict) or not isinstance(certificate.get("signature"), dict):
+        return "it has no signature"
+    signature = certificate["signature"]
+    if problem := _signature_problem(signature, key):
+        return problem
+    body = {name: each for name, each in certificate.items() if name != "signature"}
+    try:
+        right = _mac(body, key)
+    except (TypeError, ValueError, RecursionError):
+        return "it is no plain JSON"
+    if not hmac.compare_digest(right.encode(), str(signature.get("value")).encode(errors="replace")):
+        return "it was changed after it was signed"
+    return None
+
+
+def _signature_problem(signature: Mapping[str, Any], key: str) -> str | None:
+    if unsigned := sorted(signature.keys() - SIGNATURE_FIELDS):
+        return f"its signature has fields that nobody signed: {', '.join(unsigned)}"
+    if signature.get("algorithm") != ALGORITHM:
+        return f"its signature is not by {ALGORITHM}"
+    return None if signature.get("key_id") == key_id(key) else "it was signed with another key"
+
+
+def _mac(body: Mapping[str, Any], key: str) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hmac.new(key.encode(), f"certificate\x1f{text}".encode(), hashlib.sha256).hexdigest()

@@ -1,10 +1,8 @@
-"""Tombstones: whose data must not come back, without telling who that is (rule 10).
-
-A tombstone is a keyed hash of an id, and when its person was erased. While it stands, nothing of the person
-is taken. An admin may lift it for somebody who comes anew; what happened before that is refused for good,
-however late it comes: as a late record of a stream, a redelivery, a redrive or a re-import.
+"""Names that do not tell whose they are (rule 10): tombstones say whose data must not come back, and logs
+have of a person a name that does not lead back to them.
 """
 
+import hashlib
 import hmac
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -112,3 +110,22 @@ def lifts(known: Mapping[str, Tombstone], digest: str, at: str) -> Iterator[Jour
     for each, tombstone in known.items():
         if tombstone.stands and tombstone.erasure_id == found.erasure_id:
             yield JournalEntry(at, each, Act.LIFTED, found.erasure_id)
+
+
+# What a log may have of a person: a name that does not lead back to them, and nothing else (rule 10).
+
+
+NAME_CHARACTERS = 16
+
+
+class TellsNobody:
+    """Marks an exception whose text holds nothing that somebody has sent, so that a log may have it."""
+
+
+def name_in_logs(an_id: str) -> str:
+    """Return the name under which logs have an id: whoever has the id finds the lines, but not the other way.
+
+    It is a hash without a key: whoever has the log and a list of ids can compare them. So logs end by age.
+    """
+    text = f"log\x1f{an_id}".encode(errors="surrogatepass")
+    return "~" + hashlib.sha256(text).hexdigest()[:NAME_CHARACTERS]

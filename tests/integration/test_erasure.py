@@ -24,7 +24,7 @@ from local.stack import Stack
 from processors import engagement, erasure, ranks
 from processors.erasure import ErasureRunner
 from rules.engagement.clocks.offline import Stretch
-from rules.privacy.certificates import problem_of, signed
+from rules.privacy.erasures import problem_of, sign_certificate
 from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import FAILURES, Dying, Killed
@@ -355,7 +355,7 @@ def test_a_certificate_that_says_two_things_is_not_genuine(
     secret = engine.client("secretsmanager").create_secret(Name=f"c-{uuid.uuid4()}", SecretString=SECRET)
     stack = Stack("", engine.endpoint, "us-east-1", {"ErasureSecretId": secret["ARN"]}, {}, "")
     body = {"finished_at": "2026-03-10T06:00:00Z", "stores": [{"store": "BPEvents", "left": 0}]}
-    text = json.dumps(signed(body, SECRET), indent=2)
+    text = json.dumps(sign_certificate(body, SECRET), indent=2)
     file = tmp_path / "certificate.json"
     file.write_text(text)
     assert persons.certificate(file, "", "", stack)["genuine"]

@@ -27,7 +27,7 @@ from adapters.platform.aws import client
 from adapters.platform.redis import Redis
 from local.operate.persons import who
 from local.stack import Stack
-from rules.privacy.logged import name_in_logs
+from rules.privacy.tombstones import name_in_logs
 from tests.support.effort import effort
 from tests.support.engine import Engine, running
 from tests.support.identity_server import Registry

@@ -28,7 +28,7 @@ from analytics.curation.planning.planned_files import (
 from analytics.curation.planning.watermark import BEGINNING, move_watermark, state_of, watermark
 from analytics.lake import failed_tasks, layout
 from rules.lake.entities import ENTITIES
-from rules.privacy.logged import TellsNobody
+from rules.privacy.tombstones import TellsNobody
 
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024
 NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold

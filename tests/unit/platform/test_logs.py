@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from adapters.logs import OF_PERSONS, Logger, hidden, loggable
 from adapters.platform.batches import Unprocessed
-from rules.privacy.logged import name_in_logs
+from rules.privacy.tombstones import name_in_logs
 from tests.support.template import ROOT
 
 ROOMS = ("adapters", "ingest", "processors", "analytics")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.privacy.certificates import problem_of, signed
+from rules.privacy.erasures import problem_of, sign_certificate
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -19,15 +19,15 @@ BODIES = st.dictionaries(st.text(max_size=8).filter(lambda name: name != "signat
 
 @given(BODIES)
 def test_what_was_signed_is_genuine_also_as_text_and_signed_again(body: dict[str, Any]) -> None:
-    made = signed(body, "key")
+    made = sign_certificate(body, "key")
     assert problem_of(made, "key") is None
     assert problem_of(json.loads(json.dumps(made, indent=2)), "key") is None
-    assert signed(made, "key") == made
+    assert sign_certificate(made, "key") == made
 
 
 @given(BODIES, BODIES)
 def test_what_was_changed_is_found_out(body: dict[str, Any], other: dict[str, Any]) -> None:
-    forged = {**other, "signature": signed(body, "key")["signature"]}
+    forged = {**other, "signature": sign_certificate(body, "key")["signature"]}
     same = json.dumps(body, sort_keys=True) == json.dumps(other, sort_keys=True)
     assert (problem_of(forged, "key") is None) == same
 
@@ -38,8 +38,8 @@ def test_what_was_changed_is_found_out(body: dict[str, Any], other: dict[str, An
         ([], "no signature"),
         ({"signature": "x"}, "no signature"),
         ({"signature": {"algorithm": "none"}}, "not by HMAC-SHA256"),
-        (signed({"a": 1}, "another"), "another key"),
-        ({**signed({"a": 1}, "key"), "a": float("nan")}, "no plain JSON"),
+        (sign_certificate({"a": 1}, "another"), "another key"),
+        ({**sign_certificate({"a": 1}, "key"), "a": float("nan")}, "no plain JSON"),
     ],
 )
 def test_each_problem_has_its_sentence(certificate: Any, told: str) -> None:
