@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from processors.batches import BatchResult, Record
+from rules.engagement.account import is_beyond
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event
-from rules.stream_places import is_beyond
 
 Pairs = Sequence[tuple[Record, Event]]
 
@@ -36,7 +36,7 @@ def distinct_events(pairs: Pairs) -> list[Event]:
 
 
 def place_of(record: Record) -> str:
-    """Return a record's place in its stream (rules.stream_places); "" if it does not tell."""
+    """Return a record's place in its stream (rules.engagement.account); "" if it does not tell."""
     _, found, label = str(record.get("eventSourceARN", "")).partition("/stream/")
     number = str(record["dynamodb"].get("SequenceNumber", ""))
     return f"{label}/{number}" if found and number.isdecimal() else ""

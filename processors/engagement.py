@@ -38,12 +38,11 @@ from processors.applied_batch import (
     place_of,
 )
 from processors.batches import TRANSIENT, ConsumerSettings, Record, stream_consumer
+from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Decision
-from rules.engagement.accounts import decide
-from rules.engagement.earning import dates_of_caps
+from rules.engagement.earnings import dates_beside, dates_of_caps
 from rules.engagement.events import Event, from_item
 from rules.engagement.ledger import Applied
-from rules.engagement.placing import beside
 from rules.privacy.tombstones import user_subject
 
 logger = Logger(service="engagement")
@@ -124,7 +123,7 @@ class EngagementProcessor:
         def apply(some: Pairs) -> None:
             read = account
             if some is not pairs:  # each by itself, after an error
-                dates = beside(event.activity_date for _, event in some)
+                dates = dates_beside(event.activity_date for _, event in some)
                 read, _ = self.accounts.load(user, dates | dates_of_caps(event for _, event in some))
             outcome.add(self._applied(read, some, now))
 
@@ -158,7 +157,7 @@ class EngagementProcessor:
     def _settle(self, read: Account, pairs: Pairs, now: datetime, known: Applied) -> AppliedBatch:
         """Look for entries, count in the pending ones, apply events without. known: with an older entry."""
         user, events = read.profile.user_id, distinct_events(pairs)
-        dates = beside(event.activity_date for event in events) | dates_of_caps(events)
+        dates = dates_beside(event.activity_date for event in events) | dates_of_caps(events)
         head = read.profile.head.created_at if read.profile.head else BEFORE_ALL
         known |= self.accounts.ledger.applied_since(user, maybe_applied(read.profile, pairs), head)
         account, applied = self.accounts.complete(read)

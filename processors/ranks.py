@@ -20,8 +20,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.fencing.turn import fenced
 from rules.days import stamp
-from rules.engagement.boards import ALL_REGIONS
-from rules.engagement.standings import LISTED_MAX, is_due, with_ranks
+from rules.engagement.boards import ALL_REGIONS, LISTED_MAX, is_due, with_ranks
 from rules.smoke_names import is_smoke
 
 # The sets are made anew before their marker expires, which is looked at every 5 minutes.

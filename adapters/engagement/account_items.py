@@ -10,15 +10,8 @@ from adapters.platform.items import Item, item, plain
 from rules.book.point_rules import Cap
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.boards import partition_of
-from rules.engagement.carrying.packed_drafts import pack, unpack
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
-from rules.engagement.points.holds import Hold
-from rules.engagement.points.lots import Expiry
-from rules.engagement.streak.archive import Archive
-from rules.engagement.streak.archive_mark import ArchiveMark
-from rules.engagement.streak.checkpoints import Checkpoint
-from rules.engagement.streak.packed_dates import (
+from rules.engagement.archive import (
+    Archive,
     pack_changes,
     pack_dates,
     pack_spans,
@@ -26,7 +19,10 @@ from rules.engagement.streak.packed_dates import (
     unpack_dates,
     unpack_spans,
 )
-from rules.engagement.streaks import Cover, Streak, lapse_date
+from rules.engagement.boards import partition_of
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, pack_drafts, unpack_drafts
+from rules.engagement.lots import Expiry, Hold
+from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, lapse_date
 
 # The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
 UNDER_REVIEW = "open"
@@ -320,7 +316,7 @@ def entry_item(entry: Entry) -> Item:
     )
     if entry.chain:
         made["chain"] = {"B": entry.chain}
-    return {**made, "folded": {"B": pack(entry.folded)}} if entry.folded else made
+    return {**made, "folded": {"B": pack_drafts(entry.folded)}} if entry.folded else made
 
 
 def entry_from(stored: Item) -> Entry:
@@ -352,7 +348,7 @@ def entry_from(stored: Item) -> Entry:
         seq=attributes["seq"],
         balance=attributes["balance"],
         draft=draft,
-        folded=tuple(unpack(attributes["folded"]["B"])) if "folded" in attributes else (),
+        folded=tuple(unpack_drafts(attributes["folded"]["B"])) if "folded" in attributes else (),
         active=attributes.get("active", False),
         reversed_by=attributes.get("reversed_by"),
         applied_through=attributes.get("applied_through") or "",

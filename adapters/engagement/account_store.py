@@ -21,16 +21,22 @@ from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import item, plain
 from adapters.platform.transactions import reasons_of
-from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
-from rules.engagement.accounts import decide
-from rules.engagement.amnesty.declared import NO_AMNESTIES, Amnesties
-from rules.engagement.earning import dates_of_caps
+from rules.engagement.account import decide
+from rules.engagement.account_state import (
+    NO_AMNESTIES,
+    Account,
+    Amnesties,
+    Day,
+    Decision,
+    History,
+    NeedsHistory,
+    Profile,
+)
+from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_look_at
 from rules.engagement.events import Event
 from rules.engagement.ledger import Applied, Entry, applied_by
-from rules.engagement.placing import beside, dates_to_look_at
-from rules.engagement.proving.hashes import SALT_BYTES
-from rules.engagement.proving.sealing import with_proof
-from rules.engagement.streaks import DAY, resumed
+from rules.engagement.seals import SALT_BYTES, with_proof
+from rules.engagement.streak import DAY, resumed_streak
 
 ATTEMPTS_MAX = 12
 BEFORE_ALL = "0"  # sorts before every created_at
@@ -102,9 +108,9 @@ class AccountStore:
         """Return a user's active dates up to a date, from the newest checkpoint before `since` on.
 
         They are those of three months at most if since is within the late window, and of a year or so
-        otherwise (rules.engagement.streak.checkpoints); all of them if the profile has no checkpoint before.
+        otherwise (rules.engagement.streak); all of them if the profile has no checkpoint before.
         """
-        start = resumed(profile.streak, since)
+        start = resumed_streak(profile.streak, since)
         first = start.last + DAY if start else date.min
         if first > until:
             return History((), start)
@@ -175,7 +181,7 @@ class AccountStore:
             date.fromisoformat(entry.draft.activity_date) for entry in pending if entry.draft.activity_date
         }
         # The dates beside them tell whether one between them was flown over.
-        lacking = beside(touched) - set(account.days)
+        lacking = dates_beside(touched) - set(account.days)
         more = self.days((profile.user_id, day) for day in lacking)
         days = {**account.days, **{day: more.get((profile.user_id, day)) for day in lacking}}
         return Account(profile, days, pending), applied_by(entries)

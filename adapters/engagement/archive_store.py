@@ -1,4 +1,4 @@
-"""What profiles have put away of their past (rules.engagement.streak.archive): an item of DailyActivity each.
+"""What profiles have put away of their past (rules.engagement.archive): an item of DailyActivity each.
 
 A profile whose item comes close to a kilobyte, which is where a write begins to cost another unit, puts away
 what is settled. Profile and archive are written in one transaction, and the profile names its archive by a
@@ -12,8 +12,8 @@ from typing import Any
 from adapters.engagement.account_items import ARCHIVE, archive_from, archive_item, profile_attributes
 from adapters.platform.items import Item, item, item_bytes
 from rules.engagement.account_state import Profile
-from rules.engagement.streak.archive import Archive, archivable, put_away, with_archive
-from rules.engagement.streaks import resumed
+from rules.engagement.archive import Archive, archivable, put_away, with_archive
+from rules.engagement.streak import resumed_streak
 
 # What a month adds before the next one can be put away has to fit below 1,024.
 PROFILE_BYTES_MAX = 800
@@ -78,4 +78,4 @@ class ArchiveStore:
 
         Raises ArchiveMoved.
         """
-        return profile if resumed(profile.streak, since) else self.whole(profile)
+        return profile if resumed_streak(profile.streak, since) else self.whole(profile)

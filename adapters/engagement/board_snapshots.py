@@ -22,7 +22,7 @@ from adapters.platform.batches import put_all
 from adapters.platform.items import Item, item
 from adapters.platform.refresh import Refresh
 from rules.days import stamp, unstamp
-from rules.engagement.standings import (
+from rules.engagement.boards import (
     Standing,
     Standings,
     chunk_of,

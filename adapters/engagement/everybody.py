@@ -11,7 +11,7 @@ from typing import Any
 from adapters.engagement.account_items import profile_from
 from adapters.platform.items import Item, item, plain
 from rules.engagement.account_state import Profile
-from rules.engagement.standings import Standings
+from rules.engagement.boards import Standings
 
 # Of the table, read at the same time: one is decoded while others are on their way.
 SEGMENTS = 4

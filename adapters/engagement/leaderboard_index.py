@@ -8,8 +8,7 @@ from typing import Any
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from rules.days import OTHER_REGION, REGIONS
-from rules.engagement.boards import GLOBAL, partitions_of
-from rules.engagement.standings import LISTED_MAX
+from rules.engagement.boards import GLOBAL, LISTED_MAX, partitions_of
 
 # Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
 # Beyond these it is left to chance who of many with the same streak is listed.

@@ -11,10 +11,18 @@ from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import put_all, query_all
 from adapters.platform.items import Item, item
 from rules.days import EPOCH, stamp, unstamp
-from rules.engagement.carrying.carriers import split_carriers, unfold, with_folded
+from rules.engagement.earnings import instant_of
 from rules.engagement.events import FUTURE_MAX, RETENTION
-from rules.engagement.ledger import OPENED_AT, Applied, Entry, Head, applied_by
-from rules.engagement.placing import instant_of
+from rules.engagement.ledger import (
+    OPENED_AT,
+    Applied,
+    Entry,
+    Head,
+    applied_by,
+    split_carriers,
+    unfold_carrier,
+    with_folded,
+)
 
 ATTEMPTS_MAX = 8
 WAITED_MAX = timedelta(days=30)  # an event may have waited in the failure queue, and in the stream before
@@ -111,7 +119,7 @@ class LedgerStore:
             Limit=LOOK_BACK,
         )
         for entry in map(entry_from, stored if left else ()):
-            found = applied_by([*unfold(entry), entry])
+            found = applied_by([*unfold_carrier(entry), entry])
             applied |= {each: found[each] for each in found if left.pop(each, None)}
             if not left or entry.created_at < min(left.values()):
                 break

@@ -16,8 +16,7 @@ from adapters.platform.items import Item, item
 from adapters.platform.redis import Command, Redis
 from adapters.privacy.person import Person
 from adapters.privacy.table_erasers import PartitionEraser
-from rules.engagement.boards import ALL_REGIONS, BOARDS
-from rules.engagement.standings import pack_rows, unpack_rows
+from rules.engagement.boards import ALL_REGIONS, BOARDS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
 
 # What callers are counted by, for two minutes (ingest/web/rate_limit.py).

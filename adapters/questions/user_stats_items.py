@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 from rules.questions import answer_stats
 from rules.questions.answer_stats import BADGES, BadgeMeasure, Category, Settled, Stats, earned_badges
 

@@ -9,8 +9,7 @@ from typing import Any
 from adapters.engagement.account_items import entry_from
 from adapters.platform.batches import get_all
 from adapters.platform.items import Item, plain
-from rules.engagement.carrying.carriers import unfold
-from rules.engagement.ledger import Entry
+from rules.engagement.ledger import Entry, unfold_carrier
 from rules.regions.changes import KEYS, ItemChange
 from rules.regions.needs import claim_needed, events_needed
 
@@ -58,4 +57,4 @@ def entries_of(change: ItemChange) -> list[Entry]:
     """Return a ledger's changed entry behind those that it names."""
     stored: Item = {name: dict(each) for name, each in (change.image or {}).items()}
     entry = entry_from(stored)
-    return [*unfold(entry), entry]
+    return [*unfold_carrier(entry), entry]

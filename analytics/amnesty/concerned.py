@@ -6,7 +6,7 @@ from datetime import timedelta
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.lake.duckdb_memory import connect
-from rules.engagement.amnesty.declared import Amnesty, touched_anywhere
+from rules.engagement.account_state import Amnesty, touched_anywhere
 from rules.lake.residue import is_residue
 
 # No run outlives so long a time without activity: a year has 92 paused dates, and freezes for few more.

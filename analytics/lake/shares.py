@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 
 from analytics.lake.layout import run_key
-from rules.lake.user_shares import HASH_DIGITS, HASHES
+from rules.engagement.reconciliation import HASH_DIGITS, HASHES
 
-# Twin of rules.lake.user_shares.share_of. user: a column of ids; shares: how many there are.
+# Twin of rules.engagement.reconciliation.share_of. user: a column of ids; shares: how many there are.
 SHARE = f"(('0x' || substr(md5({{user}}), 1, {HASH_DIGITS}))::INT * {{shares}} // {HASHES})"
 FOLDER = "shares/"
 
 
 @dataclass(frozen=True, slots=True)
 class UserShare:
-    """One of so many shares of all users (rules/lake/user_shares.py). Alone it is all users."""
+    """One of so many shares of all users (rules/engagement/reconciliation.py). Alone it is all users."""
 
     number: int = 0
     of: int = 1

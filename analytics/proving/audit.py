@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rules.engagement.proving.chains import (
+from rules.engagement.proof import (
     DROPPED,
     FLIPPED,
     LedgerFault,
     LedgerLink,
+    TreeLeaf,
+    chain_differences,
     chain_of,
-    differences,
     own_faults,
 )
-from rules.engagement.proving.tree import TreeLeaf
 
 TABLE = "table"
 
@@ -50,7 +50,7 @@ def audited(
         return
     for name in names:
         last = (until or {}).get(name, copies[sound][-1].seq)
-        for fault in differences(copies[name], copies[sound]) if name != sound else ():
+        for fault in chain_differences(copies[name], copies[sound]) if name != sound else ():
             if fault.seq <= last or fault.what != DROPPED:
                 yield CopyFault(account, name, fault)
 

@@ -10,9 +10,8 @@ from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files, layout
 from analytics.warehouse.statements import literal_lists
 from analytics.warehouse.warehouse import Warehouse
-from rules.engagement.proving.chains import LedgerLink
-from rules.engagement.proving.hashes import encoded
-from rules.engagement.proving.sealing import HIDDEN, SHOWN, fields_of
+from rules.engagement.proof import LedgerLink
+from rules.engagement.seals import HIDDEN, SHOWN, encoded_fields, fields_of
 from rules.lake.residue import is_residue
 
 COLUMNS = (*SHOWN, *HIDDEN, "seal")
@@ -23,9 +22,9 @@ def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
     """Return a row of the lake or the warehouse."""
     first, _, name = (row["seal"] or "").partition(" ")
     seal, gone = bytes.fromhex(first), is_residue(row["account_id"])
-    hidden = None if gone else encoded(fields_of(row, HIDDEN))
+    hidden = None if gone else encoded_fields(fields_of(row, HIDDEN))
     place = {name: value for name, _, value in fields_of(row, HIDDEN)}["created_at"]
-    shown = encoded(fields_of(row, SHOWN))
+    shown = encoded_fields(fields_of(row, SHOWN))
     if gone:
         return LedgerLink(row["seq"], place, shown, hidden, committed=seal, name=bytes.fromhex(name))
     return LedgerLink(row["seq"], place, shown, hidden, begins=seal)

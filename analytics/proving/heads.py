@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
-from rules.engagement.proving.tree import (
+from rules.engagement.proof import (
     BUCKETS,
     EMPTY,
     Leaves,
     Path,
     TreeLeaf,
     digests_of,
-    packed,
+    leaves_from_bytes,
+    packed_leaves,
     path_of,
     root_of,
-    unpacked,
 )
 
 HEADS, LEAVES = "state/heads.json", "state/heads/"
@@ -60,7 +60,7 @@ class Heads:
         root = self.roots[bucket]
         if root == EMPTY:
             return {}
-        found = unpacked(objects.get(_key(root)))
+        found = leaves_from_bytes(objects.get(_key(root)))
         if root_of(digests_of(found)) != root:
             raise ValueError(f"the leaves of bucket {bucket} do not give its root: {_key(root)} was changed")
         return found
@@ -78,7 +78,7 @@ class Heads:
         for bucket, some in changed.items():
             leaves = {**self.leaves(objects, bucket), **some}
             roots[bucket], accounts[bucket] = root_of(digests_of(leaves)), len(leaves)
-            objects.put(_key(roots[bucket]), packed(leaves))
+            objects.put(_key(roots[bucket]), packed_leaves(leaves))
         made = Heads(roots, accounts, at, run_id, self.since or at)
         objects.put(HEADS, json.dumps(made._told()).encode())
         objects.delete([_key(each) for each in set(self.roots) - {*roots, EMPTY}])

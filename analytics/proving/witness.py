@@ -11,8 +11,16 @@ from adapters.platform.objects import Objects
 from analytics.proving.heads import Heads
 from rules.days import unstamp
 from rules.engagement.ledger import OPENED_AT, Entry
-from rules.engagement.proving.chains import AccountChain, chain_of, link_of, own_faults, texts
-from rules.engagement.proving.tree import Leaves, TreeLeaf, bucket_of
+from rules.engagement.proof import (
+    AccountChain,
+    Leaves,
+    TreeLeaf,
+    bucket_of,
+    chain_of,
+    fault_texts,
+    link_of,
+    own_faults,
+)
 
 # By then every account has been looked at, and has a leaf.
 KNOWN_AFTER = timedelta(days=30)
@@ -31,7 +39,7 @@ class Witness:
         """Return, in words, what a journal contradicts: its own hashes, or the tree of the last night."""
         links = list(map(link_of, entries))
         if own := own_faults(account_id, links):
-            return texts(own)
+            return fault_texts(own)
         chain = chain_of(account_id, links)
         if chain is None:
             return []

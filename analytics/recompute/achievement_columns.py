@@ -15,8 +15,8 @@ from analytics.recompute.goal_columns import lengths_of
 from rules.book.book import Books
 from rules.book.goal_rules import Condition, ConditionKind, NeedKind, StreakRule
 from rules.book.point_rules import COUNTED
-from rules.engagement.goals.achievements import declared
-from rules.engagement.streaks import Cover
+from rules.engagement.achievements import declared_achievements
+from rules.engagement.streak import Cover
 
 Numbers = NDArray[np.int64]
 EPOCH = date(1970, 1, 1)
@@ -45,7 +45,7 @@ class HistoryColumns:
         at: what the book in force at this instant declares. names: of which achievements; None: of all.
         """
         found: list[tuple[str, str, str]] = []
-        known = declared(self.books, at) if at else {}
+        known = declared_achievements(self.books, at) if at else {}
         known = {name: each for name, each in known.items() if names is None or name in names}
         ids, events = self.ids.to_pylist(), self.entries["event_id"]
         for name, each in known.items():

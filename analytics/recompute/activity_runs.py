@@ -1,7 +1,7 @@
 """All users' runs of active dates, by one statement: a bit a date, so that a run of dates is a run of ones.
 
 Without freezes, pauses and skipped dates a missed date always ends a run. For the users who have such cover
-the dates themselves are handed on, and the rule folds them (rules.engagement.streaks).
+the dates themselves are handed on, and the rule folds them (rules.engagement.streak).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -19,7 +19,7 @@ from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.lake.layout import SETTLED_ANSWERS
 from analytics.lake.layout import curated_files as files_of
 from analytics.recompute.settled_users import SETTLED_AFTER, between, etags_digest
-from rules.engagement.ledger_doubts import DIGEST_BITS, SEPARATOR
+from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
 from rules.smoke_names import PATTERN
 
 # Twin of rules.questions.repair.answer_doubts.digest_of: the values of a response that it hashes, in order.

@@ -2,7 +2,7 @@
 
 Twin of sql/models/facts/user_point_weeks.sql: the same rows, from the files alone. It reads the whole ledger
 and all events, and so does `recompute --everybody`. A night does not. It judges the accounts that it looks at
-(rules.engagement.points.earned_weeks), and in SQL what was loaded.
+(rules.engagement.points), and in SQL what was loaded.
 """
 
 from collections.abc import Iterator

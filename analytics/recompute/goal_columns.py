@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rules.book.book import Books
 from rules.book.goal_rules import NeedKind, StreakPeriod, StreakRule
 from rules.book.point_rules import COUNTED
-from rules.engagement.goals.goal_streaks import rule_of
-from rules.engagement.streaks import Cover
+from rules.engagement.goals import rule_of
+from rules.engagement.streak import Cover
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from analytics.recompute.listed_dates import dates_of
 from rules.days import stamp
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 
 
 @dataclass(frozen=True, slots=True)

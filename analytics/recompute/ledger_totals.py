@@ -12,14 +12,14 @@ from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.duckdb_memory import registered
-from rules.engagement.allowances import YEAR
 from rules.engagement.ledger import EARNING, FreezeNote
-from rules.engagement.ledger_doubts import DIGEST_BITS, SEPARATOR
+from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
+from rules.engagement.streak import YEAR
 from rules.lake.entities import STREAKS
 
 Grants = dict[str, list[tuple[date, int]]]
 
-# Twin of rules.engagement.ledger_doubts.digest_of: these are the values of an entry that it hashes, in order.
+# Twin of rules.engagement.reconciliation.digest_of: these are the values of an entry that it hashes, in order.
 HASHED = (
     *("epoch_us(created_at)", "seq", "kind", "points", "balance", "event_id", "event_type", "activity_date"),
     *("reward_id", "reverses", '"freeze"', "freeze_date", "rules_version", "cap"),
@@ -101,7 +101,7 @@ SELECT newest.* REPLACE (coalesce(told, pauses) AS pauses) FROM newest LEFT JOIN
 class Totals:
     """A database with the tables `totals` and `settings`, one row per user; and the freezes of all users.
 
-    freezes: by user, (date, +1 for a grant or -1 for a revocation), as rules.engagement.absorbing.absorb
+    freezes: by user, (date, +1 for a grant or -1 for a revocation), as rules.engagement.account.absorb
     takes them from the entries.
     """
 

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from rules.engagement.streak.checkpoints import Checkpoint
+from rules.engagement.streak import Checkpoint
 
 
 def dates_of(text: str | None) -> tuple[date, ...]:

@@ -13,8 +13,7 @@ from analytics.recompute.activity_runs import JOINED, STREAK, create_runs, dates
 from analytics.recompute.ledger_totals import PARTS, PROFILE, Grants, Totals
 from analytics.recompute.listed_dates import dates_of, opening_of, pauses_of
 from analytics.recompute.settled_users import USERS, LakeFiles, SettledUsers, between
-from rules.engagement.streak.settled_streak import cover_until, is_still_settled
-from rules.engagement.streaks import Cover, Streak, advance, fold, net_freezes
+from rules.engagement.streak import Cover, Streak, advance, cover_until, fold, is_still_settled, net_freezes
 
 REFOLDED = pa.schema([("user_id", pa.string()), *STREAK])
 NOTES = pa.schema([("user_id", pa.string()), ("cover", pa.string()), ("freezes", pa.string())])

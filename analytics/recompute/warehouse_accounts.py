@@ -18,7 +18,7 @@ from analytics.recompute.ledger_totals import EARNED
 from analytics.recompute.recompute import RECOMPUTED, Recomputed
 from analytics.recompute.settled_users import USERS
 from analytics.warehouse.statements import literal
-from rules.engagement.ledger_doubts import DIGEST_BITS, turn_digits
+from rules.engagement.reconciliation import DIGEST_BITS, turn_digits
 
 HALF = DIGEST_BITS // 2
 EPOCH = "TIMESTAMP '1970-01-01 00:00:00'"

@@ -14,7 +14,7 @@ from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.lake.shares import UserShare
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
-from rules.lake.user_shares import HASH_DIGITS, share_of_hash
+from rules.engagement.reconciliation import HASH_DIGITS, share_of_hash
 
 COLUMNS = (
     "last_activity_date",

@@ -7,10 +7,9 @@ from adapters.engagement.account_items import day_attributes, day_from
 from adapters.platform.items import Item, item, plain
 from analytics.reconcile.profile_settings import UNREADABLE
 from rules.engagement.account_state import Day, Profile
+from rules.engagement.archive import Archive
 from rules.engagement.ledger import Entry
-from rules.engagement.rebuild import days_of, entries_up_to, profile_of
-from rules.engagement.reconcile import WRONG, Counted
-from rules.engagement.streak.archive import Archive
+from rules.engagement.reconciliation import WRONG, Counted, days_of, entries_up_to, profile_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Profiles that have put something away (rules.engagement.streak.archive), against what they must be."""
+"""Profiles that have put something away (rules.engagement.archive), against what they must be."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,9 +6,8 @@ from dataclasses import replace
 from adapters.platform.items import Item
 from analytics.reconcile.profile_settings import ARCHIVED, readable_profile
 from rules.engagement.account_state import Profile
-from rules.engagement.streak.archive import Archive, is_old, put_away
-from rules.engagement.streak.archive_mark import ArchiveMark
-from rules.engagement.streak.packed_dates import Spans
+from rules.engagement.archive import Archive, Spans, is_old, put_away
+from rules.engagement.streak import ArchiveMark
 
 
 def mark_of(stored: Item | None) -> ArchiveMark | None:

@@ -20,9 +20,9 @@ from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_days import Flags, LakeDays, signature
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
 from analytics.reconcile.profile_settings import UNREADABLE, is_newer, readable_profile, settings_agree
-from rules.engagement.reconcile import has_lapsed
-from rules.engagement.streak.archive import is_same_streak
-from rules.engagement.streak.settled_streak import can_be
+from rules.engagement.archive import is_same_streak
+from rules.engagement.reconciliation import has_lapsed
+from rules.engagement.streak import is_possible_streak
 
 SEGMENTS = 8
 T = TypeVar("T")
@@ -101,7 +101,7 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
         has_lapsed(attributes.get("lapses_at"), now) and stored == item(lapsed_attributes(attributes))
     ):
         return False
-    if profile.streak and not can_be(profile.streak):
+    if profile.streak and not is_possible_streak(profile.streak):
         return False
     head = (profile.head.created_at, profile.head.seq) if profile.head else (None, None)
     journal = (profile.total_points, profile.balance, *head)

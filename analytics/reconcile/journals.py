@@ -12,9 +12,15 @@ from analytics.reconcile.profile_settings import UNREADABLE
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.ledger import Entry
-from rules.engagement.ledger_doubts import LAKE_LAG, LakeFigures, contradictions, slice_of, slices_due
-from rules.engagement.points.earned_weeks import weeks_by_book
-from rules.engagement.rebuild import chain_faults
+from rules.engagement.points import weeks_by_book
+from rules.engagement.reconciliation import (
+    LAKE_LAG,
+    LakeFigures,
+    chain_faults,
+    contradictions,
+    slice_of,
+    slices_due,
+)
 
 # The fields of a draft that are texts, where an entry has them.
 TEXTS = (

@@ -22,7 +22,7 @@ from analytics.lake.layout import LEADS_COMPARED
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import DAY, stamp
-from rules.engagement.ledger_doubts import LAKE_LAG, slices_due, turn_digits
+from rules.engagement.reconciliation import LAKE_LAG, slices_due, turn_digits
 from rules.lake.entities import LEAD_FEATURES, row_of
 from rules.lake.lead_entities import state_column
 from rules.leads.features import Input

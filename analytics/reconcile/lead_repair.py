@@ -19,7 +19,7 @@ from analytics.reconcile.lead_items import LEAD, LeadItems
 from analytics.warehouse.statements import literal, literal_lists
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import stamp
-from rules.engagement.ledger_doubts import LAKE_LAG
+from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.entities import LEAD_EVENTS, row_of
 from rules.leads.lead_events import LeadEvent, to_item
 

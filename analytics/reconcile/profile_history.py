@@ -16,8 +16,8 @@ from analytics.lake import curated_files
 from analytics.lake.layout import curated_files as files_of
 from analytics.recompute.listed_dates import pauses_of
 from analytics.reconcile.profile_settings import PastSettings, changes_of
-from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX
-from rules.engagement.streak.packed_dates import Spans
+from rules.engagement.account import TZ_CHANGES_KEPT_MAX
+from rules.engagement.archive import Spans
 
 READERS = 4
 FIRST_VERSION = 1

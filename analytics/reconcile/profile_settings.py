@@ -15,10 +15,10 @@ from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_snapshot import LakeUser
 from analytics.recompute.listed_dates import dates_of, opening_of, pauses_of
 from rules.days import stamp, zone
+from rules.engagement.account import TZ_CHANGES_KEPT_MAX
 from rules.engagement.account_state import Profile
-from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX
-from rules.engagement.streak.archive import is_old
-from rules.engagement.streaks import Cover
+from rules.engagement.archive import is_old
+from rules.engagement.streak import Cover
 
 UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 BLANK = {"version": 0, "total_bestie_points": 0, "balance": 0, "timezone": "UTC", "streak_updated_at": ""}

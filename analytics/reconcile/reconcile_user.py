@@ -2,7 +2,7 @@
 
 Items are read before the journal, so the journal is never behind what is compared with it. An account whose
 items are right as of an earlier entry is only behind: a writer is about to finish it, or has died. What to do
-is decided in rules/engagement/reconcile.py.
+is decided in rules/engagement/reconciliation.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,11 +30,21 @@ from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, believe
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.ledger_doubts import Doubt, disagreements, doubt_of
-from rules.engagement.rebuild import days_of
-from rules.engagement.reconcile import WRONG, Counted, Look, Step, has_lapsed, is_behind, next_step
-from rules.engagement.review import suspected
-from rules.engagement.streak.packed_dates import Spans
+from rules.engagement.archive import Spans
+from rules.engagement.reconciliation import (
+    WRONG,
+    Counted,
+    Doubt,
+    Look,
+    Step,
+    days_of,
+    disagreements,
+    doubt_of,
+    has_lapsed,
+    is_behind,
+    next_step,
+)
+from rules.engagement.review import put_under_review
 
 LOOKS_MAX = 6
 PAUSE_SECONDS = 0.05
@@ -114,7 +124,7 @@ class Reconciler:
             before = (stored and readable_profile(stored)) or believed_settings(
                 user_id, stored, lake, lambda: self.past(user_id)
             )
-            after = suspected(before, now, reason)
+            after = put_under_review(before, now, reason)
             if stored and after == before:
                 return
             after = replace(after, version=before.version + 1, updated_at=stamp(now))

@@ -18,7 +18,7 @@ from analytics.reconcile.shares import failed
 from analytics.reconcile.shares.findings import RESULT
 from analytics.reconcile.shares.way import Way
 from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
-from rules.engagement.ledger_doubts import Doubt
+from rules.engagement.reconciliation import Doubt
 
 LISTED_MAX = 1000
 AT_FAULT = {

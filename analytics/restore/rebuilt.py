@@ -17,9 +17,8 @@ from analytics.restore.settings_told import settings_of
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event, to_item
 from rules.engagement.ledger import Entry, EntryKind
-from rules.engagement.rebuild import days_of, profile_of
-from rules.engagement.restoring.told_entries import entries_of, merged
-from rules.engagement.restoring.told_events import event_of
+from rules.engagement.reconciliation import days_of, profile_of
+from rules.engagement.recovery import entries_of, event_of, merged_entries
 from rules.lake.kept.table_items import item_of
 
 LEDGER, DAYS, PROFILES = "RewardsLedger", "DailyActivity", "UserStreaks"
@@ -51,7 +50,7 @@ def rebuilt(rows: LakeRows, there: Sequence[Entry], shards: int, now: datetime) 
     """
     found = RebuiltUser(rows.user_id)
     told, gap = entries_of(rows.ledger)
-    entries, wrong = merged(told, there)
+    entries, wrong = merged_entries(told, there)
     if wrong:
         reason = f"{wrong}: nothing of the account is written; --replace {LEDGER} takes the lake's"
         found.lacks.append(Lack(LEDGER, rows.user_id, reason))

@@ -11,7 +11,7 @@ from analytics.reconcile.profile_settings import BLANK
 from analytics.restore.lake_users import LakeRows, Row
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.streak.packed_dates import pack_spans
+from rules.engagement.archive import pack_spans
 from rules.lake.kept.table_items import item_of
 
 PROFILES = "UserStreaks"

@@ -1,6 +1,6 @@
 """What caps leave of each entry's points, entry by entry in the order of the ledger, in columns.
 
-Twin of rules.engagement.earning.awards: the same points for each event, and not only the same sums, because
+Twin of rules.engagement.earnings.awards: the same points for each event, and not only the same sums, because
 the balance at an instant, and what expires when, follow from the order.
 """
 

@@ -15,7 +15,7 @@ from rules.days import MICROSECOND
 from rules.engagement.account_state import Day
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
-from rules.engagement.points.rating import balancing, clawback, is_earning, lacking, monday_of
+from rules.engagement.points import balancing_entries, clawback, is_earning, monday_of, shortfalls
 
 CANDIDATE = 0  # its number: lower than that of any version
 Row = Mapping[str, Any]
@@ -78,7 +78,7 @@ class Corrections:
         """Return what is lacking by the versions that are known, from a date's week on."""
         since, books = monday_of(first), PredictedBooks(self.timeline, now)
         entries = [each for each in self.drafts if is_earning(each) and monday_of(_date_of(each)) >= since]
-        return self._noted(balancing(lacking(entries, books), books.newest.number, ""))
+        return self._noted(balancing_entries(shortfalls(entries, books), books.newest.number, ""))
 
     def _noted(self, drafts: list[Draft]) -> list[Draft]:
         self.drafts += drafts

@@ -29,8 +29,8 @@ from analytics.what_if.timeline import Ruling, Timeline
 from rules.book.book import Book, Books
 from rules.book.goal_rules import AchievementRule
 from rules.book.point_rules import COUNTED
-from rules.engagement.goals.measures import measures_of
-from rules.engagement.streaks import Cover
+from rules.engagement.events import measures_of
+from rules.engagement.streak import Cover
 
 BEFORE, AFTER = "before", "after"
 CELLS_MAX = 4_000_000  # users times days that are worked on at once: a matrix of them is 32 MB

@@ -18,7 +18,7 @@ from analytics.what_if.runs import FIRST, RunLengths, StreakColumns, active_keys
 from analytics.what_if.settings import Todays, UserSettings, pauses_left
 from analytics.what_if.timeline import Timeline
 from rules.days import EPOCH
-from rules.engagement.streaks import Cover, net_freezes
+from rules.engagement.streak import Cover, net_freezes
 
 PERIOD_BITS = 26
 THURSDAY, DAYS_A_WEEK = 3, 7  # 1970-01-01 was one, the first weekday being Monday

@@ -18,12 +18,10 @@ from analytics.what_if.timeline import Ruling, Timeline
 from rules.book.point_rules import Cap, Period, instant_of_expiry, last_expired, lot_of, points_left
 from rules.days import MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
 from rules.engagement.account_state import Day
-from rules.engagement.earning import week_of
+from rules.engagement.earnings import dates_beside, flown_over, instant_of, place, week_of
 from rules.engagement.events import Event
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, EntryKind, FreezeNote
-from rules.engagement.placing import beside, flown_over, instant_of, place
-from rules.engagement.streak.checkpoints import Checkpoint
-from rules.engagement.streaks import Cover, effective, fold, net_freezes, return_date
+from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, return_date, shown_streak
 
 Row = Mapping[str, Any]
 DATED = timedelta(days=1)
@@ -149,7 +147,7 @@ class OneUser:
                 self.earned.append(Earned(row, ruling, row["activity_date"], None, is_active=False))
         events = {row["event_id"]: self._event(row, ruling) for row, ruling in taken if not ruling.is_refused}
         if self.claims is not None:
-            near = beside(each.activity_date for each in events.values())
+            near = dates_beside(each.activity_date for each in events.values())
             placed = place(list(events.values()), {day: self._days.get(day) for day in near})
             events = {each.event_id: each for each in placed}
         for row, ruling in taken:
@@ -330,7 +328,7 @@ class OneUser:
         if day is None or abs(day - at.astimezone(UTC).date()) > DATED:
             return ""
         streak = fold(self.active, self.cover)
-        held = effective(streak, self.cover, max(day, streak.last) if streak else day).freezes_available
+        held = shown_streak(streak, self.cover, max(day, streak.last) if streak else day).freezes_available
         most = self.timeline.freezes(at).held_max
         return f"{held} freezes would have been held, and {most} may be" if held >= most else ""
 

@@ -8,7 +8,7 @@ from analytics.what_if.one_user import Earned, OneUser
 from analytics.what_if.timeline import Timeline
 from rules.book.book import Book
 from rules.book.point_rules import Cap
-from rules.engagement.placing import instant_of
+from rules.engagement.earnings import instant_of
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from analytics.what_if.capped import Numbers
 from analytics.what_if.expired import DAY_BITS, DAY_ZERO
 from rules.days import EPOCH
-from rules.engagement.streaks import Cover, Streak, advance, effective, opened
+from rules.engagement.streak import Cover, Streak, advance, opening_streak, shown_streak
 
 FIRST = EPOCH.date()
 NO_DAY = -DAY_ZERO
@@ -114,13 +114,13 @@ def days_of(keys: Numbers, user: int) -> list[date]:
 
 def folded(days: Iterable[date], cover: Cover, today: date, lengths: RunLengths) -> tuple[Streak | None, int]:
     """Return a user's streak and what shows today, and count the runs in."""
-    state: Streak | None = opened(cover)
+    state: Streak | None = opening_streak(cover)
     ended: list[int] = []
     for day in days:
         before, state = state, advance(state, day, cover)
         if before and state.length == 1:
             ended.append(before.length)
-    shown = effective(state, cover, max(today, state.last)).current if state else 0
+    shown = shown_streak(state, cover, max(today, state.last)).current if state else 0
     lengths.ended.update(ended)
     if state:
         (lengths.alive if shown else lengths.ended).update([state.length])

@@ -11,8 +11,7 @@ from analytics.recompute.listed_dates import dates_of, opening_of, pauses_of
 from analytics.what_if.ledger_parts import small
 from analytics.what_if.timeline import Timeline
 from rules.days import UnknownZone, today
-from rules.engagement.allowances import paused_dates_a_year
-from rules.engagement.streak.checkpoints import Checkpoint
+from rules.engagement.streak import Checkpoint, paused_dates_a_year
 
 Pauses = tuple[tuple[date, date], ...]
 NONE_SETTLED = "CREATE TEMP VIEW settled AS SELECT * FROM profiles WHERE false"

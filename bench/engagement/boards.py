@@ -27,7 +27,7 @@ from processors.ranks import RankBuilder
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import BOARDS, GLOBAL
 from rules.engagement.ledger import Head
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 from tests.support.dynamodb_engine import running, table_definition
 
 SIZES = (1_000, 10_000, 100_000)

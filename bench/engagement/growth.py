@@ -37,7 +37,7 @@ from rules.days import parse_moment, stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.ledger import Draft, EntryKind, append
-from rules.engagement.streaks import DAY, Cover, fold
+from rules.engagement.streak import DAY, Cover, fold
 from tests.support.dynamodb_engine import running
 
 SIZES = (10, 100, 1000, 10_000)

@@ -29,13 +29,12 @@ from bench.engagement.stub import Stub, batch_get_answer
 from bench.engagement.workload import BATCH, DAY, DAY_ONE, KIND, POINTS, Record, bodies, record, users
 from bench.figure import Figure, ratio
 from rules.days import parse_moment, stamp
+from rules.engagement import seals
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.ledger import Draft, Entry, EntryKind
-from rules.engagement.proving import sealing
-from rules.engagement.proving.hashes import DIGEST_BYTES, SALT_BYTES
-from rules.engagement.proving.sealing import sealed
-from rules.engagement.streaks import Streak
+from rules.engagement.seals import DIGEST_BYTES, SALT_BYTES, seal_entries
+from rules.engagement.streak import Streak
 
 BUDGETS = {5: 0.25, 20: 0.10}
 HASHING_BUDGET = 0.05
@@ -105,12 +104,12 @@ def _hashing(handler: Callable[[Any, Any], Any], per_user: int) -> tuple[list[fl
         nonlocal spent
         started = time.thread_time_ns()
         try:
-            return sealed(*arguments)
+            return seal_entries(*arguments)
         finally:
             spent += time.thread_time_ns() - started
 
     hashing, everything = [], []
-    with patch.object(sealing, "sealed", timed):
+    with patch.object(seals, "sealed", timed):
         for _ in range(ROUNDS + 1):
             spent = 0
             everything.append(_cpu(ours, event, OURS_PER_ROUND))

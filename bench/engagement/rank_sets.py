@@ -16,7 +16,7 @@ from bench.engagement import redis_server
 from bench.figure import HEADER, Figure
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import GLOBAL
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 
 SIZES = (2_000, 20_000, 200_000)
 PAGE = 2_000

@@ -16,9 +16,8 @@ from ingest.engagement.event_schemas import EVENT
 from ingest.engagement.incoming_events import Door, RefusedNow, event_of, time_problems
 from ingest.web.caller import Caller
 from ingest.web.validate import body_problems, first_problem
-from rules.engagement.clocks.device_time import APPS, RIGHT, DeviceClock
-from rules.engagement.clocks.offline import NO_PROOF, Proof
-from rules.engagement.events import Event, InputRefused, body_hash
+from rules.engagement.events import APPS, RIGHT, DeviceClock, Event, InputRefused, body_hash
+from rules.engagement.offline import NO_PROOF, Proof
 from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
 

@@ -18,8 +18,8 @@ from ingest.web.json_schema import (
     open_object,
 )
 from rules.book.rewards import REWARD_NAME
-from rules.engagement.points.holds import HELD_DEFAULT, HELD_MAX
-from rules.engagement.streak.date_reasons import DateReason
+from rules.engagement.lots import HELD_DEFAULT, HELD_MAX
+from rules.engagement.streak import DateReason
 
 REDEMPTION = closed_object(
     {

@@ -24,7 +24,7 @@ from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import Limits, RateLimit
 from rules.days import parse_moment
-from rules.engagement.clocks.device_time import RIGHT, DeviceClock, skew_of
+from rules.engagement.events import RIGHT, DeviceClock, skew_of
 
 # So that 20 events a minute cost one write unit.
 EVENTS_BLOCK = 20

@@ -24,7 +24,7 @@ from ingest.web.paging import (
     span_of,
 )
 from rules.days import DAY, EPOCH, is_stamp, stamp
-from rules.engagement.earning import points_by_type
+from rules.engagement.earnings import points_by_type
 from rules.engagement.events import FUTURE_MAX
 from rules.engagement.ledger import Entry, debt_of, entry_id
 

@@ -13,10 +13,18 @@ from ingest.web.caller import ADMIN, PRODUCERS, Caller
 from ingest.web.validate import first_problem
 from rules.book.book import Books, Declarer, Terms, Version, terms_of
 from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
-from rules.engagement.clocks.device_time import RIGHT, DeviceClock, corrected
-from rules.engagement.clocks.offline import NO_PROOF, Proof
-from rules.engagement.events import Event, InputRefused, check_age, event_id, is_late
-from rules.engagement.goals.measures import measures_of
+from rules.engagement.events import (
+    RIGHT,
+    DeviceClock,
+    Event,
+    InputRefused,
+    check_age,
+    corrected,
+    event_id,
+    is_late,
+    measures_of,
+)
+from rules.engagement.offline import NO_PROOF, Proof
 from rules.zone_names import zone_named
 
 PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes

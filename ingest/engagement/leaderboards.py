@@ -14,8 +14,7 @@ from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from rules.days import EPOCH, region_of, stamp, unstamp
 from rules.engagement.account_state import Profile
-from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL
-from rules.engagement.standings import LISTED_MAX, with_ranks
+from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL, LISTED_MAX, with_ranks
 
 # With Redis, lists are made anew each minute; without it, a snapshot each five (of up to 300,000 users).
 LIST_KEPT = timedelta(minutes=1)

@@ -16,9 +16,9 @@ from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, days_in, integer
 from ingest.web.validate import first_problem
 from rules.book.book import Pauses
 from rules.days import UnknownZone, today
+from rules.engagement.account import change_timezone, release
 from rules.engagement.account_state import Account, Profile
-from rules.engagement.accounts import change_timezone, release
-from rules.engagement.allowances import YEAR, paused_dates_a_year
+from rules.engagement.streak import YEAR, paused_dates_a_year
 from rules.zone_names import zone_named
 
 AHEAD_MAX = timedelta(days=365)

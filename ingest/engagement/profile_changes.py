@@ -7,8 +7,8 @@ from typing import Any
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import pauses
+from rules.engagement.account import touch
 from rules.engagement.account_state import Account, Profile
-from rules.engagement.accounts import touch
 
 Change = Callable[[Account], tuple[Profile, Sequence[dict[str, Any]]]]
 

@@ -10,13 +10,10 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.points.settling import Settler, is_due
 from rules.days import is_skipped
-from rules.engagement.account_state import Profile, date_at
-from rules.engagement.amnesty.amnesties import amnesty_of
+from rules.engagement.account_state import Profile, amnesty_of, date_at
 from rules.engagement.events import Event
 from rules.engagement.ledger import debt_of
-from rules.engagement.streak.covered_dates import covered_dates
-from rules.engagement.streak.date_reasons import DateReason, explain
-from rules.engagement.streaks import DAY, Streak, effective, fold
+from rules.engagement.streak import DAY, DateReason, Streak, covered_dates, explain_date, fold, shown_streak
 
 RULES = {
     DateReason.COUNTED: "a date with at least one event counts, once",
@@ -62,7 +59,7 @@ class Profiles:
             self.cache.write_through([profile])
         when = as_of or self.today(profile, now)
         profile = self._reaching(profile, when)
-        shown = effective(self._streak(profile, when), profile.cover, when)
+        shown = shown_streak(self._streak(profile, when), profile.cover, when)
         return {
             "user_id": user_id,
             "current_streak": shown.current,
@@ -116,7 +113,7 @@ class Profiles:
         """Return why a date counts or not: the rule, the zone, the freeze, and the date's first event."""
         profile = self._reaching(self.get(user_id), asked)
         upto = self._streak(profile, asked)
-        reason, length = explain(upto, profile.cover, asked, self.today(profile, now))
+        reason, length = explain_date(upto, profile.cover, asked, self.today(profile, now))
         amnesty = amnesty_of(profile, asked)
         reason = _told(reason, amnesty)
         day = self._day(user_id, asked) if reason is DateReason.COUNTED else None

@@ -10,7 +10,7 @@ from adapters.questions.user_stats_items import OTHERS
 from adapters.questions.user_stats_store import UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH
 from ingest.web.caller import ApiError, Caller
-from rules.engagement.standings import with_ranks
+from rules.engagement.boards import with_ranks
 from rules.questions.answer_stats import Stats, alias, earned_badges, streak_now
 
 ME = "me"

@@ -19,7 +19,7 @@ from ingest.web.caller import ApiError
 from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of
 from rules.days import stamp
-from rules.engagement.amnesty.declared import Amnesties, Amnesty
+from rules.engagement.account_state import Amnesties, Amnesty
 
 READERS = 8
 SHOWN_MAX = 20

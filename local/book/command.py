@@ -19,7 +19,7 @@ from local.stack import Stack
 from rules.book.book import differences
 from rules.book.document import BookRefused
 from rules.days import parse_moment
-from rules.engagement.goals.beginnings import beginnings
+from rules.engagement.achievements import beginnings
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 INSTANT = "a date (midnight UTC), or an instant with its zone, such as 2027-01-01T00:00:00Z"

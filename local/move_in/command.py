@@ -30,7 +30,7 @@ from local.replay.api import Api
 from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of
 from rules.book.book import Books
-from rules.engagement.moving.reading import COLUMNS as POSITION_COLUMNS
+from rules.engagement.opening_positions import COLUMNS as POSITION_COLUMNS
 
 
 class Moving(Protocol):

@@ -20,12 +20,11 @@ from local.move_in.rows import RefusedRow, Row, read_rows
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Profile
+from rules.engagement.achievements import declared_achievements
 from rules.engagement.events import InputRefused
-from rules.engagement.goals.achievements import declared
 from rules.engagement.ledger import Entry, EntryKind
-from rules.engagement.moving.positions import OpeningPosition
-from rules.engagement.moving.reading import position_of
-from rules.engagement.streaks import effective
+from rules.engagement.opening_positions import OpeningPosition, position_of
+from rules.engagement.streak import shown_streak
 from rules.privacy.tombstones import user_subject
 
 READERS = 8
@@ -59,7 +58,7 @@ class PositionMoving:
 
     def _unknown(self, position: OpeningPosition) -> str:
         """Return why achievements cannot be brought along; "" if they can."""
-        known = declared(self.books, self.now()) if position.achievements else {}
+        known = declared_achievements(self.books, self.now()) if position.achievements else {}
         for name in position.achievements:
             if name not in known:
                 return f"has {name}, which is not in the book in force"
@@ -123,7 +122,7 @@ class PositionMoving:
     def _shown(profile: Profile, told: OpeningPosition) -> Figures:
         """Return what the system shows: as of the position's date, or later if the user has moved on."""
         when = max(told.as_of, profile.streak.last) if profile.streak else told.as_of
-        seen = effective(profile.streak, profile.cover, when)
+        seen = shown_streak(profile.streak, profile.cover, when)
         return (
             seen.current,
             seen.longest,

@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 
 from local.stack import Stack
 from rules.days import stamp, unstamp
-from rules.engagement.clocks.offline import RECEIPT_AGE_MAX
+from rules.engagement.offline import RECEIPT_AGE_MAX
 from rules.key_ring import PROMOTED_AFTER, KeyRing, announce_key, from_text, promote_key, retire_key, to_text
 from rules.questions.questions import OPEN_MAX
 

@@ -8,7 +8,7 @@ from local.plan.given.environments import Deployment
 from local.plan.given.measured_units import MeasuredUnits, total
 from local.plan.given.price_list import fact
 from local.plan.given.schedules import DAYS_A_MONTH, SECONDS_A_DAY, fires_a_day, states_of
-from rules.engagement.ledger_doubts import NIGHTS
+from rules.engagement.reconciliation import NIGHTS
 
 Properties = Mapping[str, Any]
 Amounts = dict[str, float]

@@ -14,10 +14,8 @@ from analytics.proving.copies import lake_copies, warehouse_copies
 from analytics.proving.heads import Heads
 from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.warehouse.warehouse import Warehouse
-from rules.engagement.carrying.carriers import with_folded
-from rules.engagement.ledger import Entry
-from rules.engagement.proving.chains import DROPPED, LedgerFault, LedgerLink, chain_of, link_of
-from rules.engagement.proving.tree import bucket_of
+from rules.engagement.ledger import Entry, with_folded
+from rules.engagement.proof import DROPPED, LedgerFault, LedgerLink, bucket_of, chain_of, link_of
 
 AT_ONCE = 1000
 LAKE, WAREHOUSE = "lake", "warehouse"

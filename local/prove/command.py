@@ -14,7 +14,7 @@ from local.smoke.lake import warehouse_of
 from local.stack import Stack
 from local.stack_accounts import accounts_of
 from rules.days import stamp
-from rules.engagement.ledger_doubts import LAKE_LAG
+from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.residue import is_residue
 
 SHOWN_MAX = 1000

@@ -7,9 +7,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.objects import Objects
 from analytics.proving.heads import Heads
 from rules.engagement.ledger import Entry, entry_id
-from rules.engagement.proving.chains import chain_of, link_of, own_faults, texts
-from rules.engagement.proving.proofs import proof_of
-from rules.engagement.proving.tree import bucket_of
+from rules.engagement.proof import bucket_of, chain_of, fault_texts, link_of, own_faults, proof_of
 
 
 def proof(objects: Objects, ledger: LedgerStore, user_id: str, named: str = "") -> dict[str, Any]:
@@ -25,7 +23,7 @@ def proof(objects: Objects, ledger: LedgerStore, user_id: str, named: str = "") 
     if chain is None or known is None:
         raise RuntimeError(f"no root has {user_id} yet: the next nightly run writes one")
     if faults := own_faults(user_id, links):
-        raise RuntimeError(f"the ledger of {user_id} contradicts itself: {'; '.join(texts(faults))}")
+        raise RuntimeError(f"the ledger of {user_id} contradicts itself: {'; '.join(fault_texts(faults))}")
     if chain.leaf_at(known.seq) != known.digest:
         raise RuntimeError(f"the ledger of {user_id} is not the one of the last root: `streakline audit`")
     entry = _named(entries, known.seq, named)

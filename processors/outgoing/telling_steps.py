@@ -14,7 +14,7 @@ from processors.outgoing.hearing import Change
 from rules.book.rewards import Redemption
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
-from rules.engagement.goals.achievements import declared
+from rules.engagement.achievements import declared_achievements
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.derive import ToldState, derived, redeemed
 from rules.outgoing.earned import earned, offered, unasked
@@ -68,7 +68,7 @@ class TellingSteps:
         if books.newest.number < told.book:
             books = book_store.look()
         at = max(now, unstamp(told.looked_at)) if told.looked_at else now
-        known, found = declared(books, at), dict[str, str]()
+        known, found = declared_achievements(books, at), dict[str, str]()
         if known:
             try:
                 read = self.achievements.read(profile, known, at, is_strong=True)

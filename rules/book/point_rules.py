@@ -26,7 +26,7 @@ class Cap:
     points: int
     per: Period = Period.DAY
 
-    def __hash__(self) -> int:  # asked for each entry (rules/engagement/proving/sealing.py)
+    def __hash__(self) -> int:  # asked for each entry (rules/engagement/seals.py)
         return self.points
 
     def last(self, day: date) -> date:

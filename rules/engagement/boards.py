@@ -1,8 +1,20 @@
-"""Which leaderboards there are: of streaks and of points, in each region of the world and in all."""
+"""Leaderboards: which there are, of streaks and of points, in each region of the world and in all; and how
+they are counted once for everybody.
+"""
 
+import json
 import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
 
-from rules.days import OTHER_REGION, REGIONS
+from rules.days import OTHER_REGION, REGIONS, region_of
+
+# Which leaderboards there are: of streaks and of points, in each region of the world and in all.
+
 
 GLOBAL = "global"
 BOARDS = ("streaks", "points")
@@ -17,3 +29,186 @@ def partitions_of(region: str, shards: int) -> list[str]:
 def partition_of(user_id: str, region: str, shards: int) -> str:
     """Return which of a region's partitions a user is in; it follows from the user's id."""
     return partitions_of(region, shards)[zlib.crc32(user_id.encode()) % shards]
+
+
+LISTED_MAX = 100  # rows of a top list
+SCORES_IN_CHUNK = 1000
+# A snapshot of many users is made less often, so that reading them all costs the same in a month.
+USERS_A_SECOND = 1000
+PAUSE_MAX = timedelta(hours=6)
+Board = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A row of a board. alias: the name that the user chose, "" for none."""
+
+    score: int
+    user_id: str
+    alias: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreChunk:
+    """Some neighbouring scores of a board, packed. first: the highest of them."""
+
+    first: int
+    data: bytes
+
+
+class Standings:
+    """All boards of (board, region), counted in one pass over the users, in any order.
+
+    It holds distinct scores, the best rows by points, and no list of users: lists of streaks come from the
+    index StreakLeaderboard. as_of: the instant before counting began.
+    """
+
+    def __init__(self, as_of: datetime) -> None:
+        self.as_of, self.users = as_of, 0
+        self._counts: dict[Board, Counter[int]] = defaultdict(Counter)
+        self._best: dict[Board, _Best] = defaultdict(_Best)
+
+    def add(  # noqa: PLR0913, PLR0917 (a row of the table)
+        self, user_id: str, zone: str, points: int, streak: int, lapses_at: int, alias: str = ""
+    ) -> None:
+        """Count a user, once. A score of 0, and a streak that has lapsed by as_of, are on no board."""
+        self.users += 1
+        region = region_of(zone)
+        if points > 0:
+            self._counts["points", region][points] += 1
+            self._best["points", region].add(Standing(points, user_id, alias))
+        if streak > 0 and lapses_at > self.as_of.timestamp():
+            self._counts["streaks", region][streak] += 1
+
+    def boards(self) -> Iterator[tuple[Board, list[Standing], list[ScoreChunk]]]:
+        """Yield each board that has somebody, with its best rows, best first, and its packed scores."""
+        for name in BOARDS:
+            counts: Counter[int] = Counter()
+            best: list[Standing] = []
+            for board in [each for each in self._counts if each[0] == name]:
+                counts.update(self._counts[board])
+                own = self._best[board].rows()
+                best += own
+                yield board, own, pack_scores(self._counts[board])
+            if counts:
+                best.sort(key=lambda each: (-each.score, each.user_id))
+                yield (name, GLOBAL), best[:LISTED_MAX], pack_scores(counts)
+
+
+class _Best:
+    """The best LISTED_MAX rows of those added, the same scores by user id."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, str, str]] = []
+        self._least = 0
+
+    def add(self, row: Standing) -> None:
+        if row.score >= self._least:
+            self._rows.append((-row.score, row.user_id, row.alias))
+            if len(self._rows) >= 2 * LISTED_MAX:
+                self._cut()
+
+    def rows(self) -> list[Standing]:
+        self._cut()
+        return [Standing(-score, user, alias) for score, user, alias in self._rows]
+
+    def _cut(self) -> None:
+        self._rows.sort()
+        del self._rows[LISTED_MAX:]
+        if len(self._rows) == LISTED_MAX:
+            self._least = -self._rows[-1][0]
+
+
+def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
+    """Return rank, user_id and score of (user, score) pairs, which come best first."""
+    rows: list[dict[str, Any]] = []
+    for place, (user, score) in enumerate(scores, 1):
+        tied = bool(rows) and rows[-1]["score"] == score
+        rows.append({"rank": rows[-1]["rank"] if tied else place, "user_id": user, "score": score})
+    return rows
+
+
+def is_due(last_at: datetime, users: int, now: datetime) -> bool:
+    """Whether a snapshot is to be made, if the last one was made at last_at and found so many users."""
+    return now - last_at >= min(timedelta(seconds=users // USERS_A_SECOND), PAUSE_MAX)
+
+
+def pack_rows(rows: Iterable[Standing]) -> bytes:
+    """Pack rows."""
+    plain = [[each.user_id, each.score, each.alias] for each in rows]
+    return zlib.compress(json.dumps(plain, separators=(",", ":")).encode())
+
+
+def unpack_rows(data: bytes) -> list[Standing]:
+    """Read what pack_rows wrote."""
+    return [Standing(score, user, alias) for user, score, alias in json.loads(zlib.decompress(data))]
+
+
+def pack_scores(counts: Mapping[int, int]) -> list[ScoreChunk]:
+    """Pack how many users have each score, into chunks from the highest score to the lowest.
+
+    A chunk is a row of whole numbers of variable length: how many users are above it; its first score and how
+    many have that; then for each further score, by how much it is lower, and how many have it.
+    """
+    scores, above, chunks = sorted(counts, reverse=True), 0, []
+    for begin in range(0, len(scores), SCORES_IN_CHUNK):
+        part = scores[begin : begin + SCORES_IN_CHUNK]
+        numbers, last = [above], 0
+        for score in part:
+            numbers += [last - score if last else score, counts[score]]
+            above, last = above + counts[score], score
+        chunks.append(ScoreChunk(part[0], pack_numbers(numbers)))
+    return chunks
+
+
+def pack_index(chunks: Iterable[ScoreChunk]) -> bytes:
+    """Pack the chunks' first scores."""
+    firsts = [each.first for each in chunks]
+    return pack_numbers([firsts[0], *(a - b for a, b in pairwise(firsts))])
+
+
+def chunk_of(index: bytes, score: int) -> int | None:
+    """Return the number of the chunk that tells how many are above a score; None if nobody is."""
+    found, first = None, 0
+    for number, value in enumerate(unpack_numbers(index)):
+        first = first - value if number else value
+        if first <= score:
+            break
+        found = number
+    return found
+
+
+def count_above(data: bytes, score: int) -> int:
+    """Return how many have a higher score. data: of the chunk that chunk_of names."""
+    numbers = unpack_numbers(data)
+    above, last = next(numbers), 0
+    for value in numbers:
+        users = next(numbers)
+        last = last - value if last else value
+        if last <= score:
+            break
+        above += users
+    return above
+
+
+def pack_numbers(numbers: Iterable[int]) -> bytes:
+    """Write whole numbers from 0 upwards, seven bits a byte, the lowest first."""
+    out = bytearray()
+    for number in numbers:
+        rest = number
+        while rest > 0x7F:
+            out.append(rest & 0x7F | 0x80)
+            rest >>= 7
+        out.append(rest)
+    return bytes(out)
+
+
+def unpack_numbers(data: bytes) -> Iterator[int]:
+    """Yield what pack_numbers wrote."""
+    number = shift = 0
+    for byte in data:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            yield number
+            number = shift = 0

@@ -1,18 +1,70 @@
-"""An engagement event as it is stored: ingest writes this shape, and processors read it."""
+"""An engagement event as it is stored: ingest writes this shape, and processors read it. What it contributes
+to streaks (docs/rules.md, rule 14), and when it happened by a right clock (rule 16).
+"""
 
 import hashlib
 import json
+import math
 import re
 import unicodedata
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from rules.book.point_rules import Cap, lot_of
-from rules.days import Moment, stamp, unstamp
-from rules.engagement.goals.measures import amounts
+from rules.book.point_rules import COUNTED, Cap, lot_of, thousandths
+from rules.days import Moment, parse_moment, sent_zone, stamp, unstamp
+
+# What an event contributes to streaks (docs/rules.md, rule 14). It is fixed when the event is accepted.
+#
+# As a text: `n` for an event that is counted, `n,minutes=30500` for one of 30.5 minutes: sums are in
+# thousandths. A day adds them up by event type: `{"READ": 2, "READ minutes": 45000}`.
+
+
+def measures_of(properties: Mapping[str, Any] | None, measured: Sequence[str] | None) -> str | None:
+    """Return an event's measures; None where nothing is counted. measured: see Book.measured.
+
+    A property that is missing, or is no number, adds nothing.
+    """
+    if measured is None:
+        return None
+    said = {name: _amount((properties or {}).get(name)) for name in measured}
+    return ",".join([COUNTED, *(f"{name}={amount}" for name, amount in said.items() if amount)])
+
+
+def _amount(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return 0
+    return max(0, thousandths(value))
+
+
+def day_key(event_type: str, summed: str | None = None) -> str:
+    """Return how a day names a type's number of events, or the sum of a property."""
+    return f"{event_type} {summed}" if summed else event_type
+
+
+def amounts(event_type: str, measures: str) -> dict[str, int]:
+    """Return what an event adds to its day; raises ValueError for a text that is no measures."""
+    counted, *sums = measures.split(",")
+    if counted != COUNTED:
+        raise ValueError(f"no measures: {measures!r}")
+    found = {day_key(event_type): 1}
+    for each in sums:
+        name, _, amount = each.partition("=")
+        found[day_key(event_type, name)] = int(amount)
+    return found
+
+
+def with_measures(
+    day: Mapping[str, int], event_type: str, measures: str | None, times: int = 1
+) -> Mapping[str, int]:
+    """Return a day's measures with those of one more event. times: -1 for one that is reversed."""
+    if measures is None:
+        return day
+    added = amounts(event_type, measures)
+    return {**day, **{key: day.get(key, 0) + times * amount for key, amount in added.items()}}
+
 
 FUTURE_MAX = timedelta(minutes=5)
 LATE_MAX = timedelta(hours=72)
@@ -49,8 +101,8 @@ class Event:
     timezone: the zone that the event itself named, if any. rules_version: the version of the book that judges
     it. points_awarded, cap: by that version; the points are those before the cap. is_passive: whether
     it makes no date an active one. expiry: by which rule its points expire (rule 11). by_server: whether only
-    a server may declare it. measures: what it adds to streaks (rules.engagement.goals.measures), None where
-    nothing is counted. place: where it stands in its table's stream (rules.stream_places), if it was read
+    a server may declare it. measures: what it adds to streaks (rules.engagement.events), None where
+    nothing is counted. place: where it stands in its table's stream (rules.engagement.account), if it was read
     there; it is not stored.
     """
 
@@ -213,3 +265,53 @@ def count_of(item: Mapping[str, Any], name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise MalformedItem(f"{name} is {'missing' if value is None else 'no whole number from 0'}")
     return value
+
+
+# How wrong a device's clock is, and when its events happened by a right one (rule 16).
+#
+# A batch says when it was sent, by the clock that its events were read from. Whatever that clock is off by
+# when the batch arrives, it was off by when the events happened.
+
+
+# A request takes seconds, and on a bad network a minute. Such a delay is no fault of the clock.
+STEADY = timedelta(minutes=2)
+# The source of an event that an app sends over HTTP and that names no other: it has a device's clock.
+APPS = "api"
+UTC_OFFSET = "+00:00"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClock:
+    """What is known of the clock that a batch's events were read from.
+
+    skew: what has to be added to its times.
+    """
+
+    skew: timedelta = timedelta()
+
+
+RIGHT = DeviceClock()
+
+
+def skew_of(sent_at: Moment, now: datetime) -> timedelta:
+    """Return what has to be added to a device's times: nothing for a clock that is right within STEADY."""
+    skew = now - sent_at.utc
+    return skew if abs(skew) > STEADY else timedelta()
+
+
+def corrected(device_time: str, skew: timedelta) -> str:
+    """Return the RFC 3339 text of a device's time by a right clock, with the offset that it was written with.
+
+    Raises ValueError, with the reason.
+    """
+    moment = parse_moment(device_time)
+    try:
+        right = (moment.utc + skew).astimezone(sent_zone(moment.offset or UTC_OFFSET))
+        return right.isoformat() if moment.offset else right.replace(tzinfo=None).isoformat() + "Z"
+    except OverflowError:
+        raise ValueError("is not a time that exists by a right clock") from None
+
+
+def skew_between(device_time: str, occurred_at: str) -> timedelta:
+    """Return by how much a device's time was corrected."""
+    return parse_moment(occurred_at).utc - parse_moment(device_time).utc

@@ -1,7 +1,5 @@
-"""Which accounts a person should look at (docs/rules.md, rules 8 and 16), and why.
-
-Redemptions of such an account wait until an admin releases it. Its activity counts all the while: a review
-changes nothing else of what is decided, and stands around it (`with_review`).
+"""Which accounts a person should look at (docs/rules.md, rule 8), and why. A clock that is wrong by
+something else each time is evidence, too (rule 16).
 """
 
 from collections.abc import Collection, Iterable
@@ -10,10 +8,9 @@ from datetime import date, datetime, timedelta
 
 from rules.days import EPOCH, UnknownZone, stamp, unstamp, zone
 from rules.engagement.account_state import Decision, Profile
-from rules.engagement.clocks.device_time import APPS, skew_between
-from rules.engagement.events import Event
+from rules.engagement.earnings import instant_of
+from rules.engagement.events import APPS, Event, skew_between
 from rules.engagement.ledger import applied_by
-from rules.engagement.placing import instant_of
 
 WINDOW = timedelta(days=1)
 CHANGES_MAX = 2
@@ -49,7 +46,7 @@ def with_review(
     return with_flight_review(profile, skipped, skipped - before.cover.skipped, now)
 
 
-def suspected(profile: Profile, now: datetime, reason: str) -> Profile:
+def put_under_review(profile: Profile, now: datetime, reason: str) -> Profile:
     """Put an account under review, with one more reason. The first one and the newest are kept."""
     if reason in profile.review_evidence:
         return profile
@@ -62,7 +59,7 @@ def suspected(profile: Profile, now: datetime, reason: str) -> Profile:
     )
 
 
-def released(profile: Profile, now: datetime) -> Profile:
+def end_review(profile: Profile, now: datetime) -> Profile:
     """End a review. What was seen before is no reason for another one."""
     if not profile.tz_review:
         return profile
@@ -95,7 +92,7 @@ def with_claim_review(profile: Profile, counted: Iterable[tuple[Event, date]], n
     for event, day in counted:
         if day != event.activity_date:
             text = f"{event.event_id[:27]} claimed {event.activity_date} in {event.zone}, counts for {day}"
-            profile = suspected(profile, now, text)
+            profile = put_under_review(profile, now, text)
     return profile
 
 
@@ -116,7 +113,7 @@ def with_zone_review(profile: Profile, now: datetime) -> Profile:
     for newest, _ in reversed(changes):
         near = [to for at, to in changes if newest - WINDOW < at <= newest]
         if len(near) > CHANGES_MAX:
-            return suspected(
+            return put_under_review(
                 profile, now, f"{len(near)} changes of zone in 24 hours: {', '.join(near)}"[:200]
             )
     return profile
@@ -137,7 +134,7 @@ def with_flight_review(
         flights = sum(newest - FLIGHTS_SPAN < day <= newest for day in known)
         if flights > FLIGHTS_MAX and any(newest - FLIGHTS_SPAN < day <= newest for day in over):
             text = f"more than {FLIGHTS_MAX} flights west over the date line in {FLIGHTS_SPAN.days} days"
-            return suspected(profile, now, text)
+            return put_under_review(profile, now, text)
     return profile
 
 
@@ -173,7 +170,7 @@ def with_clock_review(profile: Profile, now: datetime) -> Profile:
         near = [minutes for at, minutes in jumps if newest - WINDOW < at <= newest]
         if len(near) > JUMPS_MAX:
             reason = f"the clock jumped {len(near)} times in 24 hours, to {', '.join(near)} minutes"
-            return suspected(profile, now, reason)
+            return put_under_review(profile, now, reason)
     return profile
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from rules.days import stamp
-from rules.engagement.earning import points_by_type
-from rules.engagement.streak.packed_dates import listed
+from rules.engagement.archive import listed_dates
+from rules.engagement.earnings import points_by_type
 from rules.lake.schema import Entity, Field, Row, Staged, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
@@ -59,7 +59,7 @@ def streak_row(row: Row, *_: object) -> Row:
 
     A lowered profile gets the length of its run back as current_streak. lapses_at becomes a timestamp.
     """
-    changed = {**row, **listed(row)}
+    changed = {**row, **listed_dates(row)}
     if mark := changed.pop("archived", None):
         changed["archived_until"], _, spent, _ = mark.split(" ")
         changed["freezes_archived"] = int(spent)

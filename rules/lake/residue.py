@@ -14,8 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rules.engagement.ledger import OPENED_AT
-from rules.engagement.proving.hashes import commitment, encoded, entry_salt, tag_of
-from rules.engagement.proving.sealing import HIDDEN, fields_of
+from rules.engagement.seals import HIDDEN, commitment, encoded_fields, entry_salt, fields_of, tag_of
 from rules.lake.entities import ENTITIES, FIRST_STORED
 from rules.privacy.inventory import BY_NAME, Fate
 
@@ -73,7 +72,7 @@ class Names:
             return None
         begun = [salt for seq, salt in self.seals if seq <= row["seq"]]
         salt = begun[-1] if begun else self.seals[0][1]
-        made = commitment(entry_salt(salt, row["seq"]), encoded(fields_of(row, HIDDEN))).hex()
+        made = commitment(entry_salt(salt, row["seq"]), encoded_fields(fields_of(row, HIDDEN))).hex()
         begins = any(seq == row["seq"] for seq, _ in self.seals)
         return f"{made} {tag_of(self.seals[0][1], row['account_id']).hex()}" if begins else made
 

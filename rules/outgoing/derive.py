@@ -13,7 +13,7 @@ from rules.book.rewards import Redemption
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import entry_id
-from rules.engagement.streaks import DAY, Cover, Streak
+from rules.engagement.streak import DAY, Cover, Streak
 from rules.outgoing.notices import Notice, NoticeType
 from rules.outgoing.shown import OF_POINTS, Shown, next_change, shown_of
 

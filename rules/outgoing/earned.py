@@ -12,8 +12,7 @@ from datetime import datetime
 
 from rules.book.book import Books
 from rules.days import stamp
-from rules.engagement.goals.achievements import Declared
-from rules.engagement.goals.kept_achievements import digest
+from rules.engagement.achievements import Declared, definitions_digest
 from rules.outgoing.derive import ToldState
 from rules.outgoing.notices import Notice, NoticeType
 
@@ -41,7 +40,7 @@ def offered(known: Mapping[str, Declared], books: Books, now: datetime) -> dict[
             if version.book.achievements.get(name) != each.rule:
                 break
             since = max(version.effective_at, version.published_at)
-        found[name] = Offered(each.rule.title, digest(each), stamp(since))
+        found[name] = Offered(each.rule.title, definitions_digest(each), stamp(since))
     return found
 
 

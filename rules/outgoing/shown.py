@@ -9,7 +9,7 @@ from typing import Any
 from rules.days import stamp, start_of
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.ledger import debt_of
-from rules.engagement.streaks import DAY, effective, lapse_date
+from rules.engagement.streak import DAY, lapse_date, shown_streak
 
 Shown = dict[str, Any]
 OF_POINTS = ("total_bestie_points", "balance", "debt")
@@ -17,7 +17,7 @@ OF_POINTS = ("total_bestie_points", "balance", "debt")
 
 def shown_of(profile: Profile, at: datetime) -> Shown:
     """Return what is shown at an instant. lapses_at: a stamp, while there is a streak that can lapse."""
-    streak = effective(profile.streak, profile.cover, date_at(profile, at))
+    streak = shown_streak(profile.streak, profile.cover, date_at(profile, at))
     return {
         "user_id": profile.user_id,
         "current_streak": streak.current,
@@ -47,13 +47,13 @@ def next_change(profile: Profile, at: datetime) -> datetime | None:
     streak lapses.
     """
     day = date_at(profile, at)
-    seen = effective(profile.streak, profile.cover, day)
+    seen = shown_streak(profile.streak, profile.cover, day)
     if profile.streak is None or not seen.current:
         return None
     last = lapse_date(profile.streak, profile.cover)
     while day < last:
         day += DAY
-        later = effective(profile.streak, profile.cover, day)
+        later = shown_streak(profile.streak, profile.cover, day)
         if (later.current, later.freezes_available) != (seen.current, seen.freezes_available):
             break
     return start_of(day, profile.zone)

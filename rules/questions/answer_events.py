@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from rules.book.book import Books, Declarer, terms_of
 from rules.days import Moment, date_of, stamp, unstamp
-from rules.engagement.events import Event, body_hash, event_id
-from rules.engagement.goals.measures import measures_of
+from rules.engagement.events import Event, body_hash, event_id, measures_of
 from rules.questions.responses import Response
 
 EVENT_TYPE = "QUESTION_ANSWERED"

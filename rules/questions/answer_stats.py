@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 
 from rules.days import today
-from rules.engagement import streaks
+from rules.engagement import streak as streaks
 from rules.questions.responses import Response
 
 # A person's answers and points by date, as one short text: four characters a date.
@@ -300,7 +300,7 @@ def streak_now(stats: Stats, now: datetime) -> streaks.ShownStreak:
     """Return the streak as it shows at an instant, on the local date of the newest response's zone."""
     state, as_of = stats.streak, today(now, stats.newest[1])
     # An earlier response may have named a zone further east, where the next date had begun already.
-    return streaks.effective(state, NO_COVER, max(as_of, state.last) if state else as_of)
+    return streaks.shown_streak(state, NO_COVER, max(as_of, state.last) if state else as_of)
 
 
 def alias(fingerprint_hash: str) -> str:

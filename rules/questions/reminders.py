@@ -10,7 +10,7 @@ import zlib
 from datetime import UTC, date, datetime, time, timedelta
 
 from rules.days import DAY, today, zone
-from rules.engagement.streaks import Cover, Streak, StreakStatus, effective
+from rules.engagement.streak import Cover, Streak, StreakStatus, shown_streak
 from rules.questions.notifications import QuietHours, is_quiet
 
 REMINDER_HOUR = 20
@@ -55,7 +55,7 @@ def at_risk(streak: Streak | None, cover: Cover, zone_name: str, now: datetime) 
     """
     if streak is None:
         return 0
-    shown = effective(streak, cover, max(today(now, zone_name), streak.last))
+    shown = shown_streak(streak, cover, max(today(now, zone_name), streak.last))
     return shown.current if shown.status is StreakStatus.AT_RISK else 0
 
 

@@ -8,10 +8,8 @@ was before.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from rules.engagement.carrying.carriers import unfold
-from rules.engagement.ledger import EARNING, Entry, Head
-from rules.engagement.proving.hashes import DIGEST_BYTES, ZERO, link
-from rules.engagement.proving.sealing import content_of
+from rules.engagement.ledger import EARNING, Entry, Head, unfold_carrier
+from rules.engagement.seals import DIGEST_BYTES, ZERO, content_of, link
 
 NO_HEAD = Head("", -1, 0)
 
@@ -36,7 +34,7 @@ def following(head: Head | None, entry: Entry) -> Following | None:
     ledger instead. Raises Contradicted where balance or hash is not what the entries lead to.
     """
     on = head or NO_HEAD
-    entries = [*unfold(entry), entry]
+    entries = [*unfold_carrier(entry), entry]
     if entry.seq <= on.seq:
         return Following(None, entries[:-1])
     new = [each for each in entries if each.seq > on.seq]

@@ -9,7 +9,7 @@ import urllib3
 
 from local.replay.api import Api
 from local.stack import Stack
-from rules.engagement.clocks.receipts import read, written
+from rules.engagement.offline import new_receipt, read_receipt
 from rules.key_ring import from_text
 
 # There is one cloud: one process runs all of these.
@@ -38,7 +38,7 @@ def test_a_receipt_is_given_and_lets_a_sailor_s_events_count(
     now = datetime.now(UTC)
     given, _ = called(stack, me, "GET", f"/v1/users/{user}")
     assert given
-    assert abs(read(given, keys, user, DEVICE).issued_at - now) < timedelta(minutes=1)
+    assert abs(read_receipt(given, keys, user, DEVICE).issued_at - now) < timedelta(minutes=1)
 
     def sent(key: str, receipt: str) -> Any:
         event = {
@@ -51,7 +51,7 @@ def test_a_receipt_is_given_and_lets_a_sailor_s_events_count(
         assert another
         return told["results"][0]
 
-    of_last_week = written(keys[0], user, DEVICE, now - 7 * DAY)
+    of_last_week = new_receipt(keys[0], user, DEVICE, now - 7 * DAY)
     assert sent("a", of_last_week)["status"] == "accepted"
     assert sent("b", of_last_week)["status"] == "accepted"
     assert sent("c", of_last_week[:-1] + "x")["error"]["code"] == "receipt_refused"

@@ -10,7 +10,7 @@ from adapters.platform.items import plain
 from rules.book.point_rules import total_points
 from rules.days import date_of, parse_moment
 from rules.engagement.ledger import EARNING, INTO_DEBT, EntryKind, FreezeNote
-from rules.engagement.points.rating import reversed_events
+from rules.engagement.points import reversed_events
 from tests.faults.callers import Report
 
 KEYS = {"UserStreaks": "user_id", "RewardsLedger": "account_id"}

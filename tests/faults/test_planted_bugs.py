@@ -13,11 +13,10 @@ import adapters.engagement.account_store
 import adapters.engagement.claims
 import adapters.engagement.ledger_store
 import processors.engagement
-import rules.engagement.absorbing
-import rules.engagement.accounts
+import rules.engagement.account
 from adapters.engagement.account_items import day_attributes
 from adapters.platform.items import item
-from rules.engagement.streaks import advance
+from rules.engagement.streak import advance
 from tests.faults.planting import must_be_caught
 from tests.faults.test_schedules import run
 from tests.support.engine import Engine
@@ -126,14 +125,14 @@ def events_left_unstored(patch: Patch) -> None:
 
 
 def no_watermark_on_days(patch: Patch) -> None:
-    real = rules.engagement.absorbing.absorb_days
+    real = rules.engagement.account.absorb_days
 
     def absorb(days: Any, entries: Any) -> Any:
         from dataclasses import replace
 
         return real({when: day and replace(day, ledger_head="") for when, day in days.items()}, entries)
 
-    patch.setattr(rules.engagement.accounts, "absorb_days", absorb)
+    patch.setattr(rules.engagement.account, "absorb_days", absorb)
 
 
 def late_dates_do_not_rejoin_runs(patch: Patch) -> None:
@@ -143,13 +142,13 @@ def late_dates_do_not_rejoin_runs(patch: Patch) -> None:
                 old = advance(old, day, cover)
         return old
 
-    patch.setattr(rules.engagement.accounts, "streak_after", streak_after)
+    patch.setattr(rules.engagement.account, "streak_after", streak_after)
 
 
 def freezes_never_refunded(patch: Patch) -> None:
-    real = rules.engagement.accounts.freeze_drafts
+    real = rules.engagement.account.freeze_drafts
     patch.setattr(
-        rules.engagement.accounts,
+        rules.engagement.account,
         "freeze_drafts",
         lambda journalled, streak: [draft for draft in real(journalled, streak) if draft.kind != "REVERSE"],
     )

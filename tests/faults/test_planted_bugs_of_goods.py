@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import ingest.engagement.points.clawbacks
-import rules.engagement.absorbing
+import rules.engagement.account
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points.redemption_store import RedemptionStore
 from adapters.engagement.points.rerating import Rerater
@@ -32,13 +32,13 @@ def clawback_twice(patch: Patch) -> None:
 
 
 def clawback_leaves_the_date_active(patch: Patch) -> None:
-    real = rules.engagement.absorbing._with_entry
+    real = rules.engagement.account._with_entry
 
     def with_entry(day: Any, entry: Any) -> Any:
         is_gone = entry.draft.kind is EntryKind.CLAWBACK
         return replace(real(day, entry), events_count=day.events_count) if is_gone else real(day, entry)
 
-    patch.setattr(rules.engagement.absorbing, "_with_entry", with_entry)
+    patch.setattr(rules.engagement.account, "_with_entry", with_entry)
 
 
 def stock_by_read_and_write(patch: Patch) -> None:

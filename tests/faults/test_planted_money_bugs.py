@@ -9,11 +9,11 @@ import pytest
 import adapters.engagement.points.settling
 import ingest.engagement.points.commands
 import ingest.engagement.points.holds
-import rules.engagement.points.lots
+import rules.engagement.lots
 from adapters.engagement.account_store import AccountStore
 from ingest.engagement.points.commands import Commands
 from rules.book.book import Books
-from rules.engagement.points.holds import Hold
+from rules.engagement.lots import Hold
 from tests.faults.planting import must_be_caught
 from tests.faults.test_schedules import run_money
 from tests.support.engine import Engine
@@ -29,16 +29,16 @@ Patch = pytest.MonkeyPatch
 
 
 def debit_without_a_lot(patch: Patch) -> None:
-    patch.setattr(rules.engagement.points.lots, "_moved", lambda _: [])
+    patch.setattr(rules.engagement.lots, "_moved", lambda _: [])
 
 
 def expiry_written_twice(patch: Patch) -> None:
-    patch.setattr(rules.engagement.points.lots, "_written", lambda *_: {})
+    patch.setattr(rules.engagement.lots, "_written", lambda *_: {})
 
 
 def expiry_never_comes_back(patch: Patch) -> None:
     """A late event's lot is settled, and what was spent before is not told of again."""
-    patch.setattr(rules.engagement.points.lots.Expiry, "reopened", lambda self, _: self)
+    patch.setattr(rules.engagement.lots.Expiry, "reopened", lambda self, _: self)
 
 
 def settlement_on_a_stale_profile(patch: Patch) -> None:

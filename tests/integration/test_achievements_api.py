@@ -13,7 +13,7 @@ from adapters.engagement.goals import achievement_reader
 from adapters.platform.aws import client
 from adapters.platform.items import item
 from ingest.engagement.points import balance
-from rules.engagement.goals import kept_achievements
+from rules.engagement import achievements as kept_achievements
 from tests.support.items_read import ItemsRead
 from tests.support.moved_site import KEYS, Move, event, published, send
 from tests.support.site import Site

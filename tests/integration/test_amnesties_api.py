@@ -10,8 +10,8 @@ import pytest
 
 from adapters.engagement.amnesty.amnesty_store import FRESH_SECONDS, AmnestyStore
 from local.amnesty.options import add_options
-from rules.engagement.amnesty.declared import Amnesty
-from rules.engagement.streaks import DAY
+from rules.engagement.account_state import Amnesty
+from rules.engagement.streak import DAY
 from tests.support.engine import Engine
 from tests.support.site import Site, site
 

@@ -13,10 +13,9 @@ from adapters.engagement.amnesty.forgiving import Forgiver
 from adapters.engagement.ledger_store import LedgerStore
 from analytics.amnesty.concerned import concerned
 from local.amnesty.command import Applied, apply
-from rules.engagement.amnesty.amnesties import zone_at
-from rules.engagement.amnesty.declared import Amnesties, Amnesty
-from rules.engagement.rebuild import profile_of
-from rules.engagement.streaks import DAY, effective
+from rules.engagement.account_state import Amnesties, Amnesty, zone_at
+from rules.engagement.reconciliation import profile_of
+from rules.engagement.streak import DAY, shown_streak
 from tests.support.dying import Dying, Killed
 from tests.support.engine import Engine
 from tests.support.town import START, Town, lived_in
@@ -56,7 +55,7 @@ def state(town: Town, user: str) -> Any:
     if profile.streak is None:
         return None
     streak = profile.streak
-    shown = [effective(streak, profile.cover, streak.last + each * DAY) for each in range(4)]
+    shown = [shown_streak(streak, profile.cover, streak.last + each * DAY) for each in range(4)]
     return streak, [(each.current, each.freezes_available) for each in shown]
 
 
@@ -69,7 +68,7 @@ def must(town: Town, user: str, said: Amnesty) -> Any:
     made = profile_of(settings, town.accounts.ledger.after(user, "0")[0])
     assert made.streak
     streak = made.streak
-    shown = [effective(streak, made.cover, streak.last + each * DAY) for each in range(4)]
+    shown = [shown_streak(streak, made.cover, streak.last + each * DAY) for each in range(4)]
     return streak, [(each.current, each.freezes_available) for each in shown]
 
 

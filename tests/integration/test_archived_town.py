@@ -13,7 +13,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.points.settling import Settler
 from adapters.platform.items import item
 from ingest.engagement.profiles import Profiles
-from rules.engagement.streak import archive as archive_rule
+from rules.engagement import archive as archive_rule
 from tests.support.books import KnownBooks
 from tests.support.engine import Engine
 from tests.support.town import START, Town, lived_in

@@ -8,7 +8,7 @@ import pytest
 
 from bench.engagement.units import WriteUnits
 from ingest.engagement.points.holds import Holds
-from rules.engagement.points.holds import OPEN_MAX, HoldRequest
+from rules.engagement.lots import OPEN_MAX, HoldRequest
 from tests.integration import test_expiry
 from tests.integration.test_attacks_on_points import FEB_1, FEB_2, commands, noon, rebuilt, simulated
 from tests.integration.test_expiry import Shop
@@ -63,7 +63,7 @@ def test_a_hold_of_a_machine_ahead_captured_by_one_behind(shop: Shop) -> None:
 
 def test_an_event_with_the_key_of_a_hold_is_no_error_of_ours(shop: Shop) -> None:
     """Claims of events and of holds share a table and a key space: `hold:ID` may be an event's own key."""
-    from rules.engagement.points.holds import hold_id
+    from rules.engagement.lots import hold_id
 
     shop.publish()
     shop.earn()

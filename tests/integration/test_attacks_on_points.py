@@ -26,8 +26,8 @@ from ingest.engagement.points.holds import Holds
 from ingest.engagement.points.rewards import Rewards
 from ingest.web.caller import ApiError
 from processors.expiry import NotSettled
-from rules.engagement.points.holds import HoldRequest
-from rules.engagement.rebuild import profile_of
+from rules.engagement.lots import HoldRequest
+from rules.engagement.reconciliation import profile_of
 from tests.integration import test_expiry
 from tests.integration.test_expiry import Shop
 from tests.support.dying import FAILURES, Dying, Killed

@@ -18,7 +18,7 @@ from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.holds import Holds
 from ingest.engagement.points.rewards import Rewards
 from ingest.web.caller import ApiError
-from rules.engagement.points.holds import HoldRequest
+from rules.engagement.lots import HoldRequest
 from tests.integration.test_attacks_on_points import simulated
 from tests.support.books import SHIPPED, KnownBooks
 from tests.support.corruptions import edit, edit_day, value, without

@@ -24,7 +24,7 @@ from local.cloud.processes import free_port
 from processors import ranks
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 from tests.support.board_tables import BoardTables
 from tests.support.engine import Engine
 from tests.support.gateway import CONTEXT, ask, token

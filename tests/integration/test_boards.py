@@ -16,7 +16,7 @@ from rules.days import region_of
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Head
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 from rules.smoke_names import smoke_name
 from tests.support.board_tables import BoardTables
 from tests.support.engine import Engine

@@ -17,7 +17,7 @@ from adapters.book.shipped import shipped_document
 from adapters.engagement.account_store import BEFORE_ALL, AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
-from rules.engagement.rebuild import chain_faults, days_of, profile_of
+from rules.engagement.reconciliation import chain_faults, days_of, profile_of
 from tests.support.effort import effort
 from tests.support.memory import forget
 from tests.support.site import PRODUCERS, Site

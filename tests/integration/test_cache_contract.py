@@ -18,7 +18,7 @@ from adapters.engagement.cache.rank_commands import BUILDING, READY, begin_comma
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.redis import Redis
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 from tests.support import redis_servers
 from tests.support.rank_pages import one_page
 

@@ -7,8 +7,7 @@ from uuid import UUID
 import pytest
 
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
-from rules.engagement.carrying.carriers import split_carriers
-from rules.engagement.ledger import Draft, EntryKind, append
+from rules.engagement.ledger import Draft, EntryKind, append, split_carriers
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ import pytest
 from adapters.engagement.goals.achievement_store import AchievementStore
 from adapters.engagement.moving.position_mover import PositionMover
 from rules.engagement.events import InputRefused
-from rules.engagement.moving.positions import OpeningPosition
+from rules.engagement.opening_positions import OpeningPosition
 from tests.support.engine import Engine
 from tests.support.town import START, Town, lived_in
 

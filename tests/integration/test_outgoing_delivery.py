@@ -23,7 +23,7 @@ from processors.outgoing.teller import Teller
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head
-from rules.engagement.streaks import Cover, fold
+from rules.engagement.streak import Cover, fold
 from rules.outgoing.endpoints import Endpoint
 from rules.outgoing.notices import Notification
 from rules.outgoing.shown import shown_of

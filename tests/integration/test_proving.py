@@ -23,11 +23,11 @@ from analytics.steps.forget_function import ForgetSteps
 from local.prove import check_proof
 from local.prove.auditing import LAKE, WAREHOUSE, Auditor
 from local.prove.proving import proof
-from rules.engagement import ledger_doubts
-from rules.engagement.proving import chains, sealing
-from rules.engagement.proving.chains import chain_of
-from rules.engagement.proving.sealing import sealed
-from rules.engagement.proving.tree import bucket_of
+from rules.engagement import proof as chains
+from rules.engagement import reconciliation
+from rules.engagement import seals as sealing
+from rules.engagement.proof import bucket_of, chain_of
+from rules.engagement.seals import seal_entries
 from rules.lake.residue import Names
 from tests.support.effort import effort
 from tests.support.engine import Engine
@@ -129,7 +129,7 @@ def test_a_ledger_rewritten_with_all_its_hashes_contradicts_the_root(town: Town)
     entries, _ = town.accounts.ledger.after(user, "0")
     bare = [replace(each, chain=b"", begins=b"", folded=()) for each in entries]
     bare[1] = replace(bare[1], draft=replace(bare[1].draft, event_id=f"{bare[1].draft.event_id}x"))
-    for each in sealed(bare, None, entries[0].begins):
+    for each in seal_entries(bare, None, entries[0].begins):
         town.put("RewardsLedger", entry_item(each))
     told = town.reconcile("second", everybody=True)
     assert told["frozen"] == [user]
@@ -152,7 +152,7 @@ def test_each_way_to_corrupt_a_ledger_is_found_against_the_root(town: Town) -> N
 def test_a_fault_in_the_code_of_hashes_freezes_nobody_and_publishes_no_root(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_doubts, "MANY_MIN", 3)
+    monkeypatch.setattr(reconciliation, "MANY_MIN", 3)
     kept = town.reconcile("first")["root"]
     forged = town.users[0]
     LEDGER["1000 points more"](town, forged)

@@ -14,7 +14,7 @@ from adapters.platform.redis import Redis
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import ALL_REGIONS
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 from tests.support.board_tables import BoardTables
 from tests.support.engine import Engine
 from tests.support.rank_pages import one_page, pages

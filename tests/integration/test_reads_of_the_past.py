@@ -20,7 +20,7 @@ from ingest.engagement.profiles import Profiles
 from processors.engagement import EngagementProcessor
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import to_item
-from rules.engagement.streaks import DAY, Cover, fold
+from rules.engagement.streak import DAY, Cover, fold
 from tests.support.books import KnownBooks
 from tests.support.engagement_strategies import event
 from tests.support.engine import Engine

@@ -11,9 +11,8 @@ from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from adapters.regions.follower import Follower
 from rules.days import parse_moment
-from rules.engagement.carrying.carriers import split_carriers
 from rules.engagement.events import event_id
-from rules.engagement.ledger import Draft, EntryKind, append
+from rules.engagement.ledger import Draft, EntryKind, append, split_carriers
 from rules.regions.changes import KEYS, ItemChange
 from tests.support.engine import Engine, running
 

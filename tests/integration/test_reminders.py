@@ -22,7 +22,7 @@ from processors.questions.messages import Sender, Told
 from processors.questions.reminders import Reminder
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 from rules.questions.notifications import Subscription, quiet_hours
 from tests.integration.test_sample_events import CONTEXT
 from tests.support.engine import Engine

@@ -27,7 +27,7 @@ from local.restore import command
 from local.restore.options import add_options
 from local.stack import Stack
 from rules.days import stamp
-from rules.engagement.proving.chains import chain_of, link_of, own_faults
+from rules.engagement.proof import chain_of, link_of, own_faults
 from rules.privacy.tombstones import Act, JournalEntry, user_subject
 from tests.support import redis_servers
 from tests.support.dying import Dying, Killed

@@ -11,7 +11,7 @@ from local import cli
 from local.operate.fingerprint_keys import NEEDED_FOR
 from local.stack import Stack
 from rules.days import stamp, unstamp
-from rules.engagement.clocks.offline import RECEIPT_AGE_MAX
+from rules.engagement.offline import RECEIPT_AGE_MAX
 from rules.key_ring import PROMOTED_AFTER, KeyRing, from_text, to_text
 from tests.support.engine import Engine
 

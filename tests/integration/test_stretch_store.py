@@ -9,7 +9,7 @@ from adapters.engagement.offline import stretch_store
 from adapters.engagement.offline.stretch_store import StretchStore
 from adapters.platform.items import item
 from rules.days import stamp
-from rules.engagement.clocks.offline import Stretch
+from rules.engagement.offline import Stretch
 from tests.support.engine import Engine
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.amnesty.concerned import concerned
-from rules.engagement.amnesty.declared import Amnesty, touched_anywhere
+from rules.engagement.account_state import Amnesty, touched_anywhere
 
 USERS, DATES = 100_000, 12
 FIRST = date(2026, 6, 1)

@@ -15,8 +15,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.recompute.recompute import recompute
 from rules.engagement.ledger import append
-from rules.engagement.moving.positions import OpeningPosition
-from rules.engagement.moving.reading import position_of
+from rules.engagement.opening_positions import OpeningPosition, position_of
 from rules.lake.entities import ENTITIES
 from tests.support.effort import effort
 

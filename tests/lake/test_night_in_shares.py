@@ -19,8 +19,7 @@ from analytics.recompute.settled_users import FOLDED, SETTLED_AFTER, etags_diges
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.reconcile.shares.watermarks import note_compared
-from rules.engagement.ledger_doubts import LAKE_LAG
-from rules.lake.user_shares import share_of
+from rules.engagement.reconciliation import LAKE_LAG, share_of
 from tests.lake.test_settled_users import BASE, World, told
 from tests.support.examples import examples
 

@@ -14,7 +14,7 @@ from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.layout import Place
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.profile_settings import PastSettings, changes_of
-from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX
+from rules.engagement.account import TZ_CHANGES_KEPT_MAX
 from rules.lake.entities import ENTITIES
 from tests.support.lake_sample import event, write
 

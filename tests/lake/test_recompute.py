@@ -17,7 +17,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.recompute.activity_runs import places_of
 from analytics.recompute.recompute import recompute
-from rules.engagement.streaks import Cover, fold
+from rules.engagement.streak import Cover, fold
 from rules.lake.entities import ENTITIES
 from tests.support.engagement_strategies import near
 from tests.support.examples import examples

@@ -13,7 +13,7 @@ from analytics.curation.curate import curate
 from analytics.curation.planning.plan import plan, write_plan
 from analytics.curation.seals import BrokenSeal, is_broken
 from analytics.lake.layout import Place, curated_files, curated_key
-from rules.engagement.ledger_doubts import NIGHTS
+from rules.engagement.reconciliation import NIGHTS
 from rules.lake.entities import ENTITIES
 from tests.support.lake_corruptions import spoil
 from tests.support.lake_story import Story

@@ -33,7 +33,7 @@ def real(place: str) -> Any:
 
 
 def there_is_no_daily_cap(patch: Patch) -> None:
-    patch.setattr("rules.engagement.earning.points_left", lambda points, cap, earned: points)
+    patch.setattr("rules.engagement.earnings.points_left", lambda points, cap, earned: points)
 
 
 def boosts_are_forgotten(patch: Patch) -> None:
@@ -61,7 +61,7 @@ def a_key_with_another_body_is_a_duplicate(patch: Patch) -> None:
 
 
 def a_late_date_joins_no_runs(patch: Patch) -> None:
-    advance = real("rules.engagement.streaks.advance")
+    advance = real("rules.engagement.streak.advance")
 
     def streak_after(old: Any, cover: Any, new_dates: Any, *_: Any, **__: Any) -> Any:
         for day in sorted(new_dates):
@@ -69,13 +69,13 @@ def a_late_date_joins_no_runs(patch: Patch) -> None:
                 old = advance(old, day, cover)
         return old
 
-    patch.setattr("rules.engagement.accounts.streak_after", streak_after)
+    patch.setattr("rules.engagement.account.streak_after", streak_after)
 
 
 def freezes_never_come_back(patch: Patch) -> None:
-    freeze_drafts = real("rules.engagement.accounts.freeze_drafts")
+    freeze_drafts = real("rules.engagement.account.freeze_drafts")
     patch.setattr(
-        "rules.engagement.accounts.freeze_drafts",
+        "rules.engagement.account.freeze_drafts",
         lambda journalled, streak: [
             draft for draft in freeze_drafts(journalled, streak) if draft.kind != "REVERSE"
         ],
@@ -83,19 +83,19 @@ def freezes_never_come_back(patch: Patch) -> None:
 
 
 def a_date_that_was_flown_over_is_a_miss(patch: Patch) -> None:
-    patch.setattr("rules.engagement.accounts.flown_over", lambda *_: set())
+    patch.setattr("rules.engagement.account.flown_over", lambda *_: set())
 
 
 def skipped_dates_are_misses(patch: Patch) -> None:
-    patch.setattr("rules.engagement.absorbing.skipped_dates", lambda *_, **__: frozenset())
+    patch.setattr("rules.engagement.account.skipped_dates", lambda *_, **__: frozenset())
 
 
 def one_instant_earns_three_dates(patch: Patch) -> None:
-    patch.setattr("rules.engagement.accounts.place", lambda events, *_, **__: list(events))
+    patch.setattr("rules.engagement.account.place", lambda events, *_, **__: list(events))
 
 
 def a_streak_never_lapses(patch: Patch) -> None:
-    effective = real("rules.engagement.streaks.effective")
+    effective = real("rules.engagement.streak.shown_streak")
     patch.setattr(
         "ingest.engagement.profiles.effective",
         lambda streak, cover, when: effective(streak, cover, streak.last if streak else when),

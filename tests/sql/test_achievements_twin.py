@@ -17,8 +17,12 @@ from analytics.warehouse.load import Loader
 from analytics.warehouse.model_tests import check_model
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.warehouse import Warehouse
-from rules.engagement.goals.achievements import achieved, declared
-from rules.engagement.goals.told_history import ToldHistory, ordered
+from rules.engagement.achievements import (
+    ToldHistory,
+    achievement_positions,
+    declared_achievements,
+    ordered_history,
+)
 from tests.sql.conftest import Lake
 from tests.support.achievement_story import AchievementStory
 from tests.support.effort import effort
@@ -31,12 +35,12 @@ Row = tuple[str, str, str]
 
 
 def live(story: AchievementStory) -> list[Row]:
-    known = declared(story.books, story.now)
+    known = declared_achievements(story.books, story.now)
     return sorted(
         (user, name, event_id)
         for user, world in story.worlds.items()
-        for name, (_, event_id) in achieved(
-            known, ToldHistory(ordered(world.entries)), story.history(user)
+        for name, (_, event_id) in achievement_positions(
+            known, ToldHistory(ordered_history(world.entries)), story.history(user)
         ).items()
     )
 
@@ -70,7 +74,7 @@ def test_a_planted_fault_is_found(tmp_path: Path) -> None:
     story.live()
     places = story.into(objects)
     for world in story.worlds.values():
-        first = ordered(world.entries)[0]
+        first = ordered_history(world.entries)[0]
         world.entries[:] = [
             replace(each, draft=replace(each.draft, points=0, event_type="NONE", measures=None))
             if each is first

@@ -20,8 +20,7 @@ from analytics.warehouse.model_tests import check_model
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.warehouse import Warehouse
 from rules.book.goal_rules import StreakPeriod
-from rules.engagement.goals.goal_streaks import Outcome, fold_periods
-from rules.engagement.goals.settled_goals import KnownPeriods, nothing_settled
+from rules.engagement.goals import KnownPeriods, Outcome, fold_periods, nothing_settled
 from tests.sql.conftest import Lake
 from tests.support.effort import effort
 from tests.support.goal_story import DAYS, SIX, GoalStory

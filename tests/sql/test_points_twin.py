@@ -20,7 +20,7 @@ from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.warehouse import Warehouse
 from local.book.command import recompute
 from rules.book.book import Terms, Version, terms_of
-from rules.engagement.points.earned_weeks import weeks_by_book
+from rules.engagement.points import weeks_by_book
 from tests.sql.conftest import Lake
 from tests.support.effort import effort
 from tests.support.point_story import KINDS, VERSIONS_MIN, PointStory, as_they_were_and_rewritten

@@ -25,7 +25,7 @@ from analytics.warehouse.nightly import quiet_nights
 from analytics.warehouse.nightly.night import Item, Kind, WarehouseNight
 from analytics.warehouse.nightly.quiet_nights import LastAsked, settle
 from analytics.warehouse.statements import StatementFailed
-from rules.engagement.ledger_doubts import NIGHTS
+from rules.engagement.reconciliation import NIGHTS
 from tests.sql.test_function import planned
 
 MONDAY = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)

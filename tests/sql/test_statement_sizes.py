@@ -19,7 +19,7 @@ from analytics.warehouse.models import fingerprint, models
 from analytics.warehouse.statements import StatementFailed, literal, literal_lists, refuse_oversized
 from analytics.warehouse.touched import DAY
 from analytics.warehouse.transfer.unloading import Unload
-from rules.engagement.ledger_doubts import NIGHTS
+from rules.engagement.reconciliation import NIGHTS
 from rules.lake.entities import LOADED
 from rules.lake.residue import Names
 from tests.sql.conftest import Lake

@@ -13,8 +13,7 @@ from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.warehouse.build import build
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.warehouse import Warehouse
-from rules.engagement.allowances import YEAR
-from rules.engagement.streak.checkpoints import Checkpoint
+from rules.engagement.streak import YEAR, Checkpoint
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import Names
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, USERS

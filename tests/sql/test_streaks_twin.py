@@ -17,9 +17,7 @@ from analytics.warehouse.ddl import SCHEMAS, declared_tables
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
 from rules.days import skipped_dates
-from rules.engagement.allowances import YEAR
-from rules.engagement.streak.checkpoints import Checkpoint
-from rules.engagement.streaks import Cover, Streak, fold
+from rules.engagement.streak import YEAR, Checkpoint, Cover, Streak, fold
 from tests.sql.conftest import Databases
 from tests.support.examples import examples
 

@@ -12,7 +12,7 @@ from analytics.warehouse.build import build
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.transfer.unloading import Unload
 from analytics.warehouse.warehouse import Warehouse
-from rules.engagement.ledger_doubts import NIGHTS, slice_of, turn_digits
+from rules.engagement.reconciliation import NIGHTS, slice_of, turn_digits
 from tests.sql.conftest import ROLE, Databases, Lake, lake_at
 from tests.support.lake_story import Story
 

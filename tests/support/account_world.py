@@ -5,20 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
+from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
-from rules.engagement.accounts import decide
+from rules.engagement.earnings import dates_beside
 from rules.engagement.events import Event
-from rules.engagement.ledger import (
-    EARNING,
-    INTO_DEBT,
-    OPENED_AT,
-    Draft,
-    Entry,
-    EntryKind,
-    FreezeNote,
-)
-from rules.engagement.placing import beside
-from rules.engagement.streaks import fold, resumed
+from rules.engagement.ledger import EARNING, INTO_DEBT, OPENED_AT, Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.streak import fold, resumed_streak
 from tests.support.engagement_strategies import NOW
 
 SECOND = timedelta(seconds=1)
@@ -50,7 +42,7 @@ class World:
         pending = [entry for entry in self.entries if entry.created_at > watermark]
         concerned = {date.fromisoformat(e.draft.activity_date) for e in pending if e.draft.activity_date}
         return Account(
-            self.profile, {day: self.days.get(day) for day in beside([*dates, *concerned])}, pending
+            self.profile, {day: self.days.get(day) for day in dates_beside([*dates, *concerned])}, pending
         )
 
     def decide(self, delivered: Sequence[Event], commands: Sequence[Draft] = ()) -> Decision:
@@ -69,7 +61,7 @@ class World:
             return decide(account, fresh, self.now, commands, observed)
         except NeedsHistory as needs:
             profile = self.reaching(needs.since)
-            start = resumed(profile.streak, needs.since)
+            start = resumed_streak(profile.streak, needs.since)
             active = [day for day, each in self.days.items() if each.is_active]
             later = [day for day in active if start is None or day > start.last]
             account = replace(account, profile=profile, history=History(later, start))

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from rules.book.goal_rules import StreakPeriod
-from rules.engagement.goals.achievements import StreakHistory, declared
-from rules.engagement.goals.goal_streaks import Outcome
-from rules.engagement.goals.settled_goals import KnownPeriods, nothing_settled
+from rules.engagement.achievements import StreakHistory, declared_achievements
+from rules.engagement.goals import KnownPeriods, Outcome, nothing_settled
 from rules.engagement.ledger import Entry
 from tests.support.goal_story import SHIPPED, SIX, GoalStory
 from tests.support.plain_achievements import Earned, PlainAchievements
@@ -112,5 +111,5 @@ class AchievementStory(GoalStory):
             at = plain.dated(said, None if said["history"] else first)
             if at:
                 found[name] = at
-        assert found.keys() <= declared(self.books, self.now).keys()
+        assert found.keys() <= declared_achievements(self.books, self.now).keys()
         return found

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from rules.engagement.ledger import Draft, Entry, EntryKind, append
-from rules.engagement.ledger_doubts import LAKE_LAG
+from rules.engagement.reconciliation import LAKE_LAG
 from tests.support.examples import examples
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rules.days import stamp
 from rules.engagement.events import Event
-from rules.engagement.streaks import Cover, net_freezes
+from rules.engagement.streak import Cover, net_freezes
 from tests.support.books import TYPES as BOOK_TYPES
 from tests.support.books import judged
 

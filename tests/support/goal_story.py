@@ -10,8 +10,7 @@ from adapters.engagement.account_items import profile_attributes
 from adapters.platform.items import Item, item
 from rules.book.book import terms_of
 from rules.days import date_of, parse_moment, stamp
-from rules.engagement.events import Event, event_id
-from rules.engagement.goals.measures import measures_of
+from rules.engagement.events import Event, event_id, measures_of
 from rules.engagement.ledger import Entry
 from rules.lake.entities import STREAKS, Entity
 from tests.support.account_world import grant, revoke

@@ -31,7 +31,7 @@ class Protection:
 
 @dataclass
 class Run:
-    """A streak day by day: see rules.engagement.goals.goal_streaks.GoalStreak."""
+    """A streak day by day: see rules.engagement.goals.GoalStreak."""
 
     length: int = 0
     longest: int = 0

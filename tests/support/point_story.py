@@ -22,7 +22,7 @@ from rules.days import date_of, parse_moment, stamp
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.ledger import EntryKind
-from rules.engagement.points.rating import balancing, clawback, lacking, reversed_events
+from rules.engagement.points import balancing_entries, clawback, reversed_events, shortfalls
 from rules.lake.entities import EVENTS, LEDGER, RULES, Entity
 from rules.lake.packed_records import HEAD
 from tests.support.account_world import World
@@ -161,8 +161,8 @@ class PointStory:
                 publish(self.table, book, self.some_instant(), self.now)
             self.books = BookStore(self.table, "RuleBooks").look()
             for world in worlds:
-                changes = lacking([each.draft for each in world.entries], self.books)
-                world.apply(commands=balancing(changes, self.books.newest.number, "rerated"))
+                changes = shortfalls([each.draft for each in world.entries], self.books)
+                world.apply(commands=balancing_entries(changes, self.books.newest.number, "rerated"))
 
     def reverse_one(self, world: WholeWorld) -> None:
         drafts = [each.draft for each in world.entries]

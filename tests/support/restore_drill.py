@@ -33,7 +33,7 @@ from infra.assembly.marks import PUBLISHED
 from local.cloud.streams.event_filters import matches
 from processors.kept_items import KeptItems, table_of
 from processors.publisher import Publisher
-from rules.engagement.proving.chains import chain_of, link_of
+from rules.engagement.proof import chain_of, link_of
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, NOTIFICATIONS, QUESTIONS, RULES, STREAKS
 from rules.lake.kept.table_items import CHANGED, KEYS, PHONES
 from rules.lake.packed_records import HEAD

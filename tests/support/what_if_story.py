@@ -22,14 +22,13 @@ from analytics.lake.arrow_schema import arrow_schema
 from rules.book.book import Book, Books, Version, terms_of
 from rules.book.document import read_book
 from rules.days import date_of, parse_moment, stamp, unstamp
+from rules.engagement.account import decide
 from rules.engagement.account_state import Decision, History, Profile, date_at
-from rules.engagement.accounts import decide
-from rules.engagement.events import Event, event_id
-from rules.engagement.goals.measures import measures_of
+from rules.engagement.events import Event, event_id, measures_of
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, EntryKind, FreezeNote
-from rules.engagement.points.lots import Expiry, Position, settled
-from rules.engagement.points.rating import balancing, clawback, lacking
-from rules.engagement.streaks import effective, fold, return_date
+from rules.engagement.lots import Expiry, Position, settlement_of
+from rules.engagement.points import balancing_entries, clawback, shortfalls
+from rules.engagement.streak import fold, return_date, shown_streak
 from rules.lake.entities import ENTITIES, RULES, rows_of
 from rules.lake.valid_row import read_row
 from tests.support.point_story import BASES, KINDS, WholeWorld
@@ -107,7 +106,7 @@ class Told:
         total = sum(each.points for each in drafts if each.kind in EARNING)
         balance = sum(each.points for each in drafts)
         at = Position(Expiry(min(lots)), balance, total, lots, self.world.entries, self.world.profile.holds)
-        if found := settled(at, now, 10**6).drafts:
+        if found := settlement_of(at, now, 10**6).drafts:
             self.world.apply(commands=found)
 
     @property
@@ -191,8 +190,8 @@ class Told:
 
     def rerate(self, act: Act) -> str:
         books = self.known(act.at)
-        changes = lacking([each.draft for each in self.world.entries], books)
-        self.world.apply(commands=balancing(changes, books.newest.number, "rerated"))
+        changes = shortfalls([each.draft for each in self.world.entries], books)
+        self.world.apply(commands=balancing_entries(changes, books.newest.number, "rerated"))
         return ""
 
     def newest_redemption(self) -> str:
@@ -201,7 +200,7 @@ class Told:
         return redeemed[-1].created_at
 
     def _keep_holds(self) -> None:
-        from rules.engagement.points.holds import Hold
+        from rules.engagement.lots import Hold
 
         until = stamp(datetime(2999, 1, 1, tzinfo=UTC))
         holds = tuple(Hold(key, points, "mug", stamp(at), until) for key, (at, points) in self.holds.items())
@@ -211,7 +210,7 @@ class Told:
         terms, month = self.known(act.at).at(act.at).book.freezes, f"{act.at:%Y-%m}"
         profile, local = self.world.profile, act.at.date()
         last = max(local, profile.streak.last) if profile.streak else local
-        if effective(profile.streak, profile.cover, last).freezes_available >= terms.held_max:
+        if shown_streak(profile.streak, profile.cover, last).freezes_available >= terms.held_max:
             return "freeze"
         price = terms.price(self.free[month])
         if price and self.available < price:  # in debt, what is free stays free
@@ -267,7 +266,7 @@ class Told:
         profile = self.world.profile
         streak = fold([day for day, each in self.world.days.items() if each.is_active], profile.cover)
         assert streak == profile.streak
-        seen = effective(streak, profile.cover, date_at(profile, now))
+        seen = shown_streak(streak, profile.cover, date_at(profile, now))
         return {
             "earned": profile.total_points,
             "balance": profile.balance,

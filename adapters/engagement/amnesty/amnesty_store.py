@@ -14,7 +14,7 @@ from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from adapters.platform.refresh import Refresh
 from rules.days import stamp, unstamp
-from rules.engagement.amnesty.declared import NO_AMNESTIES, Amnesties, Amnesty
+from rules.engagement.account_state import NO_AMNESTIES, Amnesties, Amnesty
 
 FRESH_SECONDS = 30
 PARTITION = "amnesties"

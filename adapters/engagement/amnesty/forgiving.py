@@ -8,11 +8,10 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from rules.days import today
-from rules.engagement.account_state import Decision, Profile
-from rules.engagement.accounts import decide
-from rules.engagement.amnesty.declared import Amnesties
+from rules.engagement.account import decide
+from rules.engagement.account_state import Amnesties, Decision, Profile
 from rules.engagement.ledger import FreezeNote
-from rules.engagement.streaks import effective, lapse_date
+from rules.engagement.streak import lapse_date, shown_streak
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +79,12 @@ def _matters(decision: Decision, now: datetime) -> bool:
 def _outcome(profile: Profile, now: datetime) -> tuple[object, ...]:
     if profile.streak is None:
         return ()
-    shown = replace(effective(profile.streak, profile.cover, _as_of(profile, now)), spent=())
+    shown = replace(shown_streak(profile.streak, profile.cover, _as_of(profile, now)), spent=())
     return shown, profile.streak, lapse_date(profile.streak, profile.cover)
 
 
 def _shown(profile: Profile, now: datetime) -> int:
-    return effective(profile.streak, profile.cover, _as_of(profile, now)).current
+    return shown_streak(profile.streak, profile.cover, _as_of(profile, now)).current
 
 
 def _as_of(profile: Profile, now: datetime) -> date:

@@ -8,16 +8,17 @@ from adapters.engagement.goals.achievement_store import AchievementStore
 from adapters.engagement.goals.streak_reader import StreakReader
 from adapters.engagement.ledger_store import LedgerStore, TooManyEntries
 from rules.engagement.account_state import Profile
-from rules.engagement.goals.achievements import Declared, StreakHistory
-from rules.engagement.goals.kept_achievements import (
+from rules.engagement.achievements import (
+    Declared,
     KeptAchievements,
+    StreakHistory,
+    ToldHistory,
     answer_of,
     keeps_until,
     next_kept,
     positions,
-    shown,
+    shown_achievements,
 )
-from rules.engagement.goals.told_history import ToldHistory
 
 # Entries that one request reads: of whom totals are kept, and once of a history of which nothing is kept yet.
 ENTRIES_MAX, WHOLE_MAX = 10_000, 50_000
@@ -69,7 +70,7 @@ class AchievementReader:
         except TooManyEntries:  # it costs thousands of read units to find out
             self.store.put(user, replace(self.store.get(user), refused=asked))
             raise
-        found = shown(kept, known, positions(kept, known, told, streaks))
+        found = shown_achievements(kept, known, positions(kept, known, told, streaks))
         later = next_kept(kept, known, told, streaks, now)
         # A projection that is behind the ledger may lack a period of a streak.
         is_settled = bool(head) and head >= later.head

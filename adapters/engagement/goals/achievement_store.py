@@ -5,7 +5,7 @@ from typing import Any
 
 from adapters.engagement.account_items import ACHIEVEMENTS
 from adapters.platform.items import item
-from rules.engagement.goals.kept_achievements import KeptAchievements
+from rules.engagement.achievements import KeptAchievements
 
 
 class AchievementStore:

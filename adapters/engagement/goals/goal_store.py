@@ -1,7 +1,7 @@
 """Days of a user as streaks read them, and what readers have settled of them: an item of DailyActivity.
 
 Nobody but readers writes that item, and an event costs no write for it. Whoever has read days that change no
-more keeps what they came to (rules.engagement.goals.settled_goals). So ten years are one item and the days of
+more keeps what they came to (rules.engagement.goals). So ten years are one item and the days of
 two months. Losing it costs the next reader one read of all days.
 """
 
@@ -12,8 +12,7 @@ from typing import Any
 from adapters.engagement.account_items import GOALS
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
-from rules.engagement.goals.goal_streaks import MeasuredDays
-from rules.engagement.goals.settled_goals import SettledGoals
+from rules.engagement.goals import MeasuredDays, SettledGoals
 
 
 class GoalStore:

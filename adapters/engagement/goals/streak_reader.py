@@ -10,13 +10,15 @@ from adapters.engagement.goals.goal_store import GoalStore
 from rules.book.book import Books
 from rules.book.goal_rules import StreakPeriod
 from rules.engagement.account_state import Profile, date_at
-from rules.engagement.goals.achievements import StreakHistory
-from rules.engagement.goals.goal_streaks import Outcome, outcome, rule_of
-from rules.engagement.goals.settled_goals import (
+from rules.engagement.achievements import StreakHistory
+from rules.engagement.goals import (
     KnownPeriods,
+    Outcome,
     is_usable,
     nothing_settled,
+    outcome,
     reads_from,
+    rule_of,
     settled_until,
 )
 

@@ -9,8 +9,8 @@ from adapters.engagement.goals.achievement_store import AchievementStore
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from rules.engagement.account_state import Decision
-from rules.engagement.goals.kept_achievements import KeptAchievements
-from rules.engagement.moving.positions import OpeningPosition, is_moved_in, moved_in
+from rules.engagement.achievements import KeptAchievements
+from rules.engagement.opening_positions import OpeningPosition, is_moved_in, with_position
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class PositionMover:
             if account.pending:
                 self.accounts.settle(user, now)
                 continue
-            decision = self.accounts.decide(account, lambda each: moved_in(each, position, now))
+            decision = self.accounts.decide(account, lambda each: with_position(each, position, now))
             try:
                 self._commit(decision, position)
             except (HeadMoved, ProjectionMoved):

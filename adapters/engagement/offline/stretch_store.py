@@ -14,9 +14,9 @@ from adapters.platform.aws import pauses
 from adapters.platform.batches import Unprocessed, get_all, query_all
 from adapters.platform.items import item, plain
 from rules.days import EPOCH, stamp, unstamp
-from rules.engagement.clocks.offline import YEAR, Stretch, of_text, recent, text_of
+from rules.engagement.earnings import instant_of
 from rules.engagement.events import FUTURE_MAX, LATE_MAX
-from rules.engagement.placing import instant_of
+from rules.engagement.offline import YEAR, Stretch, recent_stretches, stretch_from_text, stretch_text
 
 # No client's key has a control character (ingest.web.json_schema.KEY).
 KEY = "\x1foffline"
@@ -55,7 +55,7 @@ class StretchStore:
             stretch, is_new = begin(known.stretches)
             if not is_new:
                 return stretch, known.stretches
-            every = (*recent(known.stretches, now), stretch)
+            every = (*recent_stretches(known.stretches, now), stretch)
             if self._write(user_id, UsedStretches(every, known.version), now):
                 return stretch, every
         raise Unprocessed(f"{self._claims}: the stretches of a user kept changing")
@@ -102,13 +102,13 @@ class StretchStore:
         found = [plain(each) for each in get_all(self._dynamodb, self._claims, keys)]
         if not found:
             return UsedStretches()
-        return UsedStretches(tuple(map(of_text, found[0]["stretches"])), found[0]["version"])
+        return UsedStretches(tuple(map(stretch_from_text, found[0]["stretches"])), found[0]["version"])
 
     def _write(self, user_id: str, changed: UsedStretches, now: datetime) -> bool:
         attributes = {
             "user_id": user_id,
             "idempotency_key": KEY,
-            "stretches": [text_of(each) for each in changed.stretches],
+            "stretches": [stretch_text(each) for each in changed.stretches],
             "version": changed.version + 1,
             "created_at": stamp(now),
             "ttl": int((now + YEAR).timestamp()),

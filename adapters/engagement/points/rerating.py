@@ -16,9 +16,9 @@ from adapters.engagement.points.settling import Settler
 from adapters.platform.aws import pauses
 from rules.book.book import Books
 from rules.days import DAY, stamp
+from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Profile
-from rules.engagement.accounts import decide
-from rules.engagement.points.rating import Slot, balancing, lacking, monday_of, of_weeks
+from rules.engagement.points import Slot, balancing_entries, entries_of_weeks, monday_of, shortfalls
 
 ENTRIES_MAX = 20  # of a transaction, which writes as many days
 APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
@@ -98,12 +98,12 @@ class Rerater:
             return {}
         entries = self.accounts.ledger.after(profile.user_id, rating.place)[0]
         drafts = [each.draft for each in entries if each.created_at <= head.created_at]
-        return lacking(of_weeks(drafts, rating.first, date.max), rating.books)
+        return shortfalls(entries_of_weeks(drafts, rating.first, date.max), rating.books)
 
     def _append(
         self, profile: Profile, changes: Mapping[Slot, int], rating: Rerating, now: datetime
     ) -> Profile:
-        drafts = balancing(changes, rating.books.newest.number, rating.reason)
+        drafts = balancing_entries(changes, rating.books.newest.number, rating.reason)
         dates = {slot.activity_date for slot in changes}
         found = self.accounts.days((profile.user_id, day) for day in dates)
         days = {day: found.get((profile.user_id, day)) for day in dates}

@@ -12,9 +12,9 @@ from rules.book.book import Books
 from rules.book.book_schema import DAYS_MAX
 from rules.book.point_rules import expires_on, instant_of_expiry, last_expired, lasts_days_max
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
+from rules.engagement.account import decide, touch
 from rules.engagement.account_state import Account, Profile
-from rules.engagement.accounts import decide, touch
-from rules.engagement.points.lots import Position, Settlement, settled
+from rules.engagement.lots import Position, Settlement, settlement_of
 
 
 def clock_of(profile: Profile, now: datetime) -> datetime:
@@ -69,7 +69,7 @@ class Settler:
         """Return what is to be written of an account none of whose entries are pending."""
         if not is_due(profile, now):
             return Settlement([], profile.expiry)
-        return settled(self._position(profile, now), clock_of(profile, now))
+        return settlement_of(self._position(profile, now), clock_of(profile, now))
 
     def _position(self, profile: Profile, now: datetime) -> Position:
         first, head = profile.expiry.next_on or date.max, profile.head

@@ -14,7 +14,7 @@ from analytics.curation.planning.watermark import BEGINNING, OVERLAP
 from analytics.lake import layout
 from analytics.lake.bookkeeping import bookkeeping
 from analytics.lake.raw_listing import arrived_since, of_dates
-from rules.engagement.ledger_doubts import dates_due
+from rules.engagement.reconciliation import dates_due
 from rules.lake.entities import ENTITIES
 
 # An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
@@ -116,7 +116,7 @@ def curated_files_between(objects: Objects, entity: str, since: str, until: str)
 
 
 def files_due(objects: Objects, today: date) -> dict[Task, StoredObject]:
-    """Return the curated files whose turn it is (rules.engagement.ledger_doubts.dates_due)."""
+    """Return the curated files whose turn it is (rules.engagement.reconciliation.dates_due)."""
     folders = [layout.curated_prefix(entity) for entity in ENTITIES]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         found = list(pool.map(lambda each: list(objects.below(each)), folders))

@@ -24,7 +24,7 @@ from analytics.reconcile.answers.stats_scan import StatsScan
 from analytics.reconcile.candidates import SEGMENTS, in_parallel
 from analytics.reconcile.differences import Difference
 from rules.days import stamp
-from rules.engagement.ledger_doubts import LAKE_LAG, slice_of, slices_due
+from rules.engagement.reconciliation import LAKE_LAG, slice_of, slices_due
 from rules.lake.residue import is_residue
 from rules.questions.repair.answer_doubts import LakeAnswers
 

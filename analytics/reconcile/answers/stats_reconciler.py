@@ -15,8 +15,7 @@ from analytics.reconcile.answers.stored_responses import contradiction
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.profile_settings import UNREADABLE
 from rules.days import stamp, unstamp
-from rules.engagement.ledger_doubts import LAKE_LAG, Doubt
-from rules.engagement.reconcile import Look, Step, next_step
+from rules.engagement.reconciliation import LAKE_LAG, Doubt, Look, Step, next_step
 from rules.lake.question_entities import pseudonym
 from rules.questions.answer_stats import fold
 from rules.questions.repair.answer_doubts import LakeAnswers, doubt_of

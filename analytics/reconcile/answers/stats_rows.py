@@ -18,7 +18,7 @@ from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.lake.layout import curated_files as files_of
 from analytics.reconcile.differences import Difference
 from rules.days import stamp
-from rules.engagement.ledger_doubts import LAKE_LOST, dates_due
+from rules.engagement.reconciliation import LAKE_LOST, dates_due
 from rules.lake.entities import ANSWER_STATS, row_of
 from rules.lake.question_entities import pseudonym
 from rules.questions.repair.answer_doubts import LakeAnswers

@@ -18,7 +18,7 @@ from analytics.reconcile.shares.findings import PROGRESS, Findings
 from analytics.reconcile.shares.night_plan import ACCOUNTS, NightPlan
 from analytics.reconcile.shares.watermarks import note_compared
 from analytics.reconcile.shares.way import Way
-from rules.engagement.ledger_doubts import Doubt, is_no_fault_of_theirs
+from rules.engagement.reconciliation import Doubt, is_no_fault_of_theirs
 
 PIECES = ("curated/", "profiles/", "days/", f"{ACCOUNTS}/")
 SPARED = (Doubt.UNPROVEN, Doubt.LACKING)  # of these there may be too many to be true

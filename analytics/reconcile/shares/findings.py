@@ -8,7 +8,7 @@ from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import run_key
 from analytics.lake.shares import UserShare
 from analytics.reconcile.reconcile_user import Verdict
-from rules.engagement.ledger_doubts import Doubt
+from rules.engagement.reconciliation import Doubt
 
 RESULT, PROGRESS = "differences.json", "progress.json"
 LISTED_MAX = 10_000  # of differences, and of disagreements; the figures count all

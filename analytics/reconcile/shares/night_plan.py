@@ -26,8 +26,7 @@ from analytics.recompute.settled_users import (
     settled_until,
 )
 from analytics.reconcile.shares.watermarks import compared_before, read_compared
-from rules.engagement.ledger_doubts import LAKE_LAG
-from rules.lake.user_shares import shares_for
+from rules.engagement.reconciliation import LAKE_LAG, shares_for
 
 PLAN, FILES = FOLDER + "plan.json", FOLDER + "files.json"
 SPLITS, SHARES = FOLDER + "splits.json", FOLDER + "shares.json"

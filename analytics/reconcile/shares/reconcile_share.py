@@ -25,7 +25,7 @@ from analytics.reconcile.reconcile_user import Reconciler, Verdict
 from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.split import TableScans
-from rules.engagement.ledger_doubts import LAKE_LAG
+from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.residue import is_residue
 from rules.privacy.tombstones import user_subject
 from rules.smoke_names import is_smoke

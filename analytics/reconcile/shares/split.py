@@ -30,7 +30,7 @@ from analytics.recompute.activity_runs import ACTIVE_COLUMNS
 from analytics.recompute.ledger_totals import ENTRY_COLUMNS, SETTINGS
 from analytics.reconcile.candidates import SEGMENTS
 from analytics.reconcile.shares.night_plan import ACCOUNTS, NightPlan
-from rules.lake.user_shares import share_of
+from rules.engagement.reconciliation import share_of
 
 COLUMNS = {
     "daily_activity": ACTIVE_COLUMNS,

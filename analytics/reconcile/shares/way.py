@@ -22,7 +22,7 @@ from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
 from analytics.warehouse.statements import StatementFailed
 from analytics.warehouse.transfer.unloading import Unload
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
-from rules.engagement.ledger_doubts import LAKE_LAG, slices_due
+from rules.engagement.reconciliation import LAKE_LAG, slices_due
 
 LAKE, WAREHOUSE = "lake", "warehouse"
 WAIT_MAX = timedelta(minutes=30)

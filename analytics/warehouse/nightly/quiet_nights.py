@@ -17,7 +17,7 @@ from typing import Any
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import WAREHOUSE_ASKED
 from analytics.warehouse.nightly.night import WarehouseNight
-from rules.engagement.ledger_doubts import NIGHTS
+from rules.engagement.reconciliation import NIGHTS
 
 SUNDAY = 6
 QUIET_MAX = timedelta(days=NIGHTS)

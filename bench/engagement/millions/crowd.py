@@ -17,7 +17,7 @@ from adapters.platform.redis import Command
 from rules.days import region_of
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import GLOBAL
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 
 PAGE = 2_000
 NOW = datetime(2026, 6, 2, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, http
 from bench.units.paths.engagement import DAY, USER_ID, apply, ask, redemption
-from rules.engagement.moving.positions import OpeningPosition
+from rules.engagement.opening_positions import OpeningPosition
 
 Measured = Iterator[tuple[str, dict[str, Units]]]
 EXPIRING = 10  # accounts of one sweep, which share its queries

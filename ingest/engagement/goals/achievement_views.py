@@ -9,9 +9,8 @@ from adapters.engagement.goals.achievement_reader import AchievementReader
 from ingest.engagement.profiles import Profiles
 from rules.book.goal_rules import Condition, ConditionKind
 from rules.book.point_rules import UNIT
-from rules.engagement.goals.achievements import Declared, StreakHistory, declared, key_of
-from rules.engagement.goals.goal_streaks import fold_periods
-from rules.engagement.goals.told_history import ToldHistory
+from rules.engagement.achievements import Declared, StreakHistory, ToldHistory, declared_achievements, key_of
+from rules.engagement.goals import fold_periods
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class AchievementViews:
 
     def view(self, user_id: str, now: datetime) -> dict[str, Any]:
         """Return all achievements of the book in force."""
-        known = declared(self.reader.streaks.book_store.books(), now)
+        known = declared_achievements(self.reader.streaks.book_store.books(), now)
         told = self._told(user_id, known, now) if known else []
         return {"user_id": user_id, "achievements": told}
 

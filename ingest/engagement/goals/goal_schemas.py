@@ -2,8 +2,8 @@
 
 from ingest.web.json_schema import COUNT, FLAG, TEXT, Schema, list_of, open_object
 from rules.book.goal_rules import ConditionKind, NeedKind, StreakPeriod
-from rules.engagement.goals.goal_reasons import PeriodReason
-from rules.engagement.streaks import StreakStatus
+from rules.engagement.goals import PeriodReason
+from rules.engagement.streak import StreakStatus
 
 _AMOUNT: Schema = {"type": "number", "minimum": 0}
 _PER: Schema = {"type": "string", "enum": [each.value for each in StreakPeriod]}

@@ -11,17 +11,18 @@ from ingest.web.caller import ApiError
 from rules.book.goal_rules import DAILY, NeedKind, StreakPeriod, StreakRule
 from rules.book.point_rules import UNIT
 from rules.engagement.account_state import Profile
-from rules.engagement.goals.goal_reasons import PeriodReason, explain_period
-from rules.engagement.goals.goal_streaks import (
-    contributed,
+from rules.engagement.goals import (
+    KnownPeriods,
+    PeriodReason,
+    contribution_of,
     dates_of,
-    judging,
+    explain_period,
+    judging_version,
     outcome,
     progress,
     rule_of,
-    shown,
+    shown_goal_streak,
 )
-from rules.engagement.goals.settled_goals import KnownPeriods
 
 RULES = {
     PeriodReason.REACHED: "the period has what it needs; it adds 1",
@@ -63,7 +64,7 @@ class GoalViews:
             raise ApiError(404, "not_found", "the book in force has no such streak")
         first = per.first(asked)
         profile, known = self.reader.periods(self.profiles.get(user_id), first, per.last(first), now)
-        version, rule = judging(books, name, first)
+        version, rule = judging_version(books, name, first)
         is_over = self.profiles.today(profile, now) > per.last(first)
         letter = outcome(rule, per, first, known.days)
         reason, length = explain_period(
@@ -102,7 +103,7 @@ def _goal_view(
     rule = rule_of(known.books, name)(first)
     past = known.before(name, per, first)
     have = progress(rule, first, known.days) if rule else 0
-    seen, status = shown(rule, past, have, profile.cover)
+    seen, status = shown_goal_streak(rule, past, have, profile.cover)
     return {
         "name": name,
         "per": per.value,
@@ -139,7 +140,7 @@ def _contributions(rule: StreakRule | None, first: date, known: KnownPeriods) ->
         return []
     found = []
     for day in dates_of(rule.per, first):
-        adds = contributed(rule.need, rule.event_types, [known.days.get(day, {})])
+        adds = contribution_of(rule.need, rule.event_types, [known.days.get(day, {})])
         if adds:
             found.append({"date": day.isoformat(), "adds": _number(adds, rule.need.kind)})
     return found

@@ -13,9 +13,8 @@ from rules.book.point_rules import instant_of_expiry, lasts_days_max
 from rules.days import MICROSECOND, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import OPENED_AT, debt_of
-from rules.engagement.points.holds import Hold, held_points
-from rules.engagement.points.lots import open_lots
-from rules.engagement.points.past_balance import AS_OF_MAX, added_later, first_place
+from rules.engagement.lots import Hold, held_points, open_lots
+from rules.engagement.points import AS_OF_MAX, added_later, first_place
 
 ENTRIES_MAX = 10_000  # that one request reads
 

@@ -10,10 +10,9 @@ from ingest.engagement.points.commands import Commands
 from ingest.web.caller import ApiError
 from rules.days import DAY, is_stamp, stamp
 from rules.engagement.account_state import Account, Day
-from rules.engagement.earning import week_of
+from rules.engagement.earnings import instant_of, week_of
 from rules.engagement.ledger import Draft, Entry, EntryKind
-from rules.engagement.placing import instant_of
-from rules.engagement.points.rating import clawback, reversed_events
+from rules.engagement.points import clawback, reversed_events
 
 # An entry is later than its event, and an event counts for a date at most two away from its instant (rule 8).
 APART_MAX = 2 * DAY

@@ -14,10 +14,10 @@ from adapters.platform.aws import pauses
 from ingest.engagement.points.command import Command, CommandResult
 from ingest.engagement.profile_changes import Change, change_profile
 from ingest.web.caller import ApiError
+from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Decision, Profile
-from rules.engagement.accounts import decide
 from rules.engagement.ledger import Entry, EntryKind, InsufficientBalance
-from rules.engagement.points.holds import held_points, without
+from rules.engagement.lots import held_points, holds_without
 
 # No sender's key has this letter. So an event whose key is `redeem:abc` is no redemption's.
 COMMAND = "\x1f"
@@ -162,7 +162,7 @@ def _within_what_is_held(decision: Decision, command: Command, now: datetime) ->
     Raises InsufficientBalance if it spends points that a hold reserves. A hold that is captured has reserved
     its own: where a clawback left less than all holds reserve, who comes first is served.
     """
-    profile = replace(decision.profile, holds=without(decision.profile.holds, command.ends or ""))
+    profile = replace(decision.profile, holds=holds_without(decision.profile.holds, command.ends or ""))
     held, wanted = held_points(profile.holds, now), -command.draft.points
     is_spending = command.draft.kind is EntryKind.REDEEM and wanted > 0
     if is_spending and not command.ends and profile.balance < held:

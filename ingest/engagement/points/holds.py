@@ -14,7 +14,7 @@ from ingest.web.caller import ApiError
 from rules.days import unstamp
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance
-from rules.engagement.points.holds import OPEN_MAX, Hold, HoldRequest, begun, held_points, without
+from rules.engagement.lots import OPEN_MAX, Hold, HoldRequest, held_points, holds_without, new_hold
 
 RELEASED, LAPSED = "released", "lapsed"
 
@@ -40,7 +40,7 @@ class Holds:
         Raises 409 insufficient_balance, holds_max, under_review, or conflict for a key used with another
         body.
         """
-        wanted = begun(user_id, asked, now)
+        wanted = new_hold(user_id, asked, now)
         found: list[HoldResult] = []
 
         def held(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
@@ -53,7 +53,7 @@ class Holds:
             available = profile.balance - held_points(profile.holds, at)
             if asked.points > available:
                 raise InsufficientBalance(available, asked.points)
-            found[:] = [HoldResult(begun(user_id, asked, at))]
+            found[:] = [HoldResult(new_hold(user_id, asked, at))]
             return replace(profile, holds=(*self._with_a_place(user_id, profile, at), found[0].hold)), ()
 
         self.commands.change(user_id, now, held)
@@ -70,7 +70,7 @@ class Holds:
         if lapsed is None:
             raise ApiError(409, "holds_max", f"{OPEN_MAX} holds are open already")
         self.commands.claims.claim([self._end(user_id, lapsed, LAPSED)], now)
-        return without(profile.holds, lapsed.hold_id)
+        return holds_without(profile.holds, lapsed.hold_id)
 
     def _earlier(self, user_id: str, profile: Profile, wanted: Hold, now: datetime) -> list[HoldResult]:
         """Return what an earlier attempt with the same key came to, if there was one; raises 409 conflict."""
@@ -141,7 +141,7 @@ class Holds:
                 return profile, ()
             status = RELEASED if hold.is_open(clock_of(profile, now)) else LAPSED
             found[:] = [HoldResult(hold, status)]
-            left = replace(profile, holds=without(profile.holds, hold_id))
+            left = replace(profile, holds=holds_without(profile.holds, hold_id))
             claim = self._end(user_id, hold, status)
             return left, [{"Put": put_unclaimed(self.commands.claims_table, claim, now)}]
 

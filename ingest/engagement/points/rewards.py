@@ -13,7 +13,7 @@ from rules.book.book import Freezes
 from rules.days import today
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
-from rules.engagement.streaks import effective, return_date
+from rules.engagement.streak import return_date, shown_streak
 
 FREEZE_REWARD = "streak_freeze"
 REDEEM = "redeem:"  # before a redemption's key, in its claim
@@ -90,7 +90,7 @@ class Rewards:
 
     def _held(self, profile: Profile, local: date) -> int:
         last = profile.streak.last if profile.streak else local
-        return effective(profile.streak, profile.cover, max(local, last)).freezes_available
+        return shown_streak(profile.streak, profile.cover, max(local, last)).freezes_available
 
     def reverse(
         self,

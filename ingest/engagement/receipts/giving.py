@@ -9,7 +9,7 @@ from adapters.logs import Logger, loggable
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.keyed_hash import KeyedHash
 from ingest.web.caller import ApiError, caller_of
-from rules.engagement.clocks.receipts import is_device, written
+from rules.engagement.offline import is_device, new_receipt
 
 DEVICE_HEADER, RECEIPT_HEADER = "streakline-device", "Streakline-Time-Receipt"
 
@@ -42,7 +42,7 @@ def with_receipt(
         caller = caller_of(event)
         if caller.is_server:
             return answered
-        receipt = written(keys().ring.keys[0], caller.user_id, device, clock.now())
+        receipt = new_receipt(keys().ring.keys[0], caller.user_id, device, clock.now())
     except ApiError:
         return answered
     except (*Unavailable, ValueError) as error:

@@ -12,10 +12,17 @@ from adapters.privacy.tombstones import Erased
 from ingest.engagement.incoming_events import occurred_at_of
 from ingest.web.caller import ApiError, Caller
 from rules.days import parse_moment, stamp
-from rules.engagement.clocks.device_time import DeviceClock
-from rules.engagement.clocks.offline import NO_PROOF, Proof, Stretch, known_stretch, new_stretch
-from rules.engagement.clocks.receipts import Receipt, read, refusal
-from rules.engagement.events import InputRefused, is_late
+from rules.engagement.events import DeviceClock, InputRefused, is_late
+from rules.engagement.offline import (
+    NO_PROOF,
+    Proof,
+    Receipt,
+    Stretch,
+    known_stretch,
+    new_stretch,
+    read_receipt,
+    receipt_refusal,
+)
 from rules.privacy.tombstones import user_subject
 
 logger = Logger(service="receipts")
@@ -43,7 +50,7 @@ class Prover:
         if receipt is None or caller.is_server or not _has_late(bodies, sending):
             return NO_PROOF
         try:
-            found = read(receipt, self._every_key(), caller.user_id, sending.device)
+            found = read_receipt(receipt, self._every_key(), caller.user_id, sending.device)
             self._check_erased(caller.user_id, found)
             stretch, used = self._stretches.of(
                 caller.user_id, lambda known: self._stretch(found, known, sending, bodies), sending.now
@@ -79,7 +86,7 @@ class Prover:
     def _check_erased(self, user_id: str, receipt: Receipt) -> None:
         """Raise InputRefused for a receipt that was given before its user was erased."""
         if self._erased.forbids(user_subject(user_id), stamp(receipt.issued_at)):
-            raise refusal("was given before the user was erased")
+            raise receipt_refusal("was given before the user was erased")
 
 
 def _has_late(bodies: Iterable[Any], sending: Sending) -> bool:

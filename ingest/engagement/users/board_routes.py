@@ -10,7 +10,7 @@ from ingest.engagement.users.parts import app, parts
 from ingest.web.paging import integer
 from ingest.web.routes import in_query, limit_to
 from rules.days import OTHER_REGION, REGIONS
-from rules.engagement import standings
+from rules.engagement import boards
 from rules.engagement.boards import GLOBAL
 
 TOP_DEFAULT = 10
@@ -28,11 +28,11 @@ def put_alias(user_id: str) -> dict[str, Any]:
     return {"user_id": user_id, "alias": profile.alias, "shown_as": shown}
 
 
-@app.route("GET /v1/leaderboards/{board}", [REGION, limit_to(standings.LISTED_MAX)], answer=TOP_LIST)
+@app.route("GET /v1/leaderboards/{board}", [REGION, limit_to(boards.LISTED_MAX)], answer=TOP_LIST)
 def get_leaderboard(board: str) -> dict[str, Any]:
     """The best."""
     caller = app.caller()
-    limit, now = integer(app.query, "limit", TOP_DEFAULT, standings.LISTED_MAX), clock.now()
+    limit, now = integer(app.query, "limit", TOP_DEFAULT, boards.LISTED_MAX), clock.now()
     top = parts().boards.top(board, app.query.get("region") or GLOBAL, limit, now)
     return as_shown(top, parts().names, caller.user_id, parts().is_erased, now)
 

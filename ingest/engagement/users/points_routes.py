@@ -33,8 +33,8 @@ from ingest.web.routes import CURSOR, PAGE, in_query, limit_to
 from ingest.web.validate import first_problem
 from rules.book.rewards import Redemption
 from rules.engagement.ledger import entry_id
-from rules.engagement.points.holds import HELD_DEFAULT, HoldRequest
-from rules.engagement.points.past_balance import AS_OF_MAX
+from rules.engagement.lots import HELD_DEFAULT, HoldRequest
+from rules.engagement.points import AS_OF_MAX
 
 PAST = {
     "type": "string",

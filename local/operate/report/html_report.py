@@ -20,7 +20,7 @@ from adapters.platform.objects import NoObject, Objects, S3Objects
 from analytics.lake.layout import report_key
 from local.paths import WAREHOUSE
 from local.stack import Stack
-from rules.engagement.earning import points_by_type
+from rules.engagement.earnings import points_by_type
 
 mpl.use("svg")
 

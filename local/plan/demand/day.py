@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from local.plan.demand.traffic import Part, Traffic
 from local.plan.given.measured_units import Functions, MeasuredUnits, Spent, add, minus, together
-from rules.engagement.standings import PAUSE_MAX, USERS_A_SECOND
+from rules.engagement.boards import PAUSE_MAX, USERS_A_SECOND
 
 BOARDS = ("streaks", "points")
 MINUTES_A_DAY = 24 * 60

@@ -11,8 +11,8 @@ from local.plan.given.measured_units import MeasuredUnits, Spent, tables_of, tot
 from local.plan.given.price_list import fact
 from local.plan.given.schedules import DAYS_A_MONTH
 from local.plan.idle import asked_warehouse
-from rules.engagement.ledger_doubts import NIGHTS
-from rules.engagement.proving.tree import BUCKETS
+from rules.engagement.proof import BUCKETS
+from rules.engagement.reconciliation import NIGHTS
 
 HOURS = 24
 # What a batch of the state machine's map holds at most: analytics/curation/planning/batches.py.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
-from rules.engagement.ledger_doubts import DIGEST_BITS, LAKE_LAG, LAKE_LOST, SEPARATOR, Doubt
+from rules.engagement.reconciliation import DIGEST_BITS, LAKE_LAG, LAKE_LOST, SEPARATOR, Doubt
 from rules.questions.responses import Response
 
 

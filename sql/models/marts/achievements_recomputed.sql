@@ -1,4 +1,4 @@
--- Twin of the rule of achievements (rules/engagement/goals/achievements.py): which users have which of the book that
+-- Twin of the rule of achievements (rules/engagement/achievements.py): which users have which of the book that
 -- was in force when the newest entry was written, and the event at which each is dated. What was shown and stays
 -- although it is no longer true is not here.
 --

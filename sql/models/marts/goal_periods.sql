@@ -1,4 +1,4 @@
--- Twin of the rule of streaks that a book declares (rules/engagement/goals/goal_streaks.py), over all of every user's
+-- Twin of the rule of streaks that a book declares (rules/engagement/goals.py), over all of every user's
 -- history: each period that was reached, and the streak after it.
 --
 -- The version in force at midnight UTC of a period's first date judges it, or the first within it that has the streak: such

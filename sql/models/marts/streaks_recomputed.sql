@@ -1,4 +1,4 @@
--- Twin of the streak rule (rules/engagement/streaks.py), over the whole history of every user: of most months it reads
+-- Twin of the streak rule (rules/engagement/streak.py), over the whole history of every user: of most months it reads
 -- a row a user, and not their days.
 --
 -- A missed date costs a freeze, in date order, or ends the run; paused and skipped dates are no misses.

@@ -8,12 +8,10 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.account_state import Account, Decision, Profile
-from rules.engagement.amnesty.amnesties import amnesty_of, zone_at
-from rules.engagement.amnesty.declared import Amnesties, Amnesty
+from rules.engagement.account_state import Account, Amnesties, Amnesty, Decision, Profile, amnesty_of, zone_at
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
-from rules.engagement.streaks import DAY, effective
+from rules.engagement.streak import DAY, shown_streak
 from tests.support.account_world import World, grant, june
 from tests.support.engagement_strategies import event
 from tests.support.examples import examples
@@ -75,7 +73,7 @@ def plain_streak(
 
 
 def shown(world: World, until: date) -> tuple[int, int, list[date]]:
-    told = effective(world.profile.streak, world.profile.cover, until)
+    told = shown_streak(world.profile.streak, world.profile.cover, until)
     return told.current, told.longest, list(told.spent)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.engagement.amnesty.forgiving import Forgiven
 from local.amnesty.command import apply, listed
-from rules.engagement.amnesty.declared import Amnesties
+from rules.engagement.account_state import Amnesties
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from adapters.engagement import archive_store
-from rules.engagement.amnesty.declared import Amnesty
-from rules.engagement.streak import archive as archive_rule
-from rules.engagement.streaks import DAY, effective
+from rules.engagement import archive as archive_rule
+from rules.engagement.account_state import Amnesty
+from rules.engagement.streak import DAY, shown_streak
 from tests.support.account_world import grant
 from tests.support.archived_world import ArchivedWorld
 from tests.support.engagement_strategies import event
@@ -60,7 +60,7 @@ def test_the_answer_is_that_of_a_profile_that_never_put_anything_away(
     assert world.archived > 1
     profile = world.whole()
     until = max(active) + 3 * DAY
-    told = effective(profile.streak, profile.cover, until)
+    told = shown_streak(profile.streak, profile.cover, until)
     neutral = frozenset(day for each in standing for day in each.dates_in("UTC"))
     came = [day for day in active if day not in late]
     assert (told.current, told.longest, list(told.spent)) == plain_streak(came, granted, neutral, until)

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from rules.engagement.amnesty.declared import Amnesty
-from rules.engagement.streaks import DAY
+from rules.engagement.account_state import Amnesty
+from rules.engagement.streak import DAY
 from tests.support.account_world import grant
 from tests.support.effort import effort
 from tests.support.engagement_strategies import event

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from streakline_client import estimated
 from streakline_client.profile import nobody
 
-from rules.engagement.streaks import Cover, effective, fold
+from rules.engagement.streak import Cover, fold, shown_streak
 
 DAY = timedelta(days=1)
 FIRST = date(2026, 3, 1)
@@ -18,7 +18,7 @@ dates = st.lists(st.integers(0, 30), min_size=1, max_size=14).map(sorted)
 def shown(active: list[date], freezes: int, today: date) -> Any:
     """What the service answers."""
     cover = Cover(freezes=((FIRST, 1),) * freezes)
-    seen = effective(fold(active, cover) if active else None, cover, today)
+    seen = shown_streak(fold(active, cover) if active else None, cover, today)
     return {
         **nobody("u"),
         "current_streak": seen.current,

@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.clocks.device_time import APPS
-from rules.engagement.events import Event
-from rules.engagement.review import SKEWS_KEPT_MAX, released, skews_seen, with_clock_review
+from rules.engagement.events import APPS, Event
+from rules.engagement.review import SKEWS_KEPT_MAX, end_review, skews_seen, with_clock_review
 from tests.support.account_world import World
 from tests.support.engagement_strategies import event
 
@@ -71,7 +70,7 @@ def test_events_that_come_again_or_late_are_no_jumps() -> None:
 
 def test_a_release_forgets_what_was_seen_and_little_is_kept() -> None:
     profile = seen(0.5, 24, 48, 72)
-    free = released(profile, START + 5 * HOUR)
+    free = end_review(profile, START + 5 * HOUR)
     assert not with_clock_review(free, START + 5 * HOUR).tz_review
     assert len(seen(*range(1, 90, 3)).skews_seen) == SKEWS_KEPT_MAX
 

@@ -11,9 +11,18 @@ from adapters.engagement.claims import IdempotencyClaim, as_claimed, derived
 from ingest.engagement.incoming_events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from rules.days import parse_moment, stamp
-from rules.engagement.clocks.device_time import STEADY, DeviceClock, corrected, skew_between, skew_of
-from rules.engagement.clocks.offline import NO_PROOF, Proof, Stretch
-from rules.engagement.events import Event, InputRefused, from_item, to_item
+from rules.engagement.events import (
+    STEADY,
+    DeviceClock,
+    Event,
+    InputRefused,
+    corrected,
+    from_item,
+    skew_between,
+    skew_of,
+    to_item,
+)
+from rules.engagement.offline import NO_PROOF, Proof, Stretch
 from tests.support.books import KnownBooks
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)

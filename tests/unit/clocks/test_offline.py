@@ -8,20 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.book.book import Offline
-from rules.engagement.clocks.offline import (
+from rules.engagement.events import InputRefused
+from rules.engagement.offline import (
     OPEN_FOR,
     RECEIPT_AGE_MAX,
     STRETCHES_MAX,
     Proof,
+    Receipt,
     Stretch,
     known_stretch,
     new_stretch,
-    of_text,
     offline_in_a_year,
-    text_of,
+    stretch_from_text,
+    stretch_text,
 )
-from rules.engagement.clocks.receipts import Receipt
-from rules.engagement.events import InputRefused
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -63,7 +63,7 @@ def test_a_stretch_is_read_as_it_was_written(
     receipt_at: datetime, since: datetime, until: datetime, open_until: datetime
 ) -> None:
     one = Stretch(PHONE, receipt_at, since, until, open_until)
-    assert of_text(text_of(one)) == one
+    assert stretch_from_text(stretch_text(one)) == one
 
 
 @given(st.floats(3.01, 13.9), st.floats(0, 1))

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engagement.clocks.receipts import LENGTH_MAX, is_device, read, written
 from rules.engagement.events import InputRefused
+from rules.engagement.offline import LENGTH_MAX, is_device, new_receipt, read_receipt
 
 KEY, OTHER_KEY = "k" * 64, "o" * 64
 NOW = datetime(2026, 6, 10, 12, 0, 0, 123000, tzinfo=UTC)
 DEVICE = "phone-0001"
-RECEIPT = written(KEY, "ann", DEVICE, NOW)
+RECEIPT = new_receipt(KEY, "ann", DEVICE, NOW)
 
 
 def reason(text: str, *keys: str, user: str = "ann", device: str = DEVICE) -> str:
     with pytest.raises(InputRefused) as told:
-        read(text, keys or (KEY,), user, device)
+        read_receipt(text, keys or (KEY,), user, device)
     assert (told.value.code, told.value.field) == ("receipt_refused", "receipt")
     return told.value.reason.partition(":")[0]
 
@@ -25,8 +25,8 @@ def reason(text: str, *keys: str, user: str = "ann", device: str = DEVICE) -> st
 @given(st.datetimes(datetime(1970, 1, 1), datetime(9000, 1, 1)))  # noqa: DTZ001 (made aware below)
 def test_a_receipt_tells_its_instant_to_the_millisecond_and_not_later(at: datetime) -> None:
     at = at.replace(tzinfo=UTC)
-    text = written(KEY, "ann", DEVICE, at)
-    assert timedelta() <= at - read(text, [KEY], "ann", DEVICE).issued_at < timedelta(milliseconds=1)
+    text = new_receipt(KEY, "ann", DEVICE, at)
+    assert timedelta() <= at - read_receipt(text, [KEY], "ann", DEVICE).issued_at < timedelta(milliseconds=1)
     assert len(text) <= LENGTH_MAX
 
 
@@ -54,11 +54,15 @@ def test_another_user_s_or_device_s_receipt_is_foreign() -> None:
     assert reason(RECEIPT, device="phone-0002") == "is foreign"
     assert reason(RECEIPT, device="") == "is foreign"
     # What parts the two cannot be moved between them.
-    assert reason(written(KEY, "ann", "Aphone-0001", NOW), user="annA", device="phone-0001") == "is foreign"
+    assert (
+        reason(new_receipt(KEY, "ann", "Aphone-0001", NOW), user="annA", device="phone-0001") == "is foreign"
+    )
 
 
 def test_receipts_of_older_and_announced_keys_hold_and_those_of_retired_ones_do_not() -> None:
-    assert read(RECEIPT, [OTHER_KEY, KEY], "ann", DEVICE) == read(RECEIPT, [KEY], "ann", DEVICE)
+    assert read_receipt(RECEIPT, [OTHER_KEY, KEY], "ann", DEVICE) == read_receipt(
+        RECEIPT, [KEY], "ann", DEVICE
+    )
     assert reason(RECEIPT, OTHER_KEY) == "is forged"
 
 

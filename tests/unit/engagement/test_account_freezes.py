@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from rules.engagement.account_state import Decision
 from rules.engagement.ledger import EntryKind, FreezeNote
-from rules.engagement.streaks import Streak, effective
+from rules.engagement.streak import Streak, shown_streak
 from tests.support.account_world import World, grant, june, revoke
 from tests.support.engagement_strategies import event
 
@@ -23,7 +23,7 @@ def test_a_late_event_refunds_the_freeze_that_covered_its_day_by_a_reversing_ent
     assert notes(late) == [(FreezeNote.REFUNDED, "2026-06-02")]
     assert [entry.draft.kind for entry in late.entries] == [EntryKind.REVERSE, EntryKind.EARN]
     assert world.profile.streak == Streak(june(3), 3, 3, 3)
-    assert effective(world.profile.streak, world.profile.cover, june(3)).freezes_available == 1
+    assert shown_streak(world.profile.streak, world.profile.cover, june(3)).freezes_available == 1
     world.check()
 
 
@@ -65,7 +65,7 @@ def test_a_freeze_that_is_revoked_when_spent_becomes_a_debt() -> None:
     world.apply(commands=[revoke(june(4))])
     cover = world.profile.cover
     assert world.profile.streak == Streak(june(3), 2, 2, 2, (june(2),))
-    assert effective(world.profile.streak, cover, june(4)).freezes_available == -1
+    assert shown_streak(world.profile.streak, cover, june(4)).freezes_available == -1
     world.apply(commands=[grant(june(4))])
     world.apply([event("e", june(5))])
     assert world.profile.streak == Streak(june(5), 1, 2, 3, (june(2),))

@@ -19,7 +19,7 @@ from adapters.platform.items import item, plain
 from rules.days import is_skipped, stamp, today
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
-from rules.engagement.streaks import Streak, lapse_date
+from rules.engagement.streak import Streak, lapse_date
 from tests.support.engagement_strategies import bases, covers, dates, instants, near, zones
 from tests.support.ledger_strategies import earn
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.absorbing import absorb, absorb_days, observe
+from rules.engagement.account import absorb, absorb_days, observe
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind

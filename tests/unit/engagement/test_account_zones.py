@@ -3,10 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from rules.engagement.absorbing import observe
+from rules.engagement.account import TZ_CHANGES_KEPT_MAX, change_timezone, observe
 from rules.engagement.account_state import Profile
-from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX, change_timezone
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 from tests.support.account_world import SECOND, World, june
 from tests.support.engagement_strategies import NOW, event
 

@@ -6,10 +6,10 @@ from datetime import date, timedelta
 import pytest
 
 from rules.days import stamp, unstamp
+from rules.engagement.account import decide, streak_after
 from rules.engagement.account_state import Account, History, NeedsHistory, Profile
-from rules.engagement.accounts import decide, streak_after
 from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance
-from rules.engagement.streaks import Cover, Streak
+from rules.engagement.streak import Cover, Streak
 from tests.support.account_world import World, grant, june
 from tests.support.books import most
 from tests.support.engagement_strategies import NOW, TYPES, event

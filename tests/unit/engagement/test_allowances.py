@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.book.book import Freezes
-from rules.engagement.allowances import paused_dates_a_year
-from rules.engagement.streaks import Cover, effective, fold, net_freezes, return_date
+from rules.engagement.streak import Cover, fold, net_freezes, paused_dates_a_year, return_date, shown_streak
 from tests.support.engagement_strategies import bases, covers, near
 
 JANUARY = date(2026, 1, 1)
@@ -60,7 +59,7 @@ def test_a_returned_freeze_leaves_the_streak_as_it_was_and_takes_one_freeze(
     after = Cover(net_freezes([*held.freezes, (gone, -1)]), cover.pauses, cover.skipped)
     assert fold(days, after) == streak
     if granted <= today:
-        before, then = effective(streak, held, today), effective(streak, after, today)
+        before, then = shown_streak(streak, held, today), shown_streak(streak, after, today)
         assert then.spent == before.spent
         assert then.freezes_available == before.freezes_available - 1
 

@@ -13,21 +13,21 @@ from adapters.engagement import archive_store
 from adapters.engagement.account_items import archive_from, profile_from
 from adapters.engagement.archive_store import ArchiveMoved
 from adapters.platform.items import item_bytes, plain
+from rules.engagement import archive as archive_rule
 from rules.engagement.account_state import Profile
+from rules.engagement.archive import Archive, put_away, with_archive
 from rules.engagement.ledger import Head
-from rules.engagement.rebuild import profile_of
-from rules.engagement.streak import archive as archive_rule
-from rules.engagement.streak.archive import Archive, put_away, with_archive
-from rules.engagement.streak.archive_mark import ArchiveMark
-from rules.engagement.streaks import (
+from rules.engagement.reconciliation import profile_of
+from rules.engagement.streak import (
     DAY,
+    ArchiveMark,
     Cover,
     Streak,
     advance,
-    effective,
     fold,
     net_freezes,
     return_date,
+    shown_streak,
 )
 from tests.support.account_world import World, grant, revoke
 from tests.support.archived_world import ArchivedWorld, shown, with_pause
@@ -74,7 +74,7 @@ def ten_years(seed: int) -> tuple[ArchivedWorld, Profile, set[date], int]:
     day = first = date(2016, 1, 1)
     while (day - first).days < 3652:
         spent = len(plain_one.streak.spent) if plain_one.streak else 0
-        held = effective(plain_one.streak, plain_one.cover, day).freezes_available
+        held = shown_streak(plain_one.streak, plain_one.cover, day).freezes_available
         changed = [plain_one, world.profile]
         if held < 3:  # to be used up tomorrow and after
             changed = [with_freezes(each, day, 5 - held) for each in changed]
@@ -260,4 +260,7 @@ def test_an_archive_reads_back_and_undoes_what_was_put_away(
     assert with_archive(*protected, archive) == (streak, cover)
     assert len(protected[1].pauses) == 1
     for later in (streak.last + DAY * n for n in range(9)):
-        assert effective(protected[0], protected[1], later).current == effective(streak, cover, later).current
+        assert (
+            shown_streak(protected[0], protected[1], later).current
+            == shown_streak(streak, cover, later).current
+        )

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.engagement.history import covered_span
 from ingest.web.caller import ApiError
-from rules.engagement.streak.covered_dates import covered_dates
-from rules.engagement.streak.date_reasons import DateReason, explain
-from rules.engagement.streaks import Cover, fold
+from rules.engagement.streak import Cover, DateReason, covered_dates, explain_date, fold
 from tests.support.engagement_strategies import histories
 
 DAY = timedelta(days=1)
@@ -26,7 +24,7 @@ def test_it_is_what_explain_says_of_each_date(history: tuple[list[date], Cover],
     expected = {}
     for number in range((today - first).days + 1):
         day = first + number * DAY
-        reason, _ = explain(fold([each for each in days if each <= day], cover), cover, day, today)
+        reason, _ = explain_date(fold([each for each in days if each <= day], cover), cover, day, today)
         if reason in COVERED:
             expected[day] = reason
     from_the_first = {day: why for day, why in told.items() if day >= min(days) and day not in days}

@@ -15,7 +15,7 @@ from adapters.engagement.cache.rank_commands import BEGIN, BUILDING, FINISH, HOL
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.redis import RedisError, RedisUnsupported
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 from tests.support.rank_pages import one_page
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -9,14 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import Moment, parse_moment
-from rules.engagement.events import (
-    FUTURE_MAX,
-    LATE_MAX,
-    InputRefused,
-    body_hash,
-    check_age,
-    event_id,
-)
+from rules.engagement.events import FUTURE_MAX, LATE_MAX, InputRefused, body_hash, check_age, event_id
 from tests.support.engagement_strategies import instants, values
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ from ingest.engagement import events_api
 from ingest.engagement.accept import Acceptor
 from ingest.engagement.event_schemas import EVENT
 from ingest.web.validate import PROBLEMS_MAX
-from rules.engagement.clocks.offline import NO_PROOF
+from rules.engagement.offline import NO_PROOF
 from tests.support.books import KnownBooks
 from tests.support.empty_stores import Stores
 from tests.support.http_requests import VALID, called, json_values

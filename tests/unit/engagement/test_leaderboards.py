@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.engagement.leaderboards import check_board
-from rules.engagement.standings import with_ranks
+from rules.engagement.boards import with_ranks
 from tests.support.http_requests import query_refusal
 
 

@@ -8,9 +8,18 @@ from hypothesis import strategies as st
 
 from rules.book.point_rules import Cap, Period
 from rules.days import stamp
-from rules.engagement.carrying.carriers import WRITE_UNIT_BYTES, split_carriers, unfold, with_folded
-from rules.engagement.carrying.packed_drafts import pack
-from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append
+from rules.engagement.ledger import (
+    WRITE_UNIT_BYTES,
+    Draft,
+    Entry,
+    EntryKind,
+    Head,
+    append,
+    pack_drafts,
+    split_carriers,
+    unfold_carrier,
+    with_folded,
+)
 from tests.support.ledger_strategies import clocks, drafts, earn, earns, heads, odd
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -72,8 +81,8 @@ def test_carriers_and_the_rest_are_the_appended_entries_each_once(
         assert carriers[-1].active
         assert plain(carriers[-1]) == plain(entries[-1])
     assert all(each.draft.kind is EntryKind.EARN for each in rest)
-    assert all(len(pack(each.folded)) <= WRITE_UNIT_BYTES for each in carriers)
-    assert [plain(each) for carrier in carriers for each in unfold(carrier)] == list(map(plain, rest))
+    assert all(len(pack_drafts(each.folded)) <= WRITE_UNIT_BYTES for each in carriers)
+    assert [plain(each) for carrier in carriers for each in unfold_carrier(carrier)] == list(map(plain, rest))
 
 
 @given(drafts, clocks, st.data())

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
-from rules.engagement.ledger_doubts import (
+from rules.engagement.reconciliation import (
     LAKE_LAG,
     LAKE_LOST,
     NIGHTS,

@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from rules.book.point_rules import Cap, Period
 from rules.days import stamp
-from rules.engagement.carrying.packed_drafts import (
+from rules.engagement.ledger import (
     RECORD_BYTES,
+    Draft,
+    EntryKind,
+    FreezeNote,
     Packing,
-    pack,
-    unpack,
+    pack_drafts,
+    unpack_drafts,
 )
-from rules.engagement.ledger import Draft, EntryKind, FreezeNote
 from tests.support.ledger_strategies import clocks, earn
 
 UNIQUE = "ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e"
@@ -52,8 +54,8 @@ together = st.lists(
 def test_what_is_packed_is_read_as_it_was(drafts: list[Draft]) -> None:
     packing = Packing()
     assert all(packing.takes(each, 2**20) for each in drafts)
-    assert pack(drafts) == packing.packed()
-    assert unpack(packing.packed()) == drafts
+    assert pack_drafts(drafts) == packing.packed()
+    assert unpack_drafts(packing.packed()) == drafts
     assert len(packing.packed()) == packing.size
 
 
@@ -61,7 +63,7 @@ def test_what_is_packed_is_read_as_it_was(drafts: list[Draft]) -> None:
 def test_what_is_taken_fits_and_is_read_as_it_was(drafts: list[Draft], room: int) -> None:
     packing = Packing()
     taken = [each for each in drafts if packing.takes(each, room)]
-    assert unpack(packing.packed()) == taken
+    assert unpack_drafts(packing.packed()) == taken
     assert len(packing.packed()) == packing.size
     assert not taken or packing.size <= room
 
@@ -70,10 +72,10 @@ def test_moments_that_are_weeks_apart_are_not_packed_together() -> None:
     far, near, late = (
         replace(earn(5, 1), event_id=f"2026-05-{day}T00:00:00.000000Z#{UNIQUE}") for day in (17, 20, 31)
     )
-    assert unpack(pack([late, near])) == [late, near]
+    assert unpack_drafts(pack_drafts([late, near])) == [late, near]
     for apart in ([late, near, far], [far, near, late]):
         with pytest.raises(ValueError, match="not packable"):
-            pack(apart)
+            pack_drafts(apart)
 
 
 ids = st.sampled_from(
@@ -111,10 +113,10 @@ odd_drafts = st.builds(
 @given(odd_drafts)
 def test_what_would_be_read_as_something_else_is_not_packed(draft: Draft) -> None:
     if Packing().takes(draft, 2**20):
-        assert unpack(pack([draft])) == [draft]
+        assert unpack_drafts(pack_drafts([draft])) == [draft]
     else:
         with pytest.raises(ValueError, match="not packable"):
-            pack([draft])
+            pack_drafts([draft])
 
 
 @pytest.mark.parametrize(
@@ -140,12 +142,12 @@ def test_an_odd_entry_is_not_packable(change: dict[str, object]) -> None:
 
 @given(st.lists(earned(st.just(BEGAN)), min_size=1, max_size=3), st.data())
 def test_what_is_cut_off_is_told(drafts: list[Draft], data: st.DataObject) -> None:
-    packed = pack(drafts)
+    packed = pack_drafts(drafts)
     cut = packed[: data.draw(st.integers(0, len(packed) - 1))]
     with suppress(ValueError, IndexError):
-        assert unpack(cut) == drafts[: (len(cut) - len(packed)) // RECORD_BYTES]
+        assert unpack_drafts(cut) == drafts[: (len(cut) - len(packed)) // RECORD_BYTES]
 
 
 def test_a_form_of_a_later_version_is_told() -> None:
     with pytest.raises(ValueError, match="form 3, which this version does not know"):
-        unpack(b"\x03\x00")
+        unpack_drafts(b"\x03\x00")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import DAY, today
+from rules.engagement.earnings import NEAR, flown_over, instant_of, place
 from rules.engagement.events import Event
-from rules.engagement.placing import NEAR, flown_over, instant_of, place
-from rules.engagement.streaks import effective
+from rules.engagement.streak import shown_streak
 from tests.support.account_world import World, june
 from tests.support.engagement_strategies import event
 
@@ -75,7 +75,7 @@ def test_a_flight_west_over_the_date_line_keeps_the_streak_and_is_not_suspicious
             world.apply([each])
         assert dates(world) == [june(8), june(9), june(11), june(12)]
         assert world.profile.cover.skipped == {june(10)}
-        shown = effective(world.profile.streak, world.profile.cover, june(12))
+        shown = shown_streak(world.profile.streak, world.profile.cover, june(12))
         assert (shown.current, shown.active_days, shown.spent) == (4, 4, ())
         assert not world.profile.tz_review
         world.check()

@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 from rules.engagement.account_state import History, NeedsHistory
 from rules.engagement.events import InputRefused
 from rules.engagement.ledger import EntryKind
-from rules.engagement.moving.positions import OPENING_TYPE, OpeningPosition, is_moved_in, moved_in
-from rules.engagement.moving.reading import position_of
-from rules.engagement.rebuild import chain_faults, days_of, profile_of
-from rules.engagement.streaks import DAY, Cover, Streak, advance, effective, fold
+from rules.engagement.opening_positions import (
+    OPENING_TYPE,
+    OpeningPosition,
+    is_moved_in,
+    position_of,
+    with_position,
+)
+from rules.engagement.reconciliation import chain_faults, days_of, profile_of
+from rules.engagement.streak import DAY, Cover, Streak, advance, fold, shown_streak
 from tests.support.account_world import World
 from tests.support.engagement_strategies import bases, covers, event, near
 from tests.support.examples import examples
@@ -52,7 +57,7 @@ def test_a_fold_from_a_position_is_the_fold_of_the_whole_history(data: st.DataOb
     assert whole
     assert told
     as_of = whole.last + data.draw(st.integers(0, 9)) * DAY
-    one, other = effective(whole, cover, as_of), effective(told, brought, as_of)
+    one, other = shown_streak(whole, cover, as_of), shown_streak(told, brought, as_of)
     assert (one.current, one.status, one.freezes_available) == (
         other.current,
         other.status,
@@ -70,10 +75,10 @@ def move(world: World, told: OpeningPosition) -> bool:
         return False
     world.now += timedelta(seconds=1)
     try:
-        decision = moved_in(account, told, world.now)
+        decision = with_position(account, told, world.now)
     except NeedsHistory:
         active = [day for day, each in world.days.items() if each.is_active]
-        decision = moved_in(replace(account, history=History(active)), told, world.now)
+        decision = with_position(replace(account, history=History(active)), told, world.now)
     world.entries += decision.entries
     world.days |= decision.days
     world.put(decision.profile)
@@ -118,9 +123,9 @@ def test_lots_and_freezes_are_entries_and_the_streak_is_where_the_fold_begins() 
     ]
     assert {e.draft.event_type for e in world.entries[1:3]} == {OPENING_TYPE}
     assert world.profile.expiry.next_on == date(2027, 1, 1)
-    seen = effective(world.profile.streak, world.profile.cover, D + 3 * DAY)
+    seen = shown_streak(world.profile.streak, world.profile.cover, D + 3 * DAY)
     assert (seen.current, seen.longest, seen.active_days, seen.freezes_available) == (4, 9, 20, 0)
-    assert effective(world.profile.streak, world.profile.cover, D + 4 * DAY).current == 0
+    assert shown_streak(world.profile.streak, world.profile.cover, D + 4 * DAY).current == 0
 
 
 def test_freezes_that_were_spent_on_what_a_position_tells_come_back() -> None:

@@ -11,7 +11,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from ingest.engagement.preferences import Preferences, known_zone
 from ingest.web.caller import ApiError
 from rules.engagement.account_state import Account, Profile
-from rules.engagement.streaks import fold
+from rules.engagement.streak import fold
 from tests.support.books import KnownBooks
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -7,14 +7,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rules.engagement.ledger import Draft, Entry
-from rules.engagement.ledger_doubts import Doubt
-from rules.engagement.rebuild import days_of
-from rules.engagement.reconcile import (
+from rules.engagement.reconciliation import (
     LOOKS_MIN,
     WRONG,
     Counted,
+    Doubt,
     Look,
     Step,
+    days_of,
     has_lapsed,
     is_behind,
     next_step,

@@ -6,11 +6,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rules import days
+from rules.engagement.account import change_timezone, release
 from rules.engagement.account_state import Profile
-from rules.engagement.accounts import change_timezone, release
 from rules.engagement.events import Event
-from rules.engagement.review import EVIDENCE_KEPT_MAX, ZONES_KEPT_MAX, suspected, with_zone_review, zones_seen
-from rules.engagement.streaks import Cover
+from rules.engagement.review import (
+    EVIDENCE_KEPT_MAX,
+    ZONES_KEPT_MAX,
+    put_under_review,
+    with_zone_review,
+    zones_seen,
+)
+from rules.engagement.streak import Cover
 from tests.support.account_world import World
 from tests.support.engagement_strategies import NOW, event
 
@@ -115,14 +121,14 @@ def test_a_release_forgets_what_was_seen_and_not_what_comes() -> None:
 def test_little_is_kept_of_it() -> None:
     profile = Profile("u")
     for number in range(50):
-        profile = suspected(profile, NOW, f"reason {number}")
+        profile = put_under_review(profile, NOW, f"reason {number}")
     assert (profile.review_evidence[0], profile.review_evidence[-1]) == ("reason 0", "reason 49")
     assert len(profile.review_evidence) == EVIDENCE_KEPT_MAX
     assert len(seen(*("+01:00", "+02:00") * 9).zones_seen) == ZONES_KEPT_MAX
 
 
 def test_activity_counts_during_a_review() -> None:
-    world = World(suspected(Profile("u"), NOW, "why"))
+    world = World(put_under_review(Profile("u"), NOW, "why"))
     world.apply([event("a", T.date())])
     assert world.profile.tz_review
     assert world.profile.balance == 10

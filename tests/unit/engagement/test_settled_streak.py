@@ -5,8 +5,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engagement.streak.settled_streak import cover_until, is_still_settled
-from rules.engagement.streaks import Cover, advance, fold
+from rules.engagement.streak import Cover, advance, cover_until, fold, is_still_settled
 
 BASE = date(2026, 3, 1)
 days = st.integers(0, 20).map(lambda number: BASE + timedelta(days=number))

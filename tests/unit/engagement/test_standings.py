@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import region_of
-from rules.engagement import standings
-from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL
-from rules.engagement.standings import (
+from rules.engagement import boards
+from rules.engagement.boards import (
+    ALL_REGIONS,
+    BOARDS,
+    GLOBAL,
     LISTED_MAX,
     SCORES_IN_CHUNK,
     Standing,
@@ -58,8 +60,8 @@ def rows_of(crowd: list[User], board: str, region: str) -> list[Standing]:
 @given(users, st.integers(1, 5), st.integers(1, 4))
 def test_top_rows_and_ranks_are_those_of_sorting(crowd: list[User], kept: int, in_chunk: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(standings, "LISTED_MAX", kept)
-        patch.setattr(standings, "SCORES_IN_CHUNK", in_chunk)
+        patch.setattr(boards, "LISTED_MAX", kept)
+        patch.setattr(boards, "SCORES_IN_CHUNK", in_chunk)
         made = {board: (rows, chunks) for board, rows, chunks in count(crowd).boards()}
     for board in BOARDS:
         for region in ALL_REGIONS:

@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import stamp
-from rules.engagement.events import (
-    RETENTION,
-    Event,
-    MalformedItem,
-    from_item,
-    to_item,
-)
+from rules.engagement.events import RETENTION, Event, MalformedItem, from_item, to_item
 from tests.support.engagement_strategies import dates, instants, values, zones
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

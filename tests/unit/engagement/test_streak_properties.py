@@ -5,8 +5,16 @@ from datetime import date, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.streak.date_reasons import DateReason, explain
-from rules.engagement.streaks import Cover, Streak, advance, effective, fold, lapse_date
+from rules.engagement.streak import (
+    Cover,
+    DateReason,
+    Streak,
+    advance,
+    explain_date,
+    fold,
+    lapse_date,
+    shown_streak,
+)
 from tests.support.engagement_strategies import bases, covers, histories, near
 from tests.support.examples import examples
 
@@ -81,7 +89,7 @@ def test_what_shows_on_a_date_is_what_a_walk_up_to_it_finds(
     streak = fold(days, cover)
     assert streak
     as_of = streak.last + timedelta(days=later)
-    shown = effective(streak, cover, as_of)
+    shown = shown_streak(streak, cover, as_of)
     if later:
         length, longest, spent = walked(days, cover, until=as_of)
     else:
@@ -96,8 +104,8 @@ def test_without_cover_the_day_after_a_missed_day_shows_0(data: st.DataObject) -
     days = data.draw(st.lists(near(data.draw(bases)), min_size=1))
     streak = fold(days, NONE)
     assert streak
-    assert effective(streak, NONE, streak.last + DAY).current == streak.length
-    assert effective(streak, NONE, streak.last + 2 * DAY).current == 0
+    assert shown_streak(streak, NONE, streak.last + DAY).current == streak.length
+    assert shown_streak(streak, NONE, streak.last + 2 * DAY).current == 0
 
 
 @settings(max_examples=examples(200))
@@ -109,10 +117,10 @@ def test_the_lapse_date_is_the_first_on_which_the_streak_shows_0(history: tuple[
     lapses = lapse_date(streak, cover)
     day = streak.last
     while day < lapses:
-        assert effective(streak, cover, day).current == streak.length
+        assert shown_streak(streak, cover, day).current == streak.length
         day += DAY
     for later in range(60):
-        assert effective(streak, cover, lapses + later * DAY).current == 0
+        assert shown_streak(streak, cover, lapses + later * DAY).current == 0
 
 
 @given(histories(days_min=2), st.data())
@@ -148,9 +156,9 @@ def test_the_explanation_agrees_with_the_walk(history: tuple[list[date], Cover],
     asked = data.draw(near(min(days), 50))
     today = max(days) + timedelta(days=60)
     upto = fold((day for day in days if day <= asked), cover)
-    reason, length = explain(upto, cover, asked, today)
+    reason, length = explain_date(upto, cover, asked, today)
     _, _, spent = walked(days, cover, until=today)
     assert (reason is DateReason.COUNTED) is (asked in days)
     assert (reason is DateReason.FREEZE) is (asked in spent)
-    shown = effective(upto, cover, asked + DAY if reason is DateReason.MISSED else asked)
+    shown = shown_streak(upto, cover, asked + DAY if reason is DateReason.MISSED else asked)
     assert length == shown.current, "as the profile shows it"

@@ -4,8 +4,16 @@ from datetime import date
 
 import pytest
 
-from rules.engagement.streak.date_reasons import DateReason, explain
-from rules.engagement.streaks import Cover, Streak, StreakStatus, advance, effective, fold
+from rules.engagement.streak import (
+    Cover,
+    DateReason,
+    Streak,
+    StreakStatus,
+    advance,
+    explain_date,
+    fold,
+    shown_streak,
+)
 
 NONE = Cover()
 
@@ -61,16 +69,16 @@ def test_a_late_date_gives_back_the_freeze_that_covered_it() -> None:
     assert after
     assert (before.length, before.spent) == (2, tuple(run(2)))
     assert (after.length, after.spent) == (3, ())
-    assert effective(after, grants(1), date(2026, 6, 3)).freezes_available == 1
+    assert shown_streak(after, grants(1), date(2026, 6, 3)).freezes_available == 1
 
 
 def test_a_revoked_freeze_that_is_spent_is_a_debt_that_the_next_grant_pays() -> None:
     owed = Cover(freezes=((date(2026, 6, 1), 1), (date(2026, 6, 4), -1)))
     streak = fold(run(1, 3), owed)
     assert streak == Streak(date(2026, 6, 3), 2, 2, 2, tuple(run(2)))
-    assert effective(streak, owed, date(2026, 6, 4)).freezes_available == -1
+    assert shown_streak(streak, owed, date(2026, 6, 4)).freezes_available == -1
     paid = Cover(freezes=(*owed.freezes, (date(2026, 6, 5), 1)))
-    assert effective(streak, paid, date(2026, 6, 5)).freezes_available == 0
+    assert shown_streak(streak, paid, date(2026, 6, 5)).freezes_available == 0
     assert fold(run(1, 3, 4, 6, 8), paid) == Streak(date(2026, 6, 8), 1, 3, 5, tuple(run(2)))
 
 
@@ -87,7 +95,7 @@ def test_paused_dates_are_no_misses_and_cost_no_freeze() -> None:
 
 def test_the_streak_shows_0_at_once_after_a_missed_day() -> None:
     streak = fold(run(1, 2, 3), NONE)
-    shown = [effective(streak, NONE, date(2026, 6, day)) for day in (3, 4, 5)]
+    shown = [shown_streak(streak, NONE, date(2026, 6, day)) for day in (3, 4, 5)]
     assert [each.current for each in shown] == [3, 3, 0]
     assert [each.status for each in shown] == [StreakStatus.ACTIVE, StreakStatus.AT_RISK, StreakStatus.BROKEN]
     assert [each.longest for each in shown] == [3, 3, 3]
@@ -95,11 +103,11 @@ def test_the_streak_shows_0_at_once_after_a_missed_day() -> None:
 
 def test_on_a_paused_date_the_streak_is_not_at_risk() -> None:
     cover = Cover(pauses=((date(2026, 6, 2), date(2026, 6, 2)),))
-    assert effective(fold(run(1), cover), cover, date(2026, 6, 2)).status is StreakStatus.ACTIVE
+    assert shown_streak(fold(run(1), cover), cover, date(2026, 6, 2)).status is StreakStatus.ACTIVE
 
 
 def test_without_activity_there_is_no_streak_but_there_may_be_freezes() -> None:
-    shown = effective(None, grants(1, 2), date(2026, 6, 1))
+    shown = shown_streak(None, grants(1, 2), date(2026, 6, 1))
     assert (shown.current, shown.status, shown.last, shown.freezes_available) == (
         0,
         StreakStatus.NONE,
@@ -112,7 +120,7 @@ def test_what_is_asked_before_the_last_active_date_needs_the_history() -> None:
     streak = fold(run(1, 2), NONE)
     assert streak
     with pytest.raises(ValueError, match="fold the history"):
-        effective(streak, NONE, date(2026, 6, 1))
+        shown_streak(streak, NONE, date(2026, 6, 1))
     with pytest.raises(ValueError, match="fold the whole history"):
         advance(streak, date(2026, 6, 1), NONE)
 
@@ -144,4 +152,4 @@ def test_each_date_has_its_reason(asked: date, reason: DateReason, length: int) 
         skipped=frozenset({date(2026, 6, 5)}),
     )
     upto = fold((day for day in run(1, 3, 8) if day <= asked), cover)
-    assert explain(upto, cover, asked, TODAY) == (reason, length)
+    assert explain_date(upto, cover, asked, TODAY) == (reason, length)

@@ -10,10 +10,10 @@ from adapters.engagement.account_items import entry_item
 from adapters.platform.items import plain
 from rules.days import unstamp
 from rules.engagement.ledger import Draft, Entry, EntryKind, append
-from rules.engagement.proving.chains import link_of, own_faults
-from rules.engagement.proving.sealing import sealed
-from rules.engagement.rebuild import chain_faults
-from rules.engagement.restoring.told_entries import entries_of, merged
+from rules.engagement.proof import link_of, own_faults
+from rules.engagement.reconciliation import chain_faults
+from rules.engagement.recovery import entries_of, merged_entries
+from rules.engagement.seals import seal_entries
 from rules.lake.entities import LEDGER, row_of
 from tests.support.examples import examples
 
@@ -30,7 +30,7 @@ def written(count: int) -> list[Entry]:
     entries = append("u", None, earned, NOW)
     redeemed = append("u", entries[-1].head, [Draft(EntryKind.REDEEM, -5, reward_id="mug")], NOW)
     back = Draft(EntryKind.REVERSE, 5, reverses=redeemed[0].created_at)
-    return sealed([*entries, *redeemed, *append("u", redeemed[0].head, [back], NOW)], None, SALT)
+    return seal_entries([*entries, *redeemed, *append("u", redeemed[0].head, [back], NOW)], None, SALT)
 
 
 def rows_of(entries: list[Entry]) -> list[dict[str, Any]]:
@@ -75,7 +75,7 @@ def test_a_table_and_a_lake_make_one_account() -> None:
     for lake in range(len(rows) + 1):
         told, _ = entries_of(rows[:lake])
         for there in (every[:3], every[4:], every, []):
-            both, wrong = merged(told, there)
+            both, wrong = merged_entries(told, there)
             known = {each.seq for each in (*told, *there)}
             if known == set(range(len(known))):
                 assert (wrong, both) == ("", entries_of(rows[: len(known)])[0])
@@ -88,4 +88,4 @@ def test_another_entry_in_its_place_is_no_entry_of_the_account() -> None:
     other, _ = entries_of(
         [{**each, "reason": "x"} if each["seq"] == 1 else each for each in rows_of(written(3))]
     )
-    assert merged(told, other) == (other, "seq 1 is another one in the lake")
+    assert merged_entries(told, other) == (other, "seq 1 is another one in the lake")

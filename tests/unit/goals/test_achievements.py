@@ -12,10 +12,17 @@ import pytest
 from adapters.book.shipped import shipped_document
 from ingest.book.checking import checked
 from rules.book.document import BookRefused
-from rules.engagement.goals import kept_achievements
-from rules.engagement.goals.achievements import achieved, declared
-from rules.engagement.goals.kept_achievements import KeptAchievements, next_kept, positions, shown
-from rules.engagement.goals.told_history import ToldHistory, ordered
+from rules.engagement import achievements
+from rules.engagement.achievements import (
+    KeptAchievements,
+    ToldHistory,
+    achievement_positions,
+    declared_achievements,
+    next_kept,
+    ordered_history,
+    positions,
+    shown_achievements,
+)
 from tests.support.achievement_story import AchievementStory
 from tests.support.effort import effort
 from tests.support.goal_story import DAYS
@@ -37,9 +44,9 @@ def lived(seed: int) -> AchievementStory:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_live_is_the_plain_reading(seed: int) -> None:
     story = lived(seed)
-    known, dated = declared(story.books, story.now), 0
+    known, dated = declared_achievements(story.books, story.now), 0
     for user, world in story.worlds.items():
-        found = achieved(known, ToldHistory(ordered(world.entries)), story.history(user))
+        found = achievement_positions(known, ToldHistory(ordered_history(world.entries)), story.history(user))
         assert {name: event_id for name, (_, event_id) in found.items()} == story.dated(user)
         dated += len(found)
     assert dated > 5
@@ -49,13 +56,13 @@ def test_live_is_the_plain_reading(seed: int) -> None:
 @pytest.mark.parametrize("many", [0, 1_000])
 def test_what_is_kept_changes_no_answer(seed: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers come at some times; each goes on from what the one before has kept, to a month or to a date."""
-    monkeypatch.setattr(kept_achievements, "MANY_ENTRIES", many)
-    monkeypatch.setattr(kept_achievements, "ANSWERED_ENTRIES", many)
+    monkeypatch.setattr(achievements, "MANY_ENTRIES", many)
+    monkeypatch.setattr(achievements, "ANSWERED_ENTRIES", many)
     story, chance = lived(seed), random.Random(seed)
-    known = declared(story.books, story.now)
+    known = declared_achievements(story.books, story.now)
     for user, world in story.worlds.items():
         streaks = story.history(user)
-        whole = achieved(known, ToldHistory(ordered(world.entries)), streaks)
+        whole = achievement_positions(known, ToldHistory(ordered_history(world.entries)), streaks)
         kept = KeptAchievements()
         for ahead in sorted(chance.sample(range(DAYS + 90), 5)):
             entries = [each for each in world.entries if each.created_at > kept.places_from()]
@@ -68,7 +75,7 @@ def test_what_is_kept_changes_no_answer(seed: int, many: int, monkeypatch: pytes
 
 def test_a_late_entry_another_cover_or_another_rule_make_it_unusable() -> None:
     story = lived(1)
-    known, (user, world) = declared(story.books, story.now), next(iter(story.worlds.items()))
+    known, (user, world) = declared_achievements(story.books, story.now), next(iter(story.worlds.items()))
     streaks = story.history(user)
     told = KeptAchievements().told(world.entries)
     kept = next_kept(KeptAchievements(), known, told, streaks, story.now + timedelta(days=60))
@@ -85,23 +92,23 @@ def test_a_late_entry_another_cover_or_another_rule_make_it_unusable() -> None:
 
 def test_what_was_shown_stays_only_if_the_book_says_so() -> None:
     story = lived(1)
-    known = declared(story.books, story.now)
+    known = declared_achievements(story.books, story.now)
     kept = KeptAchievements(shown=dict.fromkeys(known, "2026-01-01T00:00:00.000000Z"))
     stays = {name for name, each in known.items() if each.rule.stays}
-    assert shown(kept, known, {}).keys() == stays
+    assert shown_achievements(kept, known, {}).keys() == stays
     assert stays not in (set(), set(known))
-    assert shown(KeptAchievements(), known, {}) == {}
+    assert shown_achievements(KeptAchievements(), known, {}) == {}
 
 
 def test_an_achievement_of_no_history_is_dated_after_it_was_declared() -> None:
     story = lived(2)
-    known = declared(story.books, story.now)
+    known = declared_achievements(story.books, story.now)
     for user, world in story.worlds.items():
-        found = achieved(known, ToldHistory(ordered(world.entries)), story.history(user))
+        found = achievement_positions(known, ToldHistory(ordered_history(world.entries)), story.history(user))
         for name, (day, _) in found.items():
             assert day >= known[name].since
     assert any(not each.rule.of_history for each in known.values())
-    before_all = declared(story.books, datetime(1990, 1, 1, tzinfo=UTC))
+    before_all = declared_achievements(story.books, datetime(1990, 1, 1, tzinfo=UTC))
     assert set(before_all) == set(shipped_document()["achievements"])
 
 

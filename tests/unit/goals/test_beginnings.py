@@ -16,8 +16,8 @@ from local.book import command
 from rules.book.book import Books, Version
 from rules.book.document import read_book
 from rules.book.goal_rules import NeedKind
-from rules.engagement.goals.beginnings import beginnings, streak_beginning
-from rules.engagement.goals.goal_streaks import midnight, rule_of
+from rules.engagement.achievements import beginnings, streak_beginning
+from rules.engagement.goals import midnight, rule_of
 from tests.support.effort import effort
 from tests.support.goal_story import GoalStory
 from tests.support.published_books import Table

@@ -12,24 +12,23 @@ from adapters.book.shipped import shipped_version
 from rules.book.book import Book, Books, Version
 from rules.book.goal_rules import Need, NeedKind, StreakPeriod, StreakRule
 from rules.engagement.account_state import Profile
-from rules.engagement.goals.goal_reasons import PeriodReason, explain_period
-from rules.engagement.goals.goal_streaks import (
+from rules.engagement.goals import (
+    KnownPeriods,
     Outcome,
     PastPeriods,
-    fold_periods,
-    judging,
-    outcomes,
-    rule_of,
-    shown,
-)
-from rules.engagement.goals.settled_goals import (
-    KnownPeriods,
+    PeriodReason,
     SettledGoals,
+    explain_period,
+    fold_periods,
     is_usable,
+    judging_version,
     nothing_settled,
+    outcomes,
     reads_from,
+    rule_of,
+    shown_goal_streak,
 )
-from rules.engagement.streaks import Cover, StreakStatus
+from rules.engagement.streak import Cover, StreakStatus
 from tests.support.effort import effort
 from tests.support.goal_story import DAYS, SIX, GoalStory, shuffled
 from tests.support.point_story import WholeWorld
@@ -180,7 +179,7 @@ WALKS = StreakRule(WEEK, Need(NeedKind.ACTIVE_DAYS, 3), frozenset({"WALK"}), fre
     ],
 )
 def test_what_shows_in_a_week(letters: str, have: int, status: StreakStatus, length: int) -> None:
-    state, shows = shown(WALKS, PastPeriods(WEEK, MONDAY, letters), have, Cover())
+    state, shows = shown_goal_streak(WALKS, PastPeriods(WEEK, MONDAY, letters), have, Cover())
     assert (shows, state.length) == (status, length)
 
 
@@ -280,10 +279,10 @@ def test_days_weeks_and_months_alike_take_the_open_period(per: StreakPeriod) -> 
     first = per.first(WEDNESDAY)
     for days, letter in ((walked(WEDNESDAY), "R"), (walked(), "-")):
         assert outcomes(rule_of(books, "walks"), per, days, WEDNESDAY, WEDNESDAY) == letter
-    version, found = judging(books, "walks", first)
+    version, found = judging_version(books, "walks", first)
     assert (version.number, found) == (2, replace(rule, is_opening=True))
-    assert judging(books, "walks", per.after(first))[1] == rule
-    assert judging(books, "walks", per.first(first - timedelta(days=1)))[1] is None
+    assert judging_version(books, "walks", per.after(first))[1] == rule
+    assert judging_version(books, "walks", per.first(first - timedelta(days=1)))[1] is None
 
 
 def test_a_streak_that_comes_again_goes_on_and_cannot_be_lost_in_the_week_in_which_it_does() -> None:
@@ -302,9 +301,9 @@ def test_a_streak_that_comes_again_goes_on_and_cannot_be_lost_in_the_week_in_whi
         assert letters == told
     rule = rule_of(books, "walks")(MONDAY)
     past = PastPeriods(WEEK, MONDAY - timedelta(days=7), "R")
-    state, status = shown(rule, past, 0, Cover())
+    state, status = shown_goal_streak(rule, past, 0, Cover())
     assert (state.length, status) == (1, StreakStatus.ACTIVE), "no risk: it is no miss"
-    assert shown(rule, past, 3, Cover())[0].length == 2
+    assert shown_goal_streak(rule, past, 3, Cover())[0].length == 2
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from adapters.book.shipped import shipped_document
 from ingest.book.checking import check_streaks, checked
 from rules.book.book import Book
 from rules.book.document import BookRefused
-from rules.engagement.goals.measures import amounts, measures_of, with_measures
+from rules.engagement.events import amounts, measures_of, with_measures
 
 MINUTES: Any = {"type": "number", "minimum": 0, "maximum": 600}
 

@@ -16,7 +16,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.recompute.lake_days import LakeDays, signature
 from rules.days import EPOCH, stamp
-from rules.engagement.absorbing import absorb_days
+from rules.engagement.account import absorb_days
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.lake.entities import LEDGER

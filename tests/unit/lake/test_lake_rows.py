@@ -14,7 +14,7 @@ from rules.days import parse_moment, stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append, opening
-from rules.engagement.streaks import fold
+from rules.engagement.streak import fold
 from rules.lake.entities import (
     DAILY_ACTIVITY,
     ENTITIES,

@@ -19,7 +19,7 @@ from local.restore.options import FROM_ROWS, TABLES, copy_of, instant
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 from rules.lake.entities import event_version
 from rules.lake.kept.table_items import (
     CHANGED,

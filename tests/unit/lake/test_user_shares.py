@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.lake.shares import SHARE
-from rules.lake.user_shares import SHARES_MAX, enough, share_of, shares_for
+from rules.engagement.reconciliation import SHARES_MAX, enough_shares, share_of, shares_for
 from tests.support.examples import examples
 
 DB = duckdb.connect()
@@ -44,4 +44,4 @@ def test_there_are_enough_shares_and_their_number_seldom_changes(parts: float, b
 )
 def test_some_numbers_of_shares(parts: float, before: int | None, shares: int) -> None:
     assert shares_for(parts, before) == shares
-    assert enough(parts) <= shares
+    assert enough_shares(parts) <= shares

@@ -22,11 +22,8 @@ from rules.days import stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, to_item
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
-from rules.engagement.points.holds import Hold
-from rules.engagement.points.lots import Expiry
-from rules.engagement.streak.archive_mark import ArchiveMark
-from rules.engagement.streak.checkpoints import Checkpoint
-from rules.engagement.streaks import Cover, fold
+from rules.engagement.lots import Expiry, Hold
+from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, fold
 from rules.lake.entities import (
     ANSWER_STATS,
     DAILY_ACTIVITY,

@@ -20,7 +20,7 @@ from local.move_in.refused_file import RefusedFile
 from local.move_in.rows import RefusedRow, Row, UnreadableFile, columns_of, read_rows
 from local.move_in.taking import validate
 from rules.book.book import Books
-from rules.engagement.moving.reading import position_of
+from rules.engagement.opening_positions import position_of
 from rules.json_values import NO_TEXT
 
 NOW = datetime(2026, 3, 11, tzinfo=UTC)

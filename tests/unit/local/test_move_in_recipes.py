@@ -17,7 +17,7 @@ from local.move_in.histories import checked
 from local.move_in.rows import RefusedRow, Row, columns_of, read_rows
 from local.paths import ROOT
 from rules.book.book import Books
-from rules.engagement.moving.reading import position_of
+from rules.engagement.opening_positions import position_of
 
 GUIDE = (ROOT / "docs" / "guides" / "move-in.md").read_text()
 SHOWN = re.compile(r'```sql title="DuckDB"\n-- (.+?) -> .+?\n(.+?)```', re.DOTALL)

@@ -7,7 +7,7 @@ import pytest
 from local.stack import Stack
 from local.stack_accounts import accounts_of
 from rules.engagement.account_state import Profile
-from rules.engagement.streaks import Streak
+from rules.engagement.streak import Streak
 
 
 @pytest.mark.parametrize(("shards", "partition"), [("1", "europe"), ("32", "europe#15")])

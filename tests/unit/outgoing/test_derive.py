@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rules.days import stamp
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.ledger import Head
-from rules.engagement.points.holds import Hold
-from rules.engagement.streaks import Cover, effective, fold
+from rules.engagement.lots import Hold
+from rules.engagement.streak import Cover, fold, shown_streak
 from rules.outgoing.derive import AT_RISK, ToldState, derived, due_at, reaches
 from rules.outgoing.notices import Notice, NoticeType, numbered
 from rules.outgoing.shown import shown_of
@@ -263,7 +263,7 @@ def test_a_profile_that_was_there_before_anybody_listened_is_told_as_a_whole() -
     ann.change(noon(0))
     assert ann.types() == ["profile.changed"]
     assert ann.known == shown_of(ann.profile, noon(0))
-    assert effective(ann.profile.streak, Cover(), FIRST).current == ann.known["current_streak"]
+    assert shown_streak(ann.profile.streak, Cover(), FIRST).current == ann.known["current_streak"]
 
 
 def test_ids_never_repeat_and_never_change() -> None:

@@ -12,7 +12,7 @@ from rules.book.book import Books, Version
 from rules.book.goal_rules import AchievementRule, Condition, ConditionKind
 from rules.days import EPOCH, stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.goals.achievements import declared
+from rules.engagement.achievements import declared_achievements
 from rules.outgoing.derive import ToldState, derived
 from rules.outgoing.earned import Offered, earned, offered, unasked
 from rules.outgoing.notices import NoticeType
@@ -125,7 +125,7 @@ def test_since_when_everybody_could_know_an_achievement_in_its_form() -> None:
     def since(*versions: Version) -> str:
         first = Version(1, EPOCH, lambda: replace(SHIPPED, achievements={}))
         books, now = Books([first, *versions]), START + 20 * DAY
-        return offered(declared(books, now), books, now)["rich"].since
+        return offered(declared_achievements(books, now), books, now)["rich"].since
 
     assert since(version(2, 5, 3, rich=RICH)) == on(5)
     assert since(version(2, 5, 3, rich=RICH), version(3, 9, 8, rich=RICH)) == on(5), "it is the same"

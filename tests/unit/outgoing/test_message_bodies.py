@@ -11,7 +11,7 @@ import pytest
 
 from rules.book.rewards import Redemption
 from rules.engagement.ledger import Head
-from rules.engagement.points.holds import Hold
+from rules.engagement.lots import Hold
 from rules.outgoing.derive import redeemed
 from rules.outgoing.earned import Offered, earned
 from rules.outgoing.notices import Notice, NoticeType, Notification

@@ -28,7 +28,7 @@ from local.plan.limits import OWN, SHARED, crossing
 from local.plan.operations import operations
 from local.plan.picture import picture
 from local.plan.report import as_json, leaving, table
-from rules.engagement.ledger_doubts import NIGHTS
+from rules.engagement.reconciliation import NIGHTS
 from tests.support.declared import indexes_of
 
 PRICES = ROOT / "local" / "plan" / "prices"

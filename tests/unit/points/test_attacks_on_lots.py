@@ -10,11 +10,9 @@ import pytest
 
 from rules.book.point_rules import PERIODS, Cap, Period, expires_on, lasts_days_max, lot_of
 from rules.days import stamp
-from rules.engagement.carrying.carriers import split_carriers, with_folded
 from rules.engagement.events import MalformedItem, from_item
-from rules.engagement.ledger import Draft, Entry, EntryKind, append
-from rules.engagement.points.holds import Hold
-from rules.engagement.points.lots import Expiry, expiry_of
+from rules.engagement.ledger import Draft, Entry, EntryKind, append, split_carriers, with_folded
+from rules.engagement.lots import Expiry, Hold, expiry_of
 
 
 def plainly(rule: str, day: date) -> date:

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from rules.book.point_rules import last_expired
 from rules.days import stamp, unstamp
 from rules.engagement.ledger import Draft, Entry, EntryKind
-from rules.engagement.points.holds import Hold
-from rules.engagement.points.lots import Expiry, Position, open_lots, settled
+from rules.engagement.lots import Expiry, Hold, Position, open_lots, settlement_of
 from tests.support.plain_lots import Plain
 
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -65,7 +64,7 @@ class Account:
     def settle(self, now: datetime) -> None:
         while self.expiry.is_due(now):
             before = self.expiry
-            done = settled(self.position(), now)
+            done = settlement_of(self.position(), now)
             self.expiry = done.expiry
             for draft in done.drafts:
                 self.write(draft, now)
@@ -165,13 +164,13 @@ def redeemed(points: int, at: datetime, held_at: datetime | None = None) -> Entr
 def test_what_was_spent_after_a_lot_expired_did_not_come_from_it() -> None:
     spent = redeemed(10, datetime(2026, 1, 15, tzinfo=UTC))
     position = Position(Expiry(LOT), 10, 20, {LOT: 10, LATER: 10}, [spent])
-    done = settled(position, datetime(2026, 1, 16, tzinfo=UTC))
+    done = settlement_of(position, datetime(2026, 1, 16, tzinfo=UTC))
     assert [(each.points, each.expires_on) for each in done.drafts] == [(-10, str(LOT))]
 
 
 def test_captured_points_were_spent_when_they_were_held() -> None:
     spent = redeemed(4, datetime(2026, 1, 11, tzinfo=UTC), datetime(2026, 1, 9, tzinfo=UTC))
-    done = settled(Position(Expiry(LOT), 6, 10, {LOT: 10}, [spent]), datetime(2026, 1, 12, tzinfo=UTC))
+    done = settlement_of(Position(Expiry(LOT), 6, 10, {LOT: 10}, [spent]), datetime(2026, 1, 12, tzinfo=UTC))
     assert [each.points for each in done.drafts] == [-6]
 
 
@@ -179,7 +178,9 @@ def test_held_points_stay_and_their_lot_is_looked_at_again() -> None:
     hold = Hold(
         "h", 4, "mug", stamp(datetime(2026, 1, 9, tzinfo=UTC)), stamp(datetime(2026, 2, 9, tzinfo=UTC))
     )
-    done = settled(Position(Expiry(LOT), 10, 10, {LOT: 10}, (), [hold]), datetime(2026, 1, 12, tzinfo=UTC))
+    done = settlement_of(
+        Position(Expiry(LOT), 10, 10, {LOT: 10}, (), [hold]), datetime(2026, 1, 12, tzinfo=UTC)
+    )
     assert ([each.points for each in done.drafts], done.expiry.next_on) == ([-6], LOT)
 
 
@@ -188,7 +189,7 @@ def test_ninety_lots_take_three_settlements() -> None:
     for day in range(90):
         account.earn(FIRST + day * DAY, 1, BEGIN)
     now = BEGIN + 100 * DAY
-    done = settled(account.position(), now)
+    done = settlement_of(account.position(), now)
     assert len(done.drafts) == 40
     account.settle(now)
     assert (account.balance, len(account.written())) == (0, 90)

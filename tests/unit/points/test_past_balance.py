@@ -10,7 +10,7 @@ from rules.book.book import Book, Books, EventType, Version
 from rules.book.point_rules import Cap
 from rules.days import EPOCH, stamp
 from rules.engagement.ledger import Draft, Entry, EntryKind
-from rules.engagement.points.past_balance import added_later, first_place
+from rules.engagement.points import added_later, first_place
 
 BEGIN = datetime(2027, 2, 26, tzinfo=UTC)
 POINTS, MOST = 10, 15

@@ -12,9 +12,8 @@ from rules.days import parse_moment, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event, event_id
 from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance, append
-from rules.engagement.points.earned_weeks import weeks_by_book
-from rules.engagement.points.rating import balancing, clawback, lacking, reversed_events
-from rules.engagement.rebuild import chain_faults, days_of, profile_of
+from rules.engagement.points import balancing_entries, clawback, reversed_events, shortfalls, weeks_by_book
+from rules.engagement.reconciliation import chain_faults, days_of, profile_of
 from tests.support.account_world import World
 from tests.support.effort import effort
 from tests.support.point_story import PointStory, WholeWorld
@@ -100,17 +99,17 @@ def test_what_takes_the_place_may_be_of_another_date_and_cap() -> None:
         ("RERATE", "2026-03-04", 10),
         ("CLAWBACK", "2026-03-02", -10),
     ]
-    assert lacking([monday, wednesday, *made], known) == {}
+    assert shortfalls([monday, wednesday, *made], known) == {}
 
 
 def test_a_version_in_the_past_is_appended_once() -> None:
     world, anew = lived(read(1), read(2), read(3)), books((10, 15), (4, 100))
-    changes = lacking([each.draft for each in world.entries], anew)
+    changes = shortfalls([each.draft for each in world.entries], anew)
     assert sum(changes.values()) == 12 - 15
-    world.apply(commands=balancing(changes, 2, "cheaper"))
+    world.apply(commands=balancing_entries(changes, 2, "cheaper"))
     assert (world.profile.total_points, world.profile.balance) == (12, 12)
     drafts = [each.draft for each in world.entries]
-    assert lacking(drafts, anew) == {}
+    assert shortfalls(drafts, anew) == {}
     assert all(week.earned == week.by_book for week in weeks_by_book(drafts, anew).values())
     world.check()
 
@@ -122,7 +121,7 @@ def test_a_version_that_was_not_there_in_time_judges_nothing_by_itself() -> None
     )
     first = books((10, 15)).newest
     drafts = [each.draft for each in lived(read(1)).entries]
-    assert lacking(drafts, Books([first, late])) == {}
+    assert shortfalls(drafts, Books([first, late])) == {}
 
 
 def test_only_what_takes_back_leads_into_debt() -> None:
@@ -151,7 +150,7 @@ def test_days_profile_and_weeks_follow_whatever_is_reversed_and_rewritten(seed: 
         story.rewrite(reversals=6, versions=2)
         for world in story.worlds.values():
             drafts = [each.draft for each in world.entries]
-            assert lacking(drafts, story.books) == {}
+            assert shortfalls(drafts, story.books) == {}
             told = weeks_by_book(drafts, story.books)
             assert {monday: (week.earned, week.earned) for monday, week in told.items()} == {
                 monday: (week.earned, week.by_book) for monday, week in told.items()

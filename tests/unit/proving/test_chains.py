@@ -10,28 +10,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import unstamp
-from rules.engagement.carrying.carriers import split_carriers, with_folded
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append
-from rules.engagement.proving.chains import (
+from rules.engagement.ledger import (
+    Draft,
+    Entry,
+    EntryKind,
+    FreezeNote,
+    Head,
+    append,
+    split_carriers,
+    with_folded,
+)
+from rules.engagement.proof import (
     ADDED,
     DROPPED,
     FLIPPED,
     REORDERED,
     LedgerFault,
     LedgerLink,
+    chain_differences,
     chain_of,
-    differences,
     link_of,
     own_faults,
 )
-from rules.engagement.proving.hashes import encoded
-from rules.engagement.proving.sealing import (
+from rules.engagement.seals import (
     HIDDEN,
     SHOWN,
+    encoded_fields,
     fields_of,
     hidden_bytes,
     hidden_of,
-    sealed,
+    seal_entries,
     shown_bytes,
     shown_of,
 )
@@ -50,7 +58,7 @@ def journal(wanted: list[Draft], batches: int = 3, now: datetime = NOW, salt: by
     head: Head | None = None
     size = len(wanted) // batches + 1
     for start in range(0, len(wanted), size):
-        new = sealed(append("ann", head, wanted[start : start + size], now), head, salt)
+        new = seal_entries(append("ann", head, wanted[start : start + size], now), head, salt)
         carriers, rest = split_carriers(new)
         stored = [*(replace(each, active=False) for each in stored), *carriers, *rest]
         head = new[-1].head
@@ -99,7 +107,7 @@ def test_two_writers_of_one_head_make_two_hashes_and_one_of_them_is_stored() -> 
     """Both build on the same entry; the transaction's condition takes one of them."""
     before = journal([earn(1)])
     mine, yours = (
-        sealed(append("ann", before[-1].head, [earn(points, points)], NOW), before[-1].head, b"")
+        seal_entries(append("ann", before[-1].head, [earn(points, points)], NOW), before[-1].head, b"")
         for points in (5, 6)
     )
     assert mine[0].chain != yours[0].chain
@@ -142,12 +150,12 @@ def plain_hash(before: bytes, entry: Entry, salt: bytes) -> bytes:
 def test_hashes_are_those_of_a_second_reading(wanted: list[Draft]) -> None:
     head = Head("2026-01-01T00:00:00.000000Z", 3, 10**9)
     before = bytes(32)
-    told = sealed(append("jürgen", head, wanted, NOW), head, SALT)
+    told = seal_entries(append("jürgen", head, wanted, NOW), head, SALT)
     for entry in told:
         before = plain_hash(before, entry, SALT)
         assert entry.chain in (b"", before + SALT)
-        assert shown_bytes(entry) == encoded(shown_of(entry))
-        assert hidden_bytes(entry) == encoded(hidden_of(entry))
+        assert shown_bytes(entry) == encoded_fields(shown_of(entry))
+        assert hidden_bytes(entry) == encoded_fields(hidden_of(entry))
     assert not told or told[-1].chain
 
 
@@ -160,7 +168,7 @@ fields = st.lists(
 def test_different_fields_are_never_the_same_bytes(
     one: list[tuple[str, str, str]], other: list[tuple[str, str, str]]
 ) -> None:
-    assert (encoded(one) == encoded(other)) == (one == other)
+    assert (encoded_fields(one) == encoded_fields(other)) == (one == other)
 
 
 def row_of(entry: Entry) -> dict[str, object]:
@@ -190,7 +198,7 @@ def test_a_ledger_that_began_before_hashes_commits_to_what_was_before() -> None:
     old = append("ann", None, [earn(1, number) for number in range(5)], NOW)
     assert chain_of("ann", links(old)) is None
     head = old[-1].head
-    new = sealed(append("ann", head, [earn(2, 7), earn(3, 8)], NOW), head, SALT)
+    new = seal_entries(append("ann", head, [earn(2, 7), earn(3, 8)], NOW), head, SALT)
     chain = chain_of("ann", links([*old, *new]))
     assert chain
     assert (chain.first, chain.before != bytes(32), chain.breaks) == (6, True, [])
@@ -206,7 +214,7 @@ def test_a_chain_may_begin_again_after_an_older_version_has_written() -> None:
     head = entries[-1].head
     older = append("ann", Head(head.created_at, head.seq, head.balance), [earn(1, 8)], NOW)
     head = older[-1].head
-    again = sealed(append("ann", head, [earn(1, 9)], NOW), head, b"t" * 16)
+    again = seal_entries(append("ann", head, [earn(1, 9)], NOW), head, b"t" * 16)
     both = [*entries, *older, *again]
     chain, before = chain_of("ann", links(both)), chain_of("ann", links(entries))
     assert chain
@@ -268,8 +276,8 @@ def test_whatever_is_done_to_a_copy_is_named_with_its_place(copy: str) -> None:
     for _ in range(MANIPULATIONS):
         changed, must = manipulated(entries, luck)
         told = links(changed if copy == "table" else [replace(each, chain=b"") for each in changed])
-        assert (must.seq, must.what) in {(each.seq, each.what) for each in differences(told, sound)}
-    assert differences(sound, sound) == []
+        assert (must.seq, must.what) in {(each.seq, each.what) for each in chain_differences(told, sound)}
+    assert chain_differences(sound, sound) == []
 
 
 def test_a_changed_entry_of_the_table_breaks_its_own_chain() -> None:

@@ -17,11 +17,8 @@ from hypothesis import strategies as st
 
 from local.prove import check_proof
 from rules.engagement.ledger import append
-from rules.engagement.proving.chains import chain_of, link_of
-from rules.engagement.proving.hashes import tag_of
-from rules.engagement.proving.proofs import proof_of
-from rules.engagement.proving.sealing import sealed
-from rules.engagement.proving.tree import joined, path_of, root_of
+from rules.engagement.proof import chain_of, link_of, path_of, proof_of, root_by_path, root_of
+from rules.engagement.seals import seal_entries, tag_of
 from tests.support.ledger_strategies import earn
 from tests.unit.proving.test_chains import NOW, RICH, SALT, journal, links
 
@@ -48,12 +45,15 @@ def test_each_entry_has_a_proof_that_leads_to_the_root(seq: int, place: int) -> 
 
 def test_entries_of_before_hashes_and_of_an_earlier_chain_are_proven_too() -> None:
     old = append("ann", None, [earn(1, number) for number in range(5)], NOW)
-    entries = [*old, *sealed(append("ann", old[-1].head, [earn(2, 7), earn(3, 8)], NOW), old[-1].head, SALT)]
+    entries = [
+        *old,
+        *seal_entries(append("ann", old[-1].head, [earn(2, 7), earn(3, 8)], NOW), old[-1].head, SALT),
+    ]
     chain = chain_of("ann", [link_of(each) for each in entries])
     assert chain
     assert chain.name == tag_of(SALT, "ann")
     path = path_of([OTHERS[0], chain.leaf], 1)
-    root = joined(chain.leaf, path)
+    root = root_by_path(chain.leaf, path)
     for entry in entries:
         proof = json.loads(json.dumps(proof_of(entry, chain, entries[-1].seq, path, root)))
         assert check_proof.root_of(proof) == root
@@ -155,7 +155,7 @@ def test_a_key_of_the_sender_s_own_makes_nobody_else_s_entry(tmp_path: Path) -> 
     chain = chain_of("ann", links(entries))
     assert chain
     path = path_of([OTHERS[0], chain.leaf], 1)
-    made = proof_of(entries[2], chain, entries[-1].seq, path, joined(chain.leaf, path))
+    made = proof_of(entries[2], chain, entries[-1].seq, path, root_by_path(chain.leaf, path))
     proof = json.loads(json.dumps(made))
     assert "account_id: ann" in forged(tmp_path, proof)
     told = "".join(f"{len(n)}:{n}{k}{len(v)}:{v}" for n, k, v in proof["entry"]["hidden"])
@@ -180,7 +180,7 @@ def test_a_value_makes_no_line_of_its_own(tmp_path: Path) -> None:
     assert chain
     path = path_of([OTHERS[0], chain.leaf], 1)
     proof = json.loads(
-        json.dumps(proof_of(entries[2], chain, entries[-1].seq, path, joined(chain.leaf, path)))
+        json.dumps(proof_of(entries[2], chain, entries[-1].seq, path, root_by_path(chain.leaf, path)))
     )
     told = "\n".join(forged(tmp_path, proof)).splitlines()
     assert [each for each in told if each.startswith("points")] == ["points: 1"]

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engagement.proving.tree import (
+from rules.engagement.proof import (
     TreeLeaf,
     bucket_of,
     digests_of,
-    joined,
-    packed,
+    leaves_from_bytes,
+    packed_leaves,
     path_of,
+    root_by_path,
     root_of,
-    unpacked,
 )
 
 digests = st.lists(st.binary(min_size=32, max_size=32), min_size=1, max_size=70, unique=True)
@@ -39,18 +39,18 @@ def test_the_root_is_the_one_of_rfc_6962(some: list[bytes]) -> None:
 def test_each_leaf_has_a_path_to_the_root(some: list[bytes], at: int) -> None:
     place = at % len(some)
     path = path_of(some, place)
-    assert joined(some[place], path) == root_of(some)
+    assert root_by_path(some[place], path) == root_of(some)
     assert len(path) <= (len(some) - 1).bit_length()
-    assert joined(sha256(some[place]).digest(), path) != root_of(some)
+    assert root_by_path(sha256(some[place]).digest(), path) != root_of(some)
 
 
 @given(digests, st.integers(0, 2**40))
 def test_a_buckets_leaves_are_read_as_they_were_packed(some: list[bytes], seq: int) -> None:
     leaves = {each: TreeLeaf(seq, sha256(each).digest()) for each in some}
-    assert unpacked(packed(leaves)) == leaves
+    assert leaves_from_bytes(packed_leaves(leaves)) == leaves
     assert digests_of(leaves) == [leaves[name].digest for name in sorted(some)]
     with pytest.raises(ValueError, match="cut off"):
-        unpacked(packed(leaves)[:-1])
+        leaves_from_bytes(packed_leaves(leaves)[:-1])
 
 
 def test_the_root_of_nothing_and_buckets() -> None:

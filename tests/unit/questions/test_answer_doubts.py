@@ -13,7 +13,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
 from analytics.recompute.answer_totals import answer_totals
 from rules.days import stamp
-from rules.engagement.ledger_doubts import LAKE_LAG, LAKE_LOST, Doubt
+from rules.engagement.reconciliation import LAKE_LAG, LAKE_LOST, Doubt
 from rules.lake.entities import RESPONSES, row_of
 from rules.lake.question_entities import pseudonym
 from rules.questions.questions import QuestionType

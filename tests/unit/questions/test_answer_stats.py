@@ -17,7 +17,7 @@ from bench.counting.item_sizes import item_bytes
 from rules.book.document import read_book
 from rules.book.goal_rules import ConditionKind
 from rules.days import stamp
-from rules.engagement import streaks
+from rules.engagement import streak as streaks
 from rules.questions.answer_events import EVENT_TYPE
 from rules.questions.answer_stats import (
     ANSWERS_COUNTED_MAX,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY, is_skipped, today, unstamp, zone
-from rules.engagement.streaks import Cover, Streak
+from rules.engagement.streak import Cover, Streak
 from rules.questions.notifications import QuietHours, is_quiet, quiet_hours
 from rules.questions.reminders import (
     REMINDER_HOUR,

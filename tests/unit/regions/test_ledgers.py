@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engagement.carrying.carriers import split_carriers, with_folded
-from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append
-from rules.engagement.proving.sealing import sealed
-from rules.engagement.rebuild import chain_faults
+from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append, split_carriers, with_folded
+from rules.engagement.reconciliation import chain_faults
+from rules.engagement.seals import seal_entries
 from rules.regions.ledgers import Contradicted, days_needed, following
 from rules.regions.unseen import UnseenFate, common, unseen
 
@@ -31,7 +30,7 @@ def ledger(batched: list[list[int]]) -> list[Entry]:
             )
             for at, each in enumerate(points)
         ]
-        made = sealed(append("ann", head, drafts, NOW + timedelta(minutes=number)), head, SALT)
+        made = seal_entries(append("ann", head, drafts, NOW + timedelta(minutes=number)), head, SALT)
         carriers, carried = split_carriers(made)
         stored |= {each.created_at: each for each in (*carriers, *carried)}
         head = carriers[-1].head

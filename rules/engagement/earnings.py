@@ -1,21 +1,19 @@
-"""Which date an event earns (docs/rules.md, rule 8): one instant never earns a user more than one.
-
-A date is opened by its first event. An honest calendar opens two dates within seconds only around midnight,
-and three not within eight hours, whatever the flight. So an event opens no date if its instant has opened
-another one, or if two others were opened within eight hours of it. It then counts for the nearest of those
-dates. What has been applied before matters only among claims that contradict each other: a history that is
-possible is never touched, in whatever order it arrives.
+"""What an event earns: its date (docs/rules.md, rule 8: one instant never earns a user more than one), and
+what a user's events have earned so far under each cap (rule 5), as days hold it.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 
+from rules.book.point_rules import Cap, Period, lot_of, points_left
 from rules.days import DAY, unstamp
 from rules.engagement.account_state import Day
 from rules.engagement.events import Event
-from rules.engagement.streaks import Streak
+from rules.engagement.ledger import Draft, EntryKind
+from rules.engagement.streak import Streak
 
 NEAR = timedelta(hours=8)
 OPENED_NEAR_MAX = 1
@@ -27,7 +25,7 @@ def instant_of(event_id: str) -> datetime:
     return unstamp(event_id.partition("#")[0])
 
 
-def beside(dates: Iterable[date]) -> set[date]:
+def dates_beside(dates: Iterable[date]) -> set[date]:
     """Return dates with those up to two days away: no instant within eight hours has another local date."""
     return {day + n * DAY for day in dates for n in range(-2, 3)}
 
@@ -79,7 +77,7 @@ def dates_to_look_at(
         ):
             asked.add(event.activity_date)
     known = {event.activity_date for event in events}
-    return {day for day in beside(asked) - known if day <= streak.last}
+    return {day for day in dates_beside(asked) - known if day <= streak.last}
 
 
 def place(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Event]:
@@ -103,3 +101,90 @@ def place(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Even
         opened[when] = min(at, opened.get(when, at))
         placed[event.event_id] = event if when == event.activity_date else replace(event, activity_date=when)
     return [placed[event.event_id] for event in events]
+
+
+# What a user's events have earned so far under each cap (docs/rules.md, rule 5), as days hold it.
+
+
+DATES_A_WEEK = 7
+
+
+def cap_key(event_type: str, cap: Cap | None) -> str:
+    """Return how a day names a type and the cap that its event had: `CHECK_IN 5/day`."""
+    return f"{event_type} {cap.text}" if cap else event_type
+
+
+def points_by_type(points_by_cap: Mapping[str, int]) -> dict[str, int]:
+    """Return a day's points by event type."""
+    totals: dict[str, int] = {}
+    for key, points in points_by_cap.items():
+        kind = key.partition(" ")[0]
+        totals[kind] = totals.get(kind, 0) + points
+    return totals
+
+
+def week_of(day: date) -> list[date]:
+    """Return the seven dates of a date's week, from Monday (ISO 8601)."""
+    monday = day - day.weekday() * DAY
+    return [monday + number * DAY for number in range(DATES_A_WEEK)]
+
+
+def dates_of_caps(events: Iterable[Event]) -> set[date]:
+    """Return the dates that caps over weeks ask for, beyond the events' own."""
+    weekly = {event.activity_date for event in events if event.cap and event.cap.per is Period.WEEK}
+    return {day for when in weekly for near in (-2, 0, 2) for day in week_of(when + near * DAY)}
+
+
+def awards(events: Iterable[Event], days: Mapping[date, Day | None]) -> list[int]:
+    """Return the points that caps leave of each event's. days: see Account."""
+    earned: dict[tuple[str, Period, date], dict[int, int]] = {}
+    given: list[int] = []
+    for event in events:
+        if event.cap is None:
+            given.append(event.points_awarded)
+            continue
+        dates = week_of(event.activity_date) if event.cap.per is Period.WEEK else [event.activity_date]
+        place = event.event_type, event.cap.per, dates[0]
+        if place not in earned:
+            earned[place] = _earned(event.event_type, event.cap.per, filter(None, map(days.get, dates)))
+        points = points_left(event.points_awarded, event.cap.points, earned[place])
+        earned[place][event.cap.points] += points
+        given.append(points)
+    return given
+
+
+def _earned(event_type: str, per: Period, days: Iterable[Day]) -> dict[int, int]:
+    """Return what a type's events of some days have earned, by their cap of a kind."""
+    earned: dict[int, int] = defaultdict(int)
+    for day in days:
+        for key, points in day.points_by_cap.items():
+            kind, _, cap = key.partition(" ")
+            if kind == event_type and cap.endswith(f"/{per}"):
+                earned[int(cap.partition("/")[0])] += points
+    return earned
+
+
+def expiry_of(event: Event, points: int) -> str | None:
+    """Return the date on which an event's points expire; None where there are none, or they never do."""
+    if event.expiry is None or not points:
+        return None
+    return lot_of(event.expiry, event.activity_date, event.cap).isoformat()
+
+
+def earnings(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Draft]:
+    """Return each event's EARN draft. days: see Account."""
+    return [
+        Draft(
+            EntryKind.EARN,
+            points,
+            event.event_id,
+            event.event_type,
+            event.activity_date.isoformat(),
+            rules_version=event.rules_version,
+            cap=event.cap,
+            is_passive=event.is_passive,
+            expires_on=expiry_of(event, points),
+            measures=event.measures,
+        )
+        for event, points in zip(events, awards(events, days), strict=True)
+    ]

@@ -1,7 +1,4 @@
-"""An account's entries from their rows in the lake, with what rows do not have but tell (rule 21).
-
-Carriers are not needed any more, because each entry is there itself. So each gets its own hash.
-"""
+"""An account's entries and events from their rows in the lake, with what rows only tell (rule 21)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,9 +7,9 @@ from typing import Any
 
 from rules.book.point_rules import Cap
 from rules.days import stamp
+from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
-from rules.engagement.proving.hashes import ZERO, link
-from rules.engagement.proving.sealing import content_of
+from rules.engagement.seals import ZERO, content_of, link
 
 Row = Mapping[str, Any]
 
@@ -36,7 +33,7 @@ def entries_of(rows: Iterable[Row]) -> tuple[list[Entry], str]:
     return _marked(found), ""
 
 
-def merged(told: Sequence[Entry], there: Sequence[Entry]) -> tuple[list[Entry], str]:
+def merged_entries(told: Sequence[Entry], there: Sequence[Entry]) -> tuple[list[Entry], str]:
     """Return the entries of lake and table, which knows best of what both have; and what is wrong, or "".
 
     They have the marks that all of them together lead to.
@@ -65,10 +62,10 @@ def _marked(entries: Sequence[Entry]) -> list[Entry]:
     ]
     if marked:
         marked[-1] = replace(marked[-1], active=True)
-    return chained(marked)
+    return with_hashes(marked)
 
 
-def chained(entries: Sequence[Entry]) -> list[Entry]:
+def with_hashes(entries: Sequence[Entry]) -> list[Entry]:
     """Return entries with the hashes that follow from them; those before the first salt have none."""
     found: list[Entry] = []
     before, salt = ZERO, b""
@@ -109,3 +106,32 @@ def _entry(row: Row) -> Entry:
 
 def _text(day: date | None) -> str | None:
     return day.isoformat() if day else None
+
+
+# A stored event from its row in the lake (rule 21).
+
+
+def event_of(row: Mapping[str, Any], *, by_server: bool = False) -> Event:
+    """Return the event of a row as it is curated. by_server: what its claim says, which the row does not."""
+    return Event(
+        user_id=row["user_id"],
+        event_id=row["event_id"],
+        idempotency_key=row["idempotency_key"],
+        event_type=row["event_type"],
+        occurred_at=row["occurred_local"],
+        activity_date=row["activity_date"],
+        zone=row["zone"],
+        points_awarded=row["points_awarded"],
+        source=row["source"],
+        created_at=stamp(row["created_at"]),
+        rules_version=row["rules_version"],
+        cap=Cap.of(row["cap"]),
+        is_passive=bool(row["is_passive"]),
+        expiry=row["expiry"],
+        by_server=by_server,
+        measures=row["measures"],
+        device_time=row["device_time"],
+        offline_since=row["offline_since"],
+        timezone=row["timezone"],
+        properties=row["properties"],
+    )

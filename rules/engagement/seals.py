@@ -1,30 +1,90 @@
-"""An entry's canonical form, and the hash that it gets when it is appended (rule 19).
-
-The rules that decide about an account know of no hashes: `with_proof` stands around them.
+"""Seals (rule 19): what is hashed, and how; an entry's canonical form, and the hash that it gets when it is
+appended. A digest has 32 bytes: SHA-256, with a first byte for what it is of.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 from rules.days import stamp
 from rules.engagement.account_state import Decision
 from rules.engagement.ledger import Draft, Entry, EntryKind, Head
-from rules.engagement.proving.hashes import (
-    DIGEST_BYTES,
-    INTEGER,
-    TEXT,
-    YES,
-    ZERO,
-    Field,
-    commitment,
-    content,
-    encoded,
-    entry_salt,
-    link,
-)
+
+# What is hashed, and how (rule 19). A digest has 32 bytes: SHA-256, with a first byte for what it is of.
+#
+# Leaves and nodes of the tree have 0 and 1, as in RFC 6962. local/prove/check_proof.py has the same a second
+# time, on purpose: a verifier shares nothing with the writer.
+
+
+DIGEST_BYTES = 32
+SALT_BYTES = 16
+ZERO = bytes(DIGEST_BYTES)
+LEAF, NODE, ENTRY_SALT, COMMITMENT, CONTENT, LINK, BEFORE, TAG = (bytes([each]) for each in range(8))
+NUMBER_BYTES = 8
+# Kinds of values, so that the number 1 and the text "1" are not the same.
+INTEGER, TEXT, YES = "i", "t", "b"
+Field = tuple[str, str, str]  # name, kind, value as a text
+
+
+def encoded_fields(fields: Iterable[Field]) -> bytes:
+    """Return fields as bytes that can be read in one way only: each text has its length before it.
+
+    Example: ("seq", "i", "12") is `3:seqi2:12`. A field without a value is left out by the caller.
+    """
+    return "".join([f"{_length(n)}:{n}{k}{_length(v)}:{v}" for n, k, v in fields]).encode()
+
+
+def _length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def number_bytes(value: int) -> bytes:
+    """Return a number that is not below 0 as bytes of one length."""
+    return value.to_bytes(NUMBER_BYTES, "big")
+
+
+def entry_salt(salt: bytes, seq: int) -> bytes:
+    """Return the salt of one entry: whoever is shown it cannot open the commitment of another."""
+    return sha256(ENTRY_SALT + salt + number_bytes(seq)).digest()
+
+
+def commitment(entry_salt: bytes, hidden: bytes) -> bytes:
+    """Commit to what an erasure takes away: without the salt nobody can try what it was."""
+    return sha256(COMMITMENT + entry_salt + hidden).digest()
+
+
+def content(shown: bytes, committed: bytes) -> bytes:
+    """Return the digest of an entry without its predecessor."""
+    return sha256(CONTENT + committed + shown).digest()
+
+
+def link(before: bytes, content: bytes) -> bytes:
+    """Return an entry's hash: over its predecessor's hash and its own content."""
+    return sha256(LINK + before + content).digest()
+
+
+def tag_of(salt: bytes, account_id: str) -> bytes:
+    """Return an account's name in the tree, which tells nobody whose it is."""
+    return sha256(TAG + salt + account_id.encode()).digest()
+
+
+def before_of(before: bytes, first: int, fold: bytes) -> bytes:
+    """Return what a chain that begins in the middle of a ledger commits to: all that was before."""
+    return sha256(BEFORE + before + number_bytes(first) + fold).digest()
+
+
+def leaf_of(tag: bytes, before: bytes, first: int, seq: int, fold: bytes) -> bytes:
+    """Return an account's leaf: the chain began at `first`, and its newest entry, seq, has the hash fold."""
+    return sha256(LEAF + tag + before + number_bytes(first) + number_bytes(seq) + fold).digest()
+
+
+def node_of(left: bytes, right: bytes) -> bytes:
+    """Return the digest of two digests of the tree."""
+    return sha256(NODE + left + right).digest()
+
 
 # What stays of an erased person's entry (rules/lake/residue.py), in the order in which it is hashed.
 SHOWN: Mapping[str, str] = {
@@ -92,7 +152,7 @@ def _common(*values: Any) -> tuple[Field, ...]:
 
 @lru_cache(maxsize=4096)
 def _common_bytes(*values: Any) -> bytes:
-    return encoded(_common(*values))
+    return encoded_fields(_common(*values))
 
 
 def shown_bytes(entry: Entry) -> bytes:
@@ -105,7 +165,7 @@ def shown_bytes(entry: Entry) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _earned(kind: EntryKind, points: int) -> str:
-    return encoded([("kind", TEXT, kind.value), ("points", INTEGER, str(points))]).decode()
+    return encoded_fields([("kind", TEXT, kind.value), ("points", INTEGER, str(points))]).decode()
 
 
 def hidden_bytes(entry: Entry) -> bytes:
@@ -113,11 +173,11 @@ def hidden_bytes(entry: Entry) -> bytes:
     draft, account, at = entry.draft, entry.account_id, entry.created_at
     event = draft.event_id
     if event is None or draft.reward_id or draft.reverses or draft.held_at or draft.reason:
-        return encoded(hidden_of(entry))
+        return encoded_fields(hidden_of(entry))
     told = (
         f"10:account_idt{len(account)}:{account}10:created_att{len(at)}:{at}8:event_idt{len(event)}:{event}"
     )
-    return told.encode() if told.isascii() else encoded(hidden_of(entry))
+    return told.encode() if told.isascii() else encoded_fields(hidden_of(entry))
 
 
 def hidden_of(entry: Entry) -> list[Field]:
@@ -158,7 +218,7 @@ def content_of(entry: Entry, salt: bytes) -> bytes:
     return content(shown_bytes(entry), commitment_of(entry, salt))
 
 
-def sealed(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Entry]:
+def seal_entries(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Entry]:
     """Give appended entries their hashes. head: what they build on. salt: drawn in case a chain begins here.
 
     A chain begins with an account, or where the head has no hash: an earlier version has written it. Without
@@ -187,5 +247,5 @@ def with_proof(decision: Decision, salt: bytes) -> Decision:
     """
     if not decision.entries:
         return decision
-    entries = sealed(decision.entries, decision.head, salt)
+    entries = seal_entries(decision.entries, decision.head, salt)
     return replace(decision, entries=entries, profile=replace(decision.profile, head=entries[-1].head))

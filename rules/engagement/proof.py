@@ -1,27 +1,33 @@
-"""An account's chain, recomputed from its entries, and where they contradict it (rule 19).
-
-A chain begins with an entry that tells a salt: with the account, or where an account of an earlier version
-gets its first hash. It commits to all that was before by a fold over that. Entries without a hash in between
-(carried ones, or of an earlier version) have the hash that follows from their content.
+"""Proofs (rule 19): an account's chain recomputed from its entries, the tree over all accounts' heads, and
+the small file that proves one entry.
 """
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import pairwise
+from typing import Any
 
 from rules.engagement.ledger import Entry
-from rules.engagement.proving.hashes import (
+from rules.engagement.seals import (
     DIGEST_BYTES,
+    NUMBER_BYTES,
     ZERO,
     before_of,
     commitment,
     content,
     entry_salt,
+    hidden_bytes,
+    hidden_of,
     leaf_of,
     link,
+    node_of,
+    number_bytes,
+    shown_bytes,
+    shown_of,
     tag_of,
 )
-from rules.engagement.proving.sealing import hidden_bytes, shown_bytes
 
 FLIPPED, DROPPED, ADDED, REORDERED = "flipped", "dropped", "added", "reordered"
 
@@ -165,7 +171,7 @@ def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault
     return [LedgerFault(each, FLIPPED, places[each]) for each in (chain.breaks if chain else [])[:1]]
 
 
-def differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) -> list[LedgerFault]:
+def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) -> list[LedgerFault]:
     """Return every entry by which a copy differs from a sound one. Salts are not compared."""
     known = {each.seq: each for each in sound}
     faults = set(order_faults(links))
@@ -183,6 +189,124 @@ def differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) -> lis
     return sorted(faults)
 
 
-def texts(faults: Iterable[LedgerFault]) -> list[str]:
+def fault_texts(faults: Iterable[LedgerFault]) -> list[str]:
     """Return faults in words."""
     return [each.text for each in faults]
+
+
+# The tree over all accounts' heads (rule 19): RFC 6962's, in 256 buckets.
+#
+# A bucket is the accounts whose hash of the user id has the same first two digits, in the order of their
+# names in the tree. The tree of all buckets' roots is always full. So a night hashes the buckets that have
+# changed.
+
+
+BUCKETS = 256
+EMPTY = sha256(b"").digest()
+ROW_BYTES = DIGEST_BYTES + NUMBER_BYTES + DIGEST_BYTES
+LEFT, RIGHT = "left", "right"
+Path = list[tuple[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLeaf:
+    """An account in the tree: seq of its newest entry, and the digest that commits to its chain."""
+
+    seq: int
+    digest: bytes
+
+
+Leaves = dict[bytes, TreeLeaf]
+
+
+def bucket_of(user_id: str) -> int:
+    """Return an account's bucket."""
+    return hashlib.md5(user_id.encode(), usedforsecurity=False).digest()[0]
+
+
+def packed_leaves(leaves: Mapping[bytes, TreeLeaf]) -> bytes:
+    """Return a bucket's leaves as bytes, by name."""
+    return b"".join(name + number_bytes(leaves[name].seq) + leaves[name].digest for name in sorted(leaves))
+
+
+def leaves_from_bytes(rows: bytes) -> Leaves:
+    """Read what packed() wrote; raises ValueError for bytes that are cut off."""
+    if len(rows) % ROW_BYTES:
+        raise ValueError(f"leaves of {len(rows)} bytes, which are cut off")
+    found: Leaves = {}
+    for start in range(0, len(rows), ROW_BYTES):
+        row = rows[start : start + ROW_BYTES]
+        seq = int.from_bytes(row[DIGEST_BYTES:-DIGEST_BYTES], "big")
+        found[row[:DIGEST_BYTES]] = TreeLeaf(seq, row[-DIGEST_BYTES:])
+    return found
+
+
+def digests_of(leaves: Mapping[bytes, TreeLeaf]) -> list[bytes]:
+    """Return the leaves' digests in the order of the tree."""
+    return [leaves[name].digest for name in sorted(leaves)]
+
+
+def root_of(digests: Sequence[bytes]) -> bytes:
+    """Return the root of a tree: of one leaf the leaf itself, of none the hash of nothing."""
+    if not digests:
+        return EMPTY
+    level = list(digests)
+    while len(level) > 1:  # an odd one goes up as it is, which gives RFC 6962's tree
+        pairs = [node_of(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
+        level = pairs + level[len(level) - len(level) % 2 :]
+    return level[0]
+
+
+def path_of(digests: Sequence[bytes], place: int) -> Path:
+    """Return what a leaf must be joined with, from below, to give the root; each with its side."""
+    path: Path = []
+    level = list(digests)
+    while len(level) > 1:
+        beside = place ^ 1
+        if beside < len(level):
+            path.append((LEFT if beside < place else RIGHT, level[beside]))
+        pairs = [node_of(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
+        level, place = pairs + level[len(level) - len(level) % 2 :], place // 2
+    return path
+
+
+def root_by_path(digest: bytes, path: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return the root that a leaf and its path give."""
+    for side, beside in path:
+        digest = node_of(beside, digest) if side == LEFT else node_of(digest, beside)
+    return digest
+
+
+# A small file that proves one entry, and what came after it, against a root (rule 19).
+
+
+FORM = "streakline-proof-1"
+
+
+def proof_of(entry: Entry, chain: AccountChain, head: int, path: Path, root: bytes) -> dict[str, Any]:
+    """Return what proves an entry. chain: of the whole journal that it is in.
+
+    head: seq of the account's newest entry in the tree with this root; path: from its leaf. The file has this
+    entry in full with its own salt, and of all others digests: it opens nothing else.
+    """
+    seq = entry.seq
+    first = max(each for each in chain.parts if each <= seq) if min(chain.parts) <= seq else 0
+    before, salt = chain.parts.get(first) or (ZERO, chain.parts[min(chain.parts)][1])
+    after: list[Any] = []
+    for each in range(seq + 1, head + 1):
+        if each in chain.parts:
+            after.append({"begins": each})
+        after.append(chain.contents[each].hex())
+    return {
+        "form": FORM,
+        "root": root.hex(),
+        "account": {"name": chain.name.hex(), "before": before.hex(), "first": first},
+        "entry": {
+            "shown": shown_of(entry),
+            "hidden": hidden_of(entry),
+            "salt": entry_salt(salt, seq).hex(),
+            "previous": (ZERO if seq == first else chain.hashes[seq - 1]).hex(),
+        },
+        "after": after,
+        "path": [[side, beside.hex()] for side, beside in path],
+    }

@@ -1,21 +1,73 @@
-"""Lots: which points expire, and what has been spent before (docs/rules.md, rule 11).
-
-All points that expire on one date are a lot. What is spent comes from the lot that expires first. So nobody
-needs to note which lot a redemption took: by the time a lot expires, what has been spent and what has expired
-until then has used up the earliest lots, and what the lots up to this one hold beyond that is gone. In
-symbols: expired(e) = max(0, earned with an expiry up to e - spent until e - expired before e). This
-depends on no order of arrival.
+"""Lots and holds (docs/rules.md, rule 11): which points expire, which are reserved, and what has been spent
+before.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from uuid import UUID, uuid5
 
 from rules.book.point_rules import instant_of_expiry, last_expired
-from rules.days import unstamp
+from rules.days import stamp, unstamp
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
-from rules.engagement.points.holds import Hold
+
+# Holds: points that are reserved and not spent yet (docs/rules.md, rule 11).
+#
+# A hold is in the profile while it is open. It writes no ledger entry: capturing it does, as a redemption. At
+# its deadline it is released without anybody's doing, because whoever reads counts only what is still held.
+
+
+OPEN_MAX = 5  # of one user; the profile has them, and it is to stay small
+HELD_DEFAULT, HELD_MAX = timedelta(minutes=15), timedelta(days=7)
+NAMESPACE = UUID("1c1c3d5e-7a0b-5f6e-9d5c-7f7c8f3a2b10")
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Points reserved for a reward. held_at, until: stamps; from `until` on they are held no more."""
+
+    hold_id: str
+    points: int
+    reward_id: str
+    held_at: str
+    until: str
+
+    def is_open(self, now: datetime) -> bool:
+        """Whether the points are still reserved."""
+        return now < unstamp(self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class HoldRequest:
+    """What somebody asks for. lasts: how long nobody else may spend the points."""
+
+    points: int
+    reward_id: str
+    idempotency_key: str
+    lasts: timedelta = HELD_DEFAULT
+
+
+def hold_id(user_id: str, key: str) -> str:
+    """Return the id of the hold that a user's key stands for: the same for every attempt."""
+    return str(uuid5(NAMESPACE, f"{user_id}\x00{key}"))
+
+
+def new_hold(user_id: str, asked: HoldRequest, now: datetime) -> Hold:
+    """Return the hold that begins now."""
+    key = hold_id(user_id, asked.idempotency_key)
+    return Hold(key, asked.points, asked.reward_id, stamp(now), stamp(now + asked.lasts))
+
+
+def held_points(holds: Iterable[Hold], now: datetime) -> int:
+    """Return the points that open holds reserve."""
+    return sum(each.points for each in holds if each.is_open(now))
+
+
+def holds_without(holds: Iterable[Hold], ended: str) -> tuple[Hold, ...]:
+    """Return the holds but the one with an id."""
+    return tuple(each for each in holds if each.hold_id != ended)
+
 
 DATES_MAX = 40  # of one settlement, so that its entries fit into a transaction
 
@@ -73,7 +125,7 @@ class Settlement:
     expiry: Expiry
 
 
-def settled(position: Position, now: datetime, dates_max: int = DATES_MAX) -> Settlement:
+def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX) -> Settlement:
     """Return what is to be written of the lots that have expired by now, of so many dates at most."""
     expiry, lots = position.expiry, position.lots
     if expiry.next_on is None:
@@ -133,7 +185,7 @@ def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], known: Expiry, up
     due = min(rest, default=None)
     if known.settled_on > date.min:
         before = Position(Expiry(min(lots)), balance, total, lots, entries, still_open)
-        done = settled(before, instant_of_expiry(known.settled_on), len(entries))
+        done = settlement_of(before, instant_of_expiry(known.settled_on), len(entries))
         wrong = [date.fromisoformat(each.expires_on) for each in done.drafts if each.expires_on]
         due = min([*wrong, *filter(None, [done.expiry.next_on])], default=None)
     settled_points = sum(points for on, points in lots.items() if on <= known.settled_on)

@@ -1,18 +1,90 @@
-"""Which late events count, because their device is known to have been offline (rule 16).
-
-A *stretch* is the time between two contacts of a device: a receipt, and the batch that brought it. What
-happened in between and is older than 72 hours counts, as far as the book of rules allows, and until 72 hours
-after the first contact. So whoever was in touch all the time gains nothing by a receipt.
+"""Which late events count, because their device is known to have been offline (rule 16): by time receipts,
+the service's word that a device was in touch with it at an instant.
 """
 
+import hmac
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rules.book.book import Offline
-from rules.days import stamp, unstamp
-from rules.engagement.clocks.receipts import Receipt, refusal
+from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, InputRefused
+
+# Time receipts: the service's word that a device was in touch with it at an instant (rule 16).
+#
+# A receipt is `1.ISSUED.OWNER.SIGNATURE`. ISSUED: milliseconds since 1970 by the service's clock. OWNER: a
+# keyed hash of user and device, so that a receipt in a log names nobody. SIGNATURE: over both. Who has the
+# key checks it. Nothing is stored when a receipt is given out.
+
+
+FORMAT = "1"
+OWNER_DIGITS, SIGNATURE_DIGITS = 16, 32
+LENGTH_MAX = 128
+SHAPE = re.compile(rf"1\.([0-9]{{1,15}})\.([0-9a-f]{{{OWNER_DIGITS}}})\.([0-9a-f]{{{SIGNATURE_DIGITS}}})")
+# A device names itself by a random text of its own choice.
+DEVICE = r"^[A-Za-z0-9_-]{8,64}$"
+MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A receipt that was checked. owner: the hash of user and device."""
+
+    issued_at: datetime
+    owner: str
+
+
+def receipt_refusal(reason: str) -> InputRefused:
+    """Return the refusal of an event, because its batch's receipt proves nothing."""
+    return InputRefused("receipt_refused", "receipt", reason)
+
+
+def is_device(text: str) -> bool:
+    """Whether a text may name a device."""
+    return re.fullmatch(DEVICE, text, re.ASCII) is not None
+
+
+def new_receipt(key: str, user_id: str, device: str, now: datetime) -> str:
+    """Return a receipt for a user's device."""
+    told = f"{FORMAT}.{(now - EPOCH) // MILLISECOND}.{_owner(key, user_id, device)}"
+    return f"{told}.{_signature(key, told)}"
+
+
+def read_receipt(text: str, keys: Iterable[str], user_id: str, device: str) -> Receipt:
+    """Return what a receipt says, if one of the keys has signed it for this user and device.
+
+    Raises InputRefused: it is forged, or foreign.
+    """
+    found = SHAPE.fullmatch(text)
+    key = found and next((key for key in keys if _is_signed(key, text)), None)
+    if found is None or key is None:
+        raise receipt_refusal("is forged: the service did not sign it, or has retired the key")
+    if not hmac.compare_digest(_owner(key, user_id, device), found[2]):
+        raise receipt_refusal("is foreign: it was given to another user or device")
+    try:
+        return Receipt(EPOCH + int(found[1]) * MILLISECOND, found[2])
+    except OverflowError:
+        raise receipt_refusal("is forged: its instant does not exist") from None
+
+
+def _is_signed(key: str, text: str) -> bool:
+    told, _, signature = text.rpartition(".")
+    return hmac.compare_digest(_signature(key, told), signature)
+
+
+def _owner(key: str, user_id: str, device: str) -> str:
+    return _hashed(key, f"receipt-owner\x1f{user_id}\x1f{device}", OWNER_DIGITS)
+
+
+def _signature(key: str, told: str) -> str:
+    return _hashed(key, f"receipt\x1f{told}", SIGNATURE_DIGITS)
+
+
+def _hashed(key: str, text: str, digits: int) -> str:
+    return hmac.digest(key.encode(), text.encode(), "sha256").hex()[:digits]
+
 
 # A device that has just been in touch has 72 hours to send what it holds, as everybody has (rule 3).
 OPEN_FOR = LATE_MAX
@@ -40,13 +112,13 @@ class Stretch:
     open_until: datetime
 
 
-def text_of(stretch: Stretch) -> str:
+def stretch_text(stretch: Stretch) -> str:
     """Write a stretch for its table."""
     instants = (stretch.receipt_at, stretch.since, stretch.until, stretch.open_until)
     return " ".join((stretch.owner, *map(stamp, instants)))
 
 
-def of_text(text: str) -> Stretch:
+def stretch_from_text(text: str) -> Stretch:
     """Read what text_of wrote."""
     owner, *instants = text.split()
     return Stretch(owner, *map(unstamp, instants))
@@ -65,19 +137,19 @@ def known_stretch(
     Raises InputRefused for a receipt that was used, is out of order or too old, and for one too many.
     """
     if receipt.issued_at < now - RECEIPT_AGE_MAX:
-        raise refusal(f"has expired: it is more than {RECEIPT_AGE_MAX.days} days old")
+        raise receipt_refusal(f"has expired: it is more than {RECEIPT_AGE_MAX.days} days old")
     own = [each for each in used if each.owner == receipt.owner]
     newest = max(own, key=lambda each: (each.receipt_at, each.until), default=None)
     if newest and receipt.issued_at < newest.receipt_at:
         at = stamp(newest.receipt_at)
-        raise refusal(f"is out of order: a receipt of {at} of this device has been used")
+        raise receipt_refusal(f"is out of order: a receipt of {at} of this device has been used")
     if newest and now <= newest.open_until:
         return newest
     if newest and receipt.issued_at == newest.receipt_at and not is_unanswered(newest):
         at = stamp(newest.until)
-        raise refusal(f"was used before, at {at}: that stretch is over")
-    if len(recent(used, now)) >= STRETCHES_MAX:
-        raise refusal(f"is one too many: {STRETCHES_MAX} were used within a year")
+        raise receipt_refusal(f"was used before, at {at}: that stretch is over")
+    if len(recent_stretches(used, now)) >= STRETCHES_MAX:
+        raise receipt_refusal(f"is one too many: {STRETCHES_MAX} were used within a year")
     return None
 
 
@@ -97,7 +169,7 @@ def new_stretch(
     return Stretch(receipt.owner, receipt.issued_at, since, now, first + OPEN_FOR)
 
 
-def recent(used: Iterable[Stretch], now: datetime) -> list[Stretch]:
+def recent_stretches(used: Iterable[Stretch], now: datetime) -> list[Stretch]:
     """Return the stretches that still matter: those of a year."""
     return [each for each in used if each.until > now - YEAR]
 
@@ -119,7 +191,7 @@ class Proof:
         offline: what the book in force at the event says. Raises InputRefused for one that is not proven.
         """
         if self.refused or self.stretch is None:
-            raise self.refused or refusal("is missing")
+            raise self.refused or receipt_refusal("is missing")
         since, until = self.stretch.since, self.stretch.until
         if occurred < since - FUTURE_MAX:
             raise _late(
@@ -139,7 +211,7 @@ def offline_in_a_year(
 
     Of another stretch no more is counted than could be proven.
     """
-    others = [each for each in recent(used, stretch.until) if each != stretch]
+    others = [each for each in recent_stretches(used, stretch.until) if each != stretch]
     spans = [(max(each.since, each.until - offline.days_max * DAY), each.until) for each in others]
     return _length([*spans, (occurred, stretch.until)])
 

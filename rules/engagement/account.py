@@ -1,0 +1,386 @@
+"""How ledger entries, events and commands change an account: its profile and its days (rules 2 to 8)."""
+
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from functools import reduce
+
+from rules.days import EPOCH, UnknownZone, skipped_dates, stamp, unstamp
+from rules.engagement.account_state import (
+    Account,
+    Day,
+    Decision,
+    History,
+    NeedsHistory,
+    Profile,
+    active_dates,
+    is_active,
+    lost_dates,
+    with_amnesties,
+)
+from rules.engagement.earnings import cap_key, earnings, flown_over, place
+from rules.engagement.events import Event, is_moved_in, with_measures
+from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote, append
+from rules.engagement.review import end_review, skews_seen, with_review, with_zone_review, zones_seen
+from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
+
+# Places in a table's stream: which of two records is newer.
+#
+# A place is the stream's label, which is the time when it was made, and a record's sequence number, such as
+# `2026-03-01T00:00:00.000/300000000000000499659`. "" stands for an unknown place, and is older than all.
+
+
+def newer_place(one: str, other: str) -> str:
+    """Return the newer of two places."""
+    return max(one, other, key=_key)
+
+
+def newest_place(places: Sequence[str]) -> str:
+    """Return the newest of some places; "" if one of them is unknown."""
+    return reduce(newer_place, places) if all(places) else ""
+
+
+def is_beyond(place: str, other: str) -> bool:
+    """Whether a place is newer than another one of the same stream."""
+    label, number = _key(place)
+    of, reached = _key(other)
+    return bool(place) and label == of and number > reached
+
+
+def _key(place: str) -> tuple[str, int]:
+    label, _, number = place.partition("/")
+    return label, int(number or 0)
+
+
+# How ledger entries and events change a profile and its days (rules 2 to 8).
+#
+# The ledger is the journal. A profile and its days are projections of it: `absorb` and `absorb_days` count
+# entries into them. An entry must be counted once only. `absorb_days` skips what a day's watermark already
+# covers; callers give `absorb` only entries newer than the profile's watermark.
+
+
+DATE_LENGTH = len("2026-05-01")
+# What is older is kept together (adapters/engagement/goals). Little comes as late: a backfill, or what waited
+# in a device (rule 16).
+SETTLED_AFTER = timedelta(days=7)
+
+
+def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
+    """Count entries into the days that they are of; returns the days that changed.
+
+    An entry that is not newer than its day's watermark has been counted already, and is skipped.
+    """
+    changed: dict[date, Day] = {}
+    for entry in entries:
+        draft = entry.draft
+        if draft.kind not in EARNING or draft.activity_date is None:
+            continue
+        when = date.fromisoformat(draft.activity_date)
+        day = changed.get(when) or days.get(when)
+        if day is None:
+            if draft.kind is not EntryKind.EARN or draft.event_id is None:
+                continue  # what is taken back was earned before, so there is no such ledger
+            day = Day(entry.account_id, when, draft.event_id, 0, 0, {}, "", entry.created_at)
+        if entry.created_at <= day.ledger_head:
+            continue
+        changed[when] = _with_entry(day, entry)
+    return changed
+
+
+def _with_entry(day: Day, entry: Entry) -> Day:
+    draft = entry.draft
+    first, last = _ends_with(day, draft)
+    events = {EntryKind.EARN: 1, EntryKind.CLAWBACK: -1}.get(draft.kind, 0)
+    kind = cap_key(draft.event_type or "", draft.cap)
+    return Day(
+        user_id=day.user_id,
+        activity_date=day.activity_date,
+        first_event_id=first,
+        last_event_id=last,
+        events_count=day.events_count + events,
+        points_earned=day.points_earned + draft.points,
+        points_by_cap={**day.points_by_cap, kind: day.points_by_cap.get(kind, 0) + draft.points},
+        ledger_head=entry.created_at,
+        created_at=day.created_at,
+        passive_events=day.passive_events + events * draft.is_passive,
+        lots=_with_lot(day.lots, draft),
+        reversed_events=day.reversed_events + (events < 0 and not draft.is_passive),
+        measures=with_measures(day.measures, draft.event_type or "", draft.measures, events),
+    )
+
+
+def _with_lot(lots: Mapping[str, int], draft: Draft) -> Mapping[str, int]:
+    if draft.expires_on is None:
+        return lots
+    return {**lots, draft.expires_on: lots.get(draft.expires_on, 0) + draft.points}
+
+
+def _ends_with(day: Day, draft: Draft) -> tuple[str, str]:
+    """Return a day's first and last event with one more. Passive ones count while there are no others."""
+    event_id = draft.event_id or ""
+    if draft.kind is not EntryKind.EARN:
+        return day.first_event_id, day.last_event_id
+    if draft.is_passive == day.was_active:
+        return (day.first_event_id, day.last_event_id) if draft.is_passive else (event_id, event_id)
+    return min(day.first_event_id, event_id), max(day.last_event_id, event_id)
+
+
+def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
+    """Count entries into the profile: balance, lifetime points, freezes. The streak stays as it is.
+
+    entries: oldest first, all newer than the profile's watermark.
+    """
+    if not entries:
+        return profile
+    expiry, past_entry = profile.expiry, profile.past_entry
+    for entry in entries:
+        draft = entry.draft
+        if draft.kind in EARNING and draft.expires_on:
+            expiry = expiry.with_points(date.fromisoformat(draft.expires_on), draft.points)
+        if draft.measures and _is_of_the_past(entry):
+            past_entry = entry.created_at
+        if draft.kind is EntryKind.REVERSE and draft.reverses:
+            expiry = expiry.reopened(unstamp(draft.held_at or draft.reverses).date())
+    earned = sum(entry.draft.points for entry in entries if entry.draft.kind in EARNING)
+    return replace(
+        profile,
+        head=entries[-1].head,
+        applied_through=entries[-1].applied_through,
+        total_points=profile.total_points + earned,
+        cover=with_freezes(profile.cover, (entry.draft for entry in entries)),
+        expiry=expiry,
+        past_entry=past_entry,
+    )
+
+
+def with_freezes(cover: Cover, drafts: Iterable[Draft]) -> Cover:
+    """Count the freezes that entries grant and return into a cover."""
+    changes = [
+        (date.fromisoformat(each.freeze_date), 1 if each.freeze is FreezeNote.GRANTED else -1)
+        for each in drafts
+        if each.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED) and each.freeze_date
+    ]
+    return replace(cover, freezes=net_freezes([*cover.freezes, *changes])) if changes else cover
+
+
+def _is_of_the_past(entry: Entry) -> bool:
+    """Whether an entry counts for a date that readers may have settled already."""
+    when = date.fromisoformat(entry.draft.activity_date or entry.created_at[:DATE_LENGTH])
+    return when < unstamp(entry.created_at).date() - SETTLED_AFTER
+
+
+def with_applied_through(entries: list[Entry], before: Profile, events: Sequence[Event]) -> list[Entry]:
+    """Return entries, the last of which says how far into the stream all events are applied with it.
+
+    Once that is not known of an account it stays so: nobody knows where the events of before stand.
+    """
+    is_known = bool(before.applied_through) or before.head is None
+    places = [*filter(None, [before.applied_through]), *(event.place for event in events)]
+    through = newest_place(places) if is_known and places else ""
+    return [*entries[:-1], *(replace(each, applied_through=through) for each in entries[-1:])]
+
+
+def journalled_freezes(profile: Profile, pending: Iterable[Entry]) -> set[date]:
+    """Return the dates that a freeze covers according to the ledger.
+
+    These are the dates in the profile's streak, changed by the pending entries.
+    """
+    spent = set(profile.streak.spent if profile.streak else ())
+    for entry in pending:
+        if entry.draft.freeze_date and entry.draft.freeze is FreezeNote.SPENT:
+            spent.add(date.fromisoformat(entry.draft.freeze_date))
+        elif entry.draft.freeze_date and entry.draft.freeze is FreezeNote.REFUNDED:
+            spent.discard(date.fromisoformat(entry.draft.freeze_date))
+    return spent
+
+
+def observe(profile: Profile, events: Iterable[Event]) -> Profile:
+    """Note the zone that the newest event names, changes of zone, and the dates that zones skipped.
+
+    The order of events does not matter, and observing an event twice changes nothing.
+    """
+    events = sorted(events, key=lambda each: each.event_id)
+    zone, at = profile.observed_zone, profile.observed_at
+    skipped = profile.cover.skipped
+    for event in events:
+        skipped |= _skipped(event)
+        if event.timezone and event.event_id > at:
+            zone, at = event.timezone, event.event_id
+    seen = skews_seen(zones_seen(profile, events), events)
+    if at != profile.observed_at:
+        seen = replace(seen, observed_zone=zone, observed_at=at)
+    return with_skipped(seen, skipped)
+
+
+def with_skipped(profile: Profile, dates: Collection[date]) -> Profile:
+    """Return a profile for which these dates, too, are no misses: the user never had them."""
+    skipped = profile.cover.skipped.union(dates)
+    if skipped == profile.cover.skipped:
+        return profile
+    return replace(profile, cover=replace(profile.cover, skipped=skipped))
+
+
+def _skipped(event: Event) -> frozenset[date]:
+    try:
+        return skipped_dates(event.zone)
+    except UnknownZone:
+        return frozenset()
+
+
+TZ_CHANGES_KEPT_MAX = 10
+
+
+def streak_after(
+    old: Streak | None,
+    cover: Cover,
+    new_dates: Iterable[date],
+    history: History | None,
+    changed: Iterable[date] = (),
+) -> Streak | None:
+    """Return the streak with new dates added.
+
+    history: active dates, if they were read. changed: dates already folded that may count differently now.
+    Raises NeedsHistory if the past must be folded again and history is None.
+    """
+    dates = sorted(new_dates)
+    if history is not None:
+        return fold([*history.dates, *dates], cover, history.start)
+    anew = [*changed, *(day for day in dates if old and day < old.last)]
+    if anew:
+        raise NeedsHistory(min(anew))
+    for day in dates:
+        old = advance(old, day, cover)
+    return old
+
+
+def freeze_drafts(journalled: set[date], streak: Streak | None) -> list[Draft]:
+    """Return the entries that make the ledger agree with the freezes that the streak uses now.
+
+    journalled: the dates that a freeze covers according to the ledger. Refunds come first, because the freeze
+    that one date gives back may be spent on another.
+    """
+    spent = set(streak.spent if streak else ())
+    refunds = [
+        Draft(EntryKind.REVERSE, 0, freeze=FreezeNote.REFUNDED, freeze_date=day.isoformat())
+        for day in sorted(journalled - spent)
+    ]
+    return refunds + [
+        Draft(EntryKind.ADJUST, 0, freeze=FreezeNote.SPENT, freeze_date=day.isoformat())
+        for day in sorted(spent - journalled)
+    ]
+
+
+def decide(
+    account: Account,
+    events: Sequence[Event],
+    now: datetime,
+    commands: Sequence[Draft] = (),
+    observed: Iterable[tuple[Event, date | None]] = (),
+) -> Decision:
+    """Apply events and commands to an account, and put it under review if they give a reason (rule 8).
+
+    events: in no ledger entry yet. observed: events with the date of their entry, if any: what they claim is
+    noted, which a dead writer may not have done. Raises NeedsHistory, or InsufficientBalance for a command.
+    """
+    observed = list(observed)
+    decision = _apply(account, events, now, commands, [event for event, _ in observed])
+    profile = with_review(decision, events, observed, now)
+    return replace(decision, profile=touch(account.profile, profile, now))
+
+
+def _apply(
+    account: Account,
+    events: Sequence[Event],
+    now: datetime,
+    commands: Sequence[Draft],
+    observed: Sequence[Event],
+) -> Decision:
+    """Return what events and commands make of an account, by the rules alone.
+
+    The profile has the version that it had before.
+    """
+    before, pending = account.profile, account.pending
+    repaired, days = absorb(before, pending), absorb_days(account.days, pending)
+    known = {**account.days, **days}
+    events = place(events, known)
+    earned, lost = earnings(events, known), lost_dates(known, pending, commands)
+    opened = _opened_by([*(entry.draft for entry in pending), *earned])
+    profile = with_skipped(observe(repaired, [*events, *observed]), flown_over(opened, known))
+    profile = with_amnesties(profile, account.amnesties, _first_folded(account, events, lost))
+    streak = _streak_with(account, events, with_freezes(profile.cover, commands), lost)
+    drafts = [*commands, *freeze_drafts(journalled_freezes(before, pending), streak), *earned]
+    arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)
+    entries = append(before.user_id, repaired.head, drafts, now, arrival) if drafts else []
+    entries = with_applied_through(entries, repaired, events)
+    changed = replace(absorb(profile, entries), streak=streak)
+    if events and all(map(is_moved_in, events)):
+        changed = replace(changed, backfilled=before.version + 1)
+    return Decision(account, repaired.head, entries, days | absorb_days(known, entries), changed)
+
+
+def _first_folded(account: Account, events: Iterable[Event], lost: Iterable[date]) -> date:
+    """Return the first date that may count differently than before; date.max if there is none."""
+    came = (event.activity_date for event in events if not event.is_passive)
+    return min([*came, *active_dates(account.pending), *lost], default=date.max)
+
+
+def _opened_by(drafts: Iterable[Draft]) -> Iterator[tuple[str, date]]:
+    """Yield the events that make a date an active one, each with that date."""
+    for draft in drafts:
+        if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive:
+            yield draft.event_id, date.fromisoformat(draft.activity_date)
+
+
+def _streak_with(
+    account: Account, events: Iterable[Event], cover: Cover, lost: Collection[date]
+) -> Streak | None:
+    """Return the streak with the dates of pending entries and of these events added, under a cover.
+
+    lost: dates that are active no more, but for these events.
+    """
+    # Days may hold what is pending, and the streak does not.
+    pending = active_dates(account.pending).difference(lost)
+    changed = [*pending, *lost, *_changed_before_the_last(account.profile, cover)]
+    dates = _dates_new_to(account, events, lost) | pending
+    history = account.history
+    if history and lost:
+        history = replace(history, dates=[day for day in history.dates if day not in lost])
+    return streak_after(account.profile.streak, cover, dates, history, changed)
+
+
+def _dates_new_to(account: Account, events: Iterable[Event], lost: Container[date]) -> set[date]:
+    dates = {event.activity_date for event in events if not event.is_passive}
+    return {day for day in dates if day in lost or not is_active(account.days.get(day))}
+
+
+def _changed_before_the_last(profile: Profile, cover: Cover) -> list[date]:
+    """Return the dates before the streak's last active one from which a cover differs from the profile's."""
+    if profile.streak is None or cover == profile.cover:
+        return []
+    changed = [
+        *(cover.skipped ^ profile.cover.skipped),
+        *(since for since, _ in set(cover.freezes) ^ set(profile.cover.freezes)),
+        *(first for first, _ in set(cover.pauses) ^ set(profile.cover.pauses)),
+    ]
+    return [day for day in changed if day < profile.streak.last]
+
+
+def touch(before: Profile, changed: Profile, now: datetime) -> Profile:
+    """Return a changed profile as its next version; the one before if nothing has changed."""
+    if changed == before:
+        return before
+    return replace(changed, version=before.version + 1, updated_at=stamp(now))
+
+
+def change_timezone(profile: Profile, zone: str, now: datetime) -> Profile:
+    """Set the user's zone (rule 8): changes are kept, and more than two in 24 hours flag a review."""
+    if zone == profile.timezone:
+        return profile
+    changes = (*profile.tz_changes, (stamp(now), zone))[-TZ_CHANGES_KEPT_MAX:]
+    changed = with_zone_review(replace(profile, timezone=zone, tz_changes=changes), now)
+    return touch(profile, changed, now)
+
+
+def release(profile: Profile, now: datetime) -> Profile:
+    """End an account's review (rule 8)."""
+    return touch(profile, end_review(profile, now), now)

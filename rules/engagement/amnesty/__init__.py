@@ -1,1 +1,0 @@
-"""Dates of an outage that count against nobody's streak (rule 17)."""

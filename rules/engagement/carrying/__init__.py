@@ -1,1 +1,0 @@
-"""Ledger entries that are named by a later one and written afterwards."""

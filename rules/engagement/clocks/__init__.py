@@ -1,1 +1,0 @@
-"""What is known of the clocks of devices (rule 16)."""

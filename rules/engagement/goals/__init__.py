@@ -1,1 +1,0 @@
-"""Streaks that the book declares: what events contribute, and what follows from it."""

@@ -1,0 +1,265 @@
+"""Opening positions: what another system says of a user on a date (docs/rules.md, rule 20), and how one is
+read from a row of a file.
+"""
+
+import json
+import re
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from rules.days import DAY, parse_moment, stamp
+from rules.engagement.account import absorb, absorb_days, freeze_drafts, journalled_freezes, touch
+from rules.engagement.account_state import Account, Decision, NeedsHistory, active_dates
+from rules.engagement.events import LATE_MAX, NAMESPACE, InputRefused
+from rules.engagement.ledger import Draft, EntryKind, FreezeNote, append
+from rules.engagement.lots import DATES_MAX
+from rules.engagement.streak import Checkpoint, fold
+
+OPENING_TYPE = "OPENING_BALANCE"
+LASTING = "lasting"  # the lot of points that never expire
+# Events that came before the position are believed to be in it if they may have come late.
+BESIDE = LATE_MAX + 2 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningPosition:
+    """What a user brings along.
+
+    as_of: the date that it is told of. streak: how long it was at `last_date`, 0 for one that had ended by
+    then. longest, active_days: with that streak. lots: points by the date on which they expire; None: never.
+    freezes: that are left. achievements: instants by name.
+    """
+
+    user_id: str
+    as_of: date
+    last_date: date | None = None
+    streak: int = 0
+    longest: int = 0
+    active_days: int = 0
+    lots: Mapping[date | None, int] = field(default_factory=dict)
+    freezes: int = 0
+    achievements: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def balance(self) -> int:
+        """All points that are brought along."""
+        return sum(self.lots.values())
+
+    @property
+    def opening(self) -> Checkpoint:
+        """What the fold begins with; without an active date it has a length of 0, and is a mark alone."""
+        if self.last_date is None:
+            return Checkpoint(self.as_of, 0, 0, 0, 0)
+        length = max(1, self.streak)
+        longest = max(length, self.longest)
+        return Checkpoint(self.last_date, length, longest, max(longest, self.active_days), 0)
+
+    def drafts(self) -> list[Draft]:
+        """Return the entries that bring points and freezes into the ledger."""
+        day = self.as_of.isoformat()
+        lots = [
+            Draft(
+                EntryKind.EARN,
+                points,
+                event_id=self.lot_id(on),
+                event_type=OPENING_TYPE,
+                activity_date=day,
+                is_passive=True,
+                expires_on=on.isoformat() if on else None,
+            )
+            for on, points in sorted(self.lots.items(), key=lambda each: each[0] or date.max)
+            if points
+        ]
+        granted = Draft(EntryKind.ADJUST, 0, freeze=FreezeNote.GRANTED, freeze_date=day)
+        return [*lots, *([granted] * self.freezes)]
+
+    def lot_id(self, on: date | None) -> str:
+        """Return the id of the entry that brings a lot along: always the same one."""
+        told = f"{self.user_id}\x00opening\x00{on.isoformat() if on else LASTING}"
+        at = datetime.combine(self.as_of, time(), UTC)
+        return f"{stamp(at)}#{uuid.uuid5(NAMESPACE, told)}"
+
+
+def is_moved_in(account: Account, position: OpeningPosition) -> bool:
+    """Whether an account has this position. Raises InputRefused if it has another one."""
+    have = account.profile.cover.opening
+    if have is None:
+        return False
+    if have != position.opening:
+        raise InputRefused("conflict", "user_id", f"has moved in with another position: {have.text}")
+    return True
+
+
+def with_position(account: Account, position: OpeningPosition, now: datetime) -> Decision:
+    """Return the account with a position, which is as if it had been there before all events.
+
+    account: with the day of `as_of`. Raises NeedsHistory; and InputRefused if there are active dates that the
+    position cannot know of: a history was taken in for the same user.
+    """
+    before = account.profile
+    if account.history is None and (before.streak or account.pending):
+        raise NeedsHistory(date.min)
+    dates = {*(account.history.dates if account.history else ()), *active_dates(account.pending)}
+    check_beside(position, dates)
+    days = absorb_days(account.days, account.pending)
+    repaired = absorb(before, account.pending)
+    drafts = position.drafts()
+    opened = replace(repaired, cover=replace(repaired.cover, opening=position.opening))
+    granted = append(before.user_id, repaired.head, drafts, now) if drafts else []
+    cover = absorb(opened, granted).cover
+    streak = fold(dates, cover)
+    changes = freeze_drafts(journalled_freezes(before, account.pending), streak)
+    all_drafts = [*drafts, *changes]
+    entries = append(before.user_id, repaired.head, all_drafts, now) if all_drafts else []
+    days |= absorb_days({**account.days, **days}, entries)
+    changed = replace(absorb(opened, entries), streak=streak)
+    after = touch(before, changed, now)
+    return Decision(account, repaired.head, entries, days, replace(after, backfilled=after.version))
+
+
+def check_beside(position: OpeningPosition, dates: Iterable[date]) -> None:
+    """Raise InputRefused for active dates so old that they did not come while the user moved."""
+    first = min(dates, default=date.max)
+    if position.last_date and first < position.last_date - BESIDE:
+        reason = f"has a history here since {first}: a position would count it twice"
+        raise InputRefused("conflict", "user_id", reason)
+
+
+# Reads an opening position from a row of a file, and refuses what cannot be (docs/rules.md, rule 20).
+
+
+COLUMNS = (
+    *("user_id", "as_of", "streak", "longest", "last_date", "active_days"),
+    *("balance", "lots", "freezes", "achievements"),
+)
+FREEZES_MAX = 30
+NUMBER_MAX = 10**12
+NEVER = "never"
+FIRST = date(1970, 1, 1)
+
+
+def position_of(values: Mapping[str, Any], today: date, user_id: str) -> OpeningPosition:
+    """Return the position that a row tells; raises InputRefused. user_id: the pattern of ids."""
+    unknown = sorted(values.keys() - {*COLUMNS})
+    if unknown:
+        raise _bad(unknown[0], "is no column of opening positions")
+    user = str(values.get("user_id", ""))
+    if not re.fullmatch(user_id, user, re.ASCII):
+        raise _bad("user_id", f"must match {user_id}" if user else "is missing")
+    as_of = _date(values, "as_of", today + DAY)
+    if as_of is None:
+        raise _bad("as_of", "is missing: the date that the position is told of")
+    found = OpeningPosition(
+        user,
+        as_of,
+        _date(values, "last_date", as_of),
+        _number(values, "streak"),
+        _number(values, "longest"),
+        _number(values, "active_days"),
+        _lots(values, as_of),
+        _number(values, "freezes"),
+        _achievements(values),
+    )
+    _check_streak(found)
+    if found.freezes > FREEZES_MAX:
+        raise _bad("freezes", f"are more than {FREEZES_MAX}")
+    return found
+
+
+def _check_streak(found: OpeningPosition) -> None:
+    """Raise InputRefused for a streak that would not be shown as it is told."""
+    if found.last_date is None:
+        if found.streak or found.longest or found.active_days:
+            raise _bad("last_date", "is missing: the last date that counts for the streak")
+        return
+    if found.longest < found.streak:
+        raise _bad("longest", "is less than the streak")
+    if found.active_days and found.active_days < found.longest:
+        raise _bad("active_days", "are fewer than the longest streak has")
+    days = found.opening.active_days
+    if found.last_date - timedelta(days=days - 1) < FIRST:
+        raise _bad("active_days" if found.active_days else "longest", "would begin before 1970")
+    is_alive = found.as_of - found.last_date <= DAY
+    if found.streak and not is_alive:
+        raise _bad("last_date", "is too long ago for a streak: say the last date that counts or is covered")
+    if not found.streak and is_alive:
+        raise _bad("streak", "is 0, although last_date is not yet missed")
+
+
+def _lots(values: Mapping[str, Any], as_of: date) -> dict[date | None, int]:
+    told = _told(values, "lots")
+    if told is None:
+        balance = _number(values, "balance")
+        return {None: balance} if balance else {}
+    lots: dict[date | None, int] = {}
+    for on, points in told.items():
+        lots[None if on == NEVER else _expiry(on, as_of)] = _number({"lots": points}, "lots")
+    if len(lots) > DATES_MAX:
+        raise _bad("lots", f"are more than {DATES_MAX}")
+    if "balance" in values and _number(values, "balance") != sum(lots.values()):
+        raise _bad("balance", f"is not what the lots come to: {sum(lots.values())}")
+    return lots
+
+
+def _expiry(text: str, as_of: date) -> date:
+    try:
+        on = date.fromisoformat(text)
+    except ValueError:
+        raise _bad("lots", f"has {text!r}, which is no date and not {NEVER!r}") from None
+    if on <= as_of:
+        raise _bad("lots", f"has points that had expired by as_of, on {text}")
+    return on
+
+
+def _achievements(values: Mapping[str, Any]) -> dict[str, str]:
+    found = {}
+    for name, at in (_told(values, "achievements") or {}).items():
+        try:
+            found[name] = stamp(parse_moment(str(at)).utc)
+        except ValueError as error:
+            raise _bad("achievements", f"has {name} at {at!r}: {error}") from None
+    return found
+
+
+def _told(values: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """Return an object, which a CSV file has as JSON; None if there is none."""
+    value = values.get(name)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise _bad(name, f"is no JSON: {error}") from None
+    if value is not None and not isinstance(value, dict):
+        raise _bad(name, "is no JSON object")
+    return value
+
+
+def _number(values: Mapping[str, Any], name: str) -> int:
+    """Return a whole number from 0; a text of it is one, too, because CSV has no numbers."""
+    value = values.get(name, 0)
+    if isinstance(value, str) and re.fullmatch(r"\d{1,13}", value, re.ASCII):
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= NUMBER_MAX:
+        raise _bad(name, "is no whole number from 0")
+    return value
+
+
+def _date(values: Mapping[str, Any], name: str, last: date) -> date | None:
+    if name not in values:
+        return None
+    try:
+        found = date.fromisoformat(str(values[name]))
+    except ValueError:
+        raise _bad(name, "is no date such as 2026-03-01") from None
+    if not FIRST <= found <= last:
+        raise _bad(name, f"is not between {FIRST} and {last}")
+    return found
+
+
+def _bad(field: str, reason: str) -> InputRefused:
+    return InputRefused("invalid_field", field, reason)

@@ -1,0 +1,412 @@
+"""The streak (docs/rules.md, rules 2 and 3): a pure function of active dates, freezes, pauses and a date.
+Where a fold of it can be taken up again, whether it is settled, and why a date counts or does not.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from enum import StrEnum
+from itertools import pairwise
+
+# What a profile keeps of the protection that it has put away (rules.engagement.archive).
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveMark:
+    """until: the active date up to which freezes, covered dates and old pauses are in the archive.
+
+    left: freezes granted up to that date, less the dates that freezes covered; below 0 for a debt. spent: how
+    many dates freezes covered. digest: of the archive that belongs to this profile.
+    """
+
+    until: date
+    left: int
+    spent: int
+    digest: str
+
+
+# Where a fold can be taken up again (docs/rules.md, rule 3): checkpoints of months and years that are over.
+#
+# A checkpoint is the streak's state at the last active date of a month. The newest two are kept, and of each
+# year the last one. So a late event, or a question about the past, needs the active dates after one
+# checkpoint, and not all of them: those of three months at most for what arrives within the late window,
+# those of a year for any date.
+#
+# Checkpoints follow from the active dates and the cover alone, as the streak does. So the order in which
+# events arrive changes none of them.
+
+
+NEWEST_KEPT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A streak after an active date (rules.engagement.streak). spent: how many dates freezes covered."""
+
+    last: date
+    length: int
+    longest: int
+    active_days: int
+    spent: int
+
+    @property
+    def text(self) -> str:
+        """The checkpoint as it is stored: `2026-05-31 12 90 300 4`."""
+        return f"{self.last.isoformat()} {self.length} {self.longest} {self.active_days} {self.spent}"
+
+    @classmethod
+    def of(cls, text: str) -> "Checkpoint":
+        """Read a text; raises ValueError."""
+        last, length, longest, active_days, spent = text.split(" ")
+        return cls(date.fromisoformat(last), int(length), int(longest), int(active_days), int(spent))
+
+
+def with_checkpoint(checkpoints: tuple[Checkpoint, ...], checkpoint: Checkpoint) -> tuple[Checkpoint, ...]:
+    """Add a month's checkpoint. The third newest goes, unless it is the last of its year."""
+    kept = [*checkpoints, checkpoint]
+    third = -NEWEST_KEPT - 1
+    if len(kept) > NEWEST_KEPT and kept[third].last.year == kept[third + 1].last.year:
+        del kept[third]
+    return tuple(kept)
+
+
+def ends_month(last: date, later: date) -> bool:
+    """Whether a date is the last active one of its month, if the next active one is `later`."""
+    return (last.year, last.month) != (later.year, later.month)
+
+
+def place_before(checkpoints: tuple[Checkpoint, ...], since: date) -> int | None:
+    """Return which checkpoint is the newest before a date; None if there is none."""
+    return max((place for place, each in enumerate(checkpoints) if each.last < since), default=None)
+
+
+DAY = timedelta(days=1)
+
+
+class StreakStatus(StrEnum):
+    """What a streak looks like on a given date."""
+
+    ACTIVE = "active"
+    AT_RISK = "at_risk"
+    BROKEN = "broken"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """What protects a streak.
+
+    freezes: (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each
+    that was returned. If a freeze was spent before it was returned, the sum is too low by one: the next grant
+    makes up for it. pauses: (first, last) dates, both included. skipped: dates that the user's zone never
+    had. archived: what was put away of the first two; the cover is that of later dates then. opening: the
+    streak that another system has told up to a date; dates up to it tell nothing more (rule 20).
+    """
+
+    freezes: tuple[tuple[date, int], ...] = ()
+    pauses: tuple[tuple[date, date], ...] = ()
+    skipped: frozenset[date] = frozenset()
+    archived: ArchiveMark | None = None
+    opening: Checkpoint | None = None
+
+    def is_neutral(self, day: date) -> bool:
+        """Whether a date without activity is no miss."""
+        return day in self.skipped or any(first <= day <= last for first, last in self.pauses)
+
+    def granted(self, day: date) -> int:
+        """Freezes granted up to a date, less those reversed up to it, and those that the archive has used."""
+        left = self.archived.left if self.archived else 0
+        return left + sum(change for since, change in self.freezes if since <= day)
+
+
+@dataclass(frozen=True, slots=True)
+class Streak:
+    """The fold's state after an active date. `spent`: dates that a freeze covered, ascending.
+
+    checkpoints: where the fold can be taken up again (rules.engagement.streak).
+    Both leave out what was put away (Cover.archived).
+    """
+
+    last: date
+    length: int
+    longest: int
+    active_days: int
+    spent: tuple[date, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = field(default=(), compare=False)
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The state, to take it up again."""
+        return Checkpoint(self.last, self.length, self.longest, self.active_days, len(self.spent))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStreak:
+    """A streak as it shows on a date, with the freezes that it has used by then."""
+
+    current: int
+    longest: int
+    status: StreakStatus
+    last: date | None
+    active_days: int
+    freezes_available: int
+    spent: tuple[date, ...] = ()
+
+
+def walk(spent: tuple[date, ...], after: date, until: date, cover: Cover) -> tuple[bool, tuple[date, ...]]:
+    """Go over the dates strictly between two dates, and spend a freeze on each miss.
+
+    Returns whether the run survives, and all dates that a freeze covers.
+    """
+    day = after + DAY
+    while day < until:
+        if not cover.is_neutral(day):
+            if cover.granted(day) <= len(spent):
+                return False, spent
+            spent = (*spent, day)
+        day += DAY
+    return True, spent
+
+
+def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
+    """Add an active date; adding the last one again changes nothing.
+
+    A date up to the opening is told by that. Raises ValueError for another date before the last one.
+    """
+    state = state or opening_streak(cover)
+    if cover.opening and state and cover.opening.length and day <= cover.opening.last:
+        return state
+    if state is None:
+        return Streak(last=day, length=1, longest=1, active_days=1)
+    if day == state.last:
+        return state
+    if day < state.last:
+        raise ValueError(f"{day} is before {state.last}: fold the whole history")
+    alive, spent = walk(state.spent, state.last, day, cover)
+    length = state.length + 1 if alive else 1
+    checkpoints = state.checkpoints
+    if ends_month(state.last, day):
+        checkpoints = with_checkpoint(checkpoints, state.checkpoint)
+    return Streak(day, length, max(state.longest, length), state.active_days + 1, spent, checkpoints)
+
+
+def fold(days: Iterable[date], cover: Cover, start: Streak | None = None) -> Streak | None:
+    """Return the streak of a history, in any order and with any repetition; None for no date at all.
+
+    start: what an earlier part of the history has come to (see resumed); its dates are left out of days.
+    """
+    state = start or opening_streak(cover)
+    for day in sorted(set(days)):
+        state = advance(state, day, cover)
+    return state
+
+
+def opening_streak(cover: Cover) -> Streak | None:
+    """Return the streak that another system has told; None if none has."""
+    told = cover.opening
+    if told is None or not told.length:
+        return None
+    return Streak(told.last, told.length, told.longest, told.active_days)
+
+
+def resumed_streak(state: Streak | None, since: date) -> Streak | None:
+    """Return what a streak was at its newest checkpoint before a date; None if all dates must be folded.
+
+    It is right as long as neither active dates nor cover have changed before that date.
+    """
+    known = state.checkpoints if state else ()
+    place = place_before(known, since)
+    if state is None or place is None:
+        return None
+    at = known[place]
+    return Streak(at.last, at.length, at.longest, at.active_days, state.spent[: at.spent], known[:place])
+
+
+def shown_streak(state: Streak | None, cover: Cover, as_of: date) -> ShownStreak:
+    """Return the streak that shows on a date (rule 2).
+
+    After a missed date that nothing covers, it is 0. The date itself is no miss before it is over.
+    Raises ValueError for a date before the last active one.
+    """
+    if state is None:
+        return ShownStreak(0, 0, StreakStatus.NONE, None, 0, cover.granted(as_of))
+    if as_of < state.last:
+        raise ValueError(f"{as_of} is before {state.last}: fold the history up to it")
+    alive, spent = walk(state.spent, state.last, as_of, cover)
+    status = StreakStatus.BROKEN
+    if alive:
+        safe = as_of == state.last or cover.is_neutral(as_of)
+        status = StreakStatus.ACTIVE if safe else StreakStatus.AT_RISK
+    return ShownStreak(
+        current=state.length if alive else 0,
+        longest=state.longest,
+        status=status,
+        last=state.last,
+        active_days=state.active_days,
+        freezes_available=cover.granted(as_of) - len(spent),
+        spent=spent,
+    )
+
+
+def lapse_date(state: Streak, cover: Cover) -> date:
+    """Return the first date on which the streak shows 0 if nothing more happens.
+
+    Example: last active on 1 January, one freeze. It covers the 2nd, nothing covers the 3rd: 4 January.
+    """
+    spent, day = state.spent, state.last + DAY
+    while cover.is_neutral(day) or cover.granted(day) > len(spent):
+        if not cover.is_neutral(day):
+            spent = (*spent, day)
+        day += DAY
+    return day + DAY
+
+
+def net_freezes(changes: Iterable[tuple[date, int]]) -> tuple[tuple[date, int], ...]:
+    """Return changes of freezes with those of one date added up; what adds up to 0 is left out."""
+    net: dict[date, int] = {}
+    for day, change in changes:
+        net[day] = net.get(day, 0) + change
+    return tuple(sorted((day, change) for day, change in net.items() if change))
+
+
+def return_date(state: Streak | None, cover: Cover, granted: date, today: date) -> date:
+    """Return the date from which a freeze that was granted on a date, and is returned today, is gone.
+
+    A freeze that no covered date needs is gone from its grant on, as if it had never been there: then grant
+    and return add up to nothing. One that has been used stays used, and is gone from today on.
+    """
+    as_of = max(today, state.last) if state else today
+    left = replace(cover, freezes=(*cover.freezes, (granted, -1)))
+    covered = enumerate(shown_streak(state, cover, as_of).spent)
+    return granted if all(left.granted(day) > before for before, day in covered) else max(today, granted)
+
+
+# Why a date counts for a streak or does not (docs/rules.md, rule 2).
+
+
+class DateReason(StrEnum):
+    """Why a date counts or does not."""
+
+    COUNTED = "counted"
+    FREEZE = "covered_by_freeze"
+    PAUSE = "paused"
+    SKIPPED = "skipped_by_zone"
+    AMNESTY = "amnesty"
+    MISSED = "missed"
+    OPEN = "not_over_yet"
+    BEFORE = "before_first_activity"
+
+
+def explain_date(upto: Streak | None, cover: Cover, asked: date, today: date) -> tuple[DateReason, int]:
+    """Say why a date counts or does not; and return the streak that it leaves, 0 after a miss before it.
+
+    upto: the streak with the active dates up to the one that is asked about.
+    """
+    if upto is None:
+        return DateReason.BEFORE, 0
+    length = shown_streak(upto, cover, asked).current
+    if asked == upto.last:
+        return DateReason.COUNTED, length
+    if asked in cover.skipped:
+        return DateReason.SKIPPED, length
+    if cover.is_neutral(asked):
+        return DateReason.PAUSE, length
+    if asked >= today:
+        return DateReason.OPEN, length
+    # Later activity does not change which freezes were used before it, so this walk decides.
+    _, spent = walk(upto.spent, upto.last, asked + DAY, cover)
+    return (DateReason.FREEZE, length) if asked in spent else (DateReason.MISSED, 0)
+
+
+# Which dates without activity end no streak, over a span of dates (docs/rules.md, rules 2 and 3).
+
+
+def covered_dates(
+    streak: Streak | None, cover: Cover, span: tuple[date, date], today: date
+) -> list[tuple[date, DateReason]]:
+    """Return the dates of a span that a freeze, a pause or the zone covers, oldest first; none after today.
+
+    streak and cover: the whole ones. span: the first and the last date, both included. Active dates may be
+    among them: activity on a paused date counts. Each reason is what `explain` gives for the same date; it
+    gives none before the first active date, which the caller knows.
+    """
+    if streak is None:
+        return []
+    spent = set(shown_streak(streak, cover, max(today, streak.last)).spent)
+    found, (day, last) = [], span
+    while day <= min(last, today):
+        if day in cover.skipped:
+            found.append((day, DateReason.SKIPPED))
+        elif cover.is_neutral(day):
+            found.append((day, DateReason.PAUSE))
+        elif day in spent:
+            found.append((day, DateReason.FREEZE))
+        day += DAY
+    return found
+
+
+# A streak that is settled up to a date: what of a cover has made it, and whether another cover leaves it so.
+#
+# A fold goes on from a state (rules/engagement/streak.py, `advance`). That is right as long as the cover of
+# the dates before still is what it was, or differs in nothing that those dates have used.
+
+
+def cover_until(cover: Cover, last: date) -> Cover:
+    """Return the part of a cover that a fold of dates up to a date can use.
+
+    Example: of a pause from 1 to 31 March, up to 10 March, it is 1 to 10 March.
+    """
+    return Cover(
+        net_freezes(each for each in cover.freezes if each[0] <= last),
+        tuple(sorted((first, min(end, last)) for first, end in cover.pauses if first <= last)),
+        frozenset(each for each in cover.skipped if each <= last),
+        opening=cover.opening,
+    )
+
+
+def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
+    """Whether a fold gives the same state with another cover. Both covers end at the same date.
+
+    It may say no where the state would be the same; then all dates have to be folded anew. Freezes that are
+    gone change nothing as long as each date that a freeze covered still has one: where a freeze was lacking
+    before, it is lacking now.
+    """
+    if (before.pauses, before.skipped, before.opening) != (now.pauses, now.skipped, now.opening):
+        return False
+    changes = Counter(dict(net_freezes(now.freezes)))
+    changes.subtract(dict(net_freezes(before.freezes)))
+    if any(change > 0 for change in changes.values()):
+        return False
+    return all(now.granted(day) > place for place, day in enumerate(state.spent if state else ()))
+
+
+def is_possible_streak(state: Streak) -> bool:
+    """Whether a streak may have come to what it is by way of its checkpoints."""
+    steps = [*state.checkpoints, state.checkpoint]
+    return all(0 < each.length <= each.longest <= each.active_days for each in steps) and all(
+        one.last < other.last
+        and 0 < other.active_days - one.active_days <= (other.last - one.last).days
+        and one.longest <= other.longest
+        and one.spent == sum(day < one.last for day in state.spent)
+        for one, other in pairwise(steps)
+    )
+
+
+# How many dates a user pauses (docs/rules.md, rule 2).
+
+
+YEAR = timedelta(days=365)
+
+
+def paused_dates_a_year(pauses: Iterable[tuple[date, date]]) -> int:
+    """Return how many dates are paused, at most, of any 365 in a row; a date in two pauses counts once."""
+    paused = sorted(
+        {first + timedelta(days=n) for first, last in pauses for n in range((last - first).days + 1)}
+    )
+    most = oldest = 0
+    for newest, day in enumerate(paused):
+        while paused[oldest] <= day - YEAR:
+            oldest += 1
+        most = max(most, newest - oldest + 1)
+    return most
