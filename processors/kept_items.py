@@ -1,4 +1,4 @@
-"""Changed items -> the lake: what a restore needs of tables (rules/lake/kept/table_items.py)."""
+"""Changed items -> the lake: what a restore needs of tables (rules/lake/table_items.py)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from adapters.platform.aws import Unavailable
 from adapters.platform.sending.firehose import RECORD_BYTES_MAX, DeliveryStream
 from processors.batches import Record, number_of
 from rules.lake.entities import TABLE_ITEMS, event_version, row_of
-from rules.lake.kept.table_items import removed_item, table_item
 from rules.lake.packed_records import END, FRAME_BYTES, RowLine, packed, row_line
+from rules.lake.table_items import removed_item, table_item
 
 logger = Logger(service="kept_items")
 ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)

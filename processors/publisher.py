@@ -1,6 +1,6 @@
 """Table streams -> Firehose. Each change of a table becomes a row of the lake, a version of the book several.
 
-Of some tables the item itself is a row, too: what a restore needs of it (rules/lake/kept/table_items.py), and
+Of some tables the item itself is a row, too: what a restore needs of it (rules/lake/table_items.py), and
 that it is gone.
 
 Rows of one hour go as one record, because Firehose bills each record rounded up to 5 KB. A row may be

@@ -18,7 +18,7 @@ from adapters.questions.phones.subscription_store import (
     update_action,
 )
 from rules.days import stamp
-from rules.lake.kept.table_items import CHANGED
+from rules.lake.table_items import CHANGED
 from rules.questions.notifications import Subscription, last_notified_at_max, partitions_to_ask
 
 MOVE = f"SET last_notified_at = :moved REMOVE {CHANGED}"  # a note is no change that the lake keeps

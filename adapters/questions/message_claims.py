@@ -24,7 +24,7 @@ from adapters.questions.phones.subscription_store import (
     update_action,
 )
 from rules.days import stamp
-from rules.lake.kept.table_items import CHANGED
+from rules.lake.table_items import CHANGED
 from rules.questions.notifications import LISTENER_SHARDS, Subscription, shard_of
 
 SENDING, UNCONFIRMED = "sending", "unconfirmed"

@@ -30,7 +30,7 @@ from analytics.lake.bookkeeping import bookkeeping
 from analytics.lake.layout import run_key
 from analytics.lake.ranged_file import RangedFile
 from rules.days import stamp, unstamp
-from rules.lake.kept.table_items import PHONES, TABLE_ITEMS, ends_phone
+from rules.lake.table_items import PHONES, TABLE_ITEMS, ends_phone
 from rules.privacy.retention import GONE_PHONES_STAY
 
 NAME = "gone_phones"

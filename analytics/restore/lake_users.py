@@ -16,8 +16,8 @@ from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.lake.duckdb_memory import connect
 from rules.engagement.events import RETENTION
-from rules.lake.kept.table_items import GONE, PHONES
 from rules.lake.residue import PREFIX
+from rules.lake.table_items import GONE, PHONES
 from rules.questions.messages import CLAIM_KEPT
 
 ROWS_AT_ONCE = 2_000

@@ -11,7 +11,7 @@ from analytics.restore.lacking import Lack
 from analytics.restore.lake_users import LakeBefore, Row
 from analytics.restore.restorer import Restored
 from rules.days import stamp
-from rules.lake.kept.table_items import PHONES, item_of
+from rules.lake.table_items import PHONES, item_of
 from rules.privacy.tombstones import user_subject
 from rules.questions.notifications import NEVER
 

@@ -24,7 +24,7 @@ from analytics.restore.lake_users import LakeBefore, LakeRows, Row
 from analytics.restore.rebuilt import LEDGER, ORDER, RebuiltUser, rebuilt
 from rules.days import unstamp
 from rules.engagement.ledger import EntryKind
-from rules.lake.kept.table_items import OTHERS, item_of
+from rules.lake.table_items import OTHERS, item_of
 from rules.privacy.tombstones import Tombstone, user_subject
 
 ERASURES, RULES = "Erasures", "RuleBooks"

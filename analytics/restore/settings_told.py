@@ -12,7 +12,7 @@ from analytics.restore.lake_users import LakeRows, Row
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.archive import pack_spans
-from rules.lake.kept.table_items import item_of
+from rules.lake.table_items import item_of
 
 PROFILES = "UserStreaks"
 

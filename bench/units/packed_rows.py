@@ -18,7 +18,7 @@ from bench.units.paths.publishing import Record
 from processors import publisher
 from processors.kept_items import table_of
 from rules.lake.entities import TABLE_ITEMS, event_version, row_of
-from rules.lake.kept.table_items import table_item
+from rules.lake.table_items import table_item
 
 ROWS = 20_000
 # What differs between two rows: parts of ids and digests, and the microseconds of a stamp.

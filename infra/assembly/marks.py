@@ -54,7 +54,7 @@ PUBLISHED = {
     "rules": ("RuleBooks", "PublishRulesMapping", CHANGES),
 }
 # Tables that have no entity of their own, beside Rewards (processors/fulfilment.py). What is kept of them:
-# rules/lake/kept/table_items.py; of Erasures it is the journal.
+# rules/lake/table_items.py; of Erasures it is the journal.
 TOMBSTONES = ('{"eventName": ["INSERT"], "dynamodb": {"NewImage": {"part": {"S": ["journal"]}}}}',)
 KEPT_ITEMS = {
     "IdempotencyKeys": ("PublishKeysMapping", CHANGES),

@@ -31,7 +31,7 @@ from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of
 from rules.days import stamp
 from rules.engagement.events import RETENTION
-from rules.lake.kept.table_items import KEYS, PHONES
+from rules.lake.table_items import KEYS, PHONES
 from rules.leads.lead_events import SORT_KEY
 
 EVERY = 1000  # users between two lines

@@ -20,11 +20,11 @@ from rules.lake.engagement_entities import (
     STREAKS,
     event_version,
 )
-from rules.lake.kept.table_items import TABLE_ITEMS
 from rules.lake.lead_entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.lake.question_entities import ANSWER_STATS, NOTIFICATIONS, QUESTIONS, RESPONSES
 from rules.lake.rule_entities import RULES
 from rules.lake.schema import EXTRA, Entity, Field, Type
+from rules.lake.table_items import TABLE_ITEMS
 
 __all__ = [
     "ANSWER_STATS",

@@ -1,4 +1,6 @@
-"""What the lake has of a table's item: the proof before it leaves the table, and what it was (rule 22)."""
+"""What the lake has of a table's item: the proof before it leaves the table, and what it was (rule 22); and
+which curated files may be deleted when they are old.
+"""
 
 import json
 from collections.abc import Mapping

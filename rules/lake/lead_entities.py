@@ -1,21 +1,15 @@
-"""The entities of leads: events, memory and features; and how their items become rows.
-
-The lake keeps every written version of memory and features, as it does of streaks, so that one can ask what
-was known at an earlier time. That is why the version is part of the key: curation keeps one row of each key
-in a file, and a file holds one hour. A version of features lies in the hour in which it was written. A
-version of memory lies in the hour of its newest evidence, which is the same at every attempt to publish it.
-"""
+"""The entities of leads: events, memory and features; and how items become rows."""
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from rules.days import stamp
-from rules.lake.lead_states import states_of
 from rules.lake.schema import Entity, Field, Row, Staged, Type
-from rules.leads.features import DECIMALS, FEATURES, Feature, Input, Unit
+from rules.leads.declarations import DECLARED, DIGEST
+from rules.leads.features import DECIMALS, FEATURES, Contact, Feature, Input, Unit
 from rules.leads.lead_events import (
     CAMPAIGN_TYPES,
     IDENTITY_TYPES,
@@ -28,7 +22,40 @@ from rules.leads.lead_events import (
     from_item,
 )
 from rules.leads.lead_groups import groups_of
-from rules.leads.series import contributions
+from rules.leads.series import SERIES, Series, contributions
+from rules.leads.series_text import decode, decode_contacts
+
+# A lead's state as the lake has it: text that SQL can fold at any instant, with dates as people write them.
+#
+# Of a series: `count:amount:priced:first:last`, then `date:count:amount` for each date that a window may
+# need. Of campaigns: how many wait, then when each of these was sent. Example: `1 2026-01-10`.
+
+
+def states_of(inputs: Any) -> dict[Input, str]:
+    """Return an item's `inputs` as text for the lake; {} for a state of other declarations than today's."""
+    if not isinstance(inputs, Mapping) or inputs.get(DECLARED) != DIGEST:
+        return {}
+    found = {each: series_words(decode(inputs[each])) for each in SERIES if each in inputs}
+    if Input.CAMPAIGNS in inputs:
+        found[Input.CAMPAIGNS] = contact_words(decode_contacts(inputs[Input.CAMPAIGNS]))
+    return found
+
+
+def series_words(series: Series) -> str:
+    """Return a series as text."""
+    totals = (series.count, series.amount, series.priced, _day(series.first), _day(series.last))
+    entries = (f"{_day(day)}:{count}:{amount}" for day, (count, amount) in series.days.items())
+    return " ".join((":".join(map(str, totals)), *entries))
+
+
+def contact_words(contacts: list[Contact]) -> str:
+    """Return the campaigns that wait as text."""
+    return " ".join((str(len(contacts)), *(_day(each.sent or 0) for each in contacts)))
+
+
+def _day(day: int) -> str:
+    return date.fromordinal(day).isoformat() if day else ""
+
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 MEMORY_KEY = "memory_type#key"
@@ -170,7 +197,7 @@ def as_of_column(input_: Input) -> str:
 
 
 def state_column(input_: Input) -> str:
-    """Return the name of the column that has an input's state (rules/lake/lead_states.py)."""
+    """Return the name of the column that has an input's state (rules/lake/lead_entities.py)."""
     return f"{input_}_state"
 
 

@@ -11,9 +11,19 @@ from typing import Any
 
 from rules.days import parse_moment
 from rules.engagement.ledger import OPENED_AT
-from rules.lake.field_values import SHOWN_MAX, Number, RowRefused, check_size, checked, shown
 from rules.lake.packed_records import row_text
-from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field
+from rules.lake.schema import (
+    BYTES_MAX,
+    EXTRA,
+    SHOWN_MAX,
+    Entity,
+    Field,
+    Number,
+    RowRefused,
+    check_size,
+    checked,
+    shown,
+)
 
 __all__ = ["RowRefused", "extra_of", "lies_in", "read_extra", "read_row", "read_value"]
 

@@ -40,9 +40,9 @@ from processors.kept_items import KeptItems
 from processors.leads.lead_events import note_at_roots
 from processors.publisher import Publisher
 from rules.lake.entities import TABLE_ITEMS
-from rules.lake.kept.table_items import KEYS
 from rules.lake.packed_records import HEAD
 from rules.lake.residue import is_residue
+from rules.lake.table_items import KEYS
 from rules.leads.lead_events import from_item
 from tests.support import site as users_site
 from tests.support.byte_scan import everything

@@ -16,7 +16,7 @@ from processors.questions import fan_out, notify
 from processors.questions.fan_out import PAGE_ATTEMPTS_MAX
 from processors.questions.messages import Told
 from rules.days import stamp
-from rules.lake.kept.table_items import CHANGED
+from rules.lake.table_items import CHANGED
 from rules.questions.notifications import LISTENER_SHARDS, quiet_hours, shard_of
 from tests.integration.test_sample_events import CONTEXT
 from tests.support.engine import Engine

@@ -18,7 +18,7 @@ from analytics.forgetting.gone_phones import GonePhones
 from analytics.lake.layout import raw_place
 from analytics.restore.restorer import Restored
 from rules.days import stamp
-from rules.lake.kept.table_items import CHANGED, GONE, PHONES
+from rules.lake.table_items import CHANGED, GONE, PHONES
 from rules.privacy.retention import GONE_PHONES_STAY
 from rules.privacy.tombstones import Act, JournalEntry, user_subject
 from tests.support.dying import DyingFolder, Killed

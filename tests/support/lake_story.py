@@ -12,8 +12,7 @@ from typing import Any
 
 from rules.book.point_rules import points_left
 from rules.lake.entities import ENTITIES, RULES, rows_of
-from rules.lake.lead_entities import state_column
-from rules.lake.lead_states import states_of
+from rules.lake.lead_entities import state_column, states_of
 from rules.lake.valid_row import read_row
 from rules.leads.feature_changes import ALL, from_events
 from rules.leads.feature_items import FeatureItem

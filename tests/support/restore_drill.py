@@ -35,8 +35,8 @@ from processors.kept_items import KeptItems, table_of
 from processors.publisher import Publisher
 from rules.engagement.proof import chain_of, link_of
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, NOTIFICATIONS, QUESTIONS, RULES, STREAKS
-from rules.lake.kept.table_items import CHANGED, KEYS, PHONES
 from rules.lake.packed_records import HEAD
+from rules.lake.table_items import CHANGED, KEYS, PHONES
 from tests.support.engine import TABLES
 from tests.support.firehose import Firehose
 from tests.support.memory import forget

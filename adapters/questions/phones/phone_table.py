@@ -23,8 +23,8 @@ from adapters.questions.phones.subscription_places import place_of
 from adapters.questions.phones.subscription_store import SubscriptionStore, delete_action, put_action
 from adapters.restoring.item_tables import WRITERS, ItemTable
 from rules.days import stamp
-from rules.lake.kept.table_items import CHANGED, TOKEN
 from rules.lake.question_entities import SENT_MARK
+from rules.lake.table_items import CHANGED, TOKEN
 from rules.questions.messages import claim_expires_at
 
 # What notes of messages write.

@@ -25,7 +25,7 @@ from typing import Any
 
 from adapters.platform.items import Item, item
 from rules.days import stamp
-from rules.lake.kept.table_items import CHANGED
+from rules.lake.table_items import CHANGED
 from rules.questions.notifications import (
     NEVER,
     Subscription,

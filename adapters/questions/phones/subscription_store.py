@@ -14,7 +14,7 @@ from adapters.platform.batches import Unprocessed, get_all
 from adapters.platform.items import Item, item, plain
 from adapters.questions.phones.subscription_items import KEY, items_of, keys_of, subscription_from, token_key
 from rules.days import stamp
-from rules.lake.kept.table_items import CHANGED
+from rules.lake.table_items import CHANGED
 from rules.questions.notifications import Subscription, later_stamp
 
 ATTEMPTS_MAX = 8

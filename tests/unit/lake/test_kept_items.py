@@ -18,7 +18,7 @@ from processors import publisher
 from processors.kept_items import KeptItems
 from processors.publisher import Publisher, PublisherSettings
 from rules.lake.entities import DAILY_ACTIVITY, ENTITIES, NOTIFICATIONS, STREAKS
-from rules.lake.kept.table_items import KEYS, item_of
+from rules.lake.table_items import KEYS, item_of
 from tests.support.firehose import Firehose
 from tests.unit.lake.test_publisher import change, no_pauses, rows_of
 

@@ -108,7 +108,7 @@ def points_of(book: Book) -> list[Any]:
 
 
 def test_only_documents_are_rows() -> None:
-    """The other items of the table are kept for restores (rules/lake/kept/table_items.py)."""
+    """The other items of the table are kept for restores (rules/lake/table_items.py)."""
     every, box = published(a_document()), Firehose()
     told = handed(box, [record(number, plain(each)) for number, each in enumerate(every)])
     wanted = documents(every)

@@ -21,7 +21,7 @@ from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head
 from rules.engagement.streak import Streak
 from rules.lake.entities import event_version
-from rules.lake.kept.table_items import (
+from rules.lake.table_items import (
     CHANGED,
     GONE,
     KEYS,

@@ -42,7 +42,7 @@ from rules.lake.entities import (
     Entity,
     rows_of,
 )
-from rules.lake.kept.table_items import table_item
+from rules.lake.table_items import table_item
 from rules.leads import lead_events
 from rules.leads.feature_changes import ALL, from_events
 from rules.leads.feature_items import Change, FeatureItem
@@ -74,7 +74,7 @@ WRITERS = {
     "answer_stats": "adapters/questions/user_stats_items.py (stats_attributes)",
     "notifications": "adapters/questions/message_claims.py (MessageClaims.settle)",
     "rules": "adapters/book/book_store.py (BookStore.publish)",
-    "table_items": "rules/lake/kept/table_items.py (table_item)",
+    "table_items": "rules/lake/table_items.py (table_item)",
 }
 
 

@@ -1,1 +1,0 @@
-"""What of tables is kept in the lake for restores."""
