@@ -19,8 +19,7 @@ from typing import Any
 
 from adapters.leads.identity_records import Resolution
 from adapters.platform.redis import Command, Redis, RedisError
-from rules.leads.identity.identities import Identity
-from rules.leads.identity.identity_plan import considered
+from rules.leads.identity import Identity, considered_identities
 
 KEPT_SECONDS = 3600
 RETRY_AFTER_SECONDS = 5
@@ -65,7 +64,7 @@ def _three(held: Any) -> tuple[int, str, str]:
 
 
 def _key(organization_id: str, identities: Iterable[Identity]) -> str | None:
-    ordered = considered(identities)
+    ordered = considered_identities(identities)
     if not ordered or not (ordered[0].kind.is_strong and ordered[0].is_verified):
         return None
     parts = [organization_id, *([each.channel, each.external_id] for each in ordered)]

@@ -5,9 +5,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from rules.leads.identity.identities import Identity
-from rules.leads.identity.identity_facts import IdentityFacts, IdentityPlan, KnownIdentity
-from rules.leads.lead_groups import Group
+from rules.leads.identity import Identity, IdentityFacts, IdentityPlan, KnownIdentity
+from rules.leads.lead_events import Group
 
 
 @dataclass(frozen=True, slots=True)

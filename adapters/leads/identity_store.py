@@ -2,7 +2,7 @@
 
 The everyday event takes one statement: its identities are all known and agree, or none is known, or what is
 new are things of a known person (`resolve` in sql/identity/0001_identity.sql). All other events take two:
-the first one reads, then we decide (rules/leads/identity/identity_plan.py), and the second one applies
+the first one reads, then we decide (rules/leads/identity.py), and the second one applies
 that, if all still is as it was read (`apply_to_facts`). Where others keep changing the same people, it is a
 transaction that reads under locks.
 Statements suit the driver and the Data API (adapters/postgresql/sql.py).
@@ -28,9 +28,7 @@ from adapters.leads.identity_records import (
     seen_of,
 )
 from adapters.postgresql.sql import Database, PostgresRefused
-from rules.leads.identity.identities import STRONG, Identity
-from rules.leads.identity.identity_facts import IdentityFacts
-from rules.leads.identity.identity_plan import considered, plan_identities
+from rules.leads.identity import STRONG, Identity, IdentityFacts, considered_identities, plan_identities
 
 # An attempt is lost only when another change to the same group goes through.
 ATTEMPTS = 20
@@ -66,7 +64,7 @@ class IdentityStore:
 
         Safe to repeat and to run concurrently. Raises ValueError for an event without an identity.
         """
-        ordered = considered(identities)
+        ordered = considered_identities(identities)
         # What `resolve` of sql/identity relies on: one lead may have all these identities.
         may_resolve = plan_identities(ordered, IdentityFacts()).attach == ordered
         found = self._database.run(lambda each: _ask(each, organization_id, ordered, may_resolve, now))

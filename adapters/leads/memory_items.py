@@ -7,8 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
-from rules.leads.evidence import Evidence, MemoryEntry
-from rules.leads.memory_types import TYPES
+from rules.leads.memory import TYPES, Evidence, MemoryEntry
 
 KEY = "memory_type#key"
 

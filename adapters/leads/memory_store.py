@@ -13,9 +13,8 @@ from adapters.leads.memory_items import KEY, StoredMemory, entry_attributes, mem
 from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import Item, item, plain
-from rules.leads.evidence import MemoryEntry, join_entries
 from rules.leads.lead_events import LeadEvent
-from rules.leads.memory import remembered_entries
+from rules.leads.memory import MemoryEntry, join_entries, remembered_entries
 
 ATTEMPTS_MAX = 12
 

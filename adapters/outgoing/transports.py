@@ -10,7 +10,7 @@ from typing import Any
 from adapters.leads.hooks.hook_store import HookStore, NoHook
 from adapters.outgoing.sender import HookSender, SendAnswer
 from rules.days import unstamp
-from rules.leads.hooks.hook import Hook
+from rules.leads.hooks import Hook
 from rules.outgoing.addresses import UrlRefused, target_of
 from rules.outgoing.endpoints import BUS, Endpoint
 from rules.outgoing.notices import Notification

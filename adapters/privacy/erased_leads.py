@@ -3,8 +3,7 @@
 from contextlib import suppress
 
 from adapters.privacy.tombstones import Erased
-from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent
-from rules.leads.lead_groups import groups_of
+from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, groups_of
 from rules.privacy.tombstones import lead_subject
 
 

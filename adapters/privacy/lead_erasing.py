@@ -8,7 +8,7 @@ from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.people_erasers import IdentityEraser
 from adapters.privacy.person import Person
 from adapters.privacy.tombstones import Tombstones
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,12 +26,10 @@ from adapters.platform.items import item
 from bench.figure import Figure
 from processors.leads.features import FeatureProcessor
 from rules.days import stamp
-from rules.leads.declarations import DECLARED, DIGEST
-from rules.leads.feature_items import FeatureItem
+from rules.leads.feature_items import DECLARED, DIGEST, FeatureItem
 from rules.leads.features import BY_NAME, shown
 from rules.leads.lead_events import LeadEvent, announcement, to_item
-from rules.leads.series import SERIES, build, contributions
-from rules.leads.series_text import encode
+from rules.leads.series import SERIES, build, contributions, encode
 from tests.support.dynamodb_engine import running
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)

@@ -24,7 +24,7 @@ from bench.figure import Figure
 from ingest.leads.spelling import identity
 from local.cloud import embedded_postgres, processes
 from local.paths import ROOT
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 
 ROUNDS = 5
 EVENTS = 300

@@ -10,7 +10,7 @@ from typing import Any
 
 from ingest.web.json_schema import Schema
 from ingest.web.validate import first_problem
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from rules.leads.orders import OrderSeen
 
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from rules.leads.orders import EXPONENTS, total_in
-from rules.leads.series_text import decode
+from rules.leads.series import decode
 
 
 def money_view(purchases: str | None, own: str) -> dict[str, dict[str, Any]]:

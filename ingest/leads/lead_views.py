@@ -19,10 +19,10 @@ from ingest.leads.lead_money import money_view, total_view
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
-from rules.leads.evidence import MemoryEntry, confidence_at
 from rules.leads.feature_items import FeatureItem, read_at
 from rules.leads.features import Input
 from rules.leads.lead_events import EVENT_TYPES, FUTURE_MAX, SORT_KEY
+from rules.leads.memory import MemoryEntry, confidence_at
 from rules.leads.orders import rates_in
 
 # A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each

@@ -11,7 +11,7 @@ from typing import Any
 from ingest.leads.decoding import DecodeContext, DecodeError
 from ingest.leads.payload_fields import SideFields, number_as_text, thousandths
 from ingest.leads.spelling import identity
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from rules.leads.language import objections_in
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)

@@ -12,7 +12,7 @@ from adapters.outgoing.trial_messages import TrialMessages
 from adapters.outgoing.waking import Waker, share_of
 from ingest.web.caller import ApiError, invalid_field
 from rules.days import stamp
-from rules.leads.hooks.hook import Hook, HookSecret, rotated
+from rules.leads.hooks import Hook, HookSecret, rotate_hook
 from rules.outgoing.addresses import UrlRefused, target_of
 from rules.outgoing.endpoints import ENDPOINTS_MAX, Endpoint
 from rules.outgoing.signing import secret_of
@@ -61,7 +61,7 @@ class Managing:
         found = self.endpoints.get(endpoint_id)
         secret = _new_secret()
         hook = self.secrets.get(found.organization_id, endpoint_id)
-        self.secrets.replace(rotated(hook, secret, now, overlap))
+        self.secrets.replace(rotate_hook(hook, secret, now, overlap))
         return {"secret": secret, "former_until": stamp(now + overlap)}
 
     def test(self, endpoint_id: str, now: datetime) -> str:

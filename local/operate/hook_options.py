@@ -2,7 +2,7 @@
 
 import argparse
 
-from rules.leads.hooks.hook import FORMS_PER_MINUTE, OVERLAP
+from rules.leads.hooks import FORMS_PER_MINUTE, OVERLAP
 
 OVERLAP_HOURS = int(OVERLAP.total_seconds() // 3600)
 

@@ -25,8 +25,7 @@ from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.validate import first_problem
 from local.stack import Stack
-from rules.leads.hooks.hook import Hook, HookSecret, challenge_token, rotated
-from rules.leads.hooks.signatures import STANDARD_PREFIX, Algorithm
+from rules.leads.hooks import STANDARD_PREFIX, Algorithm, Hook, HookSecret, challenge_token, rotate_hook
 
 SECRET_BYTES = 32
 SECRET_CHARACTERS_MIN = 16
@@ -79,7 +78,7 @@ def _add(store: HookStore, arguments: argparse.Namespace, stack: Stack) -> None:
 def _rotate(store: HookStore, arguments: argparse.Namespace, stack: Stack) -> None:
     hook = store.get(arguments.organization, arguments.source)
     checked, told = _secret(sources.source_named(arguments.source), arguments.secret_file)
-    after = rotated(hook, checked, clock.now(), timedelta(hours=max(0, arguments.overlap_hours)))
+    after = rotate_hook(hook, checked, clock.now(), timedelta(hours=max(0, arguments.overlap_hours)))
     store.replace(after)
     time.sleep(REREAD_SECONDS)
     ends = [each.until for each in after.secrets[1:]]

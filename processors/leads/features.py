@@ -37,8 +37,14 @@ from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL
 from rules.leads.feature_items import Change, FeatureItem, not_before
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, Input
-from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, from_item
-from rules.leads.lead_groups import groups_of
+from rules.leads.lead_events import (
+    CAMPAIGN_TYPES,
+    IDENTITY_TYPES,
+    LeadEvent,
+    MalformedLeadEvent,
+    from_item,
+    groups_of,
+)
 from rules.leads.memory import derive_entries
 from rules.leads.series import Contribution, contributions
 

@@ -1,6 +1,6 @@
 """memory-processing queue -> Memory. The evidence of an event is joined with what is remembered of its lead.
 
-Joining is idempotent and gives the same in any order (rules.leads.evidence). adapters.leads.group_memory
+Joining is idempotent and gives the same in any order (rules.leads.memory). adapters.leads.group_memory
 explains why that stays true while leads merge and part. For a change of identity, this processor sets the
 topology, unless the features processor has set it before. Then it joins what the leaves bring that came to a
 root, or rebuilds the memory of groups that parted.
@@ -24,8 +24,14 @@ from adapters.platform.queues import Poison
 from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
-from rules.leads.lead_events import IDENTITY_TYPES, LEADS_UNMERGED, LeadEvent, MalformedLeadEvent, from_item
-from rules.leads.lead_groups import groups_of
+from rules.leads.lead_events import (
+    IDENTITY_TYPES,
+    LEADS_UNMERGED,
+    LeadEvent,
+    MalformedLeadEvent,
+    from_item,
+    groups_of,
+)
 from rules.leads.memory import derive_entries
 
 logger = Logger(service="memory")

@@ -8,7 +8,7 @@ from typing import Any
 
 from rules.days import stamp
 from rules.lake.schema import Entity, Field, Row, Staged, Type
-from rules.leads.declarations import DECLARED, DIGEST
+from rules.leads.feature_items import DECLARED, DIGEST
 from rules.leads.features import DECIMALS, FEATURES, Contact, Feature, Input, Unit
 from rules.leads.lead_events import (
     CAMPAIGN_TYPES,
@@ -20,10 +20,9 @@ from rules.leads.lead_events import (
     LeadEvent,
     MalformedLeadEvent,
     from_item,
+    groups_of,
 )
-from rules.leads.lead_groups import groups_of
-from rules.leads.series import SERIES, Series, contributions
-from rules.leads.series_text import decode, decode_contacts
+from rules.leads.series import SERIES, Series, contributions, decode, decode_contacts
 
 # A lead's state as the lake has it: text that SQL can fold at any instant, with dates as people write them.
 #

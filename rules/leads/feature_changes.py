@@ -2,7 +2,7 @@
 
 Each function takes what was read and returns what to write. processors/leads/features.py reads, asks here,
 and writes the answer on condition that the item still is what was read. grace_days: the deployment's
-(rules.leads.feature_values.evaluate).
+(rules.leads.feature_items.evaluate).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -11,14 +11,34 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rules.days import stamp
-from rules.leads.declarations import DECLARED, DIGEST
-from rules.leads.feature_items import Change, FeatureItem, computed, not_before
-from rules.leads.feature_values import listed_on
+from rules.leads.feature_items import (
+    DECLARED,
+    DIGEST,
+    Change,
+    FeatureItem,
+    compute_features,
+    listed_on,
+    not_before,
+)
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, TRIGGERS, Contact, Input, Shown
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import SERIES, Contribution, Mark, Series, State, add, build, roll, united, unnoted
-from rules.leads.series_text import decode, encode, encode_contacts, sums_of
+from rules.leads.series import (
+    SERIES,
+    Contribution,
+    Mark,
+    Series,
+    State,
+    add,
+    build,
+    decode,
+    encode,
+    encode_contacts,
+    roll,
+    sums_of,
+    unite_series,
+    unnoted_marks,
+)
 
 ALL = frozenset(Input)
 AHEAD_MAX = timedelta(days=1)
@@ -81,7 +101,7 @@ def after_event(  # noqa: PLR0913 (what a change follows from)
     if is_known and active_on == item.active_on and not has_campaigns:
         return None
     return Change(
-        computed(affected, after, contacts, as_of, grace_days=grace_days),
+        compute_features(affected, after, contacts, as_of, grace_days=grace_days),
         texts | ({Input.CAMPAIGNS: encode_contacts(contacts, as_of)} if has_campaigns else {}),
         dict.fromkeys(affected, stamp(as_of)),
         stamp(as_of),
@@ -109,12 +129,12 @@ def from_events(
     entries = remembered_entries(each for each in listed if each.event_type in CAMPAIGN_TYPES)
     contacts = [campaign_contact(each) for each in entries.values()]
     return Change(
-        _undeclared(item) | computed(wanted, state, contacts, as_of, grace_days=grace_days),
+        _undeclared(item) | compute_features(wanted, state, contacts, as_of, grace_days=grace_days),
         _inputs_built(item, wanted, state, encode_contacts(contacts, as_of) if contacts else None),
         {each: stamp(as_of) for each in Input if each in wanted},
         stamp(as_of),
         listed_on(state, contacts, as_of),
-        unnoted(listed, {each: series for each, series in state.items() if each in wanted}),
+        unnoted_marks(listed, {each: series for each, series in state.items() if each in wanted}),
     )
 
 
@@ -131,16 +151,20 @@ def with_leaves(
     """
     listed = [each for each in events if each.event_type not in IDENTITY_TYPES]
     as_of = max([as_of, *(each.occurred for each in listed)])
-    built, state, marks = build(listed, as_of), dict[Input, Series](), unnoted(listed, build(listed, as_of))
+    built, state, marks = (
+        build(listed, as_of),
+        dict[Input, Series](),
+        unnoted_marks(listed, build(listed, as_of)),
+    )
     for each in SERIES:
-        state[each], gone = united(item.series(each), built[each], each, as_of)
+        state[each], gone = unite_series(item.series(each), built[each], each, as_of)
         marks += gone
     inputs: dict[str, Any] = {each: encode(series) for each, series in state.items()}
     if contacts:
         inputs[Input.CAMPAIGNS] = encode_contacts(contacts, as_of)
     was_noted = all(item.series(each).is_noted for each in SERIES)
     return Change(
-        computed(ALL, state, contacts, as_of, grace_days=grace_days),
+        compute_features(ALL, state, contacts, as_of, grace_days=grace_days),
         inputs,
         dict.fromkeys(ALL, stamp(as_of)),
         stamp(as_of),
@@ -216,7 +240,7 @@ def after_time(
     """Return what time alone has changed of the features of due inputs; None: nothing."""
     state = {each: roll(item.series(each), each, as_of) for each in SERIES}
     contacts = item.waiting()
-    found = computed(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
+    found = compute_features(due, state, contacts, as_of, grace_days=grace_days, only_time_dependent=True)
     values = {name: value for name, value in found.items() if value != item.features.get(name)}
     moved = {each.input for each in FEATURES if each.name in values}
     active_on = listed_on(state, contacts, as_of)

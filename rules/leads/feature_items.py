@@ -1,16 +1,196 @@
-"""What is stored of a lead's features, what a change writes, and what a reading makes of it at an instant."""
+"""What is stored of a lead's features and by which declarations, what a feature is worth, what a change
+writes, and what a reading makes of it at an instant.
+"""
 
+import hashlib
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from operator import itemgetter
 from typing import Any
 
 from rules.days import stamp, unstamp
-from rules.leads.declarations import DECLARED, DIGEST
-from rules.leads.feature_values import evaluate_all
-from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Contact, Feature, Input, Shown, shown
-from rules.leads.series import NOTHING, SERIES, Contribution, Mark, Series, State
-from rules.leads.series_text import decode, decode_contacts, encode, encode_after
+from rules.leads.features import (
+    ACTIVE_DAYS_MAX,
+    CAMPAIGN_DAYS_MAX,
+    CAMPAIGN_GRACE_DAYS,
+    FEATURES,
+    TRIGGERS,
+    Aggregate,
+    Contact,
+    Feature,
+    Input,
+    Shown,
+    Value,
+    shown,
+)
+from rules.leads.series import (
+    AMOUNT_MINOR_MAX,
+    ID_CHARACTERS,
+    KEPT_DAYS,
+    NOTHING,
+    SEEN_MAX,
+    SENTIMENT_MILLI_MAX,
+    SERIES,
+    Contribution,
+    Mark,
+    Series,
+    State,
+    decode,
+    decode_contacts,
+    encode,
+    encode_after,
+)
+
+# By which declarations a lead's state was kept: a digest that is stored with the state.
+#
+# A state keeps only what the features declared at the time need. Example: the longest window is 365 dates.
+# Then an order of 500 days ago stays in the totals, but its date is dropped. A feature that is declared later
+# with a window of 730 dates would be computed without that order, and nothing would tell. The digest tells: a
+# state that has another digest, or none, is built again from the stored events. That is one reading of the
+# lead's events, once for each change of the declarations.
+#
+# An item has one digest and not one for each input: whichever input is built, all events of the lead are
+# read, so all inputs are built from that one reading. Only the live path knows the digest. The lake has no
+# column for it, because the warehouse computes features from the events, by the declarations of the day.
+
+
+# Add one when code changes what the same declarations keep or give: what an event contributes, how an
+# aggregate is computed, or how a series is written as text.
+STATE_VERSION = 3
+CHARACTERS = 8
+DECLARED = "declared"  # the digest's name among the stored inputs
+
+
+def declaration_digest(features: Iterable[Feature]) -> str:
+    """Return 8 hexadecimal characters that say what a state keeps and what is computed from it.
+
+    The names of features are part of it, so that a feature that is new needs no event to appear. Their
+    documentation and their order are not, nor is the campaigns' grace: a state has the unanswered campaigns
+    of the whole window, so a deployment may change the grace and each state stays right.
+    """
+    told = {
+        "state": (STATE_VERSION, SEEN_MAX, ID_CHARACTERS, AMOUNT_MINOR_MAX, SENTIMENT_MILLI_MAX),
+        "campaigns": CAMPAIGN_DAYS_MAX,
+        "triggers": {input_: sorted(types) for input_, types in TRIGGERS.items()},
+        "features": {
+            each.name: (each.input, each.aggregate, each.unit, each.window_days) for each in features
+        },
+    }
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:CHARACTERS]
+
+
+DIGEST = declaration_digest(FEATURES)
+
+
+# What a feature is worth, by the state of its input (rules/leads/series.py) or the lead's campaigns.
+
+
+COUNT, AMOUNT = itemgetter(0), itemgetter(1)
+AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
+Sums = tuple[int, int]  # count, amount
+
+
+def evaluate(
+    feature: Feature,
+    state: State,
+    campaigns: Iterable[Contact],
+    as_of: datetime,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
+) -> Value:
+    """Return a feature's value at an instant (UTC) that no event of the state is later than.
+
+    grace_days: a campaign that was sent so many dates ago, or before, and is unanswered, is ignored.
+    """
+    return evaluate_all((feature,), state, campaigns, as_of, grace_days)[feature.name]
+
+
+def evaluate_all(
+    features: Iterable[Feature],
+    state: State,
+    campaigns: Iterable[Contact],
+    as_of: datetime,
+    grace_days: int,
+) -> dict[str, Value]:
+    """Return the values of several features by name, each as `evaluate` gives it.
+
+    Features of one input and one window share the sums of that window, because adding up dates is most of
+    the work.
+    """
+    today, listed, windows = as_of.toordinal(), list(campaigns), dict[tuple[Input, int | None], Sums]()
+    values: dict[str, Value] = {}
+    for each in features:
+        if each.input is Input.CAMPAIGNS:
+            values[each.name] = _ignored(listed, today, grace_days)
+        elif each.aggregate in AGES:
+            values[each.name] = _age(each.aggregate, state[each.input], today)
+        else:
+            window = each.input, each.window_days
+            if window not in windows:
+                windows[window] = _window(state[each.input], each.window_days, today)
+            count, amount = windows[window]
+            if each.aggregate is Aggregate.AVERAGE and each.window_days is None:
+                count = state[each.input].priced
+            values[each.name] = _of_window(each.aggregate, count, amount)
+    return values
+
+
+def listed_on(state: State, campaigns: Iterable[Contact], as_of: datetime) -> str | None:
+    """Return the date by which a lead is found by the schedule; None: time changes nothing that lists need.
+
+    A lead is listed until all of its windows are empty, and for 90 dates after it last did anything. The date
+    is the newest one that still counts in any of these. Example: an order keeps a lead listed for 365 dates.
+    """
+    today = as_of.toordinal()
+    newest = [(state[Input.ACTIVITY].last, ACTIVE_DAYS_MAX)]
+    newest += [(next(reversed(state[each].days), 0), days) for each, days in KEPT_DAYS.items()]
+    newest += [(each.sent or 0, CAMPAIGN_DAYS_MAX) for each in campaigns if not each.reacted]
+    day = max((day for day, days in newest if day > today - days), default=0)
+    return date.fromordinal(day).isoformat() if day else None
+
+
+def _age(aggregate: Aggregate, series: Series, today: int) -> int | None:
+    day = series.first if aggregate is Aggregate.DAYS_SINCE_FIRST else series.last
+    return today - day if day else None
+
+
+def _of_window(aggregate: Aggregate, count: int, amount: int) -> Value:
+    if aggregate is Aggregate.SUM:
+        return amount
+    if aggregate is Aggregate.COUNT:
+        return count
+    if aggregate is Aggregate.ANY:
+        return count > 0
+    return rounded_mean(amount, count) if count > 0 else None
+
+
+def _window(series: Series, window_days: int | None, today: int) -> Sums:
+    if window_days is None:
+        return series.count, series.amount
+    floor, count, amount = today - window_days, 0, 0
+    if series.days and next(iter(series.days)) > floor:  # all dates are in the window: this is faster
+        sums = series.days.values()
+        return sum(map(COUNT, sums)), sum(map(AMOUNT, sums))
+    for day, (counted, sum_) in reversed(series.days.items()):
+        if day <= floor:
+            break
+        count += counted
+        amount += sum_
+    return count, amount
+
+
+def _ignored(campaigns: Iterable[Contact], today: int, grace_days: int) -> int:
+    oldest, newest = today - CAMPAIGN_DAYS_MAX, today - grace_days
+    return sum(
+        not each.reacted and each.sent is not None and oldest < each.sent <= newest for each in campaigns
+    )
+
+
+def rounded_mean(total: int, count: int) -> int:
+    """Return total / count, rounded half up (towards plus infinity), in whole numbers."""
+    return (2 * total + count) // (2 * count)
+
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -20,7 +200,7 @@ class FeatureItem:
     """A lead's item. version: grows with each write; 0: there is none yet.
 
     features: as shown (rules.leads.features.shown). as_of: stamps by input. inputs: the state by input, and
-    the digest of the declarations that it was kept by (rules/leads/declarations.py); None: the state has to
+    the digest of the declarations that it was kept by (rules/leads/feature_items.py); None: the state has to
     be built. Of campaigns, the state is when the unanswered ones were sent. active_on: an ISO date.
     merged_into: the lead's root, if it is not its own. topology: the change that said so. regrouped: grows
     when leaves come to this root or leave it. pending: leaves that the state is still without.
@@ -56,7 +236,7 @@ class FeatureItem:
 
     @property
     def has_state(self) -> bool:
-        """Whether there is a state, kept by today's declarations (rules/leads/declarations.py)."""
+        """Whether there is a state, kept by today's declarations (rules/leads/feature_items.py)."""
         return self.inputs is not None and self.inputs.get(DECLARED) == DIGEST
 
     def series(self, input_: Input) -> Series:
@@ -130,13 +310,13 @@ def read_at(
         return dict(item.features), dict(item.as_of)
     as_of = not_before(item, now)
     known = {Input(each) for each in item.as_of}
-    found = computed(known, item.state(), item.waiting(), as_of, grace_days=grace_days)
+    found = compute_features(known, item.state(), item.waiting(), as_of, grace_days=grace_days)
     return {name: each for name, each in found.items() if each is not None}, dict.fromkeys(
         known, stamp(as_of)
     )
 
 
-def computed(  # noqa: PLR0913 (what a value follows from)
+def compute_features(  # noqa: PLR0913 (what a value follows from)
     inputs: Collection[Input],
     state: State,
     contacts: Iterable[Contact],

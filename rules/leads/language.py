@@ -1,21 +1,16 @@
-"""A small reading of what people write: which objections does it raise.
-
-It looks for phrases in short lists (English, Portuguese, Spanish) and passes over one that is negated in the
-same clause. Anyone can see why a text got its topics, and the same text always gets the same ones.
-
-It knows no irony, no comparison, no context, no fourth language. Whether somebody is pleased it does not
-guess: "I would like a refund" has a friendly word in it. A score is what an integration sends.
+"""A small reading of what people write: which objections it raises, and whether its words end or resume
+messages to them.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 # Only the beginning of a longer text is read.
-CHARACTERS_MAX = 5_000
+READ_CHARACTERS_MAX = 5_000
 # A negation reverses this many words after it, within its clause.
 NEGATION_REACH = 3
-CLAUSE = re.compile(r"[.,;:!?\n()]+|\b(?:but|however|mas(?! tarde)|porem|pero|aunque)\b")
+NEGATION_CLAUSE = re.compile(r"[.,;:!?\n()]+|\b(?:but|however|mas(?! tarde)|porem|pero|aunque)\b")
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 NEGATING = "not never without hardly neither nor nao nunca jamais sem nem jamas ni sin tampoco"
@@ -68,9 +63,9 @@ def objections_in(text: str) -> tuple[str, ...]:
 
 def _clauses(text: str) -> Iterator[list[str]]:
     """Cut into clauses of words: lower case, without accents and invisible characters."""
-    folded = unicodedata.normalize("NFKD", text[:CHARACTERS_MAX].casefold())[:CHARACTERS_MAX]
+    folded = unicodedata.normalize("NFKD", text[:READ_CHARACTERS_MAX].casefold())[:READ_CHARACTERS_MAX]
     seen = "".join(each for each in folded if unicodedata.category(each) not in ("Mn", "Cf"))
-    for clause in CLAUSE.split(seen):
+    for clause in NEGATION_CLAUSE.split(seen):
         if words := [word.replace("’", "'") for word in WORD.findall(clause)]:
             yield words
 
@@ -89,3 +84,184 @@ def _topics(clause: list[str], negated: list[bool]) -> set[str]:
         for start in range(len(clause) - length + 1)
         if (phrase := tuple(clause[start : start + length])) in PHRASES and not negated[start]
     }
+
+
+# Words by which people end or resume messages to them.
+#
+# A message counts if it is such a word or phrase and nothing else: "Stop!", "Please stop these promotions"
+# and "Keine Werbung mehr" do; "stop by tomorrow", "don't stop" and "I don't want to stop your messages" do
+# not. If it has several clauses, each must say so, or be polite. The English words are those that carriers
+# and Twilio prescribe; other languages have their usual ones, and Meta's labels of the button "Stop
+# promotions".
+#
+# What somebody chose counts by its label and by what its program calls it. Words that are also the label of a
+# step in a dialogue ("Cancel", "Voltar") count only where somebody has written them.
+
+
+OFF, ON = "off", "on"
+NOTIFICATIONS = "notifications"
+CONSENT_CHARACTERS_MAX = 80
+
+# Phrases are parted by commas, and compared without case, accents and punctuation.
+STOP_WORDS = """
+stop,stop all,stopall,stop it all,stop message,stop sending,stop contacting me,stop messaging me
+stop texting me,unsubscribe,unsubscribe me,unsub,opt out,optout,opt me out,remove me,take me off
+i want to unsubscribe,i want to opt out,i would like to unsubscribe,i'd like to unsubscribe
+do not contact me,don't contact me,do not message me,don't message me,do not text me,don't text me,parar
+pare,descadastrar,me descadastre,desinscrever,nao quero mais,quero sair,quero me descadastrar
+cancelar inscricao,baja,darme de baja,dar de baja,dame de baja,no molestar,quiero darme de baja
+desuscribir,desuscribirme,desuscribirse,cancelar suscripcion,anular suscripcion,stopp,abmelden
+abbestellen,abmeldung,ich mochte mich abmelden,arret,arreter,desabonner,se desabonner,me desabonner
+je veux me desabonner,desabonnement,desinscription,disiscriviti,disiscrivimi,annulla iscrizione,afmelden
+uitschrijven,meld me af,wypisz,wypisz mnie,rezygnuje,стоп,отписаться,отпишите меня,отписка,відписатися
+abonelikten cik,abonelikten çık,berhenti,berhenti langganan,berhenti berlangganan,إلغاء الاشتراك
+الغاء الاشتراك,إيقاف,أوقف,توقف,قف,הסר,הסירו,הסר אותי,להסרה,रोकें,बंद करें,退订,退訂,取消订阅,取消訂閱,停止,配信停止
+停止してください,수신거부,수신 거부,구독 취소,중지,stop spamming,stop spamming me
+stop sending this,stop sending these,stop sending me this,stop sending me these,leave me alone,dont contact me
+dont message me,dont text me,unsuscribe,unsubcribe,unsubscribe all,unsubscribe from all,unsubscribe from this
+darse de baja,dejar de recibir,no recibir mas,no me escriban,no me escriban mas,no me contacten
+no me contacten mas,arretez,ne plus recevoir,se desinscrire,me desinscrire,desinscrire,desinscrivez-moi
+nicht mehr kontaktieren,nicht mehr schreiben,zrezygnuj,не пишите мне,больше не пишите,停止推广,停止促销
+停止推送,停止接收,プロモーションを停止,dừng khuyến mãi,hủy đăng ký,หยุด,หยุดโปรโมชัน,หยุดโปรโมชั่น,ยกเลิกการสมัคร
+"""
+START_WORDS = "unstop,subscribe,subscribe me,resubscribe,opt in,optin,opt me in,inscrever,suscribir"
+# They may also be the label of a step in a dialogue.
+WRITTEN_STOP_WORDS = "cancel,end,quit,revoke,sair,cancelar,remover,alto,salir,إلغاء"
+WRITTEN_START_WORDS = "start,resume,iniciar,voltar,alta,anmelden"
+
+# A verb and a thing: "stop promotions", "unsubscribe from your newsletter", "Werbung abbestellen".
+ENDING = """
+stop,end,cancel,quit,unsubscribe,unsubscribe me,unsub,opt out,optout,opt me out,turn off,disable
+remove me,take me off,no more,do not send,don't send,dont send,i do not want,i don't want,i no longer want
+no recibir,parar
+pare,parem,cancelar,sair,desativar,interromper,nao quero,nao enviar,nao envie,nao enviem,detener
+desactivar,anular,dejar de recibir,dejar de enviar,no quiero,no deseo,no enviar,no envien,no mas
+darme de baja,stopp,stoppen,beenden,abbestellen,abmelden,arreter,arretez,arret,desactiver,ne plus
+je ne veux plus,n'envoyez plus,se desabonner,me desabonner,desabonner,interrompi,ferma,disattiva,annulla
+cancella,basta,non voglio,uitschrijven,afmelden,stopzetten,zatrzymaj,wylacz,стоп,остановить,остановите
+отключить,отписаться,durdur,iptal et,hentikan,berhenti,إيقاف,أوقف,توقف,إلغاء,הפסק,रोकें,बंद करें,停止,取消
+중지
+"""
+RESUMING = """
+start,resume,restart,subscribe,resubscribe,opt in,optin,turn on,retomar,reativar,reanudar,reactivar
+fortsetzen,reprendre,riprendi,hervatten
+"""
+# "Keine Werbung mehr": the words stand around the thing.
+ENDING_AROUND = ("keine {} mehr", "geen {} meer", "pas de {}")
+THINGS = """
+messages,msgs,promotion,promotions,promo,promos,promotional,offers,marketing,ads,adverts,advertising
+advertisements,notification,notifications,updates,news,newsletter,newsletters,texts,sms,emails,alerts
+deals,campaigns,spam,communications,mailings,whatsapp,mailing list,the list,your list,this list
+mensagens,promocao,promocoes,ofertas,publicidade,propaganda,propagandas,anuncios,notificacoes,novidades
+mensajes,promocion,promociones,publicidad,notificaciones,novedades,avisos,werbung,nachrichten
+werbenachrichten,angebote,aktionen,benachrichtigungen,offres,publicite,publicites,pub,pubs,messaggi
+promozioni,offerte,pubblicita,notifiche,berichten,promoties,aanbiedingen,reclame,meldingen,wiadomosci
+promocje,reklamy,рекламу,рекламы,рассылку,рассылки,рассылок,сообщения,акции,уведомления,promosyonlari
+promosyonları,mesajlari,mesajları,bildirimleri,promosi,notifikasi,iklan,الرسائل,العروض,الترويجية
+الإعلانات,الإشعارات,הודעות,प्रचार,प्रमोशन,संदेश,促销,推广,广告,消息,광고,프로모션,알림
+"""
+POLITE = """
+please,pls,plz,kindly,thanks,thank you,now,immediately,por favor,obrigado,obrigada,gracias,bitte,danke
+svp,s'il vous plait,merci,per favore,grazie,alstublieft,пожалуйста,спасибо,lutfen,tolong,من فضلك
+just,ok,okay,hi,hello,hey,hola,oi,hallo,bonjour,ciao,again,anymore,any more
+"""
+FILLING = """
+sending,receiving,getting,to receive,me,us,my,your,the,these,those,this,all,any,further,more,from,of,to
+for,via,de,as,ya,aux,os,das,dos,mais,mas,enviar,enviarme,receber,recibir,todas,todos,las,los,sus,mis,mir,mehr
+senden,schicken,zusenden,von,die,alle,weitere,weiteren,recevoir,des,les,vos,mes,la,di,le,i,piu,ricevere,tutte,все,получать,semua
+"""
+# What programs call their buttons, beside what they mean.
+_PROGRAMS_WORDS = "btn button id payload action reply quick cmd command key value option choice"
+PROGRAMS_WORDS = frozenset(_PROGRAMS_WORDS.split())
+
+CONSENT_CLAUSE = re.compile(r"[.,;:!?…\n\r()\[\]\"|/¡¿]+|\s[-–—]\s")
+# "S T O P", "S.T.O.P."
+SPACED_OUT = re.compile(r"\W*(?:[^\W\d_]\W+){2,}[^\W\d_]\W*")
+
+
+def consent_in(text: str) -> Mapping[str, str]:
+    """Return {"notifications": "off" or "on"} for what somebody wrote, if it is that alone; else {}."""
+    return _consent(_meaning_of_text(text, MEANINGS))
+
+
+def consent_in_choice(labels: Iterable[str], names: Iterable[str]) -> Mapping[str, str]:
+    """Return the same for what somebody chose: OFF, if any of these says so, before ON.
+
+    labels: what it says, such as "Stop promotions". names: what its program calls it, such as STOP_PROMO.
+    """
+    said = {_meaning_of_text(each, _CHOICES) for each in labels}
+    said |= {
+        _meaning_of_clause(_words_of_name(each), _CHOICES)
+        for each in names
+        if len(each) <= CONSENT_CHARACTERS_MAX
+    }
+    return _consent(OFF if OFF in said else ON if ON in said else None)
+
+
+def _consent(said: str | None) -> Mapping[str, str]:
+    return {NOTIFICATIONS: said} if said else {}
+
+
+def _meaning_of_text(text: str, words: Mapping[str, str]) -> str | None:
+    """Return OFF or ON, if that is all that a text says."""
+    if len(text) > CONSENT_CHARACTERS_MAX:
+        return None
+    if SPACED_OUT.fullmatch(text):
+        return words.get(_plain_words(text).replace(" ", ""))
+    listed = [each for each in map(_plain_words, CONSENT_CLAUSE.split(text)) if each not in {"", *_POLITE}]
+    said = listed[1:] if listed[:1] == ["no"] else listed  # "No. Stop."
+    clauses = {_meaning_of_clause(each, words) for each in said}
+    return clauses.pop() if len(clauses) == 1 else None
+
+
+def _meaning_of_clause(plain: str, words: Mapping[str, str]) -> str | None:
+    """Return what a clause means, in plain words; None if it says anything else."""
+    bare = _BARE.fullmatch(plain)
+    if bare and bare[1] in words:
+        return words[bare[1]]
+    return OFF if _ENDING.fullmatch(plain) else ON if _RESUMING.fullmatch(plain) else None
+
+
+def _plain_words(text: str) -> str:
+    """Return a text's words, parted by single blanks: without case, accents, emoji and what nobody sees.
+
+    A word that is repeated is there once: "stop stop stop" is "stop".
+    """
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    seen = "".join(each for each in folded if unicodedata.category(each) not in ("Mn", "Cf"))
+    words = re.findall(r"[^\W_]+", seen)
+    return " ".join(each for place, each in enumerate(words) if words[place - 1 : place] != [each])
+
+
+def _words_of_name(name: str) -> str:
+    """Return the words of a program's name: STOP_PROMO_2, stopPromo and btn-stop-promo are `stop promo`."""
+    words = _plain_words(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).split()
+    return " ".join(each for each in words if each.isalpha() and each not in PROGRAMS_WORDS)
+
+
+def _phrases(*listed: str) -> frozenset[str]:
+    return frozenset(_plain_words(each) for phrases in listed for each in re.split(r"[,\n]", phrases.strip()))
+
+
+def _any_of(*listed: str) -> str:
+    return f"(?:{'|'.join(sorted(_phrases(*listed), key=len, reverse=True))})"
+
+
+def _verb_and_thing(verbs: str, around: Iterable[str] = ()) -> re.Pattern[str]:
+    """Return what matches one verb with at least one thing, among fillings."""
+    thing, filling = _any_of(THINGS), _any_of(FILLING, POLITE)
+    other = f"(?:{thing}|{filling})"
+    ways = [f"(?=(?:.* )?{thing}(?: |$))(?:{other} )*{_any_of(verbs)}(?: {other})*"]
+    ways += [f"(?:{filling} )*{each.format(f'(?:{filling} )*{thing}')}(?: {filling})*" for each in around]
+    return re.compile("|".join(ways))
+
+
+_POLITE = _phrases(POLITE)
+_BARE = re.compile(f"(?:{_any_of(POLITE)} )*(.*?)(?: {_any_of(POLITE)})*")
+_CHOICES = dict.fromkeys(_phrases(STOP_WORDS), OFF) | dict.fromkeys(_phrases(START_WORDS), ON)
+MEANINGS = (
+    dict.fromkeys(_phrases(WRITTEN_STOP_WORDS), OFF)
+    | dict.fromkeys(_phrases(WRITTEN_START_WORDS), ON)
+    | _CHOICES
+)
+_ENDING, _RESUMING = _verb_and_thing(ENDING, ENDING_AROUND), _verb_and_thing(RESUMING)

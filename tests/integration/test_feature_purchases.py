@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rules.leads.feature_values import evaluate
+from rules.leads.feature_items import evaluate
 from rules.leads.features import FEATURES, Input
 from rules.leads.series import EMPTY, NOTHING, Contribution, Series, add, mark_of
 from tests.support.effort import effort

@@ -6,10 +6,9 @@ from itertools import permutations
 import pytest
 
 from rules.days import DAY
-from rules.leads.evidence import MemoryEntry
 from rules.leads.feature_items import FeatureItem
-from rules.leads.lead_events import LeadEvent
-from rules.leads.lead_groups import groups_of
+from rules.leads.lead_events import LeadEvent, groups_of
+from rules.leads.memory import MemoryEntry
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Crash, Leads, Requests, message

@@ -12,7 +12,7 @@ from ingest.leads import sources
 from ingest.leads.hooks import known_hooks
 from ingest.leads.hooks.known_hooks import KEPT_SECONDS, REREAD_SECONDS, STRANGERS_BURST
 from ingest.web.allowance import REQUESTS_OF_ADDRESS
-from rules.leads.hooks.hook import HookSecret, challenge_token, rotated
+from rules.leads.hooks import HookSecret, challenge_token, rotate_hook
 from tests.support.engine import Engine
 from tests.support.hook_site import NOW, REFUSED, SIGNED, HookSite, opened
 from tests.support.vendor_bodies import as_sent, sample_of
@@ -78,13 +78,13 @@ def test_a_secret_is_changed_without_a_gap_and_the_old_one_ends(site: HookSite) 
     (new, checked), (_, newest) = secret_of("ecommerce", "b"), secret_of("ecommerce", "c")
     assert site.signed("ecommerce", secret=new) == REFUSED
     hook = site.store.get(site.organization, "ecommerce")
-    site.store.replace(rotated(hook, checked, site.now, timedelta(hours=1)))
+    site.store.replace(rotate_hook(hook, checked, site.now, timedelta(hours=1)))
     site.seconds += REREAD_SECONDS
     assert [site.signed("ecommerce", secret=each)[0] for each in (new, old)] == [200, 200]
     site.seconds += 3601
     assert site.signed("ecommerce", secret=old) == REFUSED
     assert site.signed("ecommerce", secret=new)[0] == 200
-    hook = rotated(site.store.get(site.organization, "ecommerce"), newest, site.now, timedelta())
+    hook = rotate_hook(site.store.get(site.organization, "ecommerce"), newest, site.now, timedelta())
     assert hook.secrets == (HookSecret(newest),), "an overlap of nothing ends the old one at once"
     site.store.remove(site.organization, "ecommerce")
     site.seconds += KEPT_SECONDS

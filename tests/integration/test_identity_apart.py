@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from adapters.leads.identity_store import CannotMend
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.identity_events import POOL, check
 from tests.support.identity_server import NOW, WAYS, Registry
 

@@ -9,7 +9,7 @@ import pytest
 from adapters.platform.aws import client
 from ingest.leads import identity_api
 from ingest.web.paging import cursor_at
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.http_requests import called

@@ -14,8 +14,7 @@ import pytest
 
 from adapters.leads.identity_records import LeadEventKey, Resolution, resolution_of
 from adapters.leads.identity_store import CannotMend, IdentityStore, _decide
-from rules.leads.identity.identities import Identity
-from rules.leads.identity.identity_plan import considered
+from rules.leads.identity import Identity, considered_identities
 from tests.support.identity_events import C1, D1, D2, E1, E2, K1, P1, POOL, check
 from tests.support.identity_server import NOW, Registry
 
@@ -30,7 +29,7 @@ class Deciding(IdentityStore):
     def resolve(
         self, organization_id: str, identities: Iterable[Identity], evidence: LeadEventKey, now: datetime
     ) -> Resolution:
-        ordered = considered(identities)
+        ordered = considered_identities(identities)
         work = partial(_decide, organization_id=organization_id, ordered=ordered, evidence={}, now=now)
         return resolution_of(self._database.run(work, attempts=20))
 

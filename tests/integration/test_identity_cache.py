@@ -7,7 +7,7 @@ import pytest
 from adapters.leads.identity_cache import IdentityCache
 from adapters.platform.redis import Redis
 from local.cloud.processes import free_port
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.identity_server import Registry
 
 pytestmark = pytest.mark.xdist_group("identity")

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from adapters.leads.identity_store import CannotMend
-from rules.leads.identity.identities import Identity
-from rules.leads.lead_groups import Group
+from rules.leads.identity import Identity
+from rules.leads.lead_events import Group
 from tests.support.identity_server import AUDIT, NOW, WAYS, Registry, undo
 
 pytestmark = [

@@ -7,7 +7,7 @@ import pytest
 
 from adapters.leads import identity_store
 from adapters.leads.identity_store import ATTEMPTS, PLANS
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.identity_events import C1, E1, E2, P1, check
 from tests.support.identity_server import NOW, Registry
 

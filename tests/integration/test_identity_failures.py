@@ -14,7 +14,7 @@ from adapters.leads.identity_store import CannotMend, IdentityStore
 from adapters.postgresql.postgres import Postgres
 from adapters.postgresql.sql import PostgresRefused, PostgresUnavailable
 from local.cloud.processes import free_port
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.identity_server import NOW, TABLES, WAYS, Registry, Server
 
 pytestmark = pytest.mark.xdist_group("identity")

@@ -5,7 +5,7 @@ import itertools
 import psycopg
 import pytest
 
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.identity_server import Registry, undo
 
 pytestmark = pytest.mark.xdist_group("identity")

@@ -11,7 +11,7 @@ from adapters.leads.identity_records import LeadEventKey
 from adapters.leads.identity_store import IdentityStore
 from adapters.postgresql.postgres import Postgres
 from local.cloud import embedded_postgres, processes
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.identity_server import NOW
 
 pytestmark = pytest.mark.xdist_group("identity")

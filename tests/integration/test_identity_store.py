@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.identity_events import C1, C2, D1, D2, E1, E2, K1, ORGANIZATIONS, P1, check, events
 from tests.support.identity_model import World
 from tests.support.identity_server import NOW, WAYS, Registry

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.leads.lead_event_store import LeadEventStore
 from ingest.leads import leads_api
-from rules.leads.lead_groups import Group
+from rules.leads.lead_events import Group
 from tests.integration.test_lead_event_store import new_event
 from tests.integration.test_lead_views import get, put_event
 from tests.support.engine import Engine

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.platform.queues import Poison
 from adapters.platform.redis import Redis
-from rules.leads.lead_groups import groups_of
+from rules.leads.lead_events import groups_of
 from tests.support.lead_site import Died, Site, order
 from tests.support.webhooks import NOW
 

@@ -11,9 +11,8 @@ from adapters.leads.memory_items import KEY
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform import aws
 from adapters.platform.items import item
-from rules.leads.evidence import Evidence, memory_entry
 from rules.leads.feature_items import Change, FeatureItem
-from rules.leads.memory_types import PREFERENCE
+from rules.leads.memory import PREFERENCE, Evidence, memory_entry
 from tests.support.engine import Engine
 
 AT = "2026-03-01T00:00:00.000000Z"

@@ -15,11 +15,10 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from ingest.leads import leads_api
 from rules.days import DAY, stamp
-from rules.leads.evidence import Evidence, memory_entry
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import Input
-from rules.leads.lead_groups import Group
-from rules.leads.memory_types import PREFERENCE, PURCHASE
+from rules.leads.lead_events import Group
+from rules.leads.memory import PREFERENCE, PURCHASE, Evidence, memory_entry
 from tests.integration.test_lead_event_store import new_event
 from tests.support.engine import Engine
 from tests.support.http_requests import called

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.leads.lead_accept import Envelope, OpenedPayload, open_payload
 from ingest.leads.sources.email_campaign import TYPES
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.effort import effort
 from tests.support.webhooks import CONTEXT, NOW
 

@@ -23,7 +23,7 @@ from adapters.privacy.person import Person
 from adapters.privacy.stores import Clients, stores
 from adapters.settings.privacy import PrivacyTables
 from rules.leads.feature_items import Change
-from rules.leads.lead_groups import Group
+from rules.leads.lead_events import Group
 from rules.questions.questions import Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_to_item
 from tests.integration.test_endpoints_api import CONTEXT, Desk, desk, there

@@ -15,7 +15,7 @@ from adapters.postgresql.rds_data import RdsData
 from adapters.postgresql.sql import PostgresUnavailable
 from local.cloud.processes import free_port
 from local.paths import ROOT
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.identity_server import NOW, Registry
 
 pytestmark = [
@@ -185,7 +185,7 @@ def test_the_function_needs_no_driver(registry: Registry) -> None:
         "from datetime import datetime, UTC\n"
         "from adapters.leads.identity_store import IdentityStore, LeadEventKey, CannotMend\n"
         "from adapters.postgresql.databases import database\n"
-        "from rules.leads.identity.identities import Identity\n"
+        "from rules.leads.identity import Identity\n"
         "import ingest.leads.lead_consumer, ingest.leads.identity_migration\n"
         "store = IdentityStore(database(sys.argv[1]))\n"
         "now = datetime(2026, 3, 10, tzinfo=UTC)\n"

@@ -7,7 +7,7 @@ import pytest
 
 from adapters.postgresql.rds_data import WAKING, WAKING_PAUSES_SECONDS
 from adapters.postgresql.sql import PostgresUnavailable
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.identity_server import NOW, Registry
 
 pytestmark = [

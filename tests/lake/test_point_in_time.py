@@ -16,10 +16,9 @@ from analytics.features import point_in_time as module
 from analytics.features.labels import COLUMNS
 from analytics.features.point_in_time import point_in_time, training_set
 from rules.lake.lead_entities import column_of
-from rules.leads.feature_values import evaluate
+from rules.leads.feature_items import evaluate
 from rules.leads.features import FEATURES
-from rules.leads.lead_events import IDENTITY_TYPES
-from rules.leads.lead_groups import groups_of
+from rules.leads.lead_events import IDENTITY_TYPES, groups_of
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import build
 from tests.support.examples import examples

@@ -10,7 +10,7 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, checked
 from ingest.leads.payload_fields import moment, text_id
 from ingest.leads.person_fields import identities
 from ingest.web.json_schema import Schema, closed_object
-from rules.leads.hooks.signatures import Signature
+from rules.leads.hooks import Signature
 from rules.leads.lead_events import FORM_SUBMITTED
 
 SIGNATURE = Signature("x-newsletter-signature", "sha256=", is_hex=True)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rules.leads import feature_changes, feature_items, feature_values, features, series
-from rules.leads.declarations import digest
+from rules.leads import feature_changes, feature_items, features, series
+from rules.leads.feature_items import declaration_digest
 from rules.leads.features import Aggregate, Feature, Input, Unit
 from tests.support import lead_processors
 
@@ -16,7 +16,7 @@ def declare(monkeypatch: pytest.MonkeyPatch, *declared: Feature) -> None:
         monkeypatch.setattr(module, "FEATURES", declared)
     monkeypatch.setattr(features, "BY_NAME", {each.name: each for each in declared})
     monkeypatch.setattr("adapters.leads.feature_store.BY_NAME", features.BY_NAME)
-    for module in (series, feature_values):
+    for module in (series, feature_items):
         monkeypatch.setattr(module, "KEPT_DAYS", series.kept_days(declared))
     for module in (feature_changes, feature_items):
-        monkeypatch.setattr(module, "DIGEST", digest(declared))
+        monkeypatch.setattr(module, "DIGEST", declaration_digest(declared))

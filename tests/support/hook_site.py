@@ -21,7 +21,7 @@ from ingest.leads.lead_accept import open_payload, read_envelope
 from ingest.web import allowance
 from ingest.web.allowance import REQUESTS_OF_ADDRESS
 from ingest.web.rate_limit import RequestLimit
-from rules.leads.hooks.hook import Hook, HookSecret
+from rules.leads.hooks import Hook, HookSecret
 from tests.support.engine import Engine
 from tests.support.http_requests import called
 from tests.support.vendor_bodies import as_sent, sample_of

@@ -2,8 +2,7 @@
 
 from hypothesis import settings
 
-from rules.leads.identity.identities import Identity
-from rules.leads.identity.identity_merges import fits_one_lead
+from rules.leads.identity import Identity, fits_one_lead
 from tests.support.examples import examples
 from tests.support.identity_model import World
 

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from random import Random
 
-from rules.leads.identity.identities import Identity
-from rules.leads.identity.identity_merges import fits_one_lead
+from rules.leads.identity import Identity, fits_one_lead
 from tests.support.identity_server import Registry
 
 SHOP = "acme/shop"

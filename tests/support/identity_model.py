@@ -1,12 +1,10 @@
-"""All leads in memory, changed by nothing but the decision (rules/leads/identity/identity_plan.py)."""
+"""All leads in memory, changed by nothing but the decision (rules/leads/identity.py)."""
 
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from rules.leads.identity.identities import Identity
-from rules.leads.identity.identity_facts import NEW, IdentityFacts, IdentityPlan, KnownIdentity
-from rules.leads.identity.identity_plan import plan_identities
+from rules.leads.identity import NEW, Identity, IdentityFacts, IdentityPlan, KnownIdentity, plan_identities
 
 
 @dataclass

@@ -21,7 +21,7 @@ from ingest.leads.identity_password import ROLE, set_password
 from local.cloud import embedded_postgres
 from local.cloud.processes import free_port
 from local.paths import ROOT
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.rds_data_api import APP_SECRET, OWNER_SECRET, RdsDataApi
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)

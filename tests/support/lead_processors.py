@@ -22,13 +22,11 @@ from processors.leads.features import FeatureProcessor
 from processors.leads.lead_events import note_at_roots
 from processors.leads.memory import MemoryProcessor
 from rules.days import stamp, unstamp
-from rules.leads.feature_items import FeatureItem
-from rules.leads.feature_values import evaluate
+from rules.leads.feature_items import FeatureItem, evaluate
 from rules.leads.features import FEATURES, Input, shown
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, announcement, to_item
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import SERIES, build, roll
-from rules.leads.series_text import decode
+from rules.leads.series import SERIES, build, decode, roll
 from tests.support.lead_event_strategies import PAYLOADS, START, TYPES, lead_event, without_marks
 
 READS = {"GetItem", "BatchGetItem", "Query", "Scan"}

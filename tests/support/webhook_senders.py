@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_der_private_key
 
 from adapters.leads.hooks.ecdsa import new_key_pair
 from ingest.leads.sources import source_named
-from rules.leads.hooks.signatures import Algorithm, Part
+from rules.leads.hooks import Algorithm, Part
 
 
 @cache

@@ -25,11 +25,15 @@ from adapters.leads.feature_store import FeatureStore, Unsettled
 from adapters.leads.groups.person_events import PersonEvents
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import pauses
-from rules.leads.evidence import MemoryEntry, supported_by
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Contact
-from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.memory_types import CAMPAIGN_CONTACT
+from rules.leads.memory import (
+    CAMPAIGN_CONTACT,
+    MemoryEntry,
+    campaign_contact,
+    remembered_entries,
+    supported_by,
+)
 
 ATTEMPTS_MAX = 10
 

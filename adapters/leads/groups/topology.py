@@ -12,7 +12,7 @@ from adapters.leads.feature_store import FeatureStore, Unsettled, update_of
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import chunks
 from rules.leads.feature_items import FeatureItem
-from rules.leads.lead_groups import Group
+from rules.leads.lead_events import Group
 
 ATTEMPTS_MAX = 12
 LEAVES_MAX = 40  # in a transaction, which takes 100 items: each leaf may bring a former root

@@ -10,7 +10,7 @@ from typing import Any
 
 from adapters.platform.items import item
 from adapters.platform.shared_counters import network_of
-from rules.leads.hooks.hook import Hook
+from rules.leads.hooks import Hook
 
 KEPT_SECONDS = 300
 

@@ -6,7 +6,7 @@ AWS bills each secret by the month, whether it is used or not, and each reading 
 from collections.abc import Iterator
 from typing import Any
 
-from rules.leads.hooks.hook import Hook, from_text, to_text
+from rules.leads.hooks import Hook, hook_from_text, hook_text
 
 
 class NoHook(LookupError):
@@ -31,14 +31,14 @@ class HookStore:
         except (errors.ResourceNotFoundException, errors.InvalidRequestException):
             # InvalidRequest: it is marked for deletion, by somebody's own hand.
             raise NoHook(f"{organization_id}/{source}") from None
-        return from_text(found["SecretString"])
+        return hook_from_text(found["SecretString"])
 
     def create(self, hook: Hook) -> None:
         """Store a new hook; raises HookExists."""
         name = self._name(hook.organization_id, hook.source)
         try:
             self._secrets.create_secret(
-                Name=name, SecretString=to_text(hook), Description="A webhook of Streakline"
+                Name=name, SecretString=hook_text(hook), Description="A webhook of Streakline"
             )
         except self._secrets.exceptions.ResourceExistsException:
             raise HookExists(f"{hook.organization_id}/{hook.source}") from None
@@ -47,7 +47,7 @@ class HookStore:
         """Store a hook in place of the one that there is; raises NoHook."""
         try:
             self._secrets.put_secret_value(
-                SecretId=self._name(hook.organization_id, hook.source), SecretString=to_text(hook)
+                SecretId=self._name(hook.organization_id, hook.source), SecretString=hook_text(hook)
             )
         except self._secrets.exceptions.ResourceNotFoundException:
             raise NoHook(f"{hook.organization_id}/{hook.source}") from None

@@ -19,11 +19,13 @@ from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.caller import ApiError
 from ingest.web.validate import first_problem
-from rules.leads.hooks.hook import Hook, HookSecret, challenge_token
-from rules.leads.hooks.signatures import (
+from rules.leads.hooks import (
     Algorithm,
     Claim,
+    Hook,
+    HookSecret,
     Signature,
+    challenge_token,
     claim_of,
     hmac_check,
     is_fresh,

@@ -40,7 +40,7 @@ from ingest.web.http import GUARD, answer, json_of
 from ingest.web.json_schema import closed_object
 from ingest.web.routes import matching
 from rules.days import stamp
-from rules.leads.hooks.hook import Hook
+from rules.leads.hooks import Hook
 
 # A batch of SendGrid's may hold more events than one message of the queue.
 MESSAGES_MAX = 10

@@ -22,7 +22,7 @@ from adapters.leads.hooks.hook_store import HookStore, NoHook
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.shared_counters import network_of
-from rules.leads.hooks.hook import Hook
+from rules.leads.hooks import Hook
 
 KEPT_SECONDS = 60.0
 REREAD_SECONDS = 2.0

@@ -10,7 +10,7 @@ A source's file has
         event does not affect the others. It raises DecodeError if it cannot split the payload.
 
     SIGNATURE: Signature | None
-        How its webhooks are signed (rules.leads.hooks.signatures), for the door /v1/hooks. None: they are
+        How its webhooks are signed (rules.leads.hooks), for the door /v1/hooks. None: they are
         not.
     TOPIC_HEADER: str   (only if a header says what kind of webhook it is; `context.topic` has its value)
     challenge(query) -> (token, what to answer), or None   (only if the vendor asks before it sends)
@@ -27,7 +27,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, PayloadPart
-from rules.leads.hooks.signatures import Signature
+from rules.leads.hooks import Signature
 
 FromBrowser = Callable[[Mapping[str, str]], dict[str, Any]]
 Challenge = Callable[[Mapping[str, str]], tuple[str, str] | None]  # query -> token, what to answer

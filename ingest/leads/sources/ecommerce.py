@@ -42,8 +42,8 @@ from ingest.leads.payload_fields import (
     text_id,
 )
 from ingest.leads.person_fields import usable_identities
-from rules.leads.hooks.signatures import Signature
-from rules.leads.identity.identities import Identity
+from rules.leads.hooks import Signature
+from rules.leads.identity import Identity
 from rules.leads.lead_events import ORDER_CANCELLED, ORDER_REFUNDED, PURCHASE_COMPLETED, body_hash
 from rules.leads.orders import FAILED, PENDING, SUCCEEDED, OrderSeen, PaidBack, Placed
 

@@ -18,8 +18,8 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, Payl
 from ingest.leads.payload_fields import SideFields, epoch, text_id
 from ingest.leads.person_fields import identities
 from rules.leads import lead_events
-from rules.leads.consent import NOTIFICATIONS, OFF
-from rules.leads.hooks.signatures import Algorithm, Part, Signature
+from rules.leads.hooks import Algorithm, Part, Signature
+from rules.leads.language import NOTIFICATIONS, OFF
 
 # https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
 SIGNATURE = Signature(

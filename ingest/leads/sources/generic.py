@@ -35,7 +35,7 @@ from ingest.leads.payload_fields import (
 )
 from ingest.leads.person_fields import derived_from_text, preferences_of, strict_identities, topics_of
 from ingest.web.json_schema import SHORT
-from rules.leads.hooks.signatures import Part, Signature
+from rules.leads.hooks import Part, Signature
 from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
 
 # https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md

@@ -20,7 +20,7 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, chec
 from ingest.leads.lead_schemas import WEB_FORM
 from ingest.leads.payload_fields import SideFields, moment, text_id
 from ingest.leads.person_fields import IDENTITIES_MAX, derived_from_text, usable_identities
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from rules.leads.lead_events import FORM_SUBMITTED
 
 SIGNATURE = None  # a browser cannot keep a secret

@@ -9,7 +9,7 @@ business (`from_user_id`), or both; who has a username may show the id alone. Wh
 taken from its entry of value.contacts[]. A username is neither: it may be another person's tomorrow.
 https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids
 
-Who writes or chooses one of the words of rules.leads.consent ("stop"), or stops marketing messages in
+Who writes or chooses one of the words of rules.leads.language ("stop"), or stops marketing messages in
 WhatsApp itself (value.user_preferences[]), wants no more notifications. That is remembered for good. When a
 message is changed later, nothing but that is read. Another number or id of a person is an event of its own,
 and no message. No events of ours are the statuses of what the business sent (value.statuses[]), a reaction
@@ -26,9 +26,9 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, Payl
 from ingest.leads.payload_fields import SideFields, epoch, text_id
 from ingest.leads.person_fields import derived_from_text, identities
 from rules.json_values import read_json
-from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
-from rules.leads.hooks.signatures import Signature
-from rules.leads.identity.identities import Identity
+from rules.leads.hooks import Signature
+from rules.leads.identity import Identity
+from rules.leads.language import NOTIFICATIONS, OFF, ON, consent_in, consent_in_choice
 from rules.leads.lead_events import IDENTITY_REPLACED, MESSAGE_RECEIVED, PREFERENCE_STATED
 
 # https://developers.facebook.com/docs/graph-api/webhooks/getting-started: with the app's secret.

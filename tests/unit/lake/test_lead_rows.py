@@ -16,7 +16,7 @@ from rules.lake.lead_entities import as_of_column, column_of, scaled
 from rules.lake.valid_row import RowRefused, read_row
 from rules.leads import lead_events
 from rules.leads.features import FEATURES, Input, shown
-from rules.leads.lead_groups import groups_of
+from rules.leads.lead_events import groups_of
 from rules.leads.series import contributions
 from tests.support.engagement_strategies import NOW
 from tests.support.row_shapes import has_its_shape

@@ -15,7 +15,7 @@ from processors.kept_items import table_of
 from processors.publisher import Publisher
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.lake.packed_records import row_texts
-from rules.leads.declarations import DECLARED, DIGEST
+from rules.leads.feature_items import DECLARED, DIGEST
 from tests.support.firehose import Firehose
 
 

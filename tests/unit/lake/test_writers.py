@@ -47,8 +47,7 @@ from rules.leads import lead_events
 from rules.leads.feature_changes import ALL, from_events
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import FEATURES, Input
-from rules.leads.lead_events import LeadEvent
-from rules.leads.lead_groups import Group
+from rules.leads.lead_events import Group, LeadEvent
 from rules.leads.memory import derive_entries, remembered_entries
 from rules.questions.answer_stats import fold as answered
 from rules.questions.questions import Question, QuestionStatus, QuestionType

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.leads.consent import CHARACTERS_MAX, MEANINGS, consent_in, consent_in_choice
+from rules.leads.language import CONSENT_CHARACTERS_MAX, MEANINGS, consent_in, consent_in_choice
 from tests.support.examples import examples
 
 OFF, ON = {"notifications": "off"}, {"notifications": "on"}
@@ -110,7 +110,7 @@ def test_case_and_what_stands_around_a_phrase_change_nothing(
 
 
 @settings(max_examples=examples(300))
-@given(st.text(max_size=CHARACTERS_MAX + 10))
+@given(st.text(max_size=CONSENT_CHARACTERS_MAX + 10))
 def test_no_text_upsets_it(text: str) -> None:
     assert consent_in(text) in ({}, OFF, ON)
     assert consent_in_choice([text], [text]) in ({}, OFF, ON)

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.leads import declarations
-from rules.leads.declarations import DECLARED, DIGEST, digest
+from rules.leads import feature_items
 from rules.leads.feature_changes import ALL, from_events, with_event
-from rules.leads.feature_items import FeatureItem
+from rules.leads.feature_items import DECLARED, DIGEST, FeatureItem, declaration_digest
 from rules.leads.features import FEATURES, TRIGGERS, Aggregate, Feature, Input, Unit
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import contributions
@@ -52,9 +51,13 @@ def test_the_digest_is_that_of_all_but_documentation_and_order(
     def told(features: list[Feature]) -> set[Feature]:
         return {replace(each, doc="") for each in features}
 
-    assert (digest(one) == digest(other)) == (told(one) == told(other))
-    assert digest(one) == digest(one[::-1]) == digest(replace(each, doc="new") for each in one)
-    assert len(digest(one)) == 8
+    assert (declaration_digest(one) == declaration_digest(other)) == (told(one) == told(other))
+    assert (
+        declaration_digest(one)
+        == declaration_digest(one[::-1])
+        == declaration_digest(replace(each, doc="new") for each in one)
+    )
+    assert len(declaration_digest(one)) == 8
 
 
 @pytest.mark.parametrize(
@@ -65,14 +68,14 @@ def test_the_digest_is_that_of_all_but_documentation_and_order(
 def test_what_else_decides_about_the_state_is_in_the_digest(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(declarations, name, getattr(declarations, name) + 1)
-    assert digest(FEATURES) != DIGEST
+    monkeypatch.setattr(feature_items, name, getattr(feature_items, name) + 1)
+    assert declaration_digest(FEATURES) != DIGEST
 
 
 def test_other_event_types_are_another_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     more = TRIGGERS[Input.ACTIVITY] | {"called_us"}
-    monkeypatch.setattr(declarations, "TRIGGERS", {**TRIGGERS, Input.ACTIVITY: more})
-    assert digest(FEATURES) != DIGEST
+    monkeypatch.setattr(feature_items, "TRIGGERS", {**TRIGGERS, Input.ACTIVITY: more})
+    assert declaration_digest(FEATURES) != DIGEST
 
 
 def test_a_longer_window_finds_what_the_state_had_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,7 @@ from rules.leads.feature_changes import (
 from rules.leads.feature_items import not_before
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import SEEN_MAX, Mark, contributions, roll
-from rules.leads.series_text import decode, encode
+from rules.leads.series import SEEN_MAX, Mark, contributions, decode, encode, roll
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, deliveries, histories, lead_event, with_cancellations
 from tests.support.lead_items import NOBODY, SMALL, noting, refreshed, told, written

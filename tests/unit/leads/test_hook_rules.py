@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.leads.hooks.hook import OVERLAP, Hook, HookSecret, challenge_token, from_text, rotated, to_text
+from rules.leads.hooks import (
+    OVERLAP,
+    Hook,
+    HookSecret,
+    challenge_token,
+    hook_from_text,
+    hook_text,
+    rotate_hook,
+)
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 texts = st.text(max_size=8)
@@ -32,7 +40,7 @@ def test_however_often_it_changes_two_are_valid_and_the_one_before_until_it_ends
     for number, (waited, overlap) in enumerate(changes, 1):
         now += timedelta(hours=waited)
         before, ends = hook.secrets[0].value, now + timedelta(hours=overlap)
-        hook = rotated(hook, str(number), now, timedelta(hours=overlap))
+        hook = rotate_hook(hook, str(number), now, timedelta(hours=overlap))
         for at in (now, ends - timedelta(microseconds=1), ends, ends + OVERLAP):
             old = (before,) if now <= at < ends else ()
             assert hook.valid(max(at, now)) == (str(number), *(old if at >= now and overlap else ()))
@@ -41,13 +49,13 @@ def test_however_often_it_changes_two_are_valid_and_the_one_before_until_it_ends
 
 @given(hooks)
 def test_what_is_written_is_read(hook: Hook) -> None:
-    assert from_text(to_text(hook)) == hook
+    assert hook_from_text(hook_text(hook)) == hook
 
 
 @given(st.text() | st.recursive(st.none() | texts, st.lists).map(json.dumps))
 def test_anything_else_is_refused_and_not_quoted(text: str) -> None:
     with pytest.raises(ValueError, match=r"^a hook's secret is not what"):
-        from_text(text)
+        hook_from_text(text)
 
 
 # HMAC fills a key up with zero bytes, so a secret that ends in one has the token of that without.

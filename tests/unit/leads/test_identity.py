@@ -1,6 +1,6 @@
 """Identities have a precedence, and which are strong."""
 
-from rules.leads.identity.identities import CHANNELS, STRONG, Identity, in_order
+from rules.leads.identity import CHANNELS, STRONG, Identity, in_order
 
 
 def test_precedence_is_the_table_s_order() -> None:

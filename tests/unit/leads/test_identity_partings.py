@@ -5,17 +5,17 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.leads.identity.identities import Identity
-from rules.leads.identity.identity_facts import (
+from rules.leads.identity import (
     KEPT_APART,
     NEW,
+    Identity,
     IdentityFacts,
     IdentityPlan,
     KnownIdentity,
     Merge,
     MergeRefusal,
+    plan_identities,
 )
-from rules.leads.identity.identity_plan import plan_identities
 from tests.support.identities import C1, D1, D2, E1, E2, K1, P1, P2, after, check, properties
 from tests.support.identity_model import World
 

@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.leads.identity.identities import Identity
-from rules.leads.identity.identity_facts import (
+from rules.leads.identity import (
     NEW,
     TOO_MANY,
+    Identity,
     IdentityFacts,
     IdentityPlan,
     KnownIdentity,
     Merge,
+    fits_one_lead,
+    plan_identities,
 )
-from rules.leads.identity.identity_merges import fits_one_lead
-from rules.leads.identity.identity_plan import plan_identities
 from tests.support.identities import C1, C2, D1, E1, E2, K1, P1, P2, SITE, after, properties
 from tests.support.identity_model import World
 

@@ -5,7 +5,7 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.identities import C1, C2, C3, D1, D2, E1, E2, K1, P1, P2, SITE, check, properties
 from tests.support.identity_model import World
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.leads.language import CHARACTERS_MAX, NEGATIONS, OBJECTIONS, objections_in
+from rules.leads.language import NEGATIONS, OBJECTIONS, READ_CHARACTERS_MAX, objections_in
 from tests.support.examples import examples
 
 
@@ -54,7 +54,7 @@ def test_any_text_reads_the_same_again(text: str) -> None:
     ids=["ligature", "words", "accents", "negations", "word"],
 )
 def test_a_huge_text_is_read_up_to_a_point(filler: str) -> None:
-    text = filler * (CHARACTERS_MAX // len(filler))
+    text = filler * (READ_CHARACTERS_MAX // len(filler))
     assert objections_in(f"{text} . expensive " * 20) == ()
     assert objections_in(f"expensive . {text}") == ("price",)
 
@@ -63,4 +63,4 @@ def test_negations_cost_no_more_than_other_words() -> None:
     def seconds(text: str) -> float:
         return min(timeit.repeat(lambda: objections_in(text), number=1, repeat=3))
 
-    assert seconds("no " * (CHARACTERS_MAX // 3)) < 10 * seconds("on " * (CHARACTERS_MAX // 3))
+    assert seconds("no " * (READ_CHARACTERS_MAX // 3)) < 10 * seconds("on " * (READ_CHARACTERS_MAX // 3))

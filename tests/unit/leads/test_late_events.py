@@ -18,10 +18,11 @@ from rules.leads.series import (
     add,
     build,
     contributions,
+    decode,
+    encode,
     roll,
-    unnoted,
+    unnoted_marks,
 )
-from rules.leads.series_text import decode, encode
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import (
     START,
@@ -43,7 +44,7 @@ def folded(delivered: Iterable[tuple[LeadEvent, datetime]]) -> tuple[dict[Input,
             new = add(before, input_, each, as_of, has_note=each.mark in notes)
             if new is None:
                 made = build(known, as_of)
-                notes |= set(unnoted(known, {input_: made[input_]}))
+                notes |= set(unnoted_marks(known, {input_: made[input_]}))
                 new, built = replace(made[input_], is_noted=True), built + 1
             notes |= set(before.seen) - set(new.seen)
             state[input_] = new

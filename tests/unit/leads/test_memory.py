@@ -9,16 +9,20 @@ import pytest
 from adapters.leads.memory_items import entry_attributes, memory_from, withdrawn_attributes
 from adapters.platform.items import item, plain
 from rules.days import DAY, stamp
-from rules.leads.evidence import (
+from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, PURCHASE_TYPES, MalformedLeadEvent
+from rules.leads.memory import (
+    CAMPAIGN_CONTACT,
+    DERIVATIONS,
     EVIDENCE_MAX,
+    PREFERENCE,
     Evidence,
+    campaign_contact,
     confidence_at,
+    derive_entries,
     join_entries,
     memory_entry,
+    remembered_entries,
 )
-from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, PURCHASE_TYPES, MalformedLeadEvent
-from rules.leads.memory import DERIVATIONS, campaign_contact, derive_entries, remembered_entries
-from rules.leads.memory_types import CAMPAIGN_CONTACT, PREFERENCE
 from tests.support.lead_event_strategies import START, lead_event
 
 

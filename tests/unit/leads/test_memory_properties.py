@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 from adapters.leads.memory_items import entry_attributes, memory_from
 from adapters.platform.items import item, plain
 from rules.days import DAY, stamp
-from rules.leads.evidence import (
+from rules.leads.lead_events import CAMPAIGN_TYPES
+from rules.leads.memory import (
+    TYPES,
     Evidence,
     MemoryEntry,
+    campaign_contact,
+    derive_entries,
     join_entries,
     memory_entry,
+    remembered_entries,
     supported_by,
 )
-from rules.leads.lead_events import CAMPAIGN_TYPES
-from rules.leads.memory import campaign_contact, derive_entries, remembered_entries
-from rules.leads.memory_types import TYPES
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, deliveries, histories
 

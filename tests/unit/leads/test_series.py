@@ -9,17 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.leads.feature_values import evaluate, evaluate_all, listed_on, rounded
+from rules.leads.feature_items import evaluate, evaluate_all, listed_on, rounded_mean
 from rules.leads.features import ACTIVE_DAYS_MAX, BY_NAME, FEATURES, Contact, Input, shown
 from rules.leads.lead_events import LeadEvent, MalformedLeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import (
-    NOTHING,
-    SERIES,
-    build,
-    contributions,
-)
-from rules.leads.series_text import decode, encode
+from rules.leads.series import NOTHING, SERIES, build, contributions, decode, encode
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, histories, lead_event
 
@@ -85,12 +79,12 @@ def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
         "monetary_total": money(None),
         **{f"monetary_{days}d": money(days) for days in (30, 90, 365)},
         **{f"frequency_purchases_{days}d": len(within(days, "purchase_completed")) for days in (30, 90, 365)},
-        "average_order_value": rounded(money(None), len(priced)) if priced else None,
+        "average_order_value": rounded_mean(money(None), len(priced)) if priced else None,
         "days_since_last_purchase": min(ages_of(orders), default=None),
         "tenure_days": max(ages_of(orders), default=None),
         "has_purchased": bool(orders),
         "recency_days": min(ages_of(acts), default=None),
-        "sentiment_avg_30d": rounded(sum(moods), len(moods)) if moods else None,
+        "sentiment_avg_30d": rounded_mean(sum(moods), len(moods)) if moods else None,
         "campaign_ignored": ignored,
     }
 
@@ -103,7 +97,7 @@ def test_a_campaign_is_ignored_after_its_grace_and_until_its_window_ends(ago: in
 
 
 def test_halves_are_rounded_up_also_below_zero() -> None:
-    assert [rounded(total, 2) for total in (3, 1, -1, -3)] == [2, 1, 0, -1]
+    assert [rounded_mean(total, 2) for total in (3, 1, -1, -3)] == [2, 1, 0, -1]
     assert shown(BY_NAME["sentiment_avg_30d"], -250) == Decimal("-0.250")
 
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from rules.days import DAY
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import EMPTY, SERIES, Series, add, build, contributions
-from rules.leads.series_text import decode, encode, encode_after
+from rules.leads.series import EMPTY, SERIES, Series, add, build, contributions, decode, encode, encode_after
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, histories, lead_event
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adapters.settings.phone_regions import region_of
 from ingest.leads.spelling import RAW_CHARACTERS_MAX, RENUMBERINGS, identity
-from rules.leads.identity.identities import CHANNELS, Identity
+from rules.leads.identity import CHANNELS, Identity
 from tests.support.examples import examples
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.identity_model import World
 
 STRANGERS, JUNK, REAL = 1000, 30, 200

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from adapters.leads.identity_records import IdentityChange
 from ingest.leads.lead_consumer import MOVES_MAX, change_events
-from rules.leads.lead_groups import Group, groups_of
+from rules.leads.lead_events import Group, groups_of
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
 COLUMN_BYTES = 65_535  # of a text in the warehouse

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adapters.leads.hooks.ecdsa import BadPublicKey, ecdsa_check, new_key_pair, public_key
 from ingest.leads import sources
-from rules.leads.hooks.signatures import (
+from rules.leads.hooks import (
     AGE_SECONDS_MAX,
     SIGNATURES_MAX,
     Claim,

@@ -6,7 +6,7 @@ import pytest
 
 from ingest.leads import sources
 from ingest.leads.lead_accept import Envelope, open_payload
-from rules.leads.identity.identities import Identity
+from rules.leads.identity import Identity
 from tests.support.webhooks import CONTEXT, NOW, decode, preference, system, text, whatsapp
 
 PHONE, ID, PARENT = "16505551234", "DE.90210000000000001", "DE.ENT.90210000000000003"

@@ -1,0 +1,518 @@
+"""Identities, by which leads are recognised: whose event it is, which leads its identities prove to be one
+person, and which values identify nobody.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A kind of identity.
+
+    max_per_lead: how many identities of this channel one lead may have; None: any number. is_scoped: whether
+    the external id begins with its scope, `{organization}/{integration}`; the maximum then counts within a
+    scope.
+    Example: customer 42 of acme's shop is `acme/shop/42`.
+    """
+
+    name: str
+    is_strong: bool
+    max_per_lead: int | None
+    is_scoped: bool
+
+
+# The channel of highest precedence comes first.
+CHANNELS = (
+    Channel("customer", is_strong=True, max_per_lead=1, is_scoped=True),
+    Channel("email", is_strong=True, max_per_lead=5, is_scoped=False),
+    # Meta's business-scoped user ids: DE.13491208655302741918, and DE.ENT.118... for linked businesses.
+    # Whoever changes his number gets others; those of before stay his.
+    Channel("whatsapp", is_strong=True, max_per_lead=20, is_scoped=False),
+    Channel("phone", is_strong=True, max_per_lead=3, is_scoped=False),
+    Channel("device", is_strong=False, max_per_lead=None, is_scoped=True),
+    Channel("cookie", is_strong=False, max_per_lead=None, is_scoped=True),
+)
+RANKS = {channel.name: rank for rank, channel in enumerate(CHANNELS)}
+STRONG = tuple(channel.name for channel in CHANNELS if channel.is_strong)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One identity, in its one spelling.
+
+    is_verified: whether the source proves that it is this person's; if not, somebody claimed it. It is no
+    part of the identity: the same address, claimed once and proven once, is one identity.
+    Example: the sender of a WhatsApp message is verified, an address typed into a form is claimed.
+    """
+
+    channel: str
+    external_id: str
+    is_verified: bool = field(default=True, compare=False)
+
+    @property
+    def kind(self) -> Channel:
+        """The channel's declaration."""
+        return CHANNELS[RANKS[self.channel]]
+
+    @property
+    def scope(self) -> str:
+        """The scope in which the channel's maximum counts; "" if it counts everywhere."""
+        return "/".join(self.external_id.split("/", 2)[:2]) if self.kind.is_scoped else ""
+
+
+def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
+    """Return identities by precedence, each once: verified, if it is verified anywhere among them."""
+    once: dict[Identity, Identity] = {}
+    for each in identities:
+        if each.is_verified or each not in once:
+            once[each] = each
+    return tuple(sorted(once.values(), key=lambda each: (RANKS[each.channel], each.external_id)))
+
+
+# Values that identify nobody, though they have an identity's shape: what forms get from people in a hurry.
+#
+# Examples: test@example.com, asdf@asdf.com, 1111111111, a cookie `undefined`. The lists are short on purpose:
+# a value that many people type without being listed is caught by the cap of claims (identity_claims.py).
+# Whoever has a domain of their own may be mail@ it, or have their name on both sides: that is an address as
+# any other.
+
+
+_LOCAL_PARTS = """
+test tests tester testing test1 test12 test123 none no nobody noone null nil undefined unknown anonymous n.a
+fake foo bar example sample asdf asdfasdf asdfgh qwerty qwertz abc abcd abc123 noemail no-email no_email
+nomail no-mail noreply no-reply no_reply donotreply do-not-reply do_not_reply name yourname your-name
+your.name user username
+"""
+# Written on both sides of the @: gmail@gmail.com. Of other words there are people: schmidt@schmidt.example.
+_TWICE = "gmail mail email e-mail info hotmail yahoo outlook icloud gmx web"
+TWICE, TWICE_SHORT = frozenset(_TWICE.split()), 3
+_IDS = "null nil none nan undefined unknown n/a na false true guest anonymous test"
+LOCAL_PARTS, IDS = frozenset(_LOCAL_PARTS.split()), frozenset({*_IDS.split(), "[object object]"})
+ZEROS = re.compile(r"[0-]+")
+# The same digit seven times at the end; all digits in order; the numbers of American films (555-01..).
+NUMBERS = re.compile(r"\d*(\d)\1{6}|\d{0,3}(0?1234567890?|9876543210?)|1\d{3}55501\d\d")
+
+
+def is_worthless(channel: str, external_id: str) -> bool:
+    """Whether an identity, in its one spelling, identifies nobody. external_id: without its scope."""
+    if channel == "email":
+        local, _, domain = external_id.partition("@")
+        is_repeated = len(local) > 2 and len(set(local)) == 1
+        is_twice = local == domain.partition(".")[0] and (local in TWICE or len(local) <= TWICE_SHORT)
+        return local in LOCAL_PARTS or is_repeated or is_twice
+    if channel == "phone":
+        return NUMBERS.fullmatch(external_id.partition(";")[0]) is not None
+    return external_id.lower() in IDS or ZEROS.fullmatch(external_id) is not None
+
+
+# What the database knows of an event's identities, and what is planned for them.
+
+
+# Stands for the lead that the plan creates. Stored leads have numbers from 1; an older lead has a lower one.
+NEW = 0
+
+# Why a merge is refused.
+KEPT_APART = "kept apart"
+TOO_MANY = "too many"
+# Why an identity leaves a lead: that lead only claimed it, and another one has proven it.
+PROVEN_ELSEWHERE = "proven elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownIdentity:
+    """An identity that the database has.
+
+    lead: the lead that has it. root: the oldest lead of that lead's group. is_shared: whether several people
+    use it; its lead then stands for that thing alone. is_verified: whether it is proven to be that lead's.
+    typed_for: other leads that it was claimed for.
+    """
+
+    lead: int
+    root: int
+    is_shared: bool = False
+    is_verified: bool = True
+    typed_for: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityFacts:
+    """What the database knows of an event's identities.
+
+    held: for each root among `known`, the strong identities of its whole group, each as it is held:
+    verified or claimed. apart: pairs of these roots; an operator has parted a lead of one group from a
+    lead of the other.
+    """
+
+    known: Mapping[Identity, KnownIdentity] = field(default_factory=dict)
+    held: Mapping[int, Collection[Identity]] = field(default_factory=dict)
+    apart: Collection[frozenset[int]] = ()
+
+    def parts(self, roots: Iterable[int]) -> bool:
+        """Whether an operator has parted any two of these groups."""
+        together = set(roots)
+        return any(pair <= together for pair in self.apart)
+
+    def proven(self, root: int) -> frozenset[Identity]:
+        """Return the verified identities of a group: those of somebody whom a source has proven."""
+        return frozenset(each for each in self.held[root] if each.is_verified)
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The group of root `absorbed` joins the group of root `into`, an older one.
+
+    via: the leads whose identities came together in the event (undoing depends on them).
+    """
+
+    absorbed: int
+    into: int
+    via: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRefusal:
+    """Groups that the event's identities would join, but that must stay apart.
+
+    reason: KEPT_APART (an operator parted them), TOO_MANY (a channel's maximum), or PROVEN_ELSEWHERE. roots:
+    the groups' roots before the plan's merges, NEW perhaps among them. The database notes the roots that they
+    have after the merges.
+    """
+
+    reason: str
+    roots: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityPlan:
+    """What to do about an event's identities.
+
+    lead: the lead that the event belongs to (NEW: create one). attach: unknown identities that this lead
+    gets, verified or claimed as they are in the event. merges: to be done in this order. shares:
+    identities that become shared, each with a lead of its own from now on. proves: claimed identities that
+    are verified now, where they are. takes: those that are verified now and become this lead's. typed:
+    claimed identities of others that were typed for this lead.
+    """
+
+    lead: int
+    attach: tuple[Identity, ...] = ()
+    merges: tuple[Merge, ...] = ()
+    refused: tuple[MergeRefusal, ...] = ()
+    shares: tuple[Identity, ...] = ()
+    proves: tuple[Identity, ...] = ()
+    takes: tuple[Identity, ...] = ()
+    typed: tuple[Identity, ...] = ()
+
+
+# What one lead may hold, which groups become one, and whose the things of an event are.
+
+
+def fits_one_lead(identities: Iterable[Identity]) -> bool:
+    """Whether one lead may have all of these (different) identities."""
+    counts = Counter((each.kind, each.scope) for each in set(identities))
+    return all(kind.max_per_lead is None or count <= kind.max_per_lead for (kind, _), count in counts.items())
+
+
+def has_room(held: Iterable[Identity], each: Identity) -> bool:
+    """Whether a lead that holds these may get one more.
+
+    For a thing there always is room, also with a person whom an operator gave more than channels allow.
+    """
+    return each.kind.max_per_lead is None or fits_one_lead({*held, each})
+
+
+def merges_of(roots: Iterable[int], via: Iterable[int]) -> tuple[Merge, ...]:
+    """Merge all roots into the oldest one, older roots first."""
+    into, *others = sorted(roots, key=_age)
+    return tuple(Merge(each, into, tuple(sorted(via, key=_age))) for each in others)
+
+
+def _age(lead: int) -> tuple[bool, int]:
+    return lead == NEW, lead
+
+
+def things_of(
+    ordered: Iterable[Identity], roots: tuple[int, ...], facts: IdentityFacts
+) -> tuple[tuple[int, ...], tuple[Identity, ...]]:
+    """Return the roots of the anonymous leads that the event's things have, and the things to be shared.
+
+    A thing is shared from now on if it belonged to another person so far. roots: the event's own person.
+    """
+    anonymous: dict[int, None] = {}
+    shares = []
+    for each in ordered:
+        known = facts.known.get(each)
+        if each.kind.is_strong or known is None or known.is_shared or known.root in roots:
+            continue
+        if facts.held[known.root]:
+            shares.append(each)
+        else:
+            anonymous[known.root] = None
+    return tuple(anonymous), tuple(shares)
+
+
+def adopted_roots(
+    anonymous: Iterable[int], roots: tuple[int, ...], facts: IdentityFacts
+) -> tuple[tuple[int, ...], tuple[MergeRefusal, ...]]:
+    """Return the roots of anonymous leads that the person adopts, and those that an operator has parted."""
+    taken: list[int] = []
+    refused: list[MergeRefusal] = []
+    for root in anonymous:
+        if facts.parts((*roots, *taken, root)):
+            refused.append(MergeRefusal(KEPT_APART, (roots[0], root)))
+        else:
+            taken.append(root)
+    return tuple(taken), tuple(refused)
+
+
+# Whose event it is that names things alone, which people may share.
+
+
+def plan_things(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPlan:
+    """Plan an event that names nobody: of things, or of values that many people typed.
+
+    It belongs to a known thing that is not shared; else to a new lead, if an identity is unknown; else to a
+    shared thing.
+    """
+    unknown = tuple(each for each in ordered if each not in facts.known)
+    known = [facts.known[each] for each in ordered if each in facts.known]
+    unshared = [each.lead for each in known if not each.is_shared]
+    if unshared:
+        return IdentityPlan(unshared[0], unknown)
+    return IdentityPlan(NEW, unknown) if unknown else IdentityPlan(known[0].lead)
+
+
+# Whose event it is if nobody has proven its identities: a form that somebody filled in.
+#
+# Claims never make two leads one. They lead to one lead if nothing contradicts that, and of a proven person
+# they change nothing. What contradicts: a higher identity of which the lead has another value (another e-mail
+# address under the same number), more values than one person may have, or two claims that two people have
+# proven.
+#
+# A claimed identity that was typed for more than LEADS_PER_CLAIM leads is nobody's: it becomes shared.
+# Example: five people give their own addresses and the number of one switchboard. The first three are leads
+# of their own, the number leads to the first of them; with the fourth address it leads to none any more.
+
+
+LEADS_PER_CLAIM = 3
+
+
+def plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPlan:
+    """Plan an event whose strong identities, the first ones, are all claimed."""
+    strong = [each for each in ordered if each.kind.is_strong and not _is_shared(each, facts)]
+    weak = [each for each in ordered if not each.kind.is_strong]
+    if not strong:
+        return plan_things([*weak, *(each for each in ordered if each.kind.is_strong)], facts)
+    root = _root(strong, facts)
+    if root is None and all(each in facts.known for each in strong):
+        return plan_things(weak, facts) if weak else IdentityPlan(NEW)
+    if root is None:
+        return _of_unproven(strong, weak, NEW, NEW, facts)
+    here = (facts.known[each] for each in strong if each in facts.known)
+    lead = next(each.lead for each in here if each.root == root)
+    if facts.proven(root):
+        shares, typed = _elsewhere(strong, lead, root, facts)
+        return IdentityPlan(lead, shares=shares, typed=typed)
+    return _of_unproven(strong, weak, lead, root, facts)
+
+
+def _is_shared(each: Identity, facts: IdentityFacts) -> bool:
+    return each in facts.known and facts.known[each].is_shared
+
+
+def _root(strong: list[Identity], facts: IdentityFacts) -> int | None:
+    """Return the group that the claims lead to; None if there is none, or only contradiction.
+
+    What is proven to be somebody's leads there before what is only claimed.
+    """
+    known = [each for each in strong if each in facts.known]
+    proven = {facts.known[each].root for each in known if facts.known[each].is_verified}
+    if len(proven) > 1:
+        return None
+    for each in sorted(known, key=lambda one: not facts.known[one].is_verified):
+        root = facts.known[each].root
+        if not any(_contradicts(other, each, root, facts) for other in strong):
+            return root
+    return None
+
+
+def _contradicts(other: Identity, each: Identity, root: int, facts: IdentityFacts) -> bool:
+    held = facts.held[root]
+    if other in held:
+        return False
+    if RANKS[other.channel] < RANKS[each.channel]:
+        return any((one.kind, one.scope) == (other.kind, other.scope) for one in held)
+    return not facts.proven(root) and not fits_one_lead({*held, other})
+
+
+def _of_unproven(
+    strong: list[Identity], weak: list[Identity], lead: int, root: int, facts: IdentityFacts
+) -> IdentityPlan:
+    """Plan an event of an unproven lead: it gets what is unknown, and the things of no person."""
+    attach, held = [], set(() if root == NEW else facts.held[root])
+    for each in (each for each in [*strong, *weak] if each not in facts.known):
+        if has_room(held, each):
+            attach.append(each)
+            held.add(each)
+    anonymous, things = things_of(weak, (root,), facts)
+    taken, refused = adopted_roots(anonymous, (root,), facts)
+    shares, typed = _elsewhere(strong, lead, root, facts)
+    here = [facts.known[each] for each in [*strong, *weak] if each in facts.known]
+    via = {lead, *(each.lead for each in here if each.root in (root, *taken) and not each.is_shared)}
+    return IdentityPlan(
+        lead, tuple(attach), merges_of((root, *taken), via), refused, (*shares, *things), typed=typed
+    )
+
+
+def _elsewhere(
+    strong: list[Identity], lead: int, root: int, facts: IdentityFacts
+) -> tuple[tuple[Identity, ...], tuple[Identity, ...]]:
+    """Return the claims of other leads that are now shared, and those that are now typed for this one too."""
+    shares: list[Identity] = []
+    typed: list[Identity] = []
+    for each in strong:
+        known = facts.known.get(each)
+        if known is None or known.is_verified or known.root == root or lead in known.typed_for:
+            continue
+        (shares if len(known.typed_for) + 2 > LEADS_PER_CLAIM else typed).append(each)
+    return tuple(shares), tuple(typed)
+
+
+# Decides whose event it is, and which leads its identities prove to be one person.
+#
+# Verified strong identities of one event prove that their leads are one, with two exceptions: together the
+# leads would have more identities than a channel allows, or an operator has parted two of them. Such evidence
+# contradicts itself and proves nothing. Claimed identities prove nothing (identity_claims.py); in an event
+# that has a verified one they are left aside. A weak identity never joins two people. A lead without any
+# strong identity is anonymous: when its device turns up with a person, that person adopts it, unless an
+# operator has parted the two.
+#
+# A lead that holds claims alone is unproven: nobody knows that its people are one, or who they are. Whoever
+# proves one of its claims adopts it, if nothing contradicts that. Of a lead that somebody else has proven he
+# takes the claim away.
+
+
+def considered_identities(identities: Iterable[Identity]) -> tuple[Identity, ...]:
+    """Return the identities by precedence, without claims beside what is verified."""
+    ordered = in_order(identities)
+    if not any(each.kind.is_strong and each.is_verified for each in ordered):
+        return ordered
+    return tuple(each for each in ordered if each.is_verified or not each.kind.is_strong)
+
+
+def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> IdentityPlan:
+    """Return the plan for an event's identities; their order does not matter.
+
+    Raises ValueError for an event without any.
+    """
+    ordered = considered_identities(identities)
+    if not ordered:
+        raise ValueError("the event has no identity")
+    if not ordered[0].kind.is_strong:
+        return plan_things(ordered, facts)
+    return _of_person(ordered, facts) if ordered[0].is_verified else plan_claims(ordered, facts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """Where a person's event belongs. roots: of the groups that are that person, now or after the merges.
+
+    held: the verified identities of these groups.
+    """
+
+    lead: int
+    roots: tuple[int, ...]
+    held: frozenset[Identity]
+    refused: tuple[MergeRefusal, ...] = ()
+
+
+def _of_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityPlan:
+    strong = [each for each in ordered if each.kind.is_strong]
+    home = _home(strong, facts)
+    claimants, contested = _claimants(strong, home, facts)
+    roots = (*home.roots, *claimants)
+    attach, proves, takes = _rooms(ordered, home, roots, facts)
+    anonymous, shares = things_of(ordered, roots, facts)
+    things, refused = adopted_roots(anonymous, roots, facts)
+    roots = (*roots, *things)
+    here = [facts.known[each] for each in ordered if each in facts.known]
+    via = {home.lead, *(each.lead for each in here if each.root in roots and not each.is_shared)}
+    refusals = (*home.refused, *contested, *refused)
+    return IdentityPlan(
+        home.lead, attach, merges_of(roots, via), refusals, shares, proves=proves, takes=takes
+    )
+
+
+def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
+    """Tell whose event it is from the strong identities alone: that of who has proven them, first of all."""
+    known = [each for each in strong if each in facts.known and facts.known[each].is_verified]
+    if not known:
+        return _unproven_home(strong, facts)
+    first = facts.known[known[0]]
+    roots = tuple(dict.fromkeys(facts.known[each].root for each in known))
+    whole = frozenset(each for root in roots for each in facts.proven(root))
+    # The highest identity decides whose event it is, even an unknown one: that lead must have room for it.
+    above = [each for each in strong if RANKS[each.channel] < RANKS[known[0].channel]][:1]
+    is_parted = facts.parts(roots)
+    is_settled = (
+        len(roots) == 1 and not above
+    )  # perhaps by an operator, who may join more than channels allow
+    if is_settled or (fits_one_lead(whole.union(above)) and not is_parted):
+        return _Home(first.lead, roots, whole)
+    reason = KEPT_APART if is_parted else TOO_MANY
+    theirs = facts.proven(first.root)
+    if not above or fits_one_lead(theirs.union(above)):
+        return _Home(first.lead, (first.root,), theirs, (MergeRefusal(reason, roots),))
+    return _Home(NEW, (NEW,), frozenset(), (MergeRefusal(reason, (*roots, NEW)),))
+
+
+def _unproven_home(strong: list[Identity], facts: IdentityFacts) -> _Home:
+    """Return the first unproven lead that claims one of these and contradicts none; else a new one."""
+    for each in strong:
+        known = facts.known.get(each)
+        if known and _may_adopt(known.root, strong, facts) and not known.is_shared:
+            return _Home(known.lead, (known.root,), frozenset())
+    return _Home(NEW, (NEW,), frozenset())
+
+
+def _may_adopt(root: int, strong: Iterable[Identity], facts: IdentityFacts) -> bool:
+    return not facts.proven(root) and fits_one_lead({*facts.held[root], *strong})
+
+
+def _claimants(
+    strong: list[Identity], home: _Home, facts: IdentityFacts
+) -> tuple[tuple[int, ...], tuple[MergeRefusal, ...]]:
+    """Return the roots of unproven leads that the person adopts, and who loses what he claimed."""
+    roots, refused = home.roots, []
+    for each in strong:
+        known = facts.known.get(each)
+        if known is None or known.is_verified or known.is_shared or known.root in roots:
+            continue
+        everything = {*strong, *(one for root in roots if root != NEW for one in facts.held[root])}
+        if _may_adopt(known.root, everything, facts) and not facts.parts((*roots, known.root)):
+            roots = (*roots, known.root)
+        else:
+            refused.append(MergeRefusal(PROVEN_ELSEWHERE, (home.roots[0], known.root)))
+    return roots[len(home.roots) :], tuple(refused)
+
+
+def _rooms(
+    ordered: tuple[Identity, ...], home: _Home, roots: tuple[int, ...], facts: IdentityFacts
+) -> tuple[tuple[Identity, ...], ...]:
+    """Return what the person gets, as far as there is room: attach, proves, takes of the plan."""
+    attach, proves, takes = [], [], []
+    held = set(home.held)
+    for each in ordered:
+        known = facts.known.get(each)
+        if (known and (known.is_verified or not each.kind.is_strong)) or not has_room(held, each):
+            continue
+        held.add(each)
+        if known is None:
+            attach.append(each)
+        elif known.root in roots and not known.is_shared:
+            proves.append(each)
+        else:
+            takes.append(each)
+    return tuple(attach), tuple(proves), tuple(takes)

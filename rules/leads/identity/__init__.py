@@ -1,1 +1,0 @@
-"""Who somebody is: identities in their one spelling, and what they prove."""
