@@ -8,7 +8,7 @@ from typing import Any
 
 from adapters.platform.batches import query_all
 from adapters.platform.items import Item, item, plain
-from rules.outgoing.endpoints import BUS, Endpoint
+from rules.outgoing.notices import BUS, Endpoint
 
 FRESH_SECONDS = 20.0
 REGISTRY = "endpoints"  # all are in one partition: they are few

@@ -18,8 +18,7 @@ from adapters.outgoing.told_items import (
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from rules.days import stamp
-from rules.outgoing.notices import Notification
-from rules.outgoing.retries import KEPT
+from rules.outgoing.notices import KEPT, Notification
 
 LEASE = timedelta(minutes=3)  # longer than a function may run: then its lane is due again
 LANES_READ = 32

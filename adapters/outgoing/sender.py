@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from rules.outgoing.addresses import Target, is_public
+from rules.outgoing.webhooks import Target, is_public
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0  # as Standard Webhooks advise

@@ -18,11 +18,8 @@ from typing import Any
 
 from adapters.platform.items import Item, item, plain
 from rules.days import stamp
-from rules.outgoing.derive import LostRun, ToldHold, ToldState
-from rules.outgoing.notices import Notice, NoticeType, Notification
-from rules.outgoing.retries import KEPT
-from rules.outgoing.subjects import QUESTION, is_user
-from rules.outgoing.things import ToldThing
+from rules.outgoing.derivation import LostRun, ToldHold, ToldState, ToldThing
+from rules.outgoing.notices import KEPT, QUESTION, Notice, NoticeType, Notification, is_user
 
 Told = ToldState | ToldThing
 TOLD, LOG, LANE = "told", "log/", "to/"

@@ -21,7 +21,7 @@ from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import item
 from adapters.platform.transactions import reasons_of
 from rules.days import stamp
-from rules.outgoing.retries import KEPT
+from rules.outgoing.notices import KEPT
 
 
 class ToldMeanwhile(Exception):

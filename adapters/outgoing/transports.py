@@ -11,10 +11,8 @@ from adapters.leads.hooks.hook_store import HookStore, NoHook
 from adapters.outgoing.sender import HookSender, SendAnswer
 from rules.days import unstamp
 from rules.leads.hooks import Hook
-from rules.outgoing.addresses import UrlRefused, target_of
-from rules.outgoing.endpoints import BUS, Endpoint
-from rules.outgoing.notices import Notification
-from rules.outgoing.signing import signed_headers
+from rules.outgoing.notices import BUS, Endpoint, Notification
+from rules.outgoing.webhooks import UrlRefused, signed_headers, target_of
 
 SECRETS_KEPT_SECONDS = 60.0
 SOURCE = "streakline"  # of events on the bus

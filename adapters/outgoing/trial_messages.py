@@ -6,8 +6,7 @@ from typing import Any
 from adapters.outgoing.told_items import log_item
 from adapters.outgoing.told_store import ToldStore
 from rules.days import stamp
-from rules.outgoing.endpoints import Endpoint
-from rules.outgoing.notices import Notice, NoticeType, Notification
+from rules.outgoing.notices import Endpoint, Notice, NoticeType, Notification
 
 HOLDER = "test/"  # and the endpoint: no user id has a slash
 

@@ -20,7 +20,7 @@ from adapters.questions.phones.subscription_places import places_of
 from adapters.settings.privacy import ErasureSettings, PrivacyTables
 from rules.leads.lead_events import SORT_KEY
 from rules.leads.series import mark_of
-from rules.outgoing.subjects import lead_holder
+from rules.outgoing.notices import lead_holder
 
 
 class StoreEraser(Protocol):

@@ -13,9 +13,8 @@ from adapters.outgoing.waking import Waker, share_of
 from ingest.web.caller import ApiError, invalid_field
 from rules.days import stamp
 from rules.leads.hooks import Hook, HookSecret, rotate_hook
-from rules.outgoing.addresses import UrlRefused, target_of
-from rules.outgoing.endpoints import ENDPOINTS_MAX, Endpoint
-from rules.outgoing.signing import secret_of
+from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint
+from rules.outgoing.webhooks import UrlRefused, secret_of, target_of
 
 SECRET_BYTES = 32
 ID_LETTERS, ID_LENGTH = "abcdefghijklmnopqrstuvwxyz0123456789", 26

@@ -2,7 +2,7 @@
 
 One worker at most has a share. Lanes of one round are served at the same time. A lane whose endpoint refuses
 waits, and delays no other; an endpoint that takes nothing at all is left in peace for a while
-(rules/outgoing/retries.py). A message whose answer is lost comes again, with the same id.
+(rules/outgoing/notices.py). A message whose answer is lost comes again, with the same id.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,11 +28,17 @@ from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Consumer, Deadline, Poison
 from processors.batches import ConsumerSettings, reason_of
 from rules.days import stamp, unstamp
-from rules.outgoing.addresses import is_public
-from rules.outgoing.endpoints import Endpoint
-from rules.outgoing.notices import Notification
-from rules.outgoing.retries import REFUSED_MAX, is_given_up, next_attempt, peace
-from rules.outgoing.subjects import holder_of, named
+from rules.outgoing.notices import (
+    REFUSED_MAX,
+    Endpoint,
+    Notification,
+    holder_names,
+    holder_of,
+    is_given_up,
+    next_attempt,
+    pause_after,
+)
+from rules.outgoing.webhooks import is_public
 
 logger = Logger(service="delivering")
 CONSUMER = "deliveries"
@@ -103,7 +109,7 @@ class Deliverer:
                     failures, is_peace = failures + 1, True
                     break
         finally:
-            until = self.now() + peace(failures) if is_peace else self.now()
+            until = self.now() + pause_after(failures) if is_peace else self.now()
             self.workers.end(endpoint_id, share, failures, until)
         return served
 
@@ -170,7 +176,7 @@ class Deliverer:
         is_first = arrived > taken.arrived or not taken.failing_since
         failures, since = (1, stamp(now)) if is_first else (taken.failures + 1, taken.failing_since)
         if is_given_up(unstamp(max(tried.at, since)), now):
-            place = {"endpoint_id": taken.endpoint_id, **named(taken.holder), "number": tried.number}
+            place = {"endpoint_id": taken.endpoint_id, **holder_names(taken.holder), "number": tried.number}
             self.failures.keep(CONSUMER, [(place, answer.reason)], now)
             arrived = tried.number
         until = next_attempt(failures, now)

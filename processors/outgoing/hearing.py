@@ -8,7 +8,7 @@ from processors.batches import Record
 from rules.book.rewards import Fulfilment, Redemption
 from rules.engagement.account_state import Profile
 from rules.leads.feature_items import FeatureItem
-from rules.outgoing.subjects import lead_holder, question_holder
+from rules.outgoing.notices import lead_holder, question_holder
 from rules.questions.questions import Question, from_item
 
 Change = Profile | Redemption | FeatureItem | Question

@@ -20,9 +20,8 @@ from processors.outgoing.hearing import Change, heard
 from processors.outgoing.telling_steps import Step, TellingSteps
 from rules.engagement.account_state import Profile
 from rules.leads.feature_items import FeatureItem
-from rules.outgoing.derive import ToldState, derived, due_at
-from rules.outgoing.notices import Notice, NoticeType, Notification, numbered
-from rules.outgoing.subjects import is_user
+from rules.outgoing.derivation import ToldState, due_at, notices_of_profile
+from rules.outgoing.notices import Notice, NoticeType, Notification, is_user, number_notices
 from rules.questions.questions import Question
 
 logger = Logger(service="telling")
@@ -84,7 +83,7 @@ class Teller:
             told, found = before, list[Notification]()
             for step in steps:
                 notices, later = step(told)
-                found += numbered(holder, told.number, later.as_of, notices)
+                found += number_notices(holder, told.number, later.as_of, notices)
                 told = later
             if told == before:
                 return set()
@@ -118,4 +117,4 @@ class Teller:
 
 
 def _at_rest(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notice], ToldState]:
-    return derived(told, profile, at) if profile.version == told.version else ([], told)
+    return notices_of_profile(told, profile, at) if profile.version == told.version else ([], told)

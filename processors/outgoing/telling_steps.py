@@ -16,10 +16,16 @@ from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.achievements import declared_achievements
 from rules.leads.feature_items import FeatureItem
-from rules.outgoing.derive import ToldState, derived, redeemed
-from rules.outgoing.earned import earned, offered, unasked
+from rules.outgoing.achievement_notices import notices_of_achievements, notices_unasked, offered_achievements
+from rules.outgoing.derivation import (
+    ToldState,
+    ToldThing,
+    notices_of_lead,
+    notices_of_profile,
+    notices_of_question,
+    notices_of_redemption,
+)
 from rules.outgoing.notices import Notice
-from rules.outgoing.things import ToldThing, closed, updated
 from rules.questions.questions import Question
 
 logger = Logger(service="telling")
@@ -38,23 +44,23 @@ class TellingSteps:
         steps = [self._of(each, now) for each in changes]
         profiles = [each for each in changes if isinstance(each, Profile)]
         if profiles:
-            steps.append(partial(self._achieved, profile=profiles[-1], now=now) if looks else unasked)
+            steps.append(partial(self._achieved, profile=profiles[-1], now=now) if looks else notices_unasked)
         return steps
 
     def _of(self, change: Change, now: datetime) -> Step:
         if isinstance(change, Profile):
             return partial(_changed, profile=change)
         if isinstance(change, Redemption):
-            return partial(redeemed, redemption=change)
+            return partial(notices_of_redemption, redemption=change)
         if isinstance(change, Question):
-            return partial(closed, question=change)
+            return partial(notices_of_question, question=change)
         return partial(self._updated, item=change, at=stamp(now))
 
     def _updated(self, told: ToldThing, item: FeatureItem, at: str) -> tuple[list[Notice], ToldThing]:
         """A lead of which there is no event any more was erased: nobody is told of it."""
         lead = item.lead_organization_id
         own = told.shown.get("organization_id") or (self.leads and self.leads.organization_of(lead))
-        return updated(told, item, own, at) if own else ([], told)
+        return notices_of_lead(told, item, own, at) if own else ([], told)
 
     def _achieved(self, told: ToldState, profile: Profile, now: datetime) -> tuple[list[Notice], ToldState]:
         """Look at the achievements of a profile. One that is behind the ledger is changed again soon.
@@ -78,7 +84,7 @@ class TellingSteps:
             if not read.is_settled and (profile.head or read.told.head):
                 return [], told
             found = dict(read.found)
-        notices, later = earned(told, offered(known, books, at), found)
+        notices, later = notices_of_achievements(told, offered_achievements(known, books, at), found)
         if later == told:
             return notices, told
         return notices, replace(later, book=books.newest.number, looked_at=stamp(at))
@@ -87,4 +93,4 @@ class TellingSteps:
 def _changed(told: ToldState, profile: Profile) -> tuple[list[Notice], ToldState]:
     if profile.version <= told.version:
         return [], told
-    return derived(told, profile, unstamp(profile.updated_at))
+    return notices_of_profile(told, profile, unstamp(profile.updated_at))

@@ -1,13 +1,54 @@
-"""What the customer's systems are told: types, numbers, and ids that never change."""
+"""What the customer's systems are told, and of whom: types, numbers, and ids that never change. To which
+endpoints, and when it is tried again or given up.
+"""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
-from rules.outgoing.subjects import named
+# Whom a notification is about: a user, a lead or a question. Each has its own order.
+#
+# The *holder* of notifications is a user's id, or `lead/` or `question/` and an id: no user id has a slash.
+
+
+LEAD, QUESTION = "lead/", "question/"
+_NAMES = {LEAD: "lead_id", QUESTION: "question_id"}
+
+
+def lead_holder(lead_organization_id: str) -> str:
+    """Return the holder of a lead's notifications."""
+    return LEAD + lead_organization_id
+
+
+def question_holder(question_id: str) -> str:
+    """Return the holder of a question's notifications."""
+    return QUESTION + question_id
+
+
+def is_user(holder: str) -> bool:
+    """Whether a holder is a user; the holder of an endpoint's test messages counts as one."""
+    return not holder.startswith(tuple(_NAMES))
+
+
+def holder_names(holder: str) -> dict[str, str]:
+    """Return whom a holder is, as messages say it: {"lead_id": ...}."""
+    for prefix, name in _NAMES.items():
+        if holder.startswith(prefix):
+            return {name: holder.removeprefix(prefix)}
+    return {"user_id": holder}
+
+
+def holder_of(asked: Mapping[str, Any]) -> str:
+    """Return the holder that has been named like that; raises KeyError."""
+    for prefix, name in _NAMES.items():
+        if name in asked:
+            return prefix + str(asked[name])
+    return str(asked["user_id"])
+
 
 NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
 
@@ -60,7 +101,7 @@ class Notification:
     @property
     def content(self) -> dict[str, Any]:
         """What is sent, as JSON."""
-        about = {**named(self.holder), "number": self.number}
+        about = {**holder_names(self.holder), "number": self.number}
         return {"type": self.notice.type.value, "timestamp": self.at, "data": {**about, **self.notice.data}}
 
     @property
@@ -69,6 +110,106 @@ class Notification:
         return json.dumps(self.content, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def numbered(holder: str, after: int, at: str, found: Iterable[Notice]) -> list[Notification]:
+def number_notices(holder: str, after: int, at: str, found: Iterable[Notice]) -> list[Notification]:
     """Return notices as notifications that follow the one with the number `after`."""
     return [Notification(holder, number, at, each) for number, each in enumerate(found, start=after + 1)]
+
+
+# An endpoint: an address of the customer's systems, and what it wants to hear of.
+
+
+ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
+BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint too
+AT_LEAST = "at_least"
+Filters = Mapping[str, Mapping[str, Sequence[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An endpoint of an organization (an app).
+
+    It hears of all users, of the leads of its organization, and of the questions of the agents that it names.
+    The bus hears of everything.
+
+    types: of notifications; none: all of them. filters: by type, what fields of `data` must be: one of the
+    values of each, `{"streak.extended": {"current_streak": [7, {"at_least": 30}]}}`. disabled: why nothing is
+    sent, "" while it is; what happens meanwhile waits.
+    """
+
+    endpoint_id: str
+    organization_id: str
+    url: str
+    types: frozenset[str] = frozenset()
+    filters: Filters = field(default_factory=dict)
+    description: str = ""
+    created_at: str = ""
+    disabled: str = ""
+    agents: frozenset[str] = frozenset()
+
+    def wants(self, notice: Notice) -> bool:
+        """Whether it is to hear of something. A test is always wanted."""
+        kind = notice.type.value
+        if notice.type is NoticeType.TEST:
+            return True
+        if not self.may_want(notice.type) or not self._is_its_own(notice):
+            return False
+        asked = self.filters.get(kind, {})
+        return all(_fits(values, notice.data.get(name)) for name, values in asked.items())
+
+    def may_want(self, kind: NoticeType) -> bool:
+        """Whether it has asked for a type."""
+        return not self.types or kind.value in self.types
+
+    def _is_its_own(self, notice: Notice) -> bool:
+        if self.endpoint_id == BUS:
+            return True
+        if notice.type is NoticeType.LEAD_UPDATED:
+            return bool(notice.data["organization_id"] == self.organization_id)
+        return notice.type is not NoticeType.QUESTION_CLOSED or notice.data["agent_id"] in self.agents
+
+
+def _fits(values: Sequence[Any], found: Any) -> bool:
+    return any(_is_met(each, found) for each in values)
+
+
+def _is_met(wanted: Any, found: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
+        return is_number and found >= wanted[AT_LEAST]
+    return bool(wanted == found) and isinstance(wanted, bool) == isinstance(found, bool)
+
+
+# When a notification is tried again, when it is given up, and when an endpoint is left in peace.
+#
+# Each user has a *lane* to each endpoint: the next notification goes out when the one before has arrived.
+# What an endpoint refuses of one user delays no other user. An endpoint that takes nothing is asked now and
+# then.
+
+
+# After so many failures in a row of one lane.
+WAITS = tuple(timedelta(seconds=each) for each in (5, 30, 120, 600, 1800, 3600))
+# Three days, and long enough that one attempt comes after them.
+GIVEN_UP_AFTER = timedelta(hours=76)
+# An endpoint that refused so many lanes, and took none, is left in peace: so long, twice as long each time.
+REFUSED_MAX = 3
+PEACE_MIN, PEACE_MAX = timedelta(seconds=30), timedelta(hours=1)
+KEPT = timedelta(days=30)  # a notification, for replays and for endpoints that are disabled
+
+
+def next_attempt(failures: int, now: datetime) -> datetime:
+    """Return when a lane is tried again after so many failures in a row (1 or more)."""
+    return now + WAITS[min(failures, len(WAITS)) - 1]
+
+
+def is_given_up(failing_since: datetime, now: datetime) -> bool:
+    """Whether a notification that has just failed is not tried again.
+
+    failing_since: when it happened, or, if that was later, when its lane began to fail.
+    """
+    return now - failing_since >= GIVEN_UP_AFTER
+
+
+def pause_after(failures: int) -> timedelta:
+    """Return how long an endpoint is left in peace that has refused so many rounds in a row (1 or more)."""
+    longest: timedelta = min(PEACE_MAX, PEACE_MIN * 2 ** min(failures - 1, 16))
+    return longest

@@ -12,8 +12,7 @@ from adapters.outgoing.sender import SendAnswer
 from adapters.outgoing.told_items import LANE_SHARDS
 from adapters.platform.failures import FailureQueue
 from processors.outgoing.delivering import Deliverer
-from rules.outgoing.endpoints import Endpoint
-from rules.outgoing.notices import Notification
+from rules.outgoing.notices import Endpoint, Notification
 from tests.faults.callers import CONTEXT, KINDS
 from tests.faults.spenders import Spenders
 from tests.faults.turns import Killed

@@ -14,7 +14,7 @@ from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.told_items import LOG, TOLD
 from adapters.outgoing.told_store import ToldStore
 from adapters.platform.items import item
-from rules.outgoing.endpoints import Endpoint
+from rules.outgoing.notices import Endpoint
 from tests.integration.test_endpoints_api import CONTEXT
 from tests.support.engine import lean_client
 from tests.support.moved_site import KEYS, Move, event, published, send

@@ -24,9 +24,8 @@ from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head
 from rules.engagement.streak import Cover, fold
-from rules.outgoing.endpoints import Endpoint
-from rules.outgoing.notices import Notification
-from rules.outgoing.shown import shown_of
+from rules.outgoing.derivation import shown_of
+from rules.outgoing.notices import Endpoint, Notification
 from tests.support.engine import Engine, lean_client
 
 START = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ from adapters.outgoing.transports import WebhookTransport
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.units.paths.engagement import DAY, USER_ID, apply
-from rules.outgoing.endpoints import Endpoint
+from rules.outgoing.notices import Endpoint
 
 ENDPOINTS = (1, 3)
 ENDPOINT = "{}{}" + "e" * 24

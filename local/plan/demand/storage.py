@@ -6,7 +6,7 @@ from local.plan.demand.batches import NAIVE, PUBLISHER, waiting
 from local.plan.demand.traffic import Traffic
 from local.plan.given.measured_units import MeasuredUnits, Spent, tables_of
 from rules.engagement.events import RETENTION
-from rules.outgoing.retries import KEPT
+from rules.outgoing.notices import KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

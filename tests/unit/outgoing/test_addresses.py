@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.outgoing.addresses import CLOSED_4, Target, UrlRefused, is_public, target_of
+from rules.outgoing.webhooks import CLOSED_4, Target, UrlRefused, is_public, target_of
 
 PRIVATE = [
     *("0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "127.0.0.1", "127.255.255.254"),

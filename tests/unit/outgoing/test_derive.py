@@ -11,9 +11,8 @@ from rules.engagement.account_state import Profile, date_at
 from rules.engagement.ledger import Head
 from rules.engagement.lots import Hold
 from rules.engagement.streak import Cover, fold, shown_streak
-from rules.outgoing.derive import AT_RISK, ToldState, derived, due_at, reaches
-from rules.outgoing.notices import Notice, NoticeType, numbered
-from rules.outgoing.shown import shown_of
+from rules.outgoing.derivation import AT_RISK, ToldState, due_at, notices_of_profile, run_reaches, shown_of
+from rules.outgoing.notices import Notice, NoticeType, number_notices
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 FIRST = START.date()
@@ -34,8 +33,8 @@ class Customer:
 
     def hear(self, at: datetime) -> list[Notice]:
         number = self.told.number
-        found, self.told = derived(self.told, self.profile, at)
-        for each in numbered("ann", number, stamp(at), found):
+        found, self.told = notices_of_profile(self.told, self.profile, at)
+        for each in number_notices("ann", number, stamp(at), found):
             self.known |= each.content["data"]["profile"]
             self.heard.append(each.notice.type)
             self.numbers.append(each.number)
@@ -172,7 +171,7 @@ def test_a_run_reaches_a_date_if_an_active_date_up_to_it_is_in_the_run(
     while first - 1 in active | spent:
         first -= 1
     first = min(day for day in active if day >= first)
-    assert reaches(run, cover, FIRST + asked * DAY) == (first <= asked)
+    assert run_reaches(run, cover, FIRST + asked * DAY) == (first <= asked)
 
 
 def test_a_new_user_earns_and_goes_on() -> None:
@@ -268,9 +267,11 @@ def test_a_profile_that_was_there_before_anybody_listened_is_told_as_a_whole() -
 
 def test_ids_never_repeat_and_never_change() -> None:
     notice = Notice(NoticeType.TEST, {})
-    found = numbered("ann", 0, stamp(START), [notice] * 3) + numbered("bob", 0, stamp(START), [notice])
+    found = number_notices("ann", 0, stamp(START), [notice] * 3) + number_notices(
+        "bob", 0, stamp(START), [notice]
+    )
     assert len({each.message_id for each in found}) == 4
-    assert found[0].message_id == "msg_" + numbered("ann", 0, stamp(START), [notice])[0].message_id[4:]
+    assert found[0].message_id == "msg_" + number_notices("ann", 0, stamp(START), [notice])[0].message_id[4:]
 
 
 def test_what_the_past_alone_has_changed_is_no_news_and_is_told_as_a_whole() -> None:

@@ -13,8 +13,13 @@ from rules.book.goal_rules import AchievementRule, Condition, ConditionKind
 from rules.days import EPOCH, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.achievements import declared_achievements
-from rules.outgoing.derive import ToldState, derived
-from rules.outgoing.earned import Offered, earned, offered, unasked
+from rules.outgoing.achievement_notices import (
+    Offered,
+    notices_of_achievements,
+    notices_unasked,
+    offered_achievements,
+)
+from rules.outgoing.derivation import ToldState, notices_of_profile
 from rules.outgoing.notices import NoticeType
 from tests.support.books import SHIPPED
 
@@ -30,12 +35,12 @@ def on(day: int) -> str:
 
 def stranger() -> ToldState:
     """A user who has just begun."""
-    return derived(ToldState(), Profile("ann", version=1), START)[1]
+    return notices_of_profile(ToldState(), Profile("ann", version=1), START)[1]
 
 
 def somebody() -> ToldState:
     """A user who was there before anybody was told."""
-    return derived(ToldState(), Profile("ann", version=7), START)[1]
+    return notices_of_profile(ToldState(), Profile("ann", version=7), START)[1]
 
 
 def known(since: int = -30, form: str = "a") -> dict[str, Offered]:
@@ -44,7 +49,7 @@ def known(since: int = -30, form: str = "a") -> dict[str, Offered]:
 
 def told_of(told: ToldState, found: Mapping[str, str], **more: Any) -> tuple[list[str], ToldState]:
     """What is told, in a word each; all of it must say what the user has."""
-    notices, after = earned(told, known(**more), found)
+    notices, after = notices_of_achievements(told, known(**more), found)
     assert all(each.data["achievements"] == found for each in notices)
     assert all(each.data["profile"] == told.shown for each in notices)
     assert after.number == told.number + len(notices)
@@ -68,12 +73,12 @@ def test_a_late_event_that_dates_it_earlier_is_no_news() -> None:
 
 
 def test_a_new_achievement_that_the_past_fulfils_is_no_news() -> None:
-    notices, told = earned(stranger(), {}, {})
+    notices, told = notices_of_achievements(stranger(), {}, {})
     assert notices == []
     heard, told = told_of(told, {"rich": on(1), "bold": on(6)}, since=5)
     assert heard == ["bold"], "it was reached when it was in the book; the other one goes along with it"
     assert told_of(told, {"rich": on(1), "bold": on(6)}, since=5)[0] == []
-    _, told = earned(stranger(), {}, {})
+    _, told = notices_of_achievements(stranger(), {}, {})
     assert told_of(told, {"rich": on(1)}, since=5)[0] == ["profile.changed"]
 
 
@@ -91,9 +96,9 @@ def test_who_was_there_before_has_no_news_and_hears_what_there_is() -> None:
 
 def test_after_a_time_in_which_nobody_asked_nothing_is_news() -> None:
     _, told = told_of(stranger(), {"rich": on(1)})
-    found, told = unasked(told)
+    found, told = notices_unasked(told)
     assert found == []
-    assert unasked(told)[1] == told, "so nothing is written"
+    assert notices_unasked(told)[1] == told, "so nothing is written"
     assert told_of(told, {"rich": on(1), "bold": on(2)})[0] == ["profile.changed"]
 
 
@@ -108,13 +113,13 @@ def test_what_is_withdrawn_is_told_and_may_be_earned_again() -> None:
 def test_whatever_happens_the_newest_list_is_what_the_user_has(steps: list[dict[str, str]]) -> None:
     told, folded, heard = stranger(), dict[str, str](), list[str]()
     for found in steps:
-        notices, told = earned(told, known(), found)
+        notices, told = notices_of_achievements(told, known(), found)
         for each in notices:
             folded = each.data["achievements"]
             heard += [each.data["achievement"]] if each.type is NoticeType.ACHIEVEMENT_EARNED else []
         assert folded == found
         assert set(found) <= set(heard), "each was told of once it was true"
-        assert earned(told, known(), found) == ([], told)
+        assert notices_of_achievements(told, known(), found) == ([], told)
 
 
 def test_since_when_everybody_could_know_an_achievement_in_its_form() -> None:
@@ -125,7 +130,7 @@ def test_since_when_everybody_could_know_an_achievement_in_its_form() -> None:
     def since(*versions: Version) -> str:
         first = Version(1, EPOCH, lambda: replace(SHIPPED, achievements={}))
         books, now = Books([first, *versions]), START + 20 * DAY
-        return offered(declared_achievements(books, now), books, now)["rich"].since
+        return offered_achievements(declared_achievements(books, now), books, now)["rich"].since
 
     assert since(version(2, 5, 3, rich=RICH)) == on(5)
     assert since(version(2, 5, 3, rich=RICH), version(3, 9, 8, rich=RICH)) == on(5), "it is the same"

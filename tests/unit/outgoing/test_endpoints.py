@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.outgoing.endpoints import BUS, Endpoint, Filters
-from rules.outgoing.notices import Notice, NoticeType
-from rules.outgoing.retries import GIVEN_UP_AFTER, PEACE_MAX, WAITS, is_given_up, next_attempt, peace
+from rules.outgoing.notices import (
+    BUS,
+    GIVEN_UP_AFTER,
+    PEACE_MAX,
+    WAITS,
+    Endpoint,
+    Filters,
+    Notice,
+    NoticeType,
+    is_given_up,
+    next_attempt,
+    pause_after,
+)
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -86,7 +96,7 @@ def test_a_filter_is_for_its_type_alone_and_all_its_fields_must_fit() -> None:
 def test_waits_grow_and_never_end(failures: int) -> None:
     assert timedelta() < next_attempt(failures, NOW) - NOW <= WAITS[-1]
     assert next_attempt(failures, NOW) <= next_attempt(failures + 1, NOW)
-    assert timedelta() < peace(failures) <= peace(failures + 1) <= PEACE_MAX
+    assert timedelta() < pause_after(failures) <= pause_after(failures + 1) <= PEACE_MAX
 
 
 def test_after_three_days_of_silence_there_is_one_more_attempt() -> None:

@@ -12,10 +12,9 @@ import pytest
 from rules.book.rewards import Redemption
 from rules.engagement.ledger import Head
 from rules.engagement.lots import Hold
-from rules.outgoing.derive import redeemed
-from rules.outgoing.earned import Offered, earned
+from rules.outgoing.achievement_notices import Offered, notices_of_achievements
+from rules.outgoing.derivation import ToldThing, notices_of_lead, notices_of_question, notices_of_redemption
 from rules.outgoing.notices import Notice, NoticeType, Notification
-from rules.outgoing.things import ToldThing, closed, updated
 from tests.support.message_schema import SCHEMA, problems
 from tests.support.template import ROOT
 from tests.unit.outgoing.test_derive import Customer, noon
@@ -35,22 +34,22 @@ def told_of_a_user() -> Iterator[Notice]:
     yield from ann.act(noon(2), 1)
     yield from ann.change(noon(2), timezone="Asia/Tokyo")
     redemption = Redemption("ann", "2026-03-03T13:00:00.000000Z#0001", "mug", "acme", 120, 3, title="Mug")
-    notices, told = redeemed(ann.told, redemption)
+    notices, told = notices_of_redemption(ann.told, redemption)
     yield from notices
     offered = {"rich": Offered("Rich", "a", AT)}
-    notices, told = earned(replace(told, asked={"rich": "a"}), offered, {"rich": AT})
+    notices, told = notices_of_achievements(replace(told, asked={"rich": "a"}), offered, {"rich": AT})
     yield from notices
-    yield from earned(told, offered, {})[0]
+    yield from notices_of_achievements(told, offered, {})[0]
 
 
 def bodies() -> Iterator[tuple[NoticeType, bytes]]:
     for number, notice in enumerate(told_of_a_user(), start=1):
         yield notice.type, Notification("ann", number, AT, notice).body
-    merged = updated(ToldThing(), lead(1, merged_into="9"), "acme", AT)[0]
-    shown = updated(ToldThing(), lead(1, revenue=Decimal("11.5"), vip=True, last=None), "acme", AT)[0]
+    merged = notices_of_lead(ToldThing(), lead(1, merged_into="9"), "acme", AT)[0]
+    shown = notices_of_lead(ToldThing(), lead(1, revenue=Decimal("11.5"), vip=True, last=None), "acme", AT)[0]
     for notice in (*merged, *shown):
         yield notice.type, Notification("lead/7", 1, AT, notice).body
-    for notice in closed(ToldThing(), QUESTION)[0]:
+    for notice in notices_of_question(ToldThing(), QUESTION)[0]:
         yield notice.type, Notification("question/q1", 1, AT, notice).body
     yield NoticeType.TEST, Notification("test/e", 7, AT, Notice(NoticeType.TEST, {"endpoint_id": "e"})).body
 

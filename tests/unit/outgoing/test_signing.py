@@ -10,7 +10,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from ingest.leads.sources.generic import SIGNATURE
 from rules.leads.hooks import claim_of, hmac_check, is_signed
-from rules.outgoing.signing import key_of, secret_of, signature, signed_headers
+from rules.outgoing.webhooks import key_of, secret_of, signature, signed_headers
 
 # github.com/standard-webhooks/standard-webhooks: the vector of its libraries' tests, and the example of its text.
 VECTORS = [

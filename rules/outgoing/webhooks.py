@@ -1,11 +1,14 @@
-"""Where outgoing webhooks may be sent: public addresses alone (docs/rules.md, rule 18).
-
-Whoever registers an endpoint names a host that we connect to, from inside the customer's own AWS account. So
-no name and no number may lead to the account's private side, such as 169.254.169.254.
+"""Outgoing webhooks (docs/rules.md, rule 18): where they may be sent, public addresses alone, and how they are
+signed, as Standard Webhooks say: https://www.standardwebhooks.com.
 """
 
+import base64
+import binascii
+import hmac
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
@@ -111,3 +114,44 @@ def _host(host: str, *, may_be_private: bool) -> str:
     if len(labels) < 2 and not may_be_private:
         raise UrlRefused("must name a host with its domain")
     return name
+
+
+# Signs outgoing webhooks as Standard Webhooks say (docs/rules.md, rule 18): https://www.standardwebhooks.com.
+
+
+SECRET_PREFIX = "whsec_"  # noqa: S105 (the standard's prefix of every secret)
+SECRET_BYTES_MIN, SECRET_BYTES_MAX = 24, 64
+
+
+def secret_of(key: bytes) -> str:
+    """Return a key as its owner is shown it. Raises ValueError unless it has 24 to 64 bytes."""
+    if not SECRET_BYTES_MIN <= len(key) <= SECRET_BYTES_MAX:
+        raise ValueError(f"a secret has {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} bytes")
+    return SECRET_PREFIX + base64.b64encode(key).decode()
+
+
+def key_of(secret: str) -> bytes:
+    """Return the key of a secret; raises ValueError for what is none, without quoting it."""
+    try:
+        return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    except binascii.Error:
+        raise ValueError("the secret is not base64") from None
+
+
+def signature(secret: str, message_id: str, seconds: int, body: bytes) -> str:
+    """Return one signature, `v1,` and base64. seconds: since 1970. Raises ValueError."""
+    signed = f"{message_id}.{seconds}.".encode() + body
+    return "v1," + base64.b64encode(hmac.digest(key_of(secret), signed, "sha256")).decode()
+
+
+def signed_headers(secrets: Iterable[str], message_id: str, at: datetime, body: bytes) -> dict[str, str]:
+    """Return the headers that prove a message. Its time is that of the attempt, its id never changes.
+
+    secrets: those that are valid, the newest first; while a secret is rotated each of the two signs.
+    """
+    seconds = int(at.timestamp())
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": " ".join(signature(each, message_id, seconds, body) for each in secrets),
+    }

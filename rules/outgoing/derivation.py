@@ -1,21 +1,74 @@
-"""Which notifications follow from a change of a profile, or from time (docs/rules.md, rule 18).
-
-A fold: what was told so far, the profile, and the instant lead to what is to be told now, and to what is told
-then. Whoever applies a notification's `profile` over what it knew has the profile.
+"""Which notifications follow from a change of a profile, a lead or a question, or from time, and what they
+show (docs/rules.md, rule 18).
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from rules.book.rewards import Redemption
-from rules.days import stamp, unstamp
-from rules.engagement.account_state import Profile
-from rules.engagement.ledger import entry_id
-from rules.engagement.streak import DAY, Cover, Streak
+from rules.days import stamp, start_of, unstamp
+from rules.engagement.account_state import Profile, date_at
+from rules.engagement.ledger import debt_of, entry_id
+from rules.engagement.streak import DAY, Cover, Streak, lapse_date, shown_streak
+from rules.leads.feature_items import FeatureItem
 from rules.outgoing.notices import Notice, NoticeType
-from rules.outgoing.shown import OF_POINTS, Shown, next_change, shown_of
+from rules.questions.questions import Question, QuestionStatus
+
+# What a notification shows of a user: what `GET /v1/users/{user_id}` shows, less what a clock alone decides.
+#
+# Whether a streak is at risk today is for the receiver to say: it knows `last_activity_date` and `lapses_at`.
+
+
+Shown = dict[str, Any]
+OF_POINTS = ("total_bestie_points", "balance", "debt")
+
+
+def shown_of(profile: Profile, at: datetime) -> Shown:
+    """Return what is shown at an instant. lapses_at: a stamp, while there is a streak that can lapse."""
+    streak = shown_streak(profile.streak, profile.cover, date_at(profile, at))
+    return {
+        "user_id": profile.user_id,
+        "current_streak": streak.current,
+        "longest_streak": streak.longest,
+        "last_activity_date": streak.last.isoformat() if streak.last else None,
+        "timezone": profile.zone,
+        "total_bestie_points": profile.total_points,
+        "balance": profile.balance,
+        "debt": debt_of(profile.balance),
+        "freezes_available": streak.freezes_available,
+        "active_days": streak.active_days,
+        "lapses_at": lapses_at(profile) if streak.current else None,
+    }
+
+
+def lapses_at(profile: Profile) -> str | None:
+    """Return the instant from which the streak shows 0 if nothing more happens; None without a streak."""
+    if profile.streak is None:
+        return None
+    return stamp(start_of(lapse_date(profile.streak, profile.cover), profile.zone))
+
+
+def next_change(profile: Profile, at: datetime) -> datetime | None:
+    """Return when time alone will next change what is shown; None: it will not.
+
+    Example: last active on the 1st, one freeze. At the end of the 2nd it is used, at that of the 3rd the
+    streak lapses.
+    """
+    day = date_at(profile, at)
+    seen = shown_streak(profile.streak, profile.cover, day)
+    if profile.streak is None or not seen.current:
+        return None
+    last = lapse_date(profile.streak, profile.cover)
+    while day < last:
+        day += DAY
+        later = shown_streak(profile.streak, profile.cover, day)
+        if (later.current, later.freezes_available) != (seen.current, seen.freezes_available):
+            break
+    return start_of(day, profile.zone)
+
 
 AT_RISK = timedelta(hours=6)  # so long before a streak lapses its user's app is told, once
 
@@ -66,7 +119,7 @@ class ToldState:
     looked_at: str = ""
 
 
-def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notice], ToldState]:
+def notices_of_profile(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notice], ToldState]:
     """Return what is to be told, in order, and what is told then.
 
     at: an instant; one before told.as_of counts as that. A profile of which nothing was told yet, and which
@@ -98,7 +151,7 @@ def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notic
     return found, replace(seen, version=version, number=number, as_of=as_of, changes_at=changes_at)
 
 
-def redeemed(told: ToldState, redemption: Redemption) -> tuple[list[Notice], ToldState]:
+def notices_of_redemption(told: ToldState, redemption: Redemption) -> tuple[list[Notice], ToldState]:
     """Return what is to be told of a redeemed reward: nothing if it was told of. They come in order."""
     if redemption.created_at <= told.redeemed:
         return [], told
@@ -132,7 +185,7 @@ def due_at(told: ToldState) -> datetime | None:
     return unstamp(min(times)) if times else None
 
 
-def reaches(run: Streak, cover: Cover, day: date) -> bool:
+def run_reaches(run: Streak, cover: Cover, day: date) -> bool:
     """Whether a run goes back to a date or further: it is longer than the dates after it could make it."""
     between = ((day + number * DAY) for number in range(1, (run.last - day).days + 1))
     spent = set(run.spent)
@@ -147,13 +200,13 @@ def _of_streak(
     had, has, run = before["current_streak"], after["current_streak"], profile.streak
     found: list[Notice] = []
     last = date.fromisoformat(before["last_activity_date"]) if had else date.min
-    if had and not (has and run and reaches(run, profile.cover, last)):
+    if had and not (has and run and run_reaches(run, profile.cover, last)):
         shown = {**before, "current_streak": 0, "lapses_at": None} if has else after
         gone = (after["last_activity_date"] or "") < before["last_activity_date"]
         about = {"lost_streak": had, "reason": "reversed" if gone else "missed", "profile": shown}
         found.append(Notice(NoticeType.STREAK_LOST, about))
         lost, had = LostRun(last, had), 0
-    if has and run and lost and reaches(run, profile.cover, lost.last):
+    if has and run and lost and run_reaches(run, profile.cover, lost.last):
         about = {"lost_streak": lost.length, "current_streak": has, "profile": after}
         return [*found, Notice(NoticeType.STREAK_CORRECTED, about)], None
     if has > had:
@@ -195,3 +248,61 @@ def _hold_view(hold: ToldHold) -> dict[str, Any]:
 
 def _beside_points(shown: Shown) -> Shown:
     return {name: value for name, value in shown.items() if name not in OF_POINTS}
+
+
+# What is told of leads and of questions (docs/rules.md, rule 18).
+#
+# A lead's newest `lead.updated` has its features and whose leaf it is. What is remembered of it is people's
+# own words, and is not told. A question is told of once: when it takes no answers any more.
+
+
+@dataclass(frozen=True, slots=True)
+class ToldThing:
+    """What was told of a lead or a question. version: of its item, for a question 1. The rest: ToldState."""
+
+    version: int = 0
+    number: int = 0
+    as_of: str = ""
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+
+def notices_of_lead(
+    told: ToldThing, item: FeatureItem, organization_id: str, at: str
+) -> tuple[list[Notice], ToldThing]:
+    """Return what is to be told of a lead's item, and what is told then. Older items tell nothing.
+
+    at: a stamp, when the item was written.
+    """
+    shown = {
+        "organization_id": organization_id,
+        "merged_into": item.merged_into,
+        "features": {name: _number(each) for name, each in sorted(item.features.items())},
+    }
+    if item.version <= told.version or shown == told.shown:
+        return [], told
+    after = replace(
+        told, version=item.version, number=told.number + 1, as_of=max(told.as_of, at), shown=shown
+    )
+    return [Notice(NoticeType.LEAD_UPDATED, {**shown, "computed_at": item.computed_at})], after
+
+
+def notices_of_question(told: ToldThing, question: Question) -> tuple[list[Notice], ToldThing]:
+    """Return what is to be told of a question that takes no answers any more: nothing if it was told of."""
+    if told.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
+        return [], told
+    closed_at = question.closed_at or question.closes_at
+    about = {
+        "agent_id": question.agent_id,
+        "status": question.status.value,
+        "category": question.category,
+        "required_responses": question.required_responses,
+        "current_responses": question.current_responses,
+        "created_at": question.created_at,
+        "closed_at": closed_at,
+    }
+    return [Notice(NoticeType.QUESTION_CLOSED, about)], ToldThing(1, told.number + 1, closed_at, about)
+
+
+def _number(shown: Any) -> Any:
+    """Return a feature as JSON has it."""
+    return float(shown) if isinstance(shown, Decimal) else shown

@@ -13,7 +13,7 @@ from datetime import datetime
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.achievements import Declared, definitions_digest
-from rules.outgoing.derive import ToldState
+from rules.outgoing.derivation import ToldState
 from rules.outgoing.notices import Notice, NoticeType
 
 
@@ -26,7 +26,7 @@ class Offered:
     since: str
 
 
-def offered(known: Mapping[str, Declared], books: Books, now: datetime) -> dict[str, Offered]:
+def offered_achievements(known: Mapping[str, Declared], books: Books, now: datetime) -> dict[str, Offered]:
     """Return the achievements of the book in force, by name."""
     until_now = sorted(
         (each for each in books.versions if each.effective_at <= now),
@@ -44,7 +44,7 @@ def offered(known: Mapping[str, Declared], books: Books, now: datetime) -> dict[
     return found
 
 
-def earned(
+def notices_of_achievements(
     told: ToldState, known: Mapping[str, Offered], found: Mapping[str, str]
 ) -> tuple[list[Notice], ToldState]:
     """Return what is to be told of a user's achievements, and what is told then.
@@ -68,7 +68,7 @@ def earned(
     return notices, replace(told, number=told.number + len(notices), achievements=has, asked=asked)
 
 
-def unasked(told: ToldState) -> tuple[list[Notice], ToldState]:
+def notices_unasked(told: ToldState) -> tuple[list[Notice], ToldState]:
     """Return what is told of somebody at whose achievements nobody looks: whoever looks next has no news."""
     return [], replace(told, achievements={}, asked=None)
 
