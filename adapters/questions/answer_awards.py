@@ -9,7 +9,7 @@ from adapters.engagement import claims
 from adapters.platform.items import item
 from rules.engagement import events
 from rules.engagement.events import Event
-from rules.questions.answer_events import event_digest
+from rules.questions.responses import event_digest
 
 # A transaction's actions for an event.
 ACTIONS = 2

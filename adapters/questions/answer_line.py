@@ -23,9 +23,8 @@ from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
 from adapters.questions.waiting_answers import WaitingAnswers
 from rules.engagement.events import InputRefused
-from rules.questions.answer_events import Submission
 from rules.questions.questions import Question, QuestionStatus, check_open, from_item
-from rules.questions.responses import Response
+from rules.questions.responses import Response, Submission
 
 # A transaction takes 100 actions: one for the counter; for each answer a response, its place in line, and
 # its event.

@@ -14,8 +14,7 @@ from adapters.questions.message_claims import ClaimResult, MessageClaim, Message
 from adapters.questions.phones.subscription_items import KEY, reminder_item, reminder_key
 from adapters.questions.phones.subscription_store import Action, SubscriptionStore, delete_action, put_action
 from rules.days import stamp, unstamp
-from rules.questions.notifications import Subscription
-from rules.questions.reminders import reminder_partitions
+from rules.questions.notifications import Subscription, reminder_partitions
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from typing import Any
 from adapters.platform.batches import get_all
 from adapters.platform.items import item, plain
 from rules.engagement import events
-from rules.questions.answer_events import Submission
-from rules.questions.responses import Response, from_item, to_item
+from rules.questions.responses import Response, Submission, from_item, to_item
 
 KEPT = timedelta(hours=1)
 

@@ -22,7 +22,7 @@ from analytics.recompute.settled_users import SETTLED_AFTER, between, etags_dige
 from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
 from rules.smoke_names import PATTERN
 
-# Twin of rules.questions.repair.answer_doubts.digest_of: the values of a response that it hashes, in order.
+# Twin of rules.questions.answer_doubts.digest_of: the values of a response that it hashes, in order.
 HASHED = (
     *("question_id", "epoch_us(created_at)", "agent_id", "question_type", "category", "number"),
     *("selected_option", "answer_characters", "confidence", "response_time_ms", "points", "activity_date"),

@@ -18,7 +18,7 @@ from analytics.lake.duckdb_memory import connect
 from rules.engagement.events import RETENTION
 from rules.lake.residue import PREFIX
 from rules.lake.table_items import GONE, PHONES
-from rules.questions.messages import CLAIM_KEPT
+from rules.questions.notifications import CLAIM_KEPT
 
 ROWS_AT_ONCE = 2_000
 READERS = 4

@@ -13,8 +13,7 @@ from adapters.leads.lead_event_store import CLAIM_KEY
 from adapters.platform.items import Item, item
 from rules.days import stamp, unstamp
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent
-from rules.questions.new_questions import KEPT
-from rules.questions.questions import UNKNOWN, Question, QuestionStatus, QuestionType
+from rules.questions.questions import KEPT, UNKNOWN, Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_attributes
 
 Row = Mapping[str, Any]

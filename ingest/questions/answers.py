@@ -17,10 +17,15 @@ from ingest.web.rate_limit import RateLimit
 from rules.book.book import Books
 from rules.engagement.events import InputRefused
 from rules.key_ring import PersonHashes
-from rules.questions.answer_events import Submission, event_of_answer
-from rules.questions.answer_points import points_for
 from rules.questions.questions import Question, check_answer, check_open, shown_status
-from rules.questions.responses import Response, new_response, public_id
+from rules.questions.responses import (
+    Response,
+    Submission,
+    event_of_answer,
+    new_response,
+    points_for,
+    public_id,
+)
 
 
 @dataclass(frozen=True, slots=True)

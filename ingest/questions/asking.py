@@ -11,8 +11,14 @@ from ingest.questions.question_views import Questions, question_view, refusal_er
 from ingest.web.caller import ApiError, Caller
 from rules.days import unstamp
 from rules.engagement.events import InputRefused, body_hash
-from rules.questions.new_questions import new_question, question_ids
-from rules.questions.questions import UNKNOWN, Question, QuestionStatus, shown_status
+from rules.questions.questions import (
+    UNKNOWN,
+    Question,
+    QuestionStatus,
+    new_question,
+    question_ids,
+    shown_status,
+)
 
 
 def open_questions(agent_id: str) -> str:

@@ -1,8 +1,7 @@
 """The bodies of the question routes, as JSON Schema, and what they answer."""
 
 from ingest.web.json_schema import KEY, Schema, closed_object
-from rules.questions.new_questions import CATEGORY_DEFAULT, OPEN_DEFAULT
-from rules.questions.questions import OPEN_MAX, QuestionType
+from rules.questions.questions import CATEGORY_DEFAULT, OPEN_DEFAULT, OPEN_MAX, QuestionType
 
 TAG = r"^[a-z0-9][a-z0-9_-]{0,31}$"
 TAGS_MAX = 10

@@ -15,14 +15,7 @@ from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from rules.engagement.events import InputRefused
 from rules.json_values import parse_json
-from rules.questions.questions import (
-    Question,
-    QuestionStatus,
-    is_for,
-    is_listed,
-    shown_status,
-    to_item,
-)
+from rules.questions.questions import Question, QuestionStatus, is_for, is_listed, shown_status, to_item
 
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
 HIDDEN = frozenset({"body_hash", "expires_at", "closed_at", "idempotency_key"})

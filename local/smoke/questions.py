@@ -6,7 +6,7 @@ from adapters.platform.items import item
 from local.smoke.asking import ask, must
 from local.smoke.steps import SmokeStep
 from local.smoke.subject import Subject
-from rules.questions.new_questions import question_ids
+from rules.questions.questions import question_ids
 
 OPTION, TEXT = 1, "smoke"
 

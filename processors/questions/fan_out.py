@@ -29,8 +29,13 @@ from adapters.questions.phones.subscription_store import SubscriptionStore
 from processors.batches import TRANSIENT, ConsumerSettings, queue_consumer
 from processors.questions.messages import Sender, Told
 from rules.days import unstamp
-from rules.questions.messages import PushMessage, claim_expires_at, of_question
-from rules.questions.notifications import Subscription, is_eligible
+from rules.questions.notifications import (
+    PushMessage,
+    Subscription,
+    claim_expires_at,
+    is_eligible,
+    message_of_question,
+)
 from rules.questions.questions import ANSWERABLE, Question, from_item, shown_status
 
 logger = Logger(service="fan-out")
@@ -80,7 +85,7 @@ class Notifier:
         people, after = self.announcements.page(question.audience, page.shard, page.after, PAGE, self.now())
         fresh = self.announcements.unclaimed(people, _key(question), question.created_at)
         told = Counter({Told.DUPLICATE: len(people) - len(fresh)} if len(people) > len(fresh) else {})
-        message = of_question(question, self.now())
+        message = message_of_question(question, self.now())
         with ThreadPoolExecutor(self.writers) as pool:
             told += Counter(pool.map(partial(self._tell, question, message), fresh))
         if told[Told.AGAIN]:

@@ -25,8 +25,13 @@ from adapters.questions.reminder_store import DueReminder, ReminderStore
 from processors.questions.messages import Sender, Told, stop_at
 from rules.days import UnknownZone, today
 from rules.engagement.account_state import Profile
-from rules.questions.messages import claim_expires_at, of_streak
-from rules.questions.reminders import at_risk, is_timely, next_reminder
+from rules.questions.notifications import (
+    claim_expires_at,
+    is_timely_reminder,
+    message_of_streak,
+    next_reminder,
+    streak_at_risk,
+)
 
 logger = Logger(service="reminders")
 WRITERS = 6  # messages on their way at the same time
@@ -116,7 +121,7 @@ class Reminder:
         key = f"reminder={today(each.due, subscription.timezone)}"
         claim = partial(self.reminders.claim, each, key, claim_expires_at(now), now)
         release = partial(self.reminders.release, each)
-        message = of_streak(length, now, subscription.timezone)
+        message = message_of_streak(length, now, subscription.timezone)
         told = self.sender.tell(subscription, message, claim, release, now)
         if told is Told.DUPLICATE:
             # This date was claimed before: the person changed the zone, or registered the phone again.
@@ -126,8 +131,8 @@ class Reminder:
     def _length(self, each: DueReminder, profile: Profile) -> int:
         """The length of a streak of which its person is to be reminded at this instant; else 0."""
         now, subscription = self.now(), each.subscription
-        timely = is_timely(each.due, now, subscription.timezone, subscription.quiet_hours)
-        return at_risk(profile.streak, profile.cover, profile.zone, now) if timely else 0
+        timely = is_timely_reminder(each.due, now, subscription.timezone, subscription.quiet_hours)
+        return streak_at_risk(profile.streak, profile.cover, profile.zone, now) if timely else 0
 
     def mark_unconfirmed(self, now: datetime) -> int:
         """Mark claims that nobody will confirm; returns how many there were."""

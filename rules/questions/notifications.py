@@ -1,16 +1,15 @@
-"""Who is told of a question, and when: subscriptions, audiences, intervals and quiet hours.
-
-Audience: a question without tags is for everybody. Otherwise it has a tag in common with those who hear of
-it. Example: a person with the tags fr and it hears of a question with it.
-Quiet hours follow the person's local clock. If daylight saving repeats a minute, it is quiet both times.
+"""Who is told of a question or of a streak that ends tonight, when, and in which words: subscriptions,
+audiences, intervals, quiet hours and reminders.
 """
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
-from rules.days import EPOCH, stamp, unstamp, zone
+from rules.days import DAY, EPOCH, stamp, start_of, today, unstamp, zone
+from rules.engagement.streak import Cover, Streak, StreakStatus, shown_streak
+from rules.questions.questions import Question
 
 # A person chooses one of these as the minutes between two announcements. They are few, because
 # `partitions_to_ask` makes a query for each.
@@ -156,3 +155,118 @@ def later_stamp(old: str, now: datetime) -> str:
     So each version of an item has a stamp of its own.
     """
     return max(stamp(now), stamp(unstamp(old) + timedelta(microseconds=1))) if old else stamp(now)
+
+
+# What a phone shows of a question or of a streak, and for how long: the words and the seconds.
+
+
+QUESTION_TITLE = "A new question"
+STREAK_TITLE = "Your streak ends tonight"
+# A phone that is off may get a reminder late in the evening, but never on the next day.
+STREAK_SECONDS_MAX = 3 * 3600
+# A claim is kept for so long after the last instant at which its message may go out, for an operator to see.
+CLAIM_KEPT = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class PushMessage:
+    """What a phone shows, and what its app reads.
+
+    data: flat, texts only. ttl_seconds: how long it is kept for a phone that is off.
+    """
+
+    title: str
+    body: str
+    data: Mapping[str, str]
+    ttl_seconds: int
+
+
+def message_of_question(question: Question, now: datetime) -> PushMessage:
+    """Return what a phone shows of a question, for as long as it takes answers."""
+    seconds = int((unstamp(question.closes_at) - now).total_seconds())
+    data = {
+        "type": "question",
+        "question_id": question.question_id,
+        "question_type": question.type.value,
+    }
+    return PushMessage(QUESTION_TITLE, question.prompt, data, seconds)
+
+
+def message_of_streak(length: int, now: datetime, zone_name: str) -> PushMessage:
+    """Return what a phone shows of a streak of so many days: until the local date ends, 3 hours at most."""
+    days = "1 day" if length == 1 else f"{length} days"
+    seconds = int((start_of(today(now, zone_name) + DAY, zone_name) - now).total_seconds())
+    data = {"type": "streak", "length": str(length)}
+    return PushMessage(STREAK_TITLE, f"Keep your {days} going today.", data, min(STREAK_SECONDS_MAX, seconds))
+
+
+def claim_expires_at(last: datetime) -> int:
+    """Return when a claim on a message is forgotten, in epoch seconds.
+
+    last: the last instant at which the message may go out.
+    """
+    return int((last + CLAIM_KEPT).timestamp())
+
+
+# When a person is reminded of a streak that ends tonight: once a local date, at REMINDER_HOUR.
+#
+# If that hour is quiet, the reminder is due when the quiet hours end, provided that the date is still the
+# same. The date is the reminder's key, so nobody gets two for one date. When clocks change: an hour that
+# comes twice counts the first time; an hour that is jumped over counts right after the jump; a date that the
+# zone skips has no reminder.
+
+
+REMINDER_HOUR = 20
+# Reminders wait in this many index partitions. A single one would be too hot at 20:00 in a large zone.
+SHARDS = 4
+# How many dates to look ahead: a date that its zone skipped has no evening, but one soon after has.
+DATES_AHEAD = 3
+
+
+def reminder_at(day: date, zone_name: str, quiet: QuietHours | None) -> datetime | None:
+    """Return the instant (UTC) at which a local date's reminder is due; None: not on that date."""
+    for clock in (time(REMINDER_HOUR), quiet.until if quiet else None):
+        if clock is None or clock < time(REMINDER_HOUR):
+            continue
+        due = datetime.combine(day, clock, zone(zone_name)).astimezone(UTC)
+        if today(due, zone_name) == day and not is_quiet(quiet, zone_name, due):
+            return due
+    return None
+
+
+def next_reminder(after: datetime, zone_name: str, quiet: QuietHours | None) -> datetime | None:
+    """Return the first reminder after an instant; None if quiet hours cover every evening."""
+    first = today(after, zone_name) - DAY
+    for ahead in range(DATES_AHEAD + 2):
+        due = reminder_at(first + timedelta(days=ahead), zone_name, quiet)
+        if due is not None and due > after:
+            return due
+    return None
+
+
+def is_timely_reminder(due: datetime, now: datetime, zone_name: str, quiet: QuietHours | None) -> bool:
+    """Whether a reminder that was due may still be sent: the same local date, and not quiet."""
+    same_date = today(due, zone_name) == today(now, zone_name)
+    return due <= now and same_date and not is_quiet(quiet, zone_name, now)
+
+
+def streak_at_risk(streak: Streak | None, cover: Cover, zone_name: str, now: datetime) -> int:
+    """Return the length of a streak that is at risk today; 0 if none is.
+
+    None is if today has activity or is paused, or if the streak has lapsed. zone_name: the zone of the
+    streak's dates.
+    """
+    if streak is None:
+        return 0
+    shown = shown_streak(streak, cover, max(today(now, zone_name), streak.last))
+    return shown.current if shown.status is StreakStatus.AT_RISK else 0
+
+
+def reminder_partition(subscription_id: str) -> str:
+    """Return the index partition that a subscription's reminders wait in."""
+    return f"reminder#{zlib.crc32(subscription_id.encode()) % SHARDS}"
+
+
+def reminder_partitions() -> list[str]:
+    """Return all index partitions that reminders wait in."""
+    return [f"reminder#{shard}" for shard in range(SHARDS)]

@@ -1,18 +1,64 @@
-"""A response as it is stored: the answers' door writes it, processors/questions/answers.py reads it."""
+"""Responses: how one is stored, its points (rule 5), the engagement event that it becomes, and which of
+them a waiting poll returns.
+"""
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from rules.book.book import Books
-from rules.days import Moment, UnknownZone, date_of, stamp, unstamp, zone
-from rules.engagement.events import InputRefused, MalformedItem, count_of, text_of
+from rules.book.book import AnswerRules, Books, Declarer, terms_of
+from rules.days import GREATEST_OFFSET, Moment, UnknownZone, date_of, stamp, unstamp, zone
+from rules.engagement.events import (
+    Event,
+    InputRefused,
+    MalformedItem,
+    body_hash,
+    count_of,
+    event_id,
+    measures_of,
+    text_of,
+)
 from rules.key_ring import PersonHashes
-from rules.questions.answer_points import day_points_max, points_for
-from rules.questions.questions import Question, QuestionType
+from rules.questions.questions import Question, QuestionType, is_done
 from rules.zone_names import zone_named
+
+# Points of an answer (rule 5): by the book of rules alone, and fixed when the answer is stored.
+#
+# The points of a person and date add up to min(the date's cap, sum of the answers' points), in any order of
+# arrival: all answers of a date have one cap.
+
+
+# Every process knows a version so long after it was published (adapters/book/book_store.py: twice a minute).
+KNOWN_AFTER = timedelta(minutes=1)
+
+
+def points_for(rules: AnswerRules, confidence: int | None, response_time_ms: int | None) -> dict[str, int]:
+    """Return what an answer earns before the daily cap, by reason. Example: {"answer": 10, "timing": 2}."""
+    earned = {"answer": rules.points}
+    if rules.confidence_points and confidence is not None:
+        earned["confidence"] = rules.confidence_points
+    timing = rules.timing
+    if timing and response_time_ms is not None and timing.from_ms <= response_time_ms <= timing.to_ms:
+        earned["timing"] = timing.points
+    return earned
+
+
+def date_begins(day: date) -> datetime:
+    """Return the first instant at which it is this date anywhere: 10:00 UTC of the date before."""
+    return datetime.combine(day, time(), UTC) - GREATEST_OFFSET
+
+
+def day_points_max(books: Books, day: date) -> int:
+    """Return the most that a person's answers of a date earn, the same whoever asks once the date has begun.
+
+    It is what the version in force said when the date began. A version that was published later, or within
+    the minute before, changes nothing of it, also one that takes effect in the past.
+    """
+    begin = date_begins(day)
+    return books.at_as_known(begin, begin - KNOWN_AFTER).book.answers.day_points_max
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +234,106 @@ _OPTIONAL = (
         "timezone",
     ),
 )
+
+
+# Turns a signed-in person's answer into an engagement event, which earns points and keeps the streak.
+#
+# The event is the person's, and the answer is nobody's. So nothing in the event leads to the answer: its
+# idempotency key is a keyed hash, it does not name the question, and its times are whole minutes.
+
+
+EVENT_TYPE = "QUESTION_ANSWERED"
+SOURCE = "questions"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a person hands in. event: the one that the answer is, if the person is signed in."""
+
+    response: Response
+    event: Event | None
+
+
+def event_of_answer(
+    response: Response, user_id: str, key: str, zone_stored: str | None, books: Books
+) -> Event | None:
+    """Return the event of a user's answer; None if the book has no such type.
+
+    key: a keyed hash of the user and the question (rule 4): one event for both. The date is rule 1's: the
+    answer's own timezone, else the zone that the user has set, else UTC.
+    """
+    answered = unstamp(response.created_at)
+    minute = answered.replace(second=0, microsecond=0)
+    moment, at = Moment(minute, None), stamp(minute)
+    version = next(books.judging(EVENT_TYPE, minute, answered), None)
+    if version is None:
+        return None
+    terms = terms_of(version, EVENT_TYPE, minute)
+    day, zone = date_of(moment, response.timezone, zone_stored)
+    properties = {"category": response.category}
+    return Event(
+        user_id=user_id,
+        event_id=event_id(user_id, key, moment),
+        idempotency_key=key,
+        event_type=EVENT_TYPE,
+        occurred_at=at,
+        activity_date=day,
+        zone=zone,
+        points_awarded=terms.points,
+        source=SOURCE,
+        created_at=at,
+        rules_version=terms.version,
+        cap=terms.cap,
+        is_passive=not terms.keeps_streak,
+        expiry=terms.expiry,
+        by_server=terms.declared_by is Declarer.SERVER,
+        measures=measures_of(properties, terms.measured),
+        timezone=response.timezone,
+        properties=json.dumps(properties, separators=(",", ":")),
+    )
+
+
+def event_digest(event: Event) -> str:
+    """Return the digest for the event's claim: three of its values stand for the body that it never had."""
+    body = {"event_type": event.event_type, "occurred_at": event.occurred_at, "source": event.source}
+    return body_hash(body)
+
+
+# Waiting for answers: while a poll waits, which answers it returns, and when no more will come.
+
+
+# Between two looks at the question: soon at first, less often the longer nothing comes.
+POLL_SECONDS_MIN, POLL_SECONDS_MAX = 0.25, 1.0
+SLOWER = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Answers by number, ascending. cursor: the number to ask after next. is_last: none will follow it."""
+
+    responses: Sequence[Response]
+    cursor: int
+    is_last: bool
+
+
+def next_pause(seconds: float) -> float:
+    """Return how many seconds to wait after a pause of so many."""
+    return min(POLL_SECONDS_MAX, seconds * SLOWER)
+
+
+def has_newer(question: Question, after: int) -> bool:
+    """Whether there are answers with higher numbers than `after`: the counter tells, without reading them."""
+    return question.current_responses > after
+
+
+def is_waiting(question: Question, after: int, now: datetime) -> bool:
+    """Whether a poll has to wait: there is nothing newer yet, and there may be."""
+    return not has_newer(question, after) and not is_done(question, now)
+
+
+def page_of(question: Question, responses: Iterable[Response], after: int, limit: int, now: datetime) -> Page:
+    """Return at most `limit` of a question's answers with higher numbers than `after`."""
+    own = (each for each in responses if each.number > after)
+    rows = sorted(own, key=lambda each: each.number)[:limit]
+    cursor = rows[-1].number if rows else after
+    return Page(rows, cursor, is_done(question, now) and not has_newer(question, cursor))

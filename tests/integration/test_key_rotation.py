@@ -12,9 +12,8 @@ from adapters.platform.aws import client
 from adapters.questions.answer_line import TAKEN_MAX
 from ingest.web.caller import ApiError
 from rules.key_ring import KNOWN_WITHIN
-from rules.questions.answer_events import Submission
 from rules.questions.questions import Question
-from rules.questions.responses import new_response
+from rules.questions.responses import Submission, new_response
 from tests.support.answer_stream import somebody
 from tests.support.books import KnownBooks
 from tests.support.engine import Engine

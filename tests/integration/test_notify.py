@@ -12,8 +12,14 @@ from adapters.questions.phones.push import PushReceipt
 from processors.questions import fan_out
 from processors.questions.messages import Told
 from rules.days import stamp
-from rules.questions.messages import PushMessage, of_question
-from rules.questions.notifications import INTERVALS, LISTENER_SHARDS, quiet_hours, shard_of
+from rules.questions.notifications import (
+    INTERVALS,
+    LISTENER_SHARDS,
+    PushMessage,
+    message_of_question,
+    quiet_hours,
+    shard_of,
+)
 from rules.questions.questions import QuestionStatus, from_item
 from tests.support.engine import Engine
 from tests.support.phones import Phones
@@ -120,7 +126,7 @@ def test_who_changes_between_being_found_and_being_told(town: World) -> None:
     store.register(subscriber(1, quiet_hours=quiet_hours("11:00", "13:00")), NOW)
     store.register(subscriber(2, audience=("a",)), NOW)
     asked = from_item(plain(town.ask()["dynamodb"]["NewImage"]))
-    message = of_question(asked, NOW)
+    message = message_of_question(asked, NOW)
     told = [notifier._tell(asked, message, each) for each in people]
     assert told == [Told.SKIPPED, Told.SKIPPED, Told.SENT]
 

@@ -14,8 +14,14 @@ from adapters.questions.phones.push import PushReceipt
 from adapters.questions.phones.subscription_items import KEY
 from processors.questions.messages import Told
 from rules.days import stamp
-from rules.questions.messages import PushMessage
-from rules.questions.notifications import INTERVALS, NEVER, Subscription, is_eligible, quiet_hours
+from rules.questions.notifications import (
+    INTERVALS,
+    NEVER,
+    PushMessage,
+    Subscription,
+    is_eligible,
+    quiet_hours,
+)
 from tests.support.engine import Engine
 from tests.support.phones import Phones
 from tests.support.subscribers import NOW, Killed, World, subscriber, world

@@ -12,7 +12,7 @@ import boto3
 import pytest
 
 from adapters.questions.phones.push import Push, PushReceipt, PushStatus, SnsPush
-from rules.questions.messages import PushMessage
+from rules.questions.notifications import PushMessage
 from tests.support.engine import Engine
 from tests.support.phones import Phones
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from rules.engagement.events import InputRefused
-from rules.questions.new_questions import new_question, question_ids
-from rules.questions.questions import Question
+from rules.questions.questions import Question, new_question, question_ids
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 BODY = {

@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 
 from adapters.questions.phones.push import PushReceipt, PushStatus
-from rules.questions.messages import PushMessage
+from rules.questions.notifications import PushMessage
 
 
 class Phones:

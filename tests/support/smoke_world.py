@@ -18,7 +18,7 @@ from local.replay.verify import expect
 from local.smoke.assumptions import ASSUMPTIONS
 from local.smoke.leads import AMOUNT
 from local.stack import Stack
-from rules.questions.new_questions import question_ids
+from rules.questions.questions import question_ids
 
 Answer = tuple[int, Any]
 Item = dict[str, Any]

@@ -18,9 +18,8 @@ from adapters.questions.phones.subscription_store import SubscriptionStore
 from processors.questions.fan_out import Notifier, logger
 from processors.questions.messages import Sender, Told
 from rules.days import stamp
-from rules.questions.new_questions import KEPT
 from rules.questions.notifications import LISTENER_SHARDS, Subscription
-from rules.questions.questions import Question, QuestionStatus, QuestionType, to_item
+from rules.questions.questions import KEPT, Question, QuestionStatus, QuestionType, to_item
 from tests.support.dynamodb_engine import table_definition
 from tests.support.engine import Engine
 from tests.support.phones import Phones

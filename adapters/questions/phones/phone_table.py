@@ -25,7 +25,7 @@ from adapters.restoring.item_tables import WRITERS, ItemTable
 from rules.days import stamp
 from rules.lake.question_entities import SENT_MARK
 from rules.lake.table_items import CHANGED, TOKEN
-from rules.questions.messages import claim_expires_at
+from rules.questions.notifications import claim_expires_at
 
 # What notes of messages write.
 NOTES = frozenset({"last_notified_at", CHANGED})

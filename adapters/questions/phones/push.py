@@ -21,7 +21,7 @@ from botocore.exceptions import (
 )
 
 from adapters.platform.aws import pauses
-from rules.questions.messages import PushMessage
+from rules.questions.notifications import PushMessage
 
 ATTEMPTS_MAX = 3
 # FCM takes 4096 bytes of payload.

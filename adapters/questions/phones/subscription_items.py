@@ -31,11 +31,12 @@ from rules.questions.notifications import (
     Subscription,
     home_partition,
     listener_partition,
+    next_reminder,
     quiet_hours,
+    reminder_partition,
     shard_of,
     tag_listeners,
 )
-from rules.questions.reminders import next_reminder, reminder_partition
 
 KEY = "subscription_id"
 INDEX = "ByLastNotified"

@@ -26,7 +26,7 @@ from analytics.reconcile.differences import Difference
 from rules.days import stamp
 from rules.engagement.reconciliation import LAKE_LAG, slice_of, slices_due
 from rules.lake.residue import is_residue
-from rules.questions.repair.answer_doubts import LakeAnswers
+from rules.questions.answer_doubts import LakeAnswers
 
 RESULT = "answer_stats.json"
 

@@ -17,8 +17,8 @@ from analytics.reconcile.profile_settings import UNREADABLE
 from rules.days import stamp, unstamp
 from rules.engagement.reconciliation import LAKE_LAG, Doubt, Look, Step, next_step
 from rules.lake.question_entities import pseudonym
+from rules.questions.answer_doubts import LakeAnswers, doubt_of
 from rules.questions.answer_stats import fold
-from rules.questions.repair.answer_doubts import LakeAnswers, doubt_of
 from rules.questions.responses import Response, from_item
 from rules.smoke_names import is_smoke
 

@@ -21,7 +21,7 @@ from rules.days import stamp
 from rules.engagement.reconciliation import LAKE_LOST, dates_due
 from rules.lake.entities import ANSWER_STATS, row_of
 from rules.lake.question_entities import pseudonym
-from rules.questions.repair.answer_doubts import LakeAnswers
+from rules.questions.answer_doubts import LakeAnswers
 
 ENTITY = ANSWER_STATS.name
 TABLE = f"lake.{ENTITY}"

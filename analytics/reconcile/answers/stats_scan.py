@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from adapters.platform.items import Item, plain
 from rules.lake.question_entities import pseudonym
-from rules.questions.repair.answer_doubts import LakeAnswers
+from rules.questions.answer_doubts import LakeAnswers
 from rules.questions.responses import Response
 
 # All attributes of an item that says under which hash a person's stats are. With others it is stats.

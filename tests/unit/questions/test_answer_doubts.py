@@ -16,8 +16,8 @@ from rules.days import stamp
 from rules.engagement.reconciliation import LAKE_LAG, LAKE_LOST, Doubt
 from rules.lake.entities import RESPONSES, row_of
 from rules.lake.question_entities import pseudonym
+from rules.questions.answer_doubts import LakeAnswers, digest_of, doubt_of
 from rules.questions.questions import QuestionType
-from rules.questions.repair.answer_doubts import LakeAnswers, digest_of, doubt_of
 from rules.questions.responses import Response, to_item
 from tests.support.answers import NOON
 from tests.support.examples import examples

@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from rules.book.book import NO_ANSWERS, AnswerRules, Book, Books, Timing, Version
 from rules.days import EPOCH
 from rules.key_ring import PersonHashes
-from rules.questions.answer_points import KNOWN_AFTER, begins, day_points_max, points_for
 from rules.questions.answer_stats import Stats, Tally, add_responses, fold
-from rules.questions.responses import Response, new_response
+from rules.questions.responses import (
+    KNOWN_AFTER,
+    Response,
+    date_begins,
+    day_points_max,
+    new_response,
+    points_for,
+)
 from tests.support.asking import asked
 from tests.support.books import SHIPPED
 from tests.support.examples import examples
@@ -52,7 +58,7 @@ def test_points_are_told_by_reason_and_a_book_without_the_section_gives_none() -
 
 def test_a_date_has_the_cap_that_was_in_force_when_it_began_anywhere() -> None:
     first = capped(1, 100, EPOCH, EPOCH)
-    assert begins(DAY) == BEGIN
+    assert date_begins(DAY) == BEGIN
     at_once = [
         capped(2, 50, BEGIN + late, BEGIN + late)
         for late in (-HOUR, -KNOWN_AFTER, -SECOND, timedelta(0), HOUR)

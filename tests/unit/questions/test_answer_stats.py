@@ -18,7 +18,6 @@ from rules.book.document import read_book
 from rules.book.goal_rules import ConditionKind
 from rules.days import stamp
 from rules.engagement import streak as streaks
-from rules.questions.answer_events import EVENT_TYPE
 from rules.questions.answer_stats import (
     ANSWERS_COUNTED_MAX,
     BADGES,
@@ -36,7 +35,7 @@ from rules.questions.answer_stats import (
     fold,
     streak_now,
 )
-from rules.questions.responses import Response
+from rules.questions.responses import EVENT_TYPE, Response
 from tests.support.answers import answer
 from tests.support.examples import examples
 

@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY, start_of, today, unstamp
-from rules.questions.messages import STREAK_SECONDS_MAX, claim_expires_at, of_question, of_streak
+from rules.questions.notifications import (
+    STREAK_SECONDS_MAX,
+    claim_expires_at,
+    message_of_question,
+    message_of_streak,
+)
 from rules.questions.questions import QuestionType
 from tests.support.asking import NOW, asked
 from tests.support.engagement_strategies import instants, zones
@@ -23,7 +28,7 @@ def test_a_question_is_shown_for_as_long_as_it_takes_answers(
     seconds: int, prompt: str, kind: QuestionType
 ) -> None:
     question = replace(asked(), prompt=prompt, type=kind)
-    message = of_question(question, unstamp(question.closes_at) - timedelta(seconds=seconds))
+    message = message_of_question(question, unstamp(question.closes_at) - timedelta(seconds=seconds))
     assert message.ttl_seconds == seconds
     assert (message.title, message.body) == ("A new question", prompt)
     assert message.data == {
@@ -36,7 +41,7 @@ def test_a_question_is_shown_for_as_long_as_it_takes_answers(
 @SMALL
 @given(st.integers(1, 9), instants, zones)
 def test_a_reminder_is_gone_when_its_date_is(length: int, now: datetime, zone: str) -> None:
-    message = of_streak(length, now, zone)
+    message = message_of_streak(length, now, zone)
     assert message.ttl_seconds <= STREAK_SECONDS_MAX
     gone = now + timedelta(seconds=message.ttl_seconds)
     ends = start_of(today(now, zone) + DAY, zone)
@@ -49,7 +54,7 @@ def test_a_reminder_is_gone_when_its_date_is(length: int, now: datetime, zone: s
     ("length", "body"), [(1, "Keep your 1 day going today."), (2, "Keep your 2 days going today.")]
 )
 def test_a_reminder_counts_days(length: int, body: str) -> None:
-    assert of_streak(length, NOW, "UTC").body == body
+    assert message_of_streak(length, NOW, "UTC").body == body
 
 
 @given(instants)

@@ -13,8 +13,15 @@ from ingest.web.caller import ApiError, caller_of
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.engagement.events import FUTURE_MAX
-from rules.questions.new_questions import KEPT, new_question, question_ids
-from rules.questions.questions import OPEN_MAX, QuestionStatus, QuestionType, shown_status
+from rules.questions.questions import (
+    KEPT,
+    OPEN_MAX,
+    QuestionStatus,
+    QuestionType,
+    new_question,
+    question_ids,
+    shown_status,
+)
 from tests.support.asking import BODY, asked, refusal
 from tests.support.examples import examples
 

@@ -10,7 +10,7 @@ from botocore.stub import Stubber
 
 from adapters.questions.phones import push
 from adapters.questions.phones.push import PushReceipt, PushStatus, SnsPush, payload
-from rules.questions.messages import PushMessage
+from rules.questions.notifications import PushMessage
 
 APPLICATION = "arn:aws:sns:eu-west-1:1:app/GCM/streakline"
 ENDPOINT = "arn:aws:sns:eu-west-1:1:endpoint/GCM/streakline/1"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from adapters.platform.items import item, plain
 from rules.days import stamp
-from rules.questions.new_questions import OPEN_DEFAULT
 from rules.questions.questions import (
     ANSWERABLE,
+    OPEN_DEFAULT,
     STORED_WITHIN,
     QuestionStatus,
     check_answer,

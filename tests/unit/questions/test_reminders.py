@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 
 from rules.days import DAY, is_skipped, today, unstamp, zone
 from rules.engagement.streak import Cover, Streak
-from rules.questions.notifications import QuietHours, is_quiet, quiet_hours
-from rules.questions.reminders import (
+from rules.questions.notifications import (
     REMINDER_HOUR,
-    at_risk,
-    is_timely,
+    QuietHours,
+    is_quiet,
+    is_timely_reminder,
     next_reminder,
+    quiet_hours,
     reminder_at,
     reminder_partition,
     reminder_partitions,
+    streak_at_risk,
 )
 from tests.support.engagement_strategies import dates, instants, zones
 from tests.support.examples import examples
@@ -41,9 +43,9 @@ def test_it_is_due_on_its_date_in_the_evening_and_not_in_quiet_hours(
     assert local.date() == day
     assert local.time() >= EVENING
     assert not is_quiet(quiet, name, due)
-    assert is_timely(due, due, name, quiet)
-    assert not is_timely(due, due - timedelta(seconds=1), name, quiet)
-    assert not is_timely(due, due + DAY, name, quiet)
+    assert is_timely_reminder(due, due, name, quiet)
+    assert not is_timely_reminder(due, due - timedelta(seconds=1), name, quiet)
+    assert not is_timely_reminder(due, due + DAY, name, quiet)
 
 
 @SMALL
@@ -104,9 +106,9 @@ def test_an_evening_hour_that_comes_twice_or_not_at_all(day: date, quiet: Any, d
 
 def test_a_reminder_that_comes_too_late_is_not_sent() -> None:
     due = unstamp("2026-03-10T20:00:00Z")
-    assert is_timely(due, unstamp("2026-03-10T23:59:00Z"), "UTC", None)
-    assert not is_timely(due, unstamp("2026-03-11T00:00:00Z"), "UTC", None)
-    assert not is_timely(due, unstamp("2026-03-10T20:10:00Z"), "UTC", quiet_hours("20:05", "07:00"))
+    assert is_timely_reminder(due, unstamp("2026-03-10T23:59:00Z"), "UTC", None)
+    assert not is_timely_reminder(due, unstamp("2026-03-11T00:00:00Z"), "UTC", None)
+    assert not is_timely_reminder(due, unstamp("2026-03-10T20:10:00Z"), "UTC", quiet_hours("20:05", "07:00"))
 
 
 @pytest.mark.parametrize(
@@ -121,11 +123,11 @@ def test_a_reminder_that_comes_too_late_is_not_sent() -> None:
     ],
 )
 def test_who_is_at_risk(last: date, cover: Cover, length: int) -> None:
-    assert at_risk(Streak(last, 4, 4, 4), cover, "UTC", unstamp("2026-03-10T20:00:00Z")) == length
+    assert streak_at_risk(Streak(last, 4, 4, 4), cover, "UTC", unstamp("2026-03-10T20:00:00Z")) == length
 
 
 def test_nobody_without_a_streak_is_at_risk() -> None:
-    assert at_risk(None, Cover(), "UTC", unstamp("2026-03-10T20:00:00Z")) == 0
+    assert streak_at_risk(None, Cover(), "UTC", unstamp("2026-03-10T20:00:00Z")) == 0
 
 
 @given(st.uuids())

@@ -1,1 +1,0 @@
-"""Whether what follows from answers may be repaired."""
