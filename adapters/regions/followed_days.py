@@ -10,7 +10,7 @@ from adapters.platform.batches import get_all
 from adapters.platform.items import plain
 from rules.engagement.ledger import Entry
 from rules.regions.changes import FOLLOWED, ItemChange
-from rules.regions.ledgers import days_needed
+from rules.regions.standby import days_needed
 
 BEFORE_ALL = "0"
 PROFILES, DAYS = "UserStreaks", "DailyActivity"

@@ -11,7 +11,7 @@ from adapters.platform.batches import get_all
 from adapters.platform.items import Item, plain
 from rules.engagement.ledger import Entry, unfold_carrier
 from rules.regions.changes import KEYS, ItemChange
-from rules.regions.needs import claim_needed, events_needed
+from rules.regions.standby import claim_needed, events_needed
 
 CLAIMS, EVENTS = "IdempotencyKeys", "BPEvents"
 Keys = set[tuple[str, str]]

@@ -12,8 +12,7 @@ from adapters.regions.followed_days import FollowedDays
 from adapters.regions.followed_items import FollowedItems
 from adapters.regions.followed_order import EVENTS, FollowedOrder, Parted, entries_of
 from rules.regions.changes import LEDGER, ItemChange
-from rules.regions.ledgers import Contradicted, following
-from rules.regions.needs import place_needed
+from rules.regions.standby import Contradicted, follow_entry, place_needed
 
 ATTEMPTS_MAX = 6
 PROFILES = "UserStreaks"
@@ -41,7 +40,7 @@ class Follower:
         self._days = FollowedDays(dynamodb, tables, self._ledger)
 
     def follow(self, changes: Sequence[ItemChange], now: datetime) -> FollowedBatch:
-        """Take over changes, whatever their order: each after what it needs (rules.regions.needs)."""
+        """Take over changes, whatever their order: each after what it needs (rules.regions.standby)."""
         outcome = FollowedBatch()
         gone, there = _parted(changes, lambda each: each.image is None)
         entries, items = _parted(there, lambda each: each.table == LEDGER)
@@ -71,7 +70,7 @@ class Follower:
             newest = self._ledger.newest(entry.account_id)
             head = newest.head if newest else None
             try:
-                what = following(head, entry)
+                what = follow_entry(head, entry)
             except Contradicted as error:
                 outcome.wrong.append((change, str(error)))
                 return

@@ -11,7 +11,7 @@ from local.plan.given.measured_units import tables_of
 from local.plan.given.price_list import fact
 from local.plan.given.schedules import DAYS_A_MONTH
 from rules.regions.changes import KEYS
-from rules.regions.leases import LOOK_SECONDS
+from rules.regions.register import LOOK_SECONDS
 
 GB = 10**9
 READ_UNIT_BYTES = 4096

@@ -27,8 +27,15 @@ from local.replay.api import Api
 from local.stack import REGISTER, Stack, fresh_client
 from rules.engagement.ledger import Entry
 from rules.regions.changes import KEYS
-from rules.regions.leases import QUIET_SECONDS
-from rules.regions.register import NotPossible, Phase, Register, filled, joined, may_follow
+from rules.regions.register import (
+    QUIET_SECONDS,
+    NotPossible,
+    Phase,
+    Register,
+    join_region,
+    mark_filled,
+    may_follow,
+)
 
 ACTIVE, STANDBY = "active", "standby"
 SHOWN = 20
@@ -137,11 +144,11 @@ class Steps:
         """Cut the old region, and let it follow. follows: a client that may write there then."""
         self._say(f"{self._returning.cut(found)} items of the old region were cut")
         read = self._read()
-        self._registers.change(read, joined(read, self._old.region))
+        self._registers.change(read, join_region(read, self._old.region))
         self._sleep(QUIET_SECONDS)
         self._returning.fill(Follower(follows, self._old.tables), self._read().epoch, now, self._say)
         read = self._read()
-        self._registers.change(read, filled(read, self._old.region))
+        self._registers.change(read, mark_filled(read, self._old.region))
         self._say(f"{self._old.region} follows {read.writer}, epoch {read.epoch}")
 
     def _read(self) -> Register:

@@ -12,7 +12,15 @@ from ingest.engagement.points.commands import COMMAND
 from local.regions.sides import Side, key_of, told
 from rules.engagement.ledger import Entry
 from rules.regions.changes import FOLLOWED, GONE, LEDGER
-from rules.regions.unseen import WAYS, Unseen, UnseenWay, common, in_order, settings_unseen, unseen
+from rules.regions.standby import (
+    WAYS,
+    Unseen,
+    UnseenWay,
+    common_length,
+    settings_unseen,
+    tables_in_order,
+    unseen_entries,
+)
 
 PROFILES, CLAIMS, EVENTS = "UserStreaks", "IdempotencyKeys", "BPEvents"
 
@@ -72,8 +80,8 @@ class UnseenFinder:
         for account_id in self._parted():
             theirs, ours = self.old.entries(account_id), self.new.entries(account_id)
             keys = self._keys(account_id)
-            found.accounts[account_id] = (common(theirs, ours), unseen(theirs, ours, keys))
-        for name in in_order(self.old.tables.keys() & WAYS.keys()):
+            found.accounts[account_id] = (common_length(theirs, ours), unseen_entries(theirs, ours, keys))
+        for name in tables_in_order(self.old.tables.keys() & WAYS.keys()):
             self._items(name, found)
         self._settings(found)
         return found

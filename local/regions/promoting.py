@@ -9,8 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from adapters.platform.fencing.registers import Registers
-from rules.regions.leases import QUIET_SECONDS
-from rules.regions.register import NotPossible, Phase, Register, closed, opened, promoted
+from rules.regions.register import (
+    QUIET_SECONDS,
+    NotPossible,
+    Phase,
+    Register,
+    close_following,
+    open_writing,
+    promote_region,
+)
 
 DRAIN_SECONDS_MAX = 300.0
 LOOK_EVERY_SECONDS = 5.0
@@ -35,7 +42,7 @@ class Promoting:
         read = self.registers.read()
         if read is None:
             raise NotPossible("there is no register yet: `streakline region start` in the region that writes")
-        register = self._to(read, promoted(read, self.region))
+        register = self._to(read, promote_region(read, self.region))
         if register.phase is Phase.OPEN:
             self.say(f"{self.region} writes already, epoch {register.epoch}")
             return register
@@ -45,10 +52,10 @@ class Promoting:
             )
             self.sleep(QUIET_SECONDS)
             self._drain(drain_seconds)
-            register = self._to(register, closed(register))
+            register = self._to(register, close_following(register))
         self.say(f"nobody follows; waiting {QUIET_SECONDS:.0f} s for the last lease")
         self.sleep(QUIET_SECONDS)
-        register = self._to(register, opened(register))
+        register = self._to(register, open_writing(register))
         self.say(f"{self.region} writes, epoch {register.epoch}")
         return register
 

@@ -25,13 +25,12 @@ from local.regions.finding import CLAIMS, EVENTS, PROFILES, FoundUnseen, Listed
 from local.regions.sides import BEFORE_ALL, Side, key_of, told
 from rules.engagement.ledger import entry_id
 from rules.regions.changes import GONE, KEYS, LEDGER, ItemChange
-from rules.regions.needs import place_needed
-from rules.regions.unseen import Unseen, UnseenFate
+from rules.regions.standby import Unseen, UnseenFate, place_needed
 
 FILLED_AT_ONCE = 200
 ATTEMPTS_MAX = 5
 DAYS = "DailyActivity"
-# As the writer writes (rules.regions.needs). Claims come twice: those of events, and then those of commands.
+# As the writer writes (rules.regions.standby). Claims come twice: those of events, and then those of commands.
 FILL_ORDER = (CLAIMS, EVENTS, LEDGER, DAYS, PROFILES, CLAIMS)
 
 

@@ -16,8 +16,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import free_client
 from adapters.platform.fencing.turn import fence, region_here
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
-from rules.regions.changes import GONE, KEYS, ItemChange
-from rules.regions.messages import messages, text_of, with_bytes
+from rules.regions.changes import GONE, KEYS, ItemChange, change_messages, change_text, with_bytes
 from rules.regions.register import Register, sent_epoch
 
 logger = Logger(service="sending")
@@ -80,10 +79,10 @@ class ChangeSender:
 
         def text(record: Record) -> str | None:
             change = change_of(record, self._stores, epoch)
-            return text_of(change) if change else None
+            return change_text(change) if change else None
 
         changes = [each for _, each in outcome.read(records, text)]
-        for each in messages(epoch, changes):
+        for each in change_messages(epoch, changes):
             self._sqs.send_message(QueueUrl=self._url, MessageBody=each)
         outcome.counts["sent"] = len(changes)
         return outcome

@@ -18,7 +18,7 @@ from adapters.platform.fencing.turn import fence, following, region_here
 from adapters.platform.queues import Line, Poison
 from adapters.regions.follower import Follower
 from processors.batches import ConsumerSettings, queue_consumer
-from rules.regions.messages import changes_of
+from rules.regions.changes import changes_of
 from rules.regions.register import Register, followed_epoch, may_follow
 
 logger = Logger(service="taking_over")

@@ -1,10 +1,10 @@
-"""Changes of items on their way from the writer to the standby (rule 23).
+"""Changes of items on their way from the writer to the standby, and their text (rule 23)."""
 
-They arrive late, twice and in any order. What makes them harmless is told here: a number of each change,
-which grows with the changes of an item.
-"""
-
-from collections.abc import Mapping
+import binascii
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,3 +68,91 @@ class ItemChange:
 def number_of(epoch: int, at: int) -> str:
     """Return a change's number. at: microseconds; 0 stands before every change of the epoch."""
     return f"{epoch:08d}/{at:017d}"
+
+
+# Changes as text, on their way from one region to the other (rule 23).
+#
+#     {"epoch": 3, "changes": [{"table": "BPEvents", "at": 1767225600000001, "key": {...}, "image": {...},
+#     "new": 1}]}
+#
+# Values are as DynamoDB writes them, bytes in base64. Long ones are compressed: a text in place of the list.
+
+
+# What SQS takes everywhere, less some room.
+MESSAGE_BYTES_MAX = 240_000
+LONG_BYTES = 60_000
+
+
+class TooLarge(ValueError):
+    """A change that no message can hold."""
+
+
+def change_text(change: ItemChange) -> str:
+    """Return a change as text. Raises TooLarge."""
+    told = {"table": change.table, "at": change.at, "key": change.key, "image": change.image}
+    text = json.dumps({**told, "new": int(change.is_new)}, separators=(",", ":"), default=_base64)
+    if len(text) > LONG_BYTES:
+        length = len(_message(change.epoch, [text]))
+        if length > MESSAGE_BYTES_MAX:
+            raise TooLarge(f"{change.table}: {length} bytes, and a message takes {MESSAGE_BYTES_MAX}")
+    return text
+
+
+def change_messages(epoch: int, changes: Iterable[str]) -> Iterator[str]:
+    """Yield messages with the texts of changes of one epoch, in their order."""
+    held: list[str] = []
+    size = 0
+    for text in changes:
+        if held and size + len(text) > LONG_BYTES:
+            yield _message(epoch, held)
+            held, size = [], 0
+        held.append(text)
+        size += len(text)
+    if held:
+        yield _message(epoch, held)
+
+
+def _message(epoch: int, changes: list[str]) -> str:
+    listed = f"[{','.join(changes)}]"
+    if len(listed) > LONG_BYTES + len(changes) + 1:
+        listed = json.dumps(b64encode(zlib.compress(listed.encode())).decode())
+    return f'{{"epoch":{epoch},"changes":{listed}}}'
+
+
+def changes_of(message: Mapping[str, Any]) -> list[ItemChange]:
+    """Return the changes of a message, read from its text as JSON. Raises ValueError with what is wrong."""
+    try:
+        listed = message["changes"]
+        if isinstance(listed, str):
+            listed = json.loads(zlib.decompress(b64decode(listed)))
+        return [_change(int(message["epoch"]), each) for each in listed]
+    except (KeyError, TypeError, AttributeError, zlib.error, binascii.Error) as error:
+        raise ValueError(f"no message of changes: {type(error).__name__}") from None
+
+
+def _change(epoch: int, told: Mapping[str, Any]) -> ItemChange:
+    table, image = told["table"], told["image"]
+    if table not in KEYS:
+        raise ValueError(f"table {table!r} is followed by nobody")
+    key = with_bytes(told["key"])
+    return ItemChange(
+        table, epoch, int(told["at"]), key, None if image is None else with_bytes(image), bool(told["new"])
+    )
+
+
+def with_bytes(image: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return an item of JSON with bytes where it has some: as DynamoDB's client takes it."""
+    return {name: _value(each) for name, each in image.items()}
+
+
+def _value(told: Mapping[str, Any]) -> dict[str, Any]:
+    ((kind, some),) = told.items()
+    if kind == "B":
+        return {"B": b64decode(some)}
+    if kind == "M":
+        return {"M": with_bytes(some)}
+    return {kind: [_value(each) for each in some] if kind == "L" else some}
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode()

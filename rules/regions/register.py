@@ -1,13 +1,5 @@
-"""Which region writes (rule 23): one item, which all regions read as it is now, and how it changes.
-
-A promotion goes through three phases. The *epoch* is one higher with each promotion, and whenever a region
-begins to follow:
-
-| phase | who writes | who follows |
-|---|---|---|
-| OPEN | the writer | the standby |
-| DRAINING | nobody | the next writer: what the former one has sent |
-| CLOSED | nobody | nobody |
+"""Which region writes (rule 23): one item, which all regions read as it is now, how it changes, and how long
+a process may go by what it has read of it.
 """
 
 from dataclasses import dataclass, replace
@@ -69,7 +61,7 @@ def sent_epoch(register: Register, region: str) -> int | None:
     return register.epoch - 1 if register.phase is Phase.DRAINING and register.former == region else None
 
 
-def promoted(register: Register, region: str) -> Register:
+def promote_region(register: Register, region: str) -> Register:
     """Return the register once a region is to become the writer; again it changes nothing.
 
     Raises NotPossible for a region that does not follow: it would begin without what it never had.
@@ -84,14 +76,14 @@ def promoted(register: Register, region: str) -> Register:
     return Register(register.epoch + 1, region, Phase.DRAINING, former=register.writer)
 
 
-def closed(register: Register) -> Register:
+def close_following(register: Register) -> Register:
     """Return the register once nothing more is followed. Raises NotPossible while nobody is promoted."""
     if register.phase is Phase.OPEN:
         raise NotPossible("nobody is being promoted")
     return replace(register, phase=Phase.CLOSED)
 
 
-def opened(register: Register) -> Register:
+def open_writing(register: Register) -> Register:
     """Return the register once the new writer may write; nobody follows it yet.
 
     Raises NotPossible unless the register is closed.
@@ -101,7 +93,7 @@ def opened(register: Register) -> Register:
     return Register(register.epoch, register.writer)
 
 
-def joined(register: Register, region: str) -> Register:
+def join_region(register: Register, region: str) -> Register:
     """Return the register once a region begins to follow, which has nothing yet. Raises NotPossible."""
     _check_open(register)
     if register.writer == region:
@@ -111,7 +103,7 @@ def joined(register: Register, region: str) -> Register:
     return Register(register.epoch + 1, register.writer, standby=region)
 
 
-def filled(register: Register, region: str) -> Register:
+def mark_filled(register: Register, region: str) -> Register:
     """Return the register once a region that follows has all that was there before."""
     if register.standby != region:
         raise NotPossible(f"{region} does not follow {register.writer}")
@@ -121,3 +113,54 @@ def filled(register: Register, region: str) -> Register:
 def _check_open(register: Register) -> None:
     if register.phase is not Phase.OPEN:
         raise NotPossible(f"{register.writer} is being promoted: let that end first")
+
+
+# How long a process may go by what it has read of the register (rule 23).
+#
+# No two machines' clocks are compared. A process counts the seconds since it *began* to read. Whoever changes
+# the register waits, after the change, for longer than anybody may count: then no process goes by what was
+# before.
+#
+#     a process:   |--- may write ---------------|
+#                  began to read          LEASE_SECONDS
+#     a promotion:      |--- waits ------------------------------------|
+#                       has written                        QUIET_SECONDS
+
+
+LEASE_SECONDS = 10.0
+# A reading is renewed long before it ends: so one failed attempt stops nobody.
+LOOK_SECONDS = 4.0
+# Clocks run at different speeds, by far less than this allows.
+QUIET_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Two clocks of one machine, in seconds. steady: never set, but may stand still while a process is
+    frozen.
+
+    wall: goes on then, but may be set.
+    """
+
+    steady: float
+    wall: float
+
+    def since(self, before: "Clocks") -> float:
+        """Return the seconds since an earlier reading: by the clock that tells more."""
+        return max(self.steady - before.steady, self.wall - before.wall)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a process has read. began: when it asked."""
+
+    register: Register
+    began: Clocks
+
+    def is_stale(self, now: Clocks) -> bool:
+        """Whether it is time to read again."""
+        return now.since(self.began) > LOOK_SECONDS
+
+    def holds(self, now: Clocks) -> bool:
+        """Whether a process may go by it still."""
+        return now.since(self.began) <= LEASE_SECONDS

@@ -9,7 +9,7 @@ import pytest
 import local.regions.promoting
 import local.regions.returning
 import processors.regions.taking_over
-import rules.regions.ledgers
+import rules.regions.standby
 import tests.faults.regions.failover
 import tests.faults.regions.region
 from adapters.regions.followed_items import FollowedItems
@@ -88,11 +88,11 @@ def late_changes_are_followed_by_a_writer(patch: Patch) -> None:
 
 
 def entries_do_not_wait_for_their_predecessors(patch: Patch) -> None:
-    real = rules.regions.ledgers.following
+    real = rules.regions.standby.follow_entry
 
     def following(head: Any, entry: Any) -> Any:
         found = real(head, entry)
-        return found or rules.regions.ledgers.Following(replace(entry, active=True), ())
+        return found or rules.regions.standby.Following(replace(entry, active=True), ())
 
     patch.setattr("adapters.regions.follower.following", following)
 
@@ -130,7 +130,7 @@ def places_in_the_writer_s_stream_are_followed(patch: Patch) -> None:
         changes.pop("applied_through", None)
         return real(entry, **changes)
 
-    patch.setattr("rules.regions.ledgers.replace", kept)
+    patch.setattr("rules.regions.standby.replace", kept)
 
     def put(self: Any, change: Any) -> bool:
         self._dynamodb.put_item(
@@ -142,7 +142,7 @@ def places_in_the_writer_s_stream_are_followed(patch: Patch) -> None:
 
 
 def reversals_leave_no_mark(patch: Patch) -> None:
-    real = rules.regions.ledgers.following
+    real = rules.regions.standby.follow_entry
 
     def following(head: Any, entry: Any) -> Any:
         found = real(head, entry)

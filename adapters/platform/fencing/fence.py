@@ -13,8 +13,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError
 
-from rules.regions.leases import Clocks, Reading
-from rules.regions.register import Register
+from rules.regions.register import Clocks, Reading, Register
 
 WRITES = (
     *("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"),

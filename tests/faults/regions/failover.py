@@ -33,8 +33,7 @@ from local.regions.promoting import Promoting
 from local.regions.sides import Side
 from processors.regions.taking_over import NotYet
 from rules.regions.changes import KEYS
-from rules.regions.leases import QUIET_SECONDS
-from rules.regions.register import Register, may_follow
+from rules.regions.register import QUIET_SECONDS, Register, may_follow
 from tests.faults.callers import CONTEXT, START, Callers, Report
 from tests.faults.regions.region import IN_USE, Region, sender_of, taking_over
 from tests.faults.turns import Faults, Killed, Turns, current

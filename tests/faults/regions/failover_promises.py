@@ -4,7 +4,7 @@ from collections import Counter
 
 from local.regions.sides import told
 from rules.engagement.ledger import EntryKind, entry_id
-from rules.regions.unseen import UnseenFate
+from rules.regions.standby import UnseenFate
 from tests.faults.invariants import violations
 from tests.faults.regions.failover import Failover, of_users
 from tests.faults.regions.region import IN_USE

@@ -13,8 +13,7 @@ from local.regions.sides import Side
 from processors.regions.sending import ChangeSender
 from processors.regions.taking_over import TakingOver
 from rules.regions.changes import KEYS
-from rules.regions.leases import Clocks
-from rules.regions.register import Phase, Register, may_follow, may_write
+from rules.regions.register import Clocks, Phase, Register, may_follow, may_write
 from tests.support.engine import Engine, changes, lean_client
 
 TABLES = {name: name for name in KEYS}

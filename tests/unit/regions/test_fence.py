@@ -7,8 +7,7 @@ import pytest
 
 from adapters.platform.aws import free_client
 from adapters.platform.fencing.fence import WRITES, Fence, Fenced, guard
-from rules.regions.leases import LEASE_SECONDS, LOOK_SECONDS, Clocks
-from rules.regions.register import Phase, Register, may_write
+from rules.regions.register import LEASE_SECONDS, LOOK_SECONDS, Clocks, Phase, Register, may_write
 from tests.support.template import ROOT
 
 

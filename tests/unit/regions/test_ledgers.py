@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append, split_carriers, with_folded
 from rules.engagement.reconciliation import chain_faults
 from rules.engagement.seals import seal_entries
-from rules.regions.ledgers import Contradicted, days_needed, following
-from rules.regions.unseen import UnseenFate, common, unseen
+from rules.regions.standby import (
+    Contradicted,
+    UnseenFate,
+    common_length,
+    days_needed,
+    follow_entry,
+    unseen_entries,
+)
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 SALT = b"0123456789abcdef"
@@ -50,7 +56,7 @@ def test_any_order_of_arrival_gives_the_writer_s_ledger(
     while arriving:
         waiting = []
         for entry in arriving:
-            what = following(head, entry)
+            what = follow_entry(head, entry)
             if what is None:
                 waiting.append(entry)
                 continue
@@ -63,12 +69,12 @@ def test_any_order_of_arrival_gives_the_writer_s_ledger(
                 there.setdefault(each.created_at, each)
             entries, _ = with_folded(there.values())
             assert not chain_faults(entries)
-            assert common(entries, whole) == len(entries)
+            assert common_length(entries, whole) == len(entries)
         assert len(waiting) < len(arriving), "nothing moves"
         arriving = waiting
     entries, missing = with_folded(there.values())
     assert not missing
-    assert common(entries, whole) == len(whole) == len(entries)
+    assert common_length(entries, whole) == len(whole) == len(entries)
     assert head is not None
     assert head.chain == max(stored, key=lambda each: each.seq).chain
 
@@ -80,16 +86,16 @@ def test_an_entry_that_does_not_follow_from_its_predecessors_is_a_fault(batched:
     entry = next(each for each in stored if each.seq > 0 and each.seq - len(each.folded) == 1)
     head = first.head
     with pytest.raises(Contradicted, match="balance"):
-        following(replace(head, balance=1), entry)
+        follow_entry(replace(head, balance=1), entry)
     if entry.chain:
         with pytest.raises(Contradicted, match="hash"):
-            following(replace(head, chain=bytes(48)), entry)
+            follow_entry(replace(head, chain=bytes(48)), entry)
 
 
 def test_a_place_in_the_writer_s_stream_is_left_out() -> None:
     entry = replace(ledger([[5]])[-1], applied_through="2026/7")
     (opening, *_) = ledger([[5]])
-    found = following(opening.head, entry)
+    found = follow_entry(opening.head, entry)
     assert found is not None
     assert found.carrier is not None
     assert (found.carrier.applied_through, found.carrier.active) == ("", True)
@@ -123,7 +129,7 @@ def test_what_is_unseen_has_a_fate() -> None:
         NOW,
     )
     theirs = [*entries_with(redeem, replace(redeem, reward_id="cap"), Draft(EntryKind.EXPIRE, -5)), *theirs]
-    found = unseen(theirs, seen, {theirs[3].created_at: "redeem:k"})
+    found = unseen_entries(theirs, seen, {theirs[3].created_at: "redeem:k"})
     assert [(each.entry.seq, each.fate.value, each.key) for each in found] == [
         (2, UnseenFate.UNDONE, ""),
         (3, UnseenFate.REDEEM, "redeem:k"),
@@ -140,5 +146,5 @@ def test_what_is_unseen_has_a_fate() -> None:
 @given(batches, st.integers(0, 40))
 def test_nothing_is_unseen_of_a_ledger_that_the_writer_has(batched: list[list[int]], cut: int) -> None:
     whole, _ = with_folded(ledger(batched))
-    assert unseen(whole[:cut], whole, {}) == []
-    assert [each.entry for each in unseen(whole, whole[:cut], {})] == whole[cut:]
+    assert unseen_entries(whole[:cut], whole, {}) == []
+    assert [each.entry for each in unseen_entries(whole, whole[:cut], {})] == whole[cut:]

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.regions.changes import KEYS, ItemChange
-from rules.regions.messages import MESSAGE_BYTES_MAX, TooLarge, changes_of, messages, text_of
+from rules.regions.changes import (
+    KEYS,
+    MESSAGE_BYTES_MAX,
+    ItemChange,
+    TooLarge,
+    change_messages,
+    change_text,
+    changes_of,
+)
 
 values = st.recursive(
     st.one_of(
@@ -39,7 +46,7 @@ def changes(draw: st.DrawFn) -> ItemChange:
 
 
 def sent_as(changes: list[ItemChange]) -> list[str]:
-    return list(messages(changes[0].epoch, map(text_of, changes))) if changes else []
+    return list(change_messages(changes[0].epoch, map(change_text, changes))) if changes else []
 
 
 @given(st.integers(0, 3), st.lists(changes(), max_size=8))
@@ -67,7 +74,7 @@ def test_what_no_message_holds_is_told_by_its_table() -> None:
         "RuleBooks", 1, 1, {"book": {"S": "b"}, "version": {"N": "1"}}, {"B": {"B": noise}}, True
     )
     with pytest.raises(TooLarge, match=r"RuleBooks: \d+ bytes"):
-        text_of(change)
+        change_text(change)
 
 
 LIMITS: dict[str, Any] = {"table": "Limits", "image": None, "key": {}, "at": 1, "new": 1}

@@ -7,29 +7,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.regions.leases import LEASE_SECONDS, QUIET_SECONDS, Clocks, Reading
 from rules.regions.register import (
+    LEASE_SECONDS,
+    QUIET_SECONDS,
+    Clocks,
     NotPossible,
     Phase,
+    Reading,
     Register,
-    closed,
-    filled,
+    close_following,
     followed_epoch,
-    joined,
+    join_region,
+    mark_filled,
     may_follow,
     may_write,
-    opened,
-    promoted,
+    open_writing,
+    promote_region,
     sent_epoch,
 )
 
 REGIONS = ("west", "east")
 ACTS: dict[str, Callable[[Register, str], Register]] = {
-    "promote": promoted,
-    "join": joined,
-    "fill": filled,
-    "close": lambda register, _: closed(register),
-    "open": lambda register, _: opened(register),
+    "promote": promote_region,
+    "join": join_region,
+    "fill": mark_filled,
+    "close": lambda register, _: close_following(register),
+    "open": lambda register, _: open_writing(register),
 }
 steps = st.lists(st.tuples(st.sampled_from(sorted(ACTS)), st.sampled_from(REGIONS)), max_size=30)
 
@@ -93,15 +96,15 @@ def test_what_one_region_sends_is_what_the_other_follows(acts: list[tuple[str, s
 
 
 def test_a_promotion_from_end_to_end() -> None:
-    register = filled(joined(Register(1, "west"), "east"), "east")
+    register = mark_filled(join_region(Register(1, "west"), "east"), "east")
     assert register == Register(2, "west", standby="east", is_filled=True)
-    draining = promoted(register, "east")
+    draining = promote_region(register, "east")
     assert draining == Register(3, "east", Phase.DRAINING, former="west")
-    assert promoted(draining, "east") == draining
-    assert opened(closed(draining)) == Register(3, "east")
-    for region, other in (("east", joined(Register(1, "west"), "east")), ("north", register)):
+    assert promote_region(draining, "east") == draining
+    assert open_writing(close_following(draining)) == Register(3, "east")
+    for region, other in (("east", join_region(Register(1, "west"), "east")), ("north", register)):
         with pytest.raises(NotPossible):
-            promoted(other, region)
+            promote_region(other, region)
 
 
 @given(
