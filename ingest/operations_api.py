@@ -17,9 +17,9 @@ from adapters.operations.freshness import Freshness, FreshnessUnknown
 from adapters.operations.gauges import ConsumerLag, Gauges, GaugesSilent
 from adapters.operations.queue_depths import QueueDepths
 from adapters.platform.aws import client
-from adapters.platform.fencing.fence import Fenced
-from adapters.platform.fencing.turn import fence
+from adapters.platform.fence import Fenced
 from adapters.platform.objects import S3Objects
+from adapters.platform.turn import fence
 from adapters.settings.operations import OperationsApiSettings
 from ingest.web.api import Answer, Api
 from ingest.web.http import answer

@@ -8,8 +8,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from adapters.platform.fencing.fence import Fence, guard
-from adapters.platform.fencing.registers import Registers
+from adapters.platform.fence import Fence, Registers, guard
 from adapters.settings.choices import settings_of
 from local.paths import STACK
 from rules.regions.register import may_write

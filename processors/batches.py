@@ -15,9 +15,9 @@ from typing import Any, Self, TypeVar
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
-from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue, partial_failures
 from adapters.platform.queues import Consumer, Deadline, Line
+from adapters.platform.tables import Unprocessed
 
 Record = Mapping[str, Any]
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]

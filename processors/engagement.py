@@ -27,8 +27,8 @@ from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger
 from adapters.operations.gauges import Gauges
 from adapters.platform.aws import client, pauses
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
+from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from processors.applied_batch import (
     AppliedBatch,

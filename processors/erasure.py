@@ -15,11 +15,11 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
-from adapters.platform.batches import Unprocessed
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
-from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.keyed_hash import Fingerprints, KeyedHash
 from adapters.platform.redis import RedisError
+from adapters.platform.tables import Unprocessed
+from adapters.platform.turn import fenced
 from adapters.postgresql.databases import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved, lead_of, with_lead
@@ -29,7 +29,6 @@ from adapters.privacy.person import Person
 from adapters.privacy.stores import Clients, StoreEraser, stores_and_copies
 from adapters.privacy.table_erasers import PartitionEraser
 from adapters.privacy.tombstones import Tombstones
-from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.phones.subscription_items import KEY as SUBSCRIPTION_KEY
 from adapters.settings.privacy import ErasureSettings
 from processors.exporting import Exporter

@@ -19,7 +19,7 @@ from adapters.engagement.points.expiry_index import ExpiryIndex
 from adapters.engagement.points.settling import Settler
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
-from adapters.platform.fencing.turn import fenced
+from adapters.platform.turn import fenced
 from rules.book.point_rules import last_expired
 from rules.privacy.tombstones import TellsNobody
 

@@ -17,8 +17,8 @@ from adapters import settings
 from adapters.engagement.points.redemption_store import redemption_from
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
-from adapters.platform.batches import chunks
-from adapters.platform.sending.firehose import DeliveryStream
+from adapters.platform.publishing import DeliveryStream
+from adapters.platform.tables import chunks
 from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import Erased, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer

@@ -7,7 +7,7 @@ from typing import Any
 
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
-from adapters.platform.sending.firehose import RECORD_BYTES_MAX, DeliveryStream
+from adapters.platform.publishing import RECORD_BYTES_MAX, DeliveryStream
 from processors.batches import Record, number_of
 from rules.lake.entities import TABLE_ITEMS, event_version, row_of
 from rules.lake.packed_records import END, FRAME_BYTES, RowLine, packed, row_line

@@ -16,7 +16,7 @@ from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.items import plain
-from adapters.platform.sending.firehose import DeliveryStream
+from adapters.platform.publishing import DeliveryStream
 from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer

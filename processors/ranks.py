@@ -18,7 +18,7 @@ from adapters.engagement.everybody import count_everybody, everybody
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
+from adapters.platform.turn import fenced
 from rules.days import stamp
 from rules.engagement.boards import ALL_REGIONS, LISTED_MAX, is_due, with_ranks
 from rules.smoke_names import is_smoke

@@ -19,9 +19,8 @@ from datetime import datetime
 from typing import Any
 
 from adapters.book.shipped import FIRST, shipped_document, shipped_version
-from adapters.platform.batches import query_all
 from adapters.platform.items import Item, item, plain
-from adapters.platform.refresh import Refresh
+from adapters.platform.tables import Refresh, query_all
 from rules.book.book import Books, Version
 from rules.book.document import read_book
 from rules.days import EPOCH, stamp, unstamp

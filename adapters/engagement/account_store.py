@@ -18,9 +18,8 @@ from adapters.engagement.account_items import day_attributes, day_from, profile_
 from adapters.engagement.archive_store import ArchiveMoved, ArchiveStore
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
-from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import item, plain
-from adapters.platform.transactions import reasons_of
+from adapters.platform.tables import get_all, query_all, reasons_of
 from rules.engagement.account import decide
 from rules.engagement.account_state import (
     NO_AMNESTIES,

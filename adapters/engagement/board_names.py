@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.platform.batches import get_all
 from adapters.platform.items import plain
 from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.tables import get_all
 from rules.days import EPOCH
 
 PSEUDONYM_DIGITS = 10

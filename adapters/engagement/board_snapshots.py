@@ -18,9 +18,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from adapters.platform.batches import put_all
 from adapters.platform.items import Item, item
-from adapters.platform.refresh import Refresh
+from adapters.platform.tables import Refresh, put_all
 from rules.days import stamp, unstamp
 from rules.engagement.boards import (
     Standing,

@@ -12,8 +12,8 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.batches import WRITE_MAX, Unprocessed, chunks, get_all
 from adapters.platform.items import Item, item, plain
+from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all
 from rules.book.point_rules import Cap
 from rules.days import unstamp
 from rules.engagement.events import RETENTION, Event

@@ -8,8 +8,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from adapters.platform.batches import get_all, put_all, query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import get_all, put_all, query_all
 from rules.engagement.events import Event, from_item, to_item
 
 

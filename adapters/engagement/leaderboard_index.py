@@ -5,8 +5,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
 from rules.days import OTHER_REGION, REGIONS
 from rules.engagement.boards import GLOBAL, LISTED_MAX, partitions_of
 

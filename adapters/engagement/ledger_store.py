@@ -8,8 +8,8 @@ from typing import Any
 
 from adapters.engagement.account_items import entry_from, entry_item
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.batches import put_all, query_all
 from adapters.platform.items import Item, item
+from adapters.platform.tables import put_all, query_all
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.earnings import instant_of
 from rules.engagement.events import FUTURE_MAX, RETENTION

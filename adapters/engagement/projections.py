@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from adapters.engagement.account_items import ARCHIVE
-from adapters.platform.batches import chunks, get_all, query_all
 from adapters.platform.items import Item, item
+from adapters.platform.tables import chunks, get_all, query_all
 
 # Of these attributes a writer changes at least one whenever it changes a profile, or a day.
 PROFILE_MARKS = ("version", "ledger_head", "streak_updated_at")

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from adapters.platform.batches import get_all
 from adapters.platform.items import plain
+from adapters.platform.tables import get_all
 
 
 class ZoneStore:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from adapters.platform.batches import query_all
 from adapters.platform.items import item
+from adapters.platform.tables import query_all
 
 INDEX = "ByActivity"
 

@@ -10,8 +10,8 @@ lead that absorbs it, is made from that state or from all stored events. So a no
 from collections.abc import Collection
 from typing import Any
 
-from adapters.platform.batches import get_all, put_all
 from adapters.platform.items import item
+from adapters.platform.tables import get_all, put_all
 from rules.leads.series import Mark
 
 KEY = "counted"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from adapters.platform.aws import pauses
-from adapters.platform.batches import chunks
+from adapters.platform.tables import chunks
 from rules.privacy.tombstones import TellsNobody
 
 CALL_MAX = 10  # SendMessageBatch's own limit

@@ -21,8 +21,8 @@ from zlib import crc32
 
 from adapters import clock
 from adapters.platform.aws import pauses
-from adapters.platform.batches import get_all
 from adapters.platform.items import Item, item, plain, value
+from adapters.platform.tables import get_all
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import BY_NAME, DECIMALS, Shown, shown
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from adapters.leads.order_store import OrderStore
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.batches import Unprocessed, chunks, get_all, query_all
 from adapters.platform.items import Item, item, plain
+from adapters.platform.tables import Unprocessed, chunks, get_all, query_all
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 
 ATTEMPTS_MAX = 8

@@ -11,8 +11,8 @@ from typing import Any
 from adapters import clock
 from adapters.leads.memory_items import KEY, StoredMemory, entry_attributes, memory_from, withdrawn_attributes
 from adapters.platform.aws import pauses
-from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import Item, item, plain
+from adapters.platform.tables import get_all, query_all
 from rules.leads.lead_events import LeadEvent
 from rules.leads.memory import MemoryEntry, join_entries, remembered_entries
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.batches import Unprocessed
 from adapters.platform.items import item, plain
+from adapters.platform.tables import Unprocessed
 from rules.leads.lead_events import LeadEvent, to_item
 from rules.leads.orders import OrderSeen, from_text, to_text
 

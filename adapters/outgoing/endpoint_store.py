@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from adapters.platform.batches import query_all
 from adapters.platform.items import Item, item, plain
+from adapters.platform.tables import query_all
 from rules.outgoing.notices import BUS, Endpoint
 
 FRESH_SECONDS = 20.0

@@ -15,8 +15,8 @@ from adapters.outgoing.told_items import (
     log_place,
     shard_of,
 )
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
 from rules.days import stamp
 from rules.outgoing.notices import KEPT, Notification
 

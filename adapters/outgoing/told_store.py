@@ -17,9 +17,8 @@ from adapters.outgoing.told_items import (
     told_from,
     told_item,
 )
-from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import item
-from adapters.platform.transactions import reasons_of
+from adapters.platform.tables import get_all, query_all, reasons_of
 from rules.days import stamp
 from rules.outgoing.notices import KEPT
 

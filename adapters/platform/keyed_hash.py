@@ -1,4 +1,6 @@
-"""Hashes with keys from Secrets Manager: they tell things apart, and do not tell which things they are."""
+"""Hashes with keys from Secrets Manager: they tell things apart, and do not tell which things they are.
+Fingerprints tell people who answer apart: the identifier itself is never stored.
+"""
 
 import hashlib
 import hmac
@@ -8,7 +10,7 @@ from typing import Any
 
 from adapters import clock
 from rules.days import EPOCH
-from rules.key_ring import KNOWN_WITHIN, KeyRing, from_text
+from rules.key_ring import KNOWN_WITHIN, KeyRing, PersonHashes, from_text
 
 
 class KeyedHash:
@@ -30,9 +32,41 @@ class KeyedHash:
 
     def of(self, text: str, digits: int) -> str:
         """Return a hash under the newest key, as hexadecimal digits."""
-        return hashed(self.ring.keys[0], text, digits)
+        return hash_under_key(self.ring.keys[0], text, digits)
 
 
-def hashed(key: str, text: str, digits: int) -> str:
+def hash_under_key(key: str, text: str, digits: int) -> str:
     """Return a hash under a key, as hexadecimal digits."""
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()[:digits]
+
+
+# Fingerprints: keyed hashes that tell people who answer apart. The identifier itself is never stored.
+
+
+HASH_CHARACTERS = 32
+
+
+class Fingerprints:
+    """Hashes of people, with keys from Secrets Manager."""
+
+    def __init__(self, secrets: Callable[[], Any], secret_arn: str) -> None:
+        """secrets: returns the client; called once a reading."""
+        self._keyed = KeyedHash(secrets, secret_arn)
+
+    def of_user(self, user_id: str) -> PersonHashes:
+        """Return a signed-in person's hashes: 32 hexadecimal digits each."""
+        return self._of(f"user:{user_id}", is_signed_in=True)
+
+    def of_device(self, fingerprint: str) -> PersonHashes:
+        """Return the hashes of somebody whom an agent knows by this identifier."""
+        return self._of(f"device:{fingerprint}", is_signed_in=False)
+
+    def of_award(self, user_id: str, question_id: str) -> str:
+        """Return the name of what a user earns by an answer: without the key it leads to no question."""
+        return hash_under_key(self._keyed.ring.keys[0], f"award:{user_id}\x00{question_id}", HASH_CHARACTERS)
+
+    def _of(self, text: str, *, is_signed_in: bool) -> PersonHashes:
+        ring = self._keyed.ring
+        own, *older = (hash_under_key(key, text, HASH_CHARACTERS) for key in ring.keys)
+        upcoming = (hash_under_key(ring.next, text, HASH_CHARACTERS),) if ring.next else ()
+        return PersonHashes(own, tuple(older), upcoming, bool(ring.promoted_at), is_signed_in)

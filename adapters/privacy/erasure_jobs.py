@@ -13,8 +13,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.batches import chunks, query_all
 from adapters.platform.items import Item, item, plain
+from adapters.platform.tables import chunks, query_all
 from adapters.privacy.person import Person
 from adapters.privacy.tombstones import Tombstones, journal_puts
 from rules.days import stamp

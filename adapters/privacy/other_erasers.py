@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from adapters.engagement.cache.cache_commands import forget_commands, in_buckets
 from adapters.engagement.cache.rank_commands import unrank_commands
 from adapters.engagement.engagement_cache import list_key
-from adapters.platform.batches import chunks, scan_all
 from adapters.platform.items import Item, item
 from adapters.platform.redis import Command, Redis
+from adapters.platform.tables import chunks, scan_all
 from adapters.privacy.person import Person
 from adapters.privacy.table_erasers import PartitionEraser
 from rules.engagement.boards import ALL_REGIONS, BOARDS, pack_rows, unpack_rows

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from adapters.platform.items import plain
+from adapters.platform.limits import places_of
 from adapters.postgresql.sql import Database
 from adapters.privacy.other_erasers import MINUTES, RATES, BoardEraser, ObjectEraser, RedisEraser
 from adapters.privacy.people_erasers import (
@@ -16,7 +17,6 @@ from adapters.privacy.people_erasers import (
 )
 from adapters.privacy.person import Person
 from adapters.privacy.table_erasers import KeyEraser, PartitionEraser
-from adapters.questions.phones.subscription_places import places_of
 from adapters.settings.privacy import ErasureSettings, PrivacyTables
 from rules.leads.lead_events import SORT_KEY
 from rules.leads.series import mark_of

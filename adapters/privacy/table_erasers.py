@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.platform.aws import pauses
-from adapters.platform.batches import WRITE_MAX, Unprocessed, chunks, get_all, query_all
 from adapters.platform.items import Item, item
+from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all
 from adapters.privacy.person import Person
 
 ATTEMPTS_MAX = 8

@@ -17,11 +17,10 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from adapters.platform.aws import client
-from adapters.platform.batches import query_all
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import Item, item, plain
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.refresh import Refresh
+from adapters.platform.tables import Refresh, query_all
+from adapters.platform.turn import fenced
 from rules.days import stamp, unstamp
 from rules.privacy.tombstones import Act, JournalEntry, Tombstone, digest_of, with_entries
 

@@ -5,8 +5,8 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
-from adapters.platform.batches import get_all
 from adapters.platform.items import Item, item, plain
+from adapters.platform.tables import get_all
 from adapters.questions.announcement_queue import After
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
 from adapters.questions.phones.subscription_items import INDEX, KEY, claim_key, marker_keys, subscription_from

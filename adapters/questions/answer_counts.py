@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.transactions import REFUSED, reasons_of
+from adapters.platform.tables import REFUSED, reasons_of
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import StoredStats, UserStatsStore
 from rules.days import stamp

@@ -15,9 +15,8 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.aws import pauses
-from adapters.platform.batches import Unprocessed
 from adapters.platform.items import item, plain
-from adapters.platform.transactions import REFUSED, reasons_of
+from adapters.platform.tables import REFUSED, Unprocessed, reasons_of
 from adapters.questions.answer_awards import ACTIONS, AnswerAwards
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore

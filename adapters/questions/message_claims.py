@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
 from adapters.questions.phones.subscription_items import INDEX, KEY, claim_key
 from adapters.questions.phones.subscription_store import (
     Action,

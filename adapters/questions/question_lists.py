@@ -12,8 +12,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import get_all, query_all
 from rules.days import stamp
 from rules.questions.questions import STORED_WITHIN, Question, QuestionStatus, from_item, statuses_to_read
 

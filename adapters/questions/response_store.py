@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import Item, item, plain
+from adapters.platform.tables import get_all, query_all
 from rules.questions.responses import Response, from_item, to_item
 
 # The mark of a response that UserStats has counted; written in the transaction that counts it.

@@ -12,8 +12,8 @@ from heapq import nlargest
 from typing import Any
 
 from adapters.engagement.projections import unchanged_condition
-from adapters.platform.batches import get_all, scan_all
 from adapters.platform.items import Item, item, plain
+from adapters.platform.tables import get_all, scan_all
 from adapters.questions.user_stats_items import stats_attributes, stats_from
 from rules.questions.answer_stats import Stats
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.platform.batches import get_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import get_all
 from rules.engagement import events
 from rules.questions.responses import Response, Submission, from_item, to_item
 

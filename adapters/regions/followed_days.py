@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.batches import get_all
 from adapters.platform.items import plain
+from adapters.platform.tables import get_all
 from rules.engagement.ledger import Entry
 from rules.regions.changes import FOLLOWED, ItemChange
 from rules.regions.standby import days_needed

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from adapters.engagement.account_items import entry_from
-from adapters.platform.batches import get_all
 from adapters.platform.items import Item, plain
+from adapters.platform.tables import get_all
 from rules.engagement.ledger import Entry, unfold_carrier
 from rules.regions.changes import KEYS, ItemChange
 from rules.regions.standby import claim_needed, events_needed

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.platform.batches import chunks
+from adapters.platform.tables import chunks
 from analytics.lake import layout
 from analytics.lake.arrow_schema import glue_columns
 from analytics.lake.layout import Place

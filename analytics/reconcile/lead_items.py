@@ -15,9 +15,9 @@ from typing import Any
 from adapters.leads.feature_mending import is_readable
 from adapters.leads.feature_store import FeatureStore, feature_item_from
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.platform.batches import READ_MAX, chunks
 from adapters.platform.items import Item, plain
 from adapters.platform.objects import NoObject, Objects
+from adapters.platform.tables import READ_MAX, chunks
 from analytics.lake.layout import LEADS_COMPARED
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse

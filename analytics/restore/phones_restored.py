@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from adapters.platform.batches import chunks
+from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import Erased
 from adapters.questions.phones.phone_table import Phone, PhoneTable, ToldMessage
 from analytics.restore.lacking import Lack

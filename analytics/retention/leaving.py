@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, ClassVar
 
-from adapters.platform.batches import chunks, query_all
+from adapters.platform.item_tables import AgedItems
 from adapters.platform.items import Item, item, plain
-from adapters.privacy.aged_items import AgedItems
+from adapters.platform.tables import chunks, query_all
 from rules.days import stamp
 from rules.lake.entities import EVENTS
 from rules.lake.held_rows import is_held

@@ -22,8 +22,8 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.objects import NoObject, Objects, objects_at
+from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import tombstones_of
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore

@@ -14,9 +14,9 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
+from adapters.platform.item_tables import AgedItems
 from adapters.platform.objects import NoObject, Objects, objects_at
-from adapters.privacy.aged_items import AgedItems
+from adapters.platform.turn import fenced
 from adapters.settings.lake import RetainSettings
 from analytics.curation.planning.plan import curated_tasks
 from analytics.lake.layout import run_key

@@ -12,8 +12,8 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.objects import Objects, objects_at
+from adapters.platform.turn import fenced
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.settings.lake import WarehouseSettings
 from analytics.curation.planning.plan import curated_tasks

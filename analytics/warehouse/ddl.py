@@ -13,7 +13,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from adapters.platform.batches import chunks
+from adapters.platform.tables import chunks
 from analytics.warehouse.statements import STATEMENTS_MAX
 from analytics.warehouse.translate import REDSHIFT
 from analytics.warehouse.warehouse import Warehouse

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from adapters.platform.batches import chunks
 from adapters.platform.objects import Objects, StoredObject
+from adapters.platform.tables import chunks
 from analytics.lake import layout
 from analytics.lake.footers import Footer, read_footer
 from analytics.lake.layout import Place

@@ -6,8 +6,8 @@ from typing import Any
 
 import botocore.session
 
-from adapters.platform.batches import put_all
 from adapters.platform.items import Item
+from adapters.platform.tables import put_all
 
 ATTRIBUTES = ("ExpressionAttributeNames", "ExpressionAttributeValues")
 WORD = re.compile(r"[#:]\w+")

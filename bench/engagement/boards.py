@@ -16,8 +16,8 @@ from adapters.engagement.event_store import EventStore
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points.settling import Settler
-from adapters.platform.batches import put_all
 from adapters.platform.items import item
+from adapters.platform.tables import put_all
 from bench.engagement.reads import ReadCount, mean_bytes
 from bench.engagement.units import WriteUnits
 from bench.figure import Figure

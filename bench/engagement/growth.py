@@ -25,8 +25,8 @@ from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points.settling import Settler
 from adapters.platform import aws
-from adapters.platform.batches import put_all
 from adapters.platform.items import item
+from adapters.platform.tables import put_all
 from adapters.settings.event_doors import EventsStreamSettings
 from bench.engagement.reads import ReadCount
 from bench.engagement.units import WriteUnits

@@ -16,8 +16,8 @@ from typing import Any
 
 from adapters.leads.groups.group_events import EventPage, GroupEvents
 from adapters.platform import aws
-from adapters.platform.batches import put_all
 from adapters.platform.items import item
+from adapters.platform.tables import put_all
 from bench.counting.desk import START, Desk, desk
 from bench.figure import Figure
 from processors.leads import features, memory

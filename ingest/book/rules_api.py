@@ -7,7 +7,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.book.book_store import BookStore, PublishedMeanwhile
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
+from adapters.platform.turn import fenced
 from adapters.settings.engagement import RulesApiSettings
 from ingest.book.publishing import Proposal, publish
 from ingest.book.rules_schemas import NOW, PUBLICATION, RULES, VERSION, VERSIONS

@@ -10,7 +10,7 @@ from adapters.book.book_store import BookStore
 from adapters.engagement.claims import ClaimStore, IdempotencyClaim, as_claimed, derived
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.zones import ZoneStore
-from adapters.platform.batches import Unprocessed
+from adapters.platform.tables import Unprocessed
 from adapters.privacy.tombstones import NOBODY, Erased
 from ingest.engagement.event_schemas import EVENT
 from ingest.engagement.incoming_events import Door, RefusedNow, event_of, time_problems

@@ -9,9 +9,9 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.offline.stretch_store import StretchStore
 from adapters.operations.gauges import Gauges
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.shared_counters import SharedCounters
+from adapters.platform.limits import SharedCounters
+from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.event_doors import EventsApiSettings
 from ingest.engagement.accept import ERASED, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus

@@ -8,8 +8,8 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger, loggable
 from adapters.platform.aws import client
-from adapters.platform.batches import chunks
 from adapters.platform.failures import FailureQueue, LargeRecords, partial_failures
+from adapters.platform.tables import chunks
 from adapters.settings.event_doors import EventsStreamSettings
 from ingest.engagement.accept import ERASED, Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.kinesis_records import RecordPart, parts_of

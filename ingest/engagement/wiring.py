@@ -5,7 +5,7 @@ from adapters.engagement.claims import ClaimStore
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.zones import ZoneStore
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
+from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.event_doors import EventsApiSettings, EventsStreamSettings
 from ingest.engagement.accept import Acceptor

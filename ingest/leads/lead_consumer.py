@@ -20,10 +20,10 @@ from adapters.leads.lead_payloads import LeadPayloads, NoPayload
 from adapters.logs import Logger
 from adapters.platform import aws
 from adapters.platform.aws import client
-from adapters.platform.batches import Unprocessed, chunks
 from adapters.platform.failures import FailureQueue
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Consumer, Deadline, Line, Poison, TimeIsUp
+from adapters.platform.tables import Unprocessed, chunks
+from adapters.platform.turn import fenced
 from adapters.postgresql.databases import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasure_jobs import ErasureJobs

@@ -13,7 +13,7 @@ from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
+from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.leads import LeadsApiSettings

@@ -12,7 +12,7 @@ from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.trial_messages import TrialMessages
 from adapters.outgoing.waking import Waker
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
+from adapters.platform.turn import fenced
 from adapters.settings.outgoing import EndpointsApiSettings
 from ingest.outgoing.endpoint_schemas import (
     EMPTY,

@@ -13,9 +13,9 @@ from typing import Any
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.shared_counters import SharedCounters
+from adapters.platform.limits import SharedCounters
+from adapters.platform.turn import fenced
 from adapters.postgresql.databases import database
 from adapters.postgresql.sql import Database, PostgresUnavailable
 from adapters.privacy.erasure_jobs import ErasureJobs

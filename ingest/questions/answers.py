@@ -8,8 +8,8 @@ from typing import Any
 from adapters import clock
 from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
+from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.answer_line import AnswerLine
-from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
 from ingest.questions.question_views import Questions, refusal_error
 from ingest.web.caller import ApiError, Caller

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.shared_counters import HeldPlaces, WantedPlace
+from adapters.platform.limits import HeldPlaces, WantedPlace
 from adapters.questions.response_store import ResponseStore
 from ingest.questions.question_views import Questions, question_view, refusal_error
 from ingest.web.caller import ApiError, Caller

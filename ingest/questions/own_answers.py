@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.questions.fingerprints import Fingerprints
+from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from ingest.web.caller import ApiError, Caller

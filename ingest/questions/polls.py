@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters import clock
-from adapters.platform.places import Places
+from adapters.platform.limits import Places
 from adapters.questions.response_store import ResponseStore
 from ingest.questions.question_views import Questions
 from ingest.web.caller import ApiError, Caller

@@ -8,8 +8,8 @@ from typing import Any
 
 from adapters import settings
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
-from adapters.platform.places import Places
+from adapters.platform.limits import Places
+from adapters.platform.turn import fenced
 from adapters.questions.question_lists import QuestionLists
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore

@@ -12,12 +12,12 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
-from adapters.platform.shared_counters import HeldPlaces, SharedCounters
+from adapters.platform.keyed_hash import Fingerprints
+from adapters.platform.limits import HeldPlaces, SharedCounters
+from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.questions.answer_awards import AnswerAwards
 from adapters.questions.answer_line import AnswerLine
-from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.question_lists import QuestionLists
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore

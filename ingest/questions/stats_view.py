@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.questions.fingerprints import Fingerprints
+from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.user_stats_items import OTHERS
 from adapters.questions.user_stats_store import UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH

@@ -11,10 +11,9 @@ from typing import Any
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
-from adapters.platform.shared_counters import HeldPlaces, SharedCounters
+from adapters.platform.limits import HeldPlaces, SharedCounters, place_of, places_of
+from adapters.platform.turn import fenced
 from adapters.questions.phones.push import SnsPush
-from adapters.questions.phones.subscription_places import place_of, places_of
 from adapters.questions.phones.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
 from ingest.questions.question_schemas import TAGS_MAX

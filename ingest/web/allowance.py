@@ -13,8 +13,8 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
-from adapters.platform.shared_counters import SharedCounters, network_of
+from adapters.platform.limits import SharedCounters, network_of
+from adapters.platform.turn import fenced
 from adapters.settings.allowance import Allowance
 from ingest.web.caller import caller_of
 from ingest.web.rate_limit import RequestLimit

@@ -16,7 +16,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
-from adapters.platform.batches import Unprocessed
+from adapters.platform.tables import Unprocessed
 from ingest.web.allowance import check_allowance
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, failure, json_body

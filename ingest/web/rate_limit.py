@@ -11,7 +11,7 @@ from datetime import datetime
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
-from adapters.platform.shared_counters import SharedCounters
+from adapters.platform.limits import SharedCounters
 from ingest.web.caller import ApiError
 
 logger = Logger(service="rate-limit")

@@ -11,8 +11,8 @@ from pathlib import Path
 from adapters.engagement.account_store import AccountContended
 from adapters.engagement.amnesty.amnesty_store import AmnestyStore, NoAmnesty
 from adapters.engagement.amnesty.forgiving import Forgiven, Forgiver
-from adapters.platform.batches import chunks
 from adapters.platform.objects import S3Objects
+from adapters.platform.tables import chunks
 from analytics.amnesty.concerned import concerned
 from ingest.engagement.amnesty.acts import amnesty_view, declared
 from ingest.web.caller import ApiError

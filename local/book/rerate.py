@@ -14,7 +14,7 @@ from adapters.engagement.account_store import AccountContended
 from adapters.engagement.everybody import everybody
 from adapters.engagement.points.rerating import Rated, Rerater, Rerating
 from adapters.engagement.points.settling import Settler
-from adapters.platform.batches import chunks
+from adapters.platform.tables import chunks
 from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of
 from rules.engagement.account_state import Profile

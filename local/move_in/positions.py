@@ -11,8 +11,8 @@ from typing import Any
 
 from adapters.engagement.account_store import AccountContended
 from adapters.engagement.moving.position_mover import PositionMover
-from adapters.platform.batches import chunks
 from adapters.platform.spreadsheets import cell
+from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import Erased
 from ingest.web.json_schema import USER_ID
 from local.move_in.comparing import ABSENT, SAME, Compared

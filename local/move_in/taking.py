@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
 
-from adapters.platform.batches import chunks
+from adapters.platform.tables import chunks
 from local.move_in.mark_store import MarkStore
 from local.move_in.refused_file import RefusedFile
 from local.move_in.rows import RefusedRow, Row, read_rows

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from adapters import clock
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
 from local.stack import Stack
 from rules.lake.entities import ENTITIES, Unplaceable, row_of
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from adapters.engagement.account_items import entry_from
 from adapters.engagement.account_store import BEFORE_ALL
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.batches import chunks
 from adapters.platform.items import Item
 from adapters.platform.objects import Objects
+from adapters.platform.tables import chunks
 from analytics.proving.audit import TABLE, CopyFault, audited
 from analytics.proving.copies import lake_copies, warehouse_copies
 from analytics.proving.heads import Heads

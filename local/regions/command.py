@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from adapters.platform.fencing.fence import Fence, guard
-from adapters.platform.fencing.registers import Registers
+from adapters.platform.fence import Fence, Registers, guard
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones
 from adapters.regions.follower import Follower

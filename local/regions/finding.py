@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from adapters.platform.batches import query_all
 from adapters.platform.items import Item, plain
+from adapters.platform.tables import query_all
 from adapters.privacy.erased_records import subject_of
 from adapters.privacy.tombstones import Erased
 from ingest.engagement.points.commands import COMMAND

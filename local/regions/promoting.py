@@ -8,7 +8,7 @@ again: it goes on where the register stands, and waits once more.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapters.platform.fencing.registers import Registers
+from adapters.platform.fence import Registers
 from rules.regions.register import (
     QUIET_SECONDS,
     NotPossible,

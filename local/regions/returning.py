@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from adapters.platform.batches import chunks, get_all, query_all
 from adapters.platform.items import Item
+from adapters.platform.tables import chunks, get_all, query_all
 from adapters.regions.followed_order import claims_of, events_of
 from adapters.regions.follower import Follower
 from ingest.engagement.points.rewards import REDEEM

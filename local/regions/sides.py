@@ -7,9 +7,9 @@ from typing import Any
 
 from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.batches import READ_MAX, chunks, get_all, query_all, scan_all
+from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import Item, item, plain
-from adapters.restoring.item_tables import ItemTable
+from adapters.platform.tables import READ_MAX, chunks, get_all, query_all, scan_all
 from rules.engagement.ledger import Entry
 from rules.regions.changes import FOLLOWED, KEYS, LEDGER
 

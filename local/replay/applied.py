@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.batches import get_all
 from adapters.platform.items import item
+from adapters.platform.tables import get_all
 from local.cloud.patience import STALLED_SECONDS_MAX, Patience
 from local.replay.event_sources import Body
 from local.stack import Stack

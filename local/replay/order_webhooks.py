@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from adapters.platform.batches import chunks
+from adapters.platform.tables import chunks
 from local.replay.api import Api
 from local.replay.event_sources import Purchase
 from local.replay.replay import ReplayResult, progress_bar

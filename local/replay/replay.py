@@ -12,7 +12,7 @@ from typing import Any
 
 from aws_kinesis_agg.aggregator import RecordAggregator
 
-from adapters.platform.batches import chunks
+from adapters.platform.tables import chunks
 from local.paths import LOCAL
 from local.replay.api import Api
 from local.replay.applied import wait_until_applied

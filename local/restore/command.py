@@ -12,11 +12,11 @@ from typing import Any
 
 from adapters.book.book_store import BookStore
 from adapters.engagement.projections import Projections
+from adapters.platform.item_tables import ItemTable
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.objects import S3Objects
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phones.phone_table import PhoneTable
-from adapters.restoring.item_tables import ItemTable
 from adapters.settings.choices import settings_of
 from analytics.curation.curate import curate
 from analytics.curation.planning.plan import plan

@@ -27,8 +27,8 @@ from adapters.leads.groups.topology import Topology
 from adapters.leads.memory_store import LeadContended, MemoryStore
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Poison
+from adapters.platform.turn import fenced
 from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer

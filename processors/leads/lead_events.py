@@ -15,9 +15,9 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups.group_events import GroupEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
-from adapters.platform.sending.topics import Topic, TopicMessage
+from adapters.platform.publishing import Topic, TopicMessage
+from adapters.platform.turn import fenced
 from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer

@@ -19,8 +19,8 @@ from adapters.leads.groups.topology import Topology
 from adapters.leads.memory_store import MemoryStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Poison
+from adapters.platform.turn import fenced
 from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer

@@ -11,7 +11,7 @@ from adapters.leads.active_leads import ActiveLeads
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
+from adapters.platform.turn import fenced
 from processors.leads.feature_messages import check_instant
 from rules.days import parse_moment, stamp
 

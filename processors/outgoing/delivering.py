@@ -24,8 +24,8 @@ from adapters.outgoing.transports import BusTransport, Transports, WebhookTransp
 from adapters.outgoing.waking import Share, share_of
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Consumer, Deadline, Poison
+from adapters.platform.turn import fenced
 from processors.batches import ConsumerSettings, reason_of
 from rules.days import stamp, unstamp
 from rules.outgoing.notices import (

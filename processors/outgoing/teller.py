@@ -13,8 +13,8 @@ from adapters.outgoing.told_items import Telling
 from adapters.outgoing.told_store import ToldMeanwhile, ToldStore
 from adapters.outgoing.waking import Share, share_of
 from adapters.platform.aws import pauses
-from adapters.platform.batches import get_all
 from adapters.platform.items import plain
+from adapters.platform.tables import get_all
 from processors.batches import TRANSIENT, BatchResult, Record
 from processors.outgoing.hearing import Change, heard
 from processors.outgoing.telling_steps import Step, TellingSteps

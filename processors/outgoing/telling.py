@@ -25,8 +25,8 @@ from adapters.outgoing.told_items import LANE_SHARDS
 from adapters.outgoing.told_store import ToldStore
 from adapters.outgoing.waking import Waker
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.queues import Deadline
+from adapters.platform.turn import fenced
 from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import Erased, tombstones_of
 from processors.batches import ConsumerSettings, Record, stream_consumer

@@ -14,9 +14,9 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
-from adapters.platform.batches import chunks
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
+from adapters.platform.tables import chunks
+from adapters.platform.turn import fenced
 from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import StoredStats, UserStatsStore

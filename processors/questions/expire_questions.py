@@ -11,7 +11,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
+from adapters.platform.turn import fenced
 from adapters.questions.question_lists import QuestionLists
 from processors.questions.messages import stop_at
 

@@ -19,9 +19,9 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import item, plain
 from adapters.platform.queues import Poison
+from adapters.platform.turn import fenced
 from adapters.questions.announcement_queue import AnnouncementPage, AnnouncementQueue
 from adapters.questions.announcements import Announcements
 from adapters.questions.phones.push import SnsPush

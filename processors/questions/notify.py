@@ -14,8 +14,8 @@ from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.told_store import ToldStore
 from adapters.outgoing.waking import Waker
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.items import plain
+from adapters.platform.turn import fenced
 from adapters.questions.announcement_queue import AnnouncementQueue
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 from processors.outgoing.teller import Teller

@@ -17,8 +17,8 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.batches import READ_MAX, chunks
-from adapters.platform.fencing.turn import fenced
+from adapters.platform.tables import READ_MAX, chunks
+from adapters.platform.turn import fenced
 from adapters.questions.phones.push import SnsPush
 from adapters.questions.phones.subscription_store import SubscriptionStore
 from adapters.questions.reminder_store import DueReminder, ReminderStore

@@ -13,9 +13,9 @@ from typing import Any
 from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client, free_client
-from adapters.platform.fencing.fence import Fence
-from adapters.platform.fencing.turn import fence, following, region_here
+from adapters.platform.fence import Fence
 from adapters.platform.queues import Line, Poison
+from adapters.platform.turn import fence, following, region_here
 from adapters.regions.follower import Follower
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.regions.changes import changes_of

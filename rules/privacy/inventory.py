@@ -148,7 +148,7 @@ INVENTORY = (
         "answers and their texts, under the keyed hash of who answered",
         DELETED,
         "fingerprint_hash",
-        found="ByFingerprint, under each of the person's hashes (adapters/questions/fingerprints.py)",
+        found="ByFingerprint, under each of the person's hashes (adapters/platform/keyed_hash.py)",
     ),
     Store(
         "AnswerLines",

@@ -5,8 +5,8 @@ from datetime import date
 from typing import Any
 
 from adapters.book.book_store import BookStore
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
 from rules.days import parse_moment
 from rules.engagement.ledger import entry_id
 from tests.faults.merchants import Merchants

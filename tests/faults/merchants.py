@@ -10,8 +10,8 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points.rerating import Rerater, Rerating
 from adapters.engagement.points.settling import Settler
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
 from ingest.web.rate_limit import RateLimit
 from rules.days import unstamp
 from tests.faults.spenders import Spenders

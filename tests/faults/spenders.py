@@ -46,7 +46,7 @@ class Spenders(Simulation):
         )
         # A process that cannot read the book goes on with the old one for five seconds of its own clock. Here
         # they would be days, so a door that cannot read it refuses.
-        patch.setattr("adapters.platform.refresh.Unavailable", ())
+        patch.setattr("adapters.platform.tables.Unavailable", ())
         super()._wire(patch)
 
     def _new_process(self) -> None:

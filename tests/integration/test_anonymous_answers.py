@@ -13,8 +13,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 import ingest.engagement.users.parts
 import ingest.questions.questions_api
 from adapters.platform.aws import client
-from adapters.platform.batches import scan_all
 from adapters.platform.items import plain
+from adapters.platform.tables import scan_all
 from adapters.privacy.people_erasers import AnswerLineEraser, ResponseEraser
 from adapters.privacy.person import Person
 from adapters.questions.answer_line import TAKEN_MAX, AnswerLine

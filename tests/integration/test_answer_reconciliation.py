@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.batches import scan_all
 from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import FolderObjects
+from adapters.platform.tables import scan_all
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import Task, curate

@@ -13,7 +13,7 @@ import pytest
 
 import ingest.questions.questions_api
 from adapters.platform.aws import Unavailable
-from adapters.platform.batches import Unprocessed
+from adapters.platform.tables import Unprocessed
 from ingest.web.caller import ApiError, Caller
 from tests.support.effort import effort
 from tests.support.engine import Engine

@@ -13,8 +13,8 @@ import pytest
 from adapters import clock
 from adapters.book import book_store
 from adapters.book.shipped import shipped_document
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
 from processors import expiry
 from rules.book.point_rules import instant_of_expiry, last_expired
 from tests.support.effort import effort

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.batches import put_all, query_all
 from adapters.platform.items import Item, item
+from adapters.platform.tables import put_all, query_all
 from bench.engagement.reads import ReadCount
 from ingest.engagement.points import balance
 from ingest.openapi import document

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.shared_counters import HeldPlaces, WantedPlace
+from adapters.platform.limits import HeldPlaces, WantedPlace
 from adapters.questions.phones.subscription_store import SubscriptionStore
 from adapters.questions.question_store import QuestionStore
 from ingest.questions import questions_api, subscriptions

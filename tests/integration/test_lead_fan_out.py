@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from adapters.leads.lead_event_store import stored_form
-from adapters.platform.sending.topics import Topic
+from adapters.platform.publishing import Topic
 from processors.leads.lead_events import announce
 from rules.leads.lead_events import from_item
 from tests.integration.test_lead_event_store import new_event

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from adapters.platform.queues import Poison
+from adapters.platform.tables import put_all
 from rules.days import DAY, stamp
 from rules.leads.lead_events import to_item
 from tests.support.engine import Engine

@@ -15,8 +15,8 @@ from adapters.leads.feature_queue import FeatureQueue
 from adapters.leads.feature_store import FeatureStore, shard_of
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
-from adapters.platform.batches import chunks, put_all
 from adapters.platform.items import item
+from adapters.platform.tables import chunks, put_all
 from processors.leads import features, memory, refresh
 from rules.days import DAY, stamp
 from rules.leads.lead_events import LeadEvent, from_item, to_item

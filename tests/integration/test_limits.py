@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.platform.shared_counters import SharedCounters
+from adapters.platform.limits import SharedCounters
 from ingest.engagement.events_api import EVENTS_BLOCK
 from ingest.openapi import ROUTES
 from ingest.web.caller import ApiError

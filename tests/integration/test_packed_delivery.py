@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
+from adapters.platform import publishing
 from adapters.platform.items import item
 from adapters.platform.objects import S3Objects
-from adapters.platform.sending import firehose
-from adapters.platform.sending.firehose import DeliveryStream
+from adapters.platform.publishing import DeliveryStream
 from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import Place, raw_place
@@ -76,8 +76,8 @@ class Flaky:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_every_row_is_curated_once(engine: Engine, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    monkeypatch.setattr(firehose, "pauses", range)
-    monkeypatch.setattr(firehose, "ATTEMPTS_MAX", 2)
+    monkeypatch.setattr(publishing, "pauses", range)
+    monkeypatch.setattr(publishing, "ATTEMPTS_MAX", 2)
     objects = S3Objects(engine.client("s3"), "lake")
     stale = [*of_dates(objects, "events", DT, DT), *objects.list(f"curated/events/dt={DT}/")]
     objects.delete([each.key for each in stale])

@@ -15,9 +15,9 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.past.past_events import PastEvents
-from adapters.platform.batches import Unprocessed
 from adapters.platform.items import item
 from adapters.platform.objects import FolderObjects
+from adapters.platform.tables import Unprocessed
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
 from analytics.retention.past_events import PastAsked, newest

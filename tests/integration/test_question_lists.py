@@ -12,7 +12,7 @@ import pytest
 
 import ingest.questions.polls_api
 from adapters.platform.aws import client
-from adapters.platform.places import Places
+from adapters.platform.limits import Places
 from adapters.questions.question_lists import QuestionLists
 from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, poll_key
 from ingest.web.caller import Caller

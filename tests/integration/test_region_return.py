@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.fencing.fence import Fenced
-from adapters.platform.fencing.registers import RegisterMoved, Registers
+from adapters.platform.fence import Fenced, RegisterMoved, Registers
 from adapters.privacy.tombstones import NOBODY
 from adapters.regions.followed_items import FollowedItems
 from local.regions.command import Steps, report_of

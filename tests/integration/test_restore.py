@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import item
 from adapters.platform.objects import FolderObjects, S3Objects
 from adapters.platform.redis import Redis
-from adapters.restoring.item_tables import ItemTable
 from analytics.lake.layout import curated_files
 from analytics.restore.restorer import RESTORED, copied
 from local.restore import command

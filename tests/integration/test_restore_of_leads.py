@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
+from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import plain
 from adapters.platform.objects import FolderObjects
 from adapters.privacy.tombstones import NOBODY
-from adapters.restoring.item_tables import ItemTable
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
 from analytics.restore.lake_users import LakeBefore

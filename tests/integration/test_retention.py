@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from adapters import clock
+from adapters.platform.item_tables import AgedItems
 from adapters.platform.items import item, plain
 from adapters.platform.objects import FolderObjects
-from adapters.privacy.aged_items import AgedItems
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
 from analytics.retention.leaving import AnswerTexts, Events, Leaving, RawPayloads

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client, free_client
-from adapters.platform.fencing.registers import Registers
-from adapters.platform.fencing.turn import fence
+from adapters.platform.fence import Registers
 from adapters.platform.redis import Redis
+from adapters.platform.turn import fence
 from rules.regions.changes import KEYS
 from rules.regions.register import Register
 from tests.support.engine import Engine, running

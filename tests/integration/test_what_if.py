@@ -18,9 +18,9 @@ import pytest
 from adapters.book import book_store
 from adapters.book.book_store import DOCUMENTS
 from adapters.book.shipped import shipped_document
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from adapters.platform.objects import FolderObjects
+from adapters.platform.tables import query_all
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.what_if.what_if import Asked, what_if
 from rules.book.document import read_book

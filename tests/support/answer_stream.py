@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.batches import put_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import put_all
 from adapters.questions.user_stats_items import stats_from
 from processors.questions import answers
 from rules.days import stamp

@@ -12,7 +12,7 @@ from adapters.leads.hooks.form_counts import FormCounts
 from adapters.leads.hooks.hook_store import HookStore
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
-from adapters.platform.shared_counters import SharedCounters
+from adapters.platform.limits import SharedCounters
 from ingest.leads import sources
 from ingest.leads.hooks import hooks_api
 from ingest.leads.hooks.hook_door import HookDoor

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.keyed_hash import hashed
-from adapters.questions.fingerprints import HASH_CHARACTERS
+from adapters.platform.keyed_hash import HASH_CHARACTERS, hash_under_key
 from ingest.questions import questions_api
 from ingest.web.caller import ApiError, Caller
 from local.operate.fingerprint_keys import NEEDED_FOR
@@ -98,7 +97,7 @@ class Operator:
 
 
 def hash_under(key: str, person: str) -> str:
-    return hashed(key, f"user:{person}", HASH_CHARACTERS)
+    return hash_under_key(key, f"user:{person}", HASH_CHARACTERS)
 
 
 def stored_answers(question: dict[str, Any]) -> list[dict[str, Any]]:

@@ -16,8 +16,8 @@ from adapters.leads.groups.person_events import PersonEvents
 from adapters.leads.groups.topology import Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
-from adapters.platform.batches import put_all
 from adapters.platform.items import item
+from adapters.platform.tables import put_all
 from processors.leads.features import FeatureProcessor
 from processors.leads.lead_events import note_at_roots
 from processors.leads.memory import MemoryProcessor

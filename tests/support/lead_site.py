@@ -6,8 +6,8 @@ from uuid import uuid4
 from adapters.leads.identity_cache import IdentityCache
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.lead_payloads import LeadPayloads
-from adapters.platform.batches import get_all
 from adapters.platform.items import plain
+from adapters.platform.tables import get_all
 from ingest.leads import sources
 from ingest.leads.lead_consumer import LeadConsumer
 from rules.leads.lead_events import SORT_KEY, LeadEvent, from_item

@@ -3,7 +3,7 @@
 import sys
 
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fence
+from adapters.platform.turn import fence
 
 
 def forget() -> None:

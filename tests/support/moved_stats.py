@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from adapters.platform.aws import client
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
 from rules.questions.answer_stats import fold
 from rules.questions.responses import Response
 from tests.support.answer_stream import live, some, somebody

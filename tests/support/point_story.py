@@ -14,7 +14,7 @@ from adapters.book.book_store import DOCUMENTS, BookStore
 from adapters.engagement.account_items import entry_item
 from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import Objects
-from adapters.platform.sending.firehose import DeliveryStream
+from adapters.platform.publishing import DeliveryStream
 from analytics.curation.curate import Task, curate
 from processors.publisher import Publisher
 from rules.book.book import Terms, Version, terms_of

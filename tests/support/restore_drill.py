@@ -13,16 +13,16 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
+from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import item
 from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.limits import places_of
 from adapters.platform.objects import FolderObjects
+from adapters.platform.publishing import DeliveryStream
 from adapters.platform.redis import Redis
-from adapters.platform.sending.firehose import DeliveryStream
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phones.phone_table import PhoneTable
 from adapters.questions.phones.subscription_items import KEY
-from adapters.questions.phones.subscription_places import places_of
-from adapters.restoring.item_tables import ItemTable
 from analytics.curation.curate import Task, curate
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler

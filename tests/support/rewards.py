@@ -15,8 +15,8 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points.redemption_store import RedemptionStore
 from adapters.engagement.points.reward_stock import RewardStock
 from adapters.engagement.points.settling import Settler
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
 from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.redeeming import Redemptions
 from ingest.engagement.points.rewards import Rewards

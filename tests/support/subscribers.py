@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from adapters.platform.batches import put_all
 from adapters.platform.items import item
+from adapters.platform.tables import put_all
 from adapters.questions.announcement_queue import After, AnnouncementPage
 from adapters.questions.announcements import Announcements
 from adapters.questions.phones.subscription_items import items_of

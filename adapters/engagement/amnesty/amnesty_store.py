@@ -10,9 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
-from adapters.platform.refresh import Refresh
+from adapters.platform.tables import Refresh, query_all
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import NO_AMNESTIES, Amnesties, Amnesty
 

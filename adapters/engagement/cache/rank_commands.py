@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from adapters.engagement.account_items import profile_attributes
-from adapters.platform.batches import chunks
 from adapters.platform.redis import Command
+from adapters.platform.tables import chunks
 from rules.days import region_of
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import ALL_REGIONS, BOARDS

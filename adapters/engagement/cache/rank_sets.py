@@ -25,8 +25,8 @@ from adapters.engagement.cache.rank_commands import (
     place_commands,
     sweep_command,
 )
-from adapters.platform.batches import chunks
 from adapters.platform.redis import Command
+from adapters.platform.tables import chunks
 from rules.engagement.account_state import Profile
 
 PLACED_AT_ONCE = 500

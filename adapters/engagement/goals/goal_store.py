@@ -10,8 +10,8 @@ from datetime import date
 from typing import Any
 
 from adapters.engagement.account_items import GOALS
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
 from rules.engagement.goals import MeasuredDays, SettledGoals
 
 

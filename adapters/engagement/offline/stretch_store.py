@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Any
 
 from adapters.platform.aws import pauses
-from adapters.platform.batches import Unprocessed, get_all, query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import Unprocessed, get_all, query_all
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.earnings import instant_of
 from rules.engagement.events import FUTURE_MAX, LATE_MAX

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.platform.batches import Unprocessed
+from adapters.platform.tables import Unprocessed
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from datetime import date
 from typing import Any
 
 from adapters.engagement.account_items import EXPIRY_SHARDS
-from adapters.platform.batches import query_all
 from adapters.platform.items import item
+from adapters.platform.tables import query_all
 
 
 class ExpiryIndex:

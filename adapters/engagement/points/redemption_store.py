@@ -11,8 +11,8 @@ A new redemption comes on the table's stream, and processors.fulfilment sends it
 from collections.abc import Iterable
 from typing import Any
 
-from adapters.platform.batches import query_all
 from adapters.platform.items import Item, item, plain
+from adapters.platform.tables import query_all
 from rules.book.rewards import Fulfilment, Redemption
 
 OWN = "of/"  # after all places of redemptions, which begin with a year

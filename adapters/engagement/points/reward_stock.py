@@ -11,8 +11,8 @@ Holders have a slash, which no user id has: a user's redemptions are in the same
 import random
 from typing import Any
 
-from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
 from rules.book.rewards import GROUPS, SPARES, group_of, open_slices, pieces_left, share
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.platform.batches import put_all, query_all
 from adapters.platform.items import item, plain
+from adapters.platform.tables import put_all, query_all
 from rules.leads.lead_events import SORT_KEY, LeadEvent
 
 ROOT, LEAF = "root_id", "lead_organization_id"

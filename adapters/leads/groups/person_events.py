@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups.group_events import LEAF, EventKey, EventPage, GroupEvents
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.platform.batches import READ_MAX, chunks
+from adapters.platform.tables import READ_MAX, chunks
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import SORT_KEY, LeadEvent
 

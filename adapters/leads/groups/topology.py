@@ -10,7 +10,7 @@ from typing import Any
 
 from adapters.leads.feature_store import FeatureStore, Unsettled, update_of
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.batches import chunks
+from adapters.platform.tables import chunks
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import Group
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.items import item
-from adapters.platform.shared_counters import network_of
+from adapters.platform.limits import network_of
 from rules.leads.hooks import Hook
 
 KEPT_SECONDS = 300

@@ -7,9 +7,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from adapters.platform.batches import get_all, scan_all
+from adapters.platform.item_tables import WRITERS, ItemTable
 from adapters.platform.items import Item, item, plain
-from adapters.platform.shared_counters import HeldPlaces
+from adapters.platform.limits import HeldPlaces, place_of
+from adapters.platform.tables import get_all, scan_all
 from adapters.questions.message_claims import UNCONFIRMED
 from adapters.questions.phones.subscription_items import (
     KEY,
@@ -19,9 +20,7 @@ from adapters.questions.phones.subscription_items import (
     subscription_from,
     token_key,
 )
-from adapters.questions.phones.subscription_places import place_of
 from adapters.questions.phones.subscription_store import SubscriptionStore, delete_action, put_action
-from adapters.restoring.item_tables import WRITERS, ItemTable
 from rules.days import stamp
 from rules.lake.question_entities import SENT_MARK
 from rules.lake.table_items import CHANGED, TOKEN

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.batches import Unprocessed, get_all
 from adapters.platform.items import Item, item, plain
+from adapters.platform.tables import Unprocessed, get_all
 from adapters.questions.phones.subscription_items import KEY, items_of, keys_of, subscription_from, token_key
 from rules.days import stamp
 from rules.lake.table_items import CHANGED

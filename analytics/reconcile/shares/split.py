@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.engagement.projections import Projections
-from adapters.platform.batches import chunks
 from adapters.platform.items import Item
 from adapters.platform.objects import Objects
+from adapters.platform.tables import chunks
 from analytics.lake import curated_files, layout
 from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.lake.shares import SHARE, UserShare

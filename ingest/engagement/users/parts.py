@@ -25,9 +25,9 @@ from adapters.engagement.points.reward_stock import RewardStock
 from adapters.engagement.points.settling import Settler
 from adapters.engagement.review_index import ReviewIndex
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.shared_counters import SharedCounters
+from adapters.platform.limits import SharedCounters
+from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.users_api import UsersApiSettings
 from ingest.engagement.amnesty.acts import AmnestyActs

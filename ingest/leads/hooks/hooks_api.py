@@ -19,7 +19,7 @@ from adapters.leads.hooks.hook_store import HookStore
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from adapters.platform.aws import client
-from adapters.platform.fencing.turn import fenced
+from adapters.platform.turn import fenced
 from adapters.settings.leads import HooksApiSettings
 from ingest.leads import forms, sources
 from ingest.leads.hooks.hook_door import HookDoor

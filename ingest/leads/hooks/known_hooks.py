@@ -21,7 +21,7 @@ from typing import TypeVar
 from adapters.leads.hooks.hook_store import HookStore, NoHook
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
-from adapters.platform.shared_counters import network_of
+from adapters.platform.limits import network_of
 from rules.leads.hooks import Hook
 
 KEPT_SECONDS = 60.0

@@ -24,8 +24,7 @@ import ingest.engagement.users.parts
 import ingest.engagement.users_api
 import ingest.engagement.wiring
 import processors.engagement
-from adapters.platform.fencing.fence import Fenced
-from adapters.platform.fencing.registers import Registers
+from adapters.platform.fence import Fenced, Registers
 from adapters.platform.queues import Poison
 from adapters.privacy.tombstones import NOBODY
 from local.regions.command import Steps
@@ -126,7 +125,7 @@ class Failover(Callers):
         for module in HANDLERS:
             patch.setattr(module.clock, "now", self._now)
         patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
-        patch.setattr("adapters.restoring.item_tables.ThreadPoolExecutor", OneByOne)
+        patch.setattr("adapters.platform.item_tables.ThreadPoolExecutor", OneByOne)
         patch.setattr("adapters.book.book_store.FRESH_SECONDS", math.inf)
         for each in ("engagement.amnesty.amnesty_store", "privacy.tombstones"):
             patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from adapters.platform.fencing.fence import Fence, guard
+from adapters.platform.fence import Fence, guard
 from adapters.regions.follower import Follower
 from local.regions.sides import Side
 from processors.regions.sending import ChangeSender

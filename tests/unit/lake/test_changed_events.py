@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adapters.platform.items import item
 from adapters.platform.objects import FolderObjects
-from adapters.platform.sending.firehose import DeliveryStream
+from adapters.platform.publishing import DeliveryStream
 from analytics.curation.curate import curate
 from processors.batches import Record
 from processors.publisher import Publisher

@@ -9,7 +9,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from adapters import settings
 from adapters.platform.items import item
-from adapters.platform.sending.firehose import DeliveryStream
+from adapters.platform.publishing import DeliveryStream
 from adapters.privacy import tombstones
 from adapters.privacy.tombstones import NOBODY
 from infra.assembly.marks import PUBLISHED

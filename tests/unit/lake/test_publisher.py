@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from adapters.platform import publishing
 from adapters.platform.items import item
-from adapters.platform.sending import firehose
-from adapters.platform.sending.firehose import DeliveryStream
+from adapters.platform.publishing import DeliveryStream
 from processors.batches import BatchResult
 from processors.kept_items import table_of
 from processors.publisher import Publisher
@@ -21,7 +21,7 @@ from tests.support.firehose import Firehose
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(firehose, "pauses", range)
+    monkeypatch.setattr(publishing, "pauses", range)
 
 
 def change(number: int, name: str = "INSERT", table: str = "Days", **attributes: Any) -> dict[str, Any]:
@@ -123,16 +123,16 @@ def test_a_record_is_no_larger_than_firehose_takes() -> None:
         == 30
     )
     assert [len(rows_of(each)) for each in client.taken] == [11, 11, 8]
-    assert all(len(each) <= firehose.RECORD_BYTES_MAX for each in client.taken)
+    assert all(len(each) <= publishing.RECORD_BYTES_MAX for each in client.taken)
 
 
 def test_the_largest_row_is_published_and_a_larger_one_is_poison() -> None:
     client = Firehose()
     published(client, [change(1, note="")])
-    spare = firehose.RECORD_BYTES_MAX - len(client.taken[0])
+    spare = publishing.RECORD_BYTES_MAX - len(client.taken[0])
     outcome = published(client, [change(1, note="x" * (spare - 1)), change(2, note="x" * (spare + 1))])
     assert (outcome.counts["published"], len(outcome.poison)) == (1, 1)
-    assert len(client.taken[1]) == firehose.RECORD_BYTES_MAX - 1
+    assert len(client.taken[1]) == publishing.RECORD_BYTES_MAX - 1
 
 
 def test_a_partition_that_raw_has_no_place_for_is_poison() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from adapters.book.shipped import shipped_document
+from adapters.platform import publishing
 from adapters.platform.items import item, plain
-from adapters.platform.sending import firehose
-from adapters.platform.sending.firehose import DeliveryStream
+from adapters.platform.publishing import DeliveryStream
 from processors.batches import BatchResult
 from processors.publisher import Publisher
 from rules.book.book import Book
@@ -135,7 +135,7 @@ def handed(client: Firehose, records: list[Any]) -> BatchResult:
 
 
 def test_of_a_version_in_several_records_all_rows_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(firehose, "pauses", range)
+    monkeypatch.setattr(publishing, "pauses", range)
     monkeypatch.setattr("processors.kept_items.RECORD_BYTES_MAX", 3000)
     one, two = (record(number, each) for number, each in enumerate(documents(published(a_document()))))
     whole = Firehose()

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.leads.lead_event_store import stored_form
+from adapters.platform import publishing
 from adapters.platform.failures import FailureQueue
-from adapters.platform.sending import topics
-from adapters.platform.sending.topics import PublishFailures, Topic, TopicMessage, batches
+from adapters.platform.publishing import PublishFailures, Topic, TopicMessage, topic_batches
 from adapters.privacy.tombstones import NOBODY
 from processors.batches import ConsumerSettings
 from processors.leads import lead_events
@@ -55,7 +55,7 @@ class Sns:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topics, "pauses", range)
+    monkeypatch.setattr(publishing, "pauses", range)
 
 
 def messages(*bodies: str) -> list[TopicMessage]:
@@ -70,7 +70,7 @@ def test_calls_hold_what_they_may_and_every_message_is_in_one(sizes: Sequence[in
             self.size_bytes = size
 
     sized: list[Any] = [Sized(size) for size in sizes]
-    calls = list(batches(sized))
+    calls = list(topic_batches(sized))
     assert [place for call in calls for place in call] == list(range(len(sizes)))
     for call in calls:
         assert 0 < len(call) <= 10
@@ -95,7 +95,7 @@ def test_a_fault_of_the_message_is_told_apart_from_one_that_passes() -> None:
     refused = Topic(sns, "t").publish(messages("a", "b", "c"))
     assert (refused.again, list(refused.faulty)) == ([1], [2])
     assert "InvalidParameter" in refused.faulty[2]
-    assert len(sns.calls) == topics.ATTEMPTS_MAX
+    assert len(sns.calls) == publishing.ATTEMPTS_MAX
 
 
 def test_a_call_that_fails_does_not_keep_the_others_back() -> None:

@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from adapters.logs import OF_PERSONS, Logger, hidden, loggable
-from adapters.platform.batches import Unprocessed
+from adapters.platform.tables import Unprocessed
 from rules.privacy.tombstones import name_in_logs
 from tests.support.template import ROOT
 

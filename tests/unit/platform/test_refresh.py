@@ -3,7 +3,7 @@
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from adapters.platform.refresh import AWAY_SECONDS, Refresh
+from adapters.platform.tables import AWAY_SECONDS, Refresh
 
 
 class Store:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import free_client
-from adapters.platform.fencing.fence import WRITES, Fence, Fenced, guard
+from adapters.platform.fence import WRITES, Fence, Fenced, guard
 from rules.regions.register import LEASE_SECONDS, LOOK_SECONDS, Clocks, Phase, Register, may_write
 from tests.support.template import ROOT
 

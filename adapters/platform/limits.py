@@ -1,14 +1,18 @@
-"""The table Limits: counters that all processes share, and which things hold one of an owner's places."""
+"""The table Limits: counters that all processes share, and places of which each owner has a few; among them
+those of a user's phones, by which an erasure finds the phones, too.
+"""
 
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.platform.aws import pauses
-from adapters.platform.batches import Unprocessed
 from adapters.platform.items import item, plain
+from adapters.platform.tables import Unprocessed
 
 ATTEMPTS_MAX = 8
 # Longer than any function that takes a place runs: by then its thing is stored, or will never be.
@@ -136,3 +140,78 @@ class HeldPlaces:
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True
+
+
+# A few places for each owner: who holds none must wait. A place expires by itself, if its holder dies.
+#
+# Places are items of the table Limits, whose items expire at `expires_at`.
+
+
+KEY = "counter"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """table: Limits. most: places of each owner. seconds: how long one is held at most."""
+
+    dynamodb: Any
+    table: str
+    most: int
+    seconds: int
+
+    @contextmanager
+    def held(self, owner: str, now: datetime) -> Iterator[bool]:
+        """Hold a place while the block runs; False: the owner has none left."""
+        holder, place = uuid.uuid4().hex, None
+        # Holders begin to look at different places, so that most find one with the first request.
+        first = int(holder, 16)
+        for number in range(self.most):
+            name = f"{owner}#{(first + number) % self.most}"
+            if self._take(name, holder, int(now.timestamp())):
+                place = name
+                break
+        try:
+            yield place is not None
+        finally:
+            if place:
+                self._free(place, holder)
+
+    def _take(self, name: str, holder: str, now: int) -> bool:
+        try:
+            self.dynamodb.put_item(
+                TableName=self.table,
+                Item=item({KEY: name, "holder": holder, "expires_at": now + self.seconds}),
+                ConditionExpression="attribute_not_exists(holder) OR expires_at <= :now",
+                ExpressionAttributeValues=item({":now": now}),
+            )
+        except self.dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+    def _free(self, name: str, holder: str) -> None:
+        try:
+            self.dynamodb.delete_item(
+                TableName=self.table,
+                Key=item({KEY: name}),
+                ConditionExpression="holder = :holder",
+                ExpressionAttributeValues=item({":holder": holder}),
+            )
+        except self.dynamodb.exceptions.ConditionalCheckFailedException:
+            return  # it has expired, and somebody else holds it
+
+
+# The places that a user's phones hold in the table Limits, by which an erasure finds the phones, too.
+
+
+# A place ends with its subscription, and never by itself.
+PLACE_KEPT = timedelta(days=36_500)
+
+
+def places_of(owner: str) -> str:
+    """Return the counter that lists a user's subscriptions."""
+    return f"subscriptions#{owner}"
+
+
+def place_of(owner: str, subscription_id: str, now: datetime) -> WantedPlace:
+    """Return the place of one subscription."""
+    return WantedPlace(places_of(owner), subscription_id, now + PLACE_KEPT)

@@ -9,8 +9,7 @@ from functools import cache
 from typing import Any
 
 from adapters.platform.aws import free_client
-from adapters.platform.fencing.fence import Fence, guard
-from adapters.platform.fencing.registers import Registers
+from adapters.platform.fence import Fence, Registers, guard
 from rules.regions.register import may_follow, may_write
 
 REGISTER = "REGION_REGISTER"  # names the register's table, in a deployment of two regions

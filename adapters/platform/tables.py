@@ -1,10 +1,13 @@
-"""DynamoDB's bulk calls; they try again what DynamoDB has left undone."""
+"""DynamoDB's tables: bulk calls that try again what is left undone, what a cancelled transaction says of
+each of its actions, and how old what a process has read may get before it reads again.
+"""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from adapters.platform.aws import pauses
+from adapters.platform.aws import THROTTLES, Unavailable, pauses
 from adapters.platform.items import Item, item
 from rules.privacy.tombstones import TellsNobody
 
@@ -77,3 +80,63 @@ def _all_pages(operation: Any, request: dict[str, Any]) -> Iterator[Item]:
         if "LastEvaluatedKey" not in page:
             return
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+# What a cancelled DynamoDB transaction says of each of its actions.
+
+
+REFUSED = "ConditionalCheckFailed"
+
+
+def reasons_of(error: Any, actions: int) -> list[dict[str, Any]]:
+    """Return a reason for each action: its Code and, if its condition was refused, the old Item.
+
+    Raises the error itself if neither a refused condition nor a throttle is the cause: no attempt would help.
+    """
+    reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])
+    codes = {each.get("Code") for each in reasons}
+    if len(reasons) != actions or not codes & {REFUSED, *THROTTLES}:
+        raise error
+    return reasons
+
+
+# How old what a process has read may get before it reads again: so no event costs a read.
+
+
+# Where the store is away, a process goes on with what it knows, and asks again so soon.
+AWAY_SECONDS = 5
+
+
+class Refresh:
+    """Of one thing that a process keeps. Its clock is the process's monotonic one."""
+
+    def __init__(self) -> None:
+        self._until, self._has_read = 0.0, False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is time to read again."""
+        return time.monotonic() >= self._until
+
+    def renew(self, asked_at: float, seconds: float) -> None:
+        """Say that it was read. asked_at: by time.monotonic(), before the question was asked."""
+        self._until, self._has_read = asked_at + seconds, True
+
+    def end(self) -> None:
+        """Have it read again at the next use."""
+        self._until = 0.0
+
+    def keep(self, look: Callable[[], object]) -> None:
+        """Look again if it is time to; look itself calls renew.
+
+        Where the store is away, what is known stays good for a while; if nothing was ever read, look's error
+        is raised.
+        """
+        if not self.is_over:
+            return
+        try:
+            look()
+        except Unavailable:
+            if not self._has_read:
+                raise
+            self._until = time.monotonic() + AWAY_SECONDS

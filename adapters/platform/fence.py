@@ -1,0 +1,145 @@
+"""The fence: a region's functions write only while they know that it is their turn (rule 23). The register
+says whose turn it is: one item, in a table that all regions read and write as it is now.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from botocore.exceptions import BotoCoreError
+
+from adapters.platform.items import item, plain
+from rules.regions.register import Clocks, Phase, Reading, Register
+
+WRITES = (
+    *("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"),
+    *("BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"),
+)
+Allowed = Callable[[Register, str], bool]
+
+
+class Fenced(BotoCoreError):
+    """It is not this region's turn to write, or nobody can tell. Whoever asked may try again, elsewhere."""
+
+    fmt = "the region {region} may not write now: {why}"
+
+
+def clocks() -> Clocks:
+    """Return both clocks of this machine."""
+    return Clocks(time.monotonic(), time.time())
+
+
+class Fence:
+    """One process's knowledge of the register."""
+
+    def __init__(
+        self, look: Callable[[], Register | None], region: str, now: Callable[[], Clocks] = clocks
+    ) -> None:
+        self._look, self.region, self._now = look, region, now
+        self._reading: Reading | None = None
+        self._lock = threading.Lock()
+
+    def register(self) -> Register:
+        """Return the register, as old as a lease at most. Raises Fenced if it cannot be known."""
+        with self._lock:
+            if self._reading is None or self._reading.is_stale(self._now()):
+                self._renew()
+            if self._reading is None or not self._reading.holds(self._now()):
+                raise Fenced(region=self.region, why="the register cannot be read")
+            return self._reading.register
+
+    def check(self, allowed: Allowed) -> Register:
+        """Return the register if it allows this region to write. Raises Fenced."""
+        found = self.register()
+        if not allowed(found, self.region):
+            why = f"{found.writer} writes, epoch {found.epoch}, {found.phase}"
+            raise Fenced(region=self.region, why=why)
+        return found
+
+    def _renew(self) -> None:
+        began = self._now()
+        try:
+            found = self._look()
+        except Exception:  # noqa: BLE001 (whatever hinders it, the lease that is there goes on until it ends)
+            return
+        if found:
+            self._reading = Reading(found, began)
+
+
+def guard(dynamodb: Any, fence: Fence, allowed: Allowed) -> Any:
+    """Let a client's writes through only while the fence allows them; returns the client.
+
+    A client that is guarded twice asks once.
+    """
+    for each in WRITES:
+        name = f"before-send.dynamodb.{each}"
+        dynamodb.meta.events.register(name, partial(_before, fence, allowed), unique_id=f"fence {each}")
+    return dynamodb
+
+
+def _before(fence: Fence, allowed: Allowed, **_: Any) -> None:
+    fence.check(allowed)
+
+
+# The register: one item, in a table that all regions read and write as it is now.
+#
+# On AWS it is a global table with strong consistency over three regions, so no region decides alone, and one
+# that is cut off from the others can neither read nor write it (docs/decisions/0071).
+
+
+KEY = {"name": {"S": "writer"}}
+
+
+class RegisterMoved(Exception):
+    """Somebody else has changed the register since it was read."""
+
+
+class Registers:
+    """The table of the register."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        """dynamodb: a client that no fence stops."""
+        self._dynamodb, self._table = dynamodb, table
+
+    def read(self) -> Register | None:
+        """Return the register as it is now; None: it was never written. Raises what DynamoDB raises."""
+        answer = self._dynamodb.get_item(TableName=self._table, Key=KEY, ConsistentRead=True)
+        return _register(plain(answer["Item"])) if "Item" in answer else None
+
+    def change(self, read: Register | None, to: Register) -> None:
+        """Write the register in place of the one that was read; raises RegisterMoved if it is another."""
+        written: dict[str, Any] = {
+            "TableName": self._table,
+            "Item": {**KEY, **item(_attributes(to))},
+            "ConditionExpression": "attribute_not_exists(#name)",
+            "ExpressionAttributeNames": {"#name": "name"},
+        }
+        if read:
+            written["ConditionExpression"] = "epoch = :epoch AND phase = :phase AND standby = :standby"
+            told = {":epoch": read.epoch, ":phase": read.phase.value, ":standby": read.standby}
+            written["ExpressionAttributeValues"] = item(told)
+            del written["ExpressionAttributeNames"]
+        try:
+            self._dynamodb.put_item(**written)
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            if self.read() == to:  # an attempt of ours, whose answer was lost
+                return
+            raise RegisterMoved(f"{to.writer}, epoch {to.epoch}") from None
+
+
+def _attributes(register: Register) -> dict[str, Any]:
+    return {
+        "epoch": register.epoch,
+        "writer": register.writer,
+        "phase": register.phase.value,
+        "standby": register.standby,
+        "is_filled": register.is_filled,
+        "former": register.former,
+    }
+
+
+def _register(told: dict[str, Any]) -> Register:
+    standby, is_filled, former = told["standby"], told["is_filled"], told["former"]
+    return Register(told["epoch"], told["writer"], Phase(told["phase"]), standby, is_filled, former)
