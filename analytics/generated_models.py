@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adapters.book.shipped import shipped_version
+from adapters.book import shipped_version
 from analytics.features.feature_sql import GENERATED
 from analytics.warehouse.ddl import SQL, TYPES
 from analytics.warehouse.lake_page import lake_page

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters import clock, settings
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.account_items import EXPIRY_SHARDS
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache

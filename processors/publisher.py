@@ -42,7 +42,7 @@ from rules.lake.entities import (
 from rules.lake.packed_records import RowLine
 
 logger = Logger(service="publisher")
-DOCUMENTS = "documents"  # of RuleBooks: adapters/book/book_store.py
+DOCUMENTS = "documents"  # of RuleBooks: adapters/book.py
 Row = tuple[DeliveryStream, RowLine]
 
 

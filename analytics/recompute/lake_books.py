@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from adapters.book.shipped import FIRST, shipped_version
+from adapters.book import FIRST, shipped_version
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from rules.book.book import Books, Version

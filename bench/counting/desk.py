@@ -17,8 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from adapters import clock
-from adapters.book import book_store
+from adapters import book, clock
 from adapters.platform import aws, keyed_hash
 from adapters.platform.items import Item
 from adapters.privacy.tombstones import Tombstones
@@ -157,7 +156,7 @@ def desk(**settings: str) -> Iterator[Desk]:
         # A busy process reads the keys of hashes every five minutes: that is no cost of a request.
         held.enter_context(patch.object(keyed_hash, "KNOWN_WITHIN", timedelta.max))
         # A process looks for new versions and tombstones twice a minute, by a clock that no test sets.
-        held.enter_context(patch.object(book_store, "FRESH_SECONDS", math.inf))
+        held.enter_context(patch.object(book, "FRESH_SECONDS", math.inf))
         held.enter_context(patch.object(Tombstones, "look", lambda _: {}))
         yield made
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.account_items import profile_attributes
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.board_snapshots import BoardSnapshots

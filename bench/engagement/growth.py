@@ -17,7 +17,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from adapters import settings
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.account_items import day_attributes
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache

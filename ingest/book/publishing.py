@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.book.book_store import BookStore, Publication
+from adapters.book import BookStore, Publication
 from ingest.book.checking import check_senders, check_stocks, check_streaks, checked
 from ingest.book.retroactive import check_past
 from rules.book.book import Version

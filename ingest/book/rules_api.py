@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from adapters import clock, settings
-from adapters.book.book_store import BookStore, PublishedMeanwhile
+from adapters.book import BookStore, PublishedMeanwhile
 from adapters.platform.aws import client
 from adapters.platform.turn import fenced
 from adapters.settings.engagement import RulesApiSettings

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.claims import ClaimStore, IdempotencyClaim, as_claimed, derived
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.zones import ZoneStore

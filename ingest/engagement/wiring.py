@@ -1,6 +1,6 @@
 """Puts together from a function's settings what takes its events."""
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.zones import ZoneStore

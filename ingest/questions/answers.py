@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters import clock
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.answer_line import AnswerLine

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from adapters.book.book_store import BookStore, PublishedMeanwhile
+from adapters.book import BookStore, PublishedMeanwhile
 from adapters.platform.objects import Objects, S3Objects
 from ingest.book.checking import checked
 from ingest.book.publishing import Proposal, publish

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.account_store import AccountContended
 from adapters.engagement.everybody import everybody
 from adapters.engagement.points.rerating import Rated, Rerater, Rerating

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.goals.achievement_store import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.moving.position_mover import PositionMover

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from local.replay.api import Api
 from local.replay.event_sources import Body
 from rules.days import UnknownZone

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.projections import Projections
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.keyed_hash import KeyedHash

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters import clock, settings
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.goals.achievement_reader import AchievementReader
 from adapters.engagement.goals.achievement_store import AchievementStore

@@ -31,7 +31,7 @@ from rules.zone_names import zone_named
 # arrival: all answers of a date have one cap.
 
 
-# Every process knows a version so long after it was published (adapters/book/book_store.py: twice a minute).
+# Every process knows a version so long after it was published (adapters/book.py: twice a minute).
 KNOWN_AFTER = timedelta(minutes=1)
 
 

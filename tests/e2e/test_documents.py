@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from ingest.web.caller import PRODUCERS
 from local.bearer import bearer
 from local.operate import nightly_run

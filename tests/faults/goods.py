@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import date
 from typing import Any
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.platform.items import item, plain
 from adapters.platform.tables import query_all
 from rules.days import parse_moment

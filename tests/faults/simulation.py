@@ -78,7 +78,7 @@ class Simulation(Callers):
         ):
             patch.setattr(module.clock, "now", self._tick)
         patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
-        patch.setattr("adapters.book.book_store.FRESH_SECONDS", self.book_fresh_seconds)
+        patch.setattr("adapters.book.FRESH_SECONDS", self.book_fresh_seconds)
         for each in ("engagement.amnesty.amnesty_store", "privacy.tombstones"):
             patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
         patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)

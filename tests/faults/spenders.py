@@ -6,8 +6,7 @@ from typing import Any
 
 import ingest.engagement.users_api
 import processors.expiry
-from adapters.book.book_store import BookStore, Publication, PublishedMeanwhile
-from adapters.book.shipped import shipped_document
+from adapters.book import BookStore, Publication, PublishedMeanwhile, shipped_document
 from adapters.engagement.points.expiry_index import ExpiryIndex
 from tests.faults.callers import CONTEXT, KINDS, START
 from tests.faults.promises import Promises

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from adapters.engagement.account_items import ACHIEVEMENTS
 from adapters.engagement.goals import achievement_reader
 from adapters.platform.aws import client

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from adapters.book import book_store
-from adapters.book.book_store import BookStore, Publication
-from adapters.book.shipped import shipped_document
+from adapters import book
+from adapters.book import BookStore, Publication, shipped_document
 from adapters.platform.aws import client
 from adapters.platform.items import plain
 from processors.questions import answers
@@ -32,7 +31,7 @@ TIMED: Any = {"response_time_ms": 2_000, "timezone": "UTC"}
 def settings(engine: Engine) -> Iterator[None]:
     """Processes that know a version at once. All versions are gone afterwards."""
     with prepared(engine), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(book_store, "FRESH_SECONDS", 0)
+        patch.setattr(book, "FRESH_SECONDS", 0)
         yield
         dynamodb = client("dynamodb")
         for each in dynamodb.scan(TableName="RuleBooks")["Items"]:
@@ -115,7 +114,7 @@ def test_a_version_that_takes_effect_in_the_past_leaves_begun_dates_and_stored_a
 
 
 def test_the_book_costs_no_read_per_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book_store, "FRESH_SECONDS", 30)
+    monkeypatch.setattr(book, "FRESH_SECONDS", 30)
     monkeypatch.setattr(questions_stack, "PER_PROCESS", (b'"Erasures"',))
     question = ask()
     assert answer(question, "eve").status == 201

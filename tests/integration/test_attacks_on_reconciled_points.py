@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book.shipped import shipped_version
+from adapters.book import shipped_version
 from adapters.engagement.points.settling import Settler
 from adapters.platform.items import plain
 from ingest.engagement.points.commands import Commands

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from adapters import clock
-from adapters.book import book_store
-from adapters.book.shipped import shipped_document
+from adapters import book, clock
+from adapters.book import shipped_document
 from adapters.platform.items import item, plain
 from adapters.platform.tables import query_all
 from processors import expiry
@@ -134,7 +133,7 @@ class Shop:
 
 @pytest.fixture
 def shop(api: Site, user: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
-    monkeypatch.setattr(book_store, "FRESH_SECONDS", 0)
+    monkeypatch.setattr(book, "FRESH_SECONDS", 0)
     forget()
     yield Shop(api, user, monkeypatch)
     dynamodb = api.engine.client("dynamodb")

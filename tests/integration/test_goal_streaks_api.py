@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from adapters.engagement.account_items import GOALS
 from adapters.platform.items import item
 from tests.support.moved_site import KEYS, Move, event, published, send

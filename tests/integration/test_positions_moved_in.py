@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.goals.achievement_store import AchievementStore

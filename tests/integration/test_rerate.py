@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from adapters.book import book_store
-from adapters.book.book_store import BookStore
-from adapters.book.shipped import shipped_document
+from adapters import book as book_store
+from adapters.book import BookStore, shipped_document
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore

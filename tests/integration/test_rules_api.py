@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
+from adapters import book as book_store
 from adapters import clock
-from adapters.book import book_store
-from adapters.book.book_store import BookStore, Publication, PublishedMeanwhile
-from adapters.book.shipped import shipped_document
+from adapters.book import BookStore, Publication, PublishedMeanwhile, shipped_document
 from local.book.command import check
 from rules.days import stamp
 from tests.support.memory import forget

@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adapters.book import book_store
-from adapters.book.book_store import DOCUMENTS
-from adapters.book.shipped import shipped_document
+from adapters import book as book_store
+from adapters.book import DOCUMENTS, shipped_document
 from adapters.platform.items import item, plain
 from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import query_all

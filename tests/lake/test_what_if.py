@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.recompute import goal_columns
 from analytics.what_if import capped, corrections, entry_columns, events_read, expired, goals, judged_part

@@ -122,7 +122,7 @@ class Machines:
         for each in ("book.book_store", "engagement.amnesty.amnesty_store", "privacy.tombstones"):
             self.patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
         self.patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
-        self.patch.setattr("adapters.book.book_store.shipped_version", lambda: boosted(self.boosts))
+        self.patch.setattr("adapters.book.shipped_version", lambda: boosted(self.boosts))
         # Each lost answer is logged with its traceback, which takes longer than the call.
         self.patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
         self.new_process()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from adapters.book.book_store import DOCUMENTS, BookStore
+from adapters.book import DOCUMENTS, BookStore
 from adapters.engagement.account_items import entry_item
 from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import Objects

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.goals.goal_store import GoalStore
 from rules.book.book import Books

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.points.redemption_store import RedemptionStore
 from adapters.engagement.points.reward_stock import RewardStock
 from ingest.engagement.points.balance import Balances

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from ingest.engagement.points.command import Command, CommandResult
 from ingest.engagement.points.commands import Commands
 from ingest.web.caller import ApiError

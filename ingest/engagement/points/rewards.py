@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from ingest.engagement.points.command import Command, CommandResult
 from ingest.engagement.points.commands import Commands
 from ingest.web.caller import ApiError

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from adapters import settings
-from adapters.book.book_store import BookStore
+from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.amnesty.amnesty_store import AmnestyStore
 from adapters.engagement.amnesty.forgiving import Forgiver

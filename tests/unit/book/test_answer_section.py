@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from ingest.book.checking import checked
 from rules.book.book import DAY_POINTS_LIMIT, NO_ANSWERS, AnswerRules, Timing, differences
 from rules.book.document import BookRefused

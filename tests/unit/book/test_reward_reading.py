@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book.book_store import BookStore
-from adapters.book.shipped import shipped_document
+from adapters.book import BookStore, shipped_document
 from ingest.book.checking import checked
 from ingest.book.publishing import Proposal, publish
 from local.book.book_file import UnreadableBook, read_file

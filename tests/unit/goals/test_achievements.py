@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from ingest.book.checking import checked
 from rules.book.document import BookRefused
 from rules.engagement import achievements

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from local.book import command
 from rules.book.book import Books, Version
 from rules.book.document import read_book

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from ingest.book.checking import check_streaks, checked
 from rules.book.book import Book
 from rules.book.document import BookRefused

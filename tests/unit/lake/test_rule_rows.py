@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from adapters.platform import publishing
 from adapters.platform.items import item, plain
 from adapters.platform.publishing import DeliveryStream

@@ -72,7 +72,7 @@ WRITERS = {
     "responses": "rules/questions/responses.py (to_item)",
     "answer_stats": "adapters/questions/user_stats_items.py (stats_attributes)",
     "notifications": "adapters/questions/message_claims.py (MessageClaims.settle)",
-    "rules": "adapters/book/book_store.py (BookStore.publish)",
+    "rules": "adapters/book.py (BookStore.publish)",
     "table_items": "rules/lake/table_items.py (table_item)",
 }
 

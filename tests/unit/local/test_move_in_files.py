@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adapters.book.shipped import shipped_version
+from adapters.book import shipped_version
 from adapters.privacy.tombstones import NOBODY
 from ingest.web.json_schema import USER_ID
 from local.move_in.histories import checked

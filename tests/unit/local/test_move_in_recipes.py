@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from adapters.book.shipped import shipped_version
+from adapters.book import shipped_version
 from adapters.privacy.tombstones import NOBODY
 from ingest.web.json_schema import USER_ID
 from local.move_in.command import is_of_positions

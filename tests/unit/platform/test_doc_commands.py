@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from local.book.command import check
 from tests.support.document_run import RUN, is_carried_out
 from tests.support.documents import Block, blocks, blocks_of, documents, fences, other_code, spans_of, text_of

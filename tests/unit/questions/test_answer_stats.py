@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.book.shipped import shipped_document
+from adapters.book import shipped_document
 from adapters.platform.items import item, plain
 from adapters.questions.user_stats_items import stats_attributes, stats_from
 from bench.counting.item_sizes import item_bytes

@@ -1,14 +1,5 @@
-"""The table RuleBooks: every published version of the book of rules, written once.
-
-| book | version | holds |
-|---|---|---|
-| versions | 2 | from when it is in force, who published it, when and why |
-| documents | 2 | what it says; and the same as above, for the lake |
-
-A process asks for newer versions twice a minute, so no event costs a read. It reads a document when it judges
-by it, and keeps it. While nothing is published, the shipped book is in force, and the table is empty. What is
-published first is version 2, and the shipped book is stored with it as version 1: so a later release of
-Streakline that ships another one changes nothing.
+"""The table RuleBooks: every published version of the book of rules, written once. Version 1 ships with
+Streakline, in force from the beginning until another is published.
 """
 
 import json
@@ -16,14 +7,37 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from adapters.book.shipped import FIRST, shipped_document, shipped_version
 from adapters.platform.items import Item, item, plain
 from adapters.platform.tables import Refresh, query_all
 from rules.book.book import Books, Version
 from rules.book.document import read_book
 from rules.days import EPOCH, stamp, unstamp
+
+# The book that ships with Streakline: version 1, in force from the beginning until another is published.
+
+
+FIRST = 1
+
+
+@cache
+def shipped_document() -> dict[str, Any]:
+    """Return the document of the shipped book."""
+    text = files("rules.book").joinpath("shipped.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+@cache
+def shipped_version() -> Version:
+    """Return the shipped book as version 1."""
+    return Version(
+        FIRST, EPOCH, lambda: read_book(shipped_document()), note="as shipped", author="streakline"
+    )
+
 
 # Every process knows a version at latest so many seconds after it was published.
 FRESH_SECONDS = 30

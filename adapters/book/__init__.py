@@ -1,1 +1,0 @@
-"""The book of rules: the shipped one, and the versions that were published."""
