@@ -14,10 +14,10 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.operations.freshness import Freshness, FreshnessUnknown
-from adapters.operations.gauges import ConsumerLag, Gauges, GaugesSilent
 from adapters.operations.queue_depths import QueueDepths
 from adapters.platform.aws import client
 from adapters.platform.fence import Fenced
+from adapters.platform.gauges import ConsumerLag, Gauges, GaugesSilent
 from adapters.platform.objects import S3Objects
 from adapters.platform.turn import fence
 from adapters.settings.operations import OperationsApiSettings

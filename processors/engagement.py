@@ -25,8 +25,8 @@ from adapters.engagement.amnesty.amnesty_store import AmnestyStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger
-from adapters.operations.gauges import Gauges
 from adapters.platform.aws import client, pauses
+from adapters.platform.gauges import Gauges
 from adapters.platform.items import plain
 from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of

@@ -7,8 +7,8 @@ from typing import Any
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.offline.stretch_store import StretchStore
-from adapters.operations.gauges import Gauges
 from adapters.platform.aws import client
+from adapters.platform.gauges import Gauges
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.platform.turn import fenced

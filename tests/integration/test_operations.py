@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from adapters.operations.gauges import Gauges, GaugesSilent
 from adapters.operations.queue_depths import QueueDepths
 from adapters.platform.aws import client
+from adapters.platform.gauges import Gauges, GaugesSilent
 from adapters.platform.redis import Redis
 from ingest import operations_api
 from rules.days import stamp
