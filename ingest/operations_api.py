@@ -13,8 +13,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
-from adapters.operations.freshness import Freshness, FreshnessUnknown
-from adapters.operations.queue_depths import QueueDepths
+from adapters.operations import Freshness, FreshnessUnknown, QueueDepths
 from adapters.platform.aws import client
 from adapters.platform.fence import Fenced
 from adapters.platform.gauges import ConsumerLag, Gauges, GaugesSilent

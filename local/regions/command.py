@@ -16,7 +16,7 @@ from typing import Any
 from adapters.platform.fence import Fence, Registers, guard
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones
-from adapters.regions.follower import Follower
+from adapters.regions import Follower
 from local.regions.finding import FoundUnseen, UnseenFinder
 from local.regions.promoting import Promoting
 from local.regions.returning import Returning, ReturnOutcome, WriterDoor

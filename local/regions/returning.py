@@ -18,8 +18,7 @@ from typing import Any, Protocol
 
 from adapters.platform.items import Item
 from adapters.platform.tables import chunks, get_all, query_all
-from adapters.regions.followed_order import claims_of, events_of
-from adapters.regions.follower import Follower
+from adapters.regions import Follower, claims_of, events_of
 from ingest.engagement.points.rewards import REDEEM
 from local.regions.finding import CLAIMS, EVENTS, PROFILES, FoundUnseen, Listed
 from local.regions.sides import BEFORE_ALL, Side, key_of, told

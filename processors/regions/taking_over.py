@@ -16,7 +16,7 @@ from adapters.platform.aws import Unavailable, client, free_client
 from adapters.platform.fence import Fence
 from adapters.platform.queues import Line, Poison
 from adapters.platform.turn import fence, following, region_here
-from adapters.regions.follower import Follower
+from adapters.regions import Follower
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.regions.changes import changes_of
 from rules.regions.register import Register, followed_epoch, may_follow

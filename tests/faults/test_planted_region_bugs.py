@@ -12,7 +12,7 @@ import processors.regions.taking_over
 import rules.regions.standby
 import tests.faults.regions.failover
 import tests.faults.regions.region
-from adapters.regions.followed_items import FollowedItems
+from adapters.regions import FollowedItems
 from local.regions.returning import Returning
 from tests.faults.planting import must_be_caught
 from tests.faults.test_failovers import run
@@ -94,7 +94,7 @@ def entries_do_not_wait_for_their_predecessors(patch: Patch) -> None:
         found = real(head, entry)
         return found or rules.regions.standby.Following(replace(entry, active=True), ())
 
-    patch.setattr("adapters.regions.follower.following", following)
+    patch.setattr("adapters.regions.following", following)
 
 
 def older_changes_overwrite_newer_ones(patch: Patch) -> None:
@@ -108,15 +108,15 @@ def older_changes_overwrite_newer_ones(patch: Patch) -> None:
 
 
 def profiles_do_not_wait_for_their_days(patch: Patch) -> None:
-    patch.setattr("adapters.regions.followed_days.FollowedDays.reach", lambda *_: True)
+    patch.setattr("adapters.regions.FollowedDays.reach", lambda *_: True)
 
 
 def events_do_not_wait_for_their_claims(patch: Patch) -> None:
-    patch.setattr("adapters.regions.followed_order.claim_needed", lambda *_: "")
+    patch.setattr("adapters.regions.claim_needed", lambda *_: "")
 
 
 def entries_do_not_wait_for_their_events(patch: Patch) -> None:
-    patch.setattr("adapters.regions.followed_order.events_needed", lambda *_: set())
+    patch.setattr("adapters.regions.events_needed", lambda *_: set())
 
 
 def nobody_stores_what_a_carrier_names(patch: Patch) -> None:
@@ -151,7 +151,7 @@ def reversals_leave_no_mark(patch: Patch) -> None:
             return replace(found, carrier=replace(found.carrier, draft=draft))
         return found
 
-    patch.setattr("adapters.regions.follower.following", following)
+    patch.setattr("adapters.regions.following", following)
 
 
 def a_region_follows_without_being_filled(patch: Patch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.operations.freshness import KEPT, Freshness, FreshnessUnknown
+from adapters.operations import KEPT, Freshness, FreshnessUnknown
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.planning.watermark import move_watermark
 from analytics.lake import layout

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.operations.queue_depths import QueueDepths
+from adapters.operations import QueueDepths
 from adapters.platform.aws import client
 from adapters.platform.gauges import Gauges, GaugesSilent
 from adapters.platform.redis import Redis

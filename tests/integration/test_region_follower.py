@@ -9,7 +9,7 @@ from adapters.engagement.account_items import entry_from, entry_item
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import item
 from adapters.platform.tables import put_all
-from adapters.regions.follower import Follower
+from adapters.regions import Follower
 from rules.days import parse_moment
 from rules.engagement.events import event_id
 from rules.engagement.ledger import Draft, EntryKind, append, split_carriers

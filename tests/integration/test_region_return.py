@@ -10,7 +10,7 @@ import pytest
 
 from adapters.platform.fence import Fenced, RegisterMoved, Registers
 from adapters.privacy.tombstones import NOBODY
-from adapters.regions.followed_items import FollowedItems
+from adapters.regions import FollowedItems
 from local.regions.command import Steps, report_of
 from local.regions.finding import UnseenFinder
 from local.regions.returning import Returning

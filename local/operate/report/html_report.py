@@ -14,7 +14,7 @@ from typing import Any
 import matplotlib as mpl
 
 from adapters.engagement.account_items import UNDATED
-from adapters.operations.freshness import Freshness, FreshnessUnknown
+from adapters.operations import Freshness, FreshnessUnknown
 from adapters.platform.items import plain
 from adapters.platform.objects import NoObject, Objects, S3Objects
 from analytics.lake.layout import report_key

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapters.platform.fence import Fence, guard
-from adapters.regions.follower import Follower
+from adapters.regions import Follower
 from local.regions.sides import Side
 from processors.regions.sending import ChangeSender
 from processors.regions.taking_over import TakingOver

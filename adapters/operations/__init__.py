@@ -1,1 +1,0 @@
-"""What an operator watches: speeds, depths of queues, freshness of the lake."""

@@ -1,0 +1,312 @@
+"""A standby's tables: takes over the writer's changes, late, twice and in any order (rule 23). A claim is
+there before its event, an event before its entry, a profile after its days; any other item is as its
+newest change says.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from adapters.engagement.account_items import entry_from
+from adapters.engagement.ledger_store import HeadMoved, LedgerStore
+from adapters.platform.aws import pauses
+from adapters.platform.items import Item, item, plain
+from adapters.platform.tables import get_all
+from rules.engagement.ledger import Entry, unfold_carrier
+from rules.regions.changes import FOLLOWED, GONE, GONE_KEY, KEYS, LEDGER, ItemChange
+from rules.regions.standby import (
+    Contradicted,
+    claim_needed,
+    days_needed,
+    events_needed,
+    follow_entry,
+    place_needed,
+)
+
+# Items of a standby's tables, apart from the ledger: each is as its newest change says, in any order of
+# arrival.
+#
+# An item keeps the number of the change that it is from (`followed`). A deletion leaves a mark among the
+# claims:
+#
+# | user_id | idempotency_key | holds |
+# |---|---|---|
+# | gone/DIGEST of table and key | gone | followed: the deletion's number; ttl |
+#
+# The mark is written before the item is deleted, and whoever puts an item where there was none looks for a
+# mark afterwards. So whichever of the two comes second finds the other.
+
+
+# Nothing is under way for longer: 7 days in a stream, 14 in a queue, 14 in a failure queue.
+MARK_KEPT = timedelta(days=60)
+MARKS = "IdempotencyKeys"
+IS_NEWER = f"attribute_not_exists({FOLLOWED}) OR {FOLLOWED} < :number"
+
+
+class FollowedItems:
+    """tables: by name in the template."""
+
+    def __init__(self, dynamodb: Any, tables: Mapping[str, str]) -> None:
+        self._dynamodb, self._tables = dynamodb, tables
+
+    def put(self, change: ItemChange) -> bool:
+        """Put a changed item if it is newer than what is there; returns whether it was."""
+        number = {":number": {"S": change.number}}
+        image = {name: dict(each) for name, each in (change.image or {}).items()}
+        image.pop("applied_through", None)  # a place in the writer's stream, which means nothing here
+        try:
+            before = self._dynamodb.put_item(
+                TableName=self._tables[change.table],
+                Item={**image, FOLLOWED: {"S": change.number}},
+                ConditionExpression=IS_NEWER,
+                ExpressionAttributeValues=number,
+                ReturnValues="ALL_OLD",
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        if "Attributes" not in before and change.number <= self._gone(change):
+            self._delete(change, f"{FOLLOWED} = :number")
+            return False
+        return True
+
+    def delete(self, change: ItemChange, now: datetime) -> None:
+        """Delete an item unless it is newer, and leave the mark."""
+        with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
+            self._dynamodb.put_item(
+                TableName=self._tables[MARKS],
+                Item={
+                    **mark_key(change),
+                    **item({FOLLOWED: change.number, "ttl": int((now + MARK_KEPT).timestamp())}),
+                },
+                ConditionExpression=IS_NEWER,
+                ExpressionAttributeValues={":number": {"S": change.number}},
+            )
+        self._delete(change, IS_NEWER)
+
+    def _gone(self, change: ItemChange) -> str:
+        """Return the number of the newest deletion of an item; "" if there is none."""
+        found = self._dynamodb.get_item(
+            TableName=self._tables[MARKS], Key=mark_key(change), ConsistentRead=True
+        )
+        return str(found["Item"][FOLLOWED]["S"]) if "Item" in found else ""
+
+    def _delete(self, change: ItemChange, condition: str) -> None:
+        with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
+            self._dynamodb.delete_item(
+                TableName=self._tables[change.table],
+                Key={name: dict(change.key[name]) for name in KEYS[change.table]},
+                ConditionExpression=condition,
+                ExpressionAttributeValues={":number": {"S": change.number}},
+            )
+
+
+def mark_key(change: ItemChange) -> Item:
+    """Return the key of the mark of an item's deletion, which tells nobody whose item it was."""
+    values = [change.table, *(list(change.key[name].items()) for name in KEYS[change.table])]
+    digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()
+    return item({"user_id": GONE + digest, "idempotency_key": GONE_KEY})
+
+
+# Whether events and entries may be taken over: a claim is there before its event, an event before its entry
+# (rule 23).
+
+
+CLAIMS, EVENTS = "IdempotencyKeys", "BPEvents"
+Keys = set[tuple[str, str]]
+Parted = tuple[list[ItemChange], list[ItemChange]]  # what is ready, and what waits
+
+
+class FollowedOrder:
+    """tables: by name in the template."""
+
+    def __init__(self, dynamodb: Any, tables: Mapping[str, str]) -> None:
+        self._dynamodb, self._tables = dynamodb, tables
+
+    def by_claims(self, events: Iterable[ItemChange], now: datetime) -> Parted:
+        """Return the changed events whose claims are there, and those that must wait for theirs."""
+        return self._parted(CLAIMS, [(each, claims_of(each, now)) for each in events])
+
+    def by_events(self, entries: Iterable[ItemChange], now: datetime) -> Parted:
+        """Return the new entries whose events are there, and those that must wait for theirs."""
+        return self._parted(EVENTS, [(each, events_of(each, now)) for each in entries])
+
+    def _parted(self, name: str, needed: Sequence[tuple[ItemChange, Keys]]) -> Parted:
+        first, second = KEYS[name]
+        wanted = sorted({key for _, keys in needed for key in keys})
+        asked = [{first: one, second: two} for one, two in wanted]
+        found = get_all(self._dynamodb, self._tables[name], asked, f"{first}, {second}")
+        there = {(each[first], each[second]) for each in map(plain, found)}
+        ready = [each for each, keys in needed if keys <= there]
+        return ready, [each for each, keys in needed if not keys <= there]
+
+
+def claims_of(event: ItemChange, now: datetime) -> Keys:
+    """Return the key of the claim that a changed event needs, if it needs one."""
+    key = claim_needed(event.image or {}, now)
+    return {(event.owner, key)} if key else set()
+
+
+def events_of(entry: ItemChange, now: datetime) -> Keys:
+    """Return the keys of the events that a new entry and those that it names need."""
+    return {(entry.owner, each) for each in events_needed(entries_of(entry), now)}
+
+
+def entries_of(change: ItemChange) -> list[Entry]:
+    """Return a ledger's changed entry behind those that it names."""
+    stored: Item = {name: dict(each) for name, each in (change.image or {}).items()}
+    entry = entry_from(stored)
+    return [*unfold_carrier(entry), entry]
+
+
+# Whether a profile may be followed: it says that its days are written, and the entries that carriers name
+# (rule 23).
+
+
+BEFORE_ALL = "0"
+PROFILES, DAYS = "UserStreaks", "DailyActivity"
+
+
+class FollowedDays:
+    """tables: by name in the template."""
+
+    def __init__(self, dynamodb: Any, tables: Mapping[str, str], ledger: LedgerStore) -> None:
+        self._dynamodb, self._tables, self._ledger = dynamodb, tables, ledger
+
+    def reach(self, change: ItemChange) -> bool:
+        """Whether the days count in all entries that a changed profile counts in; then all of these are
+        stored, too.
+
+        change: of a profile whose newest entry the ledger has. Also true for one that is older than what is
+        there, and changes nothing.
+        """
+        stored = self._profile(change.owner)
+        if stored.get(FOLLOWED, "") >= change.number:
+            return True
+        head = plain(change.image or {}).get("ledger_head", "")
+        since = stored.get("ledger_head") or BEFORE_ALL
+        if head <= since:
+            return True
+        entries, missing = self._ledger.after(change.owner, since)
+        if not self._are_counted([each for each in entries if each.created_at <= head]):
+            return False
+        # Whoever followed a carrier may have died before it stored these, and nobody looks behind a profile.
+        self._ledger.store_new(missing)
+        return True
+
+    def _are_counted(self, entries: list[Entry]) -> bool:
+        needed = days_needed(entries)
+        keys = [{"user_id": entries[0].account_id, "activity_date": each} for each in sorted(needed)]
+        found = (
+            get_all(self._dynamodb, self._tables[DAYS], keys, "activity_date, ledger_head") if keys else []
+        )
+        days = {each["activity_date"]: each["ledger_head"] for each in map(plain, found)}
+        return all(days.get(each, "") >= place for each, place in needed.items())
+
+    def _profile(self, user_id: str) -> dict[str, Any]:
+        answer = self._dynamodb.get_item(
+            TableName=self._tables[PROFILES], Key={"user_id": {"S": user_id}}, ConsistentRead=True
+        )
+        return plain(answer["Item"]) if "Item" in answer else {}
+
+
+ATTEMPTS_MAX = 6
+PROFILE_TABLE = "UserStreaks"
+
+
+@dataclass(slots=True)
+class FollowedBatch:
+    """What became of changes. waiting: those that need what is not there yet. wrong: with why."""
+
+    followed: int = 0
+    waiting: list[ItemChange] = field(default_factory=list)
+    wrong: list[tuple[ItemChange, str]] = field(default_factory=list)
+
+
+class Follower:
+    """Whoever writes to a standby's tables. Raises what DynamoDB raises; then the changes must come again."""
+
+    def __init__(self, dynamodb: Any, tables: Mapping[str, str]) -> None:
+        """dynamodb: a client that the fence lets through while this region follows. tables: see
+        FollowedItems.
+        """
+        self._ledger = LedgerStore(dynamodb, tables[LEDGER])
+        self._items = FollowedItems(dynamodb, tables)
+        self._order = FollowedOrder(dynamodb, tables)
+        self._days = FollowedDays(dynamodb, tables, self._ledger)
+
+    def follow(self, changes: Sequence[ItemChange], now: datetime) -> FollowedBatch:
+        """Take over changes, whatever their order: each after what it needs (rules.regions.standby)."""
+        outcome = FollowedBatch()
+        gone, there = _parted(changes, lambda each: each.image is None)
+        entries, items = _parted(there, lambda each: each.table == LEDGER)
+        events, items = _parted(items, lambda each: each.table == EVENTS)
+        later, first = _parted(items, lambda each: bool(place_needed(each.table, each.image or {})))
+        for each in gone:
+            self._items.delete(each, now)
+        for each in first:
+            self._items.put(each)
+        ready, waiting = self._order.by_claims(events, now)
+        for each in ready:
+            self._items.put(each)
+        outcome.waiting += waiting
+        outcome.followed += len(gone) + len(first) + len(ready)
+        ready, waiting = self._order.by_events((each for each in entries if each.is_new), now)
+        for each in sorted(ready, key=lambda change: (change.owner, _seq(change))):
+            self._entry(each, outcome)
+        outcome.waiting += waiting
+        heads: dict[str, str] = {}
+        for each in later:
+            self._other(each, heads, outcome)
+        return outcome
+
+    def _entry(self, change: ItemChange, outcome: FollowedBatch) -> None:
+        *_, entry = entries_of(change)
+        for _ in pauses(ATTEMPTS_MAX):
+            newest = self._ledger.newest(entry.account_id)
+            head = newest.head if newest else None
+            try:
+                what = follow_entry(head, entry)
+            except Contradicted as error:
+                outcome.wrong.append((change, str(error)))
+                return
+            if what is None:
+                break
+            with suppress(HeadMoved):
+                if what.carrier:
+                    self._ledger.follow(head, what.carrier, what.carried)
+                else:
+                    self._ledger.store_new(what.carried)
+                outcome.followed += 1
+                return
+        outcome.waiting.append(change)
+
+    def _other(self, change: ItemChange, heads: dict[str, str], outcome: FollowedBatch) -> None:
+        """Take over what speaks of an entry."""
+        needed = place_needed(change.table, change.image or {})
+        if needed > heads.get(change.owner, ""):
+            newest = self._ledger.newest(change.owner)
+            heads[change.owner] = newest.created_at if newest else ""
+            if needed > heads[change.owner]:
+                outcome.waiting.append(change)
+                return
+        if change.table == PROFILE_TABLE and not self._days.reach(change):
+            outcome.waiting.append(change)
+            return
+        self._items.put(change)
+        outcome.followed += 1
+
+
+def _seq(change: ItemChange) -> int:
+    return int((change.image or {})["seq"]["N"])
+
+
+def _parted(changes: Iterable[ItemChange], is_wanted: Callable[[ItemChange], bool]) -> Parted:
+    wanted: list[ItemChange] = []
+    rest: list[ItemChange] = []
+    for each in changes:
+        (wanted if is_wanted(each) else rest).append(each)
+    return wanted, rest

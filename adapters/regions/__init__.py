@@ -1,1 +1,0 @@
-"""Tables of a region that follows another one, and what both have (rule 23)."""
