@@ -20,7 +20,7 @@ from adapters.platform.keyed_hash import Fingerprints, KeyedHash
 from adapters.platform.redis import RedisError
 from adapters.platform.tables import Unprocessed
 from adapters.platform.turn import fenced
-from adapters.postgresql.databases import database
+from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved, lead_of, with_lead
 from adapters.privacy.export_jobs import ExportJobs

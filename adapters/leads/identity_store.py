@@ -15,7 +15,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from adapters.leads.identity_calls import ask, ask_for_many
 from adapters.leads.identity_records import (
     IdentityChange,
     LeadEventKey,
@@ -27,7 +26,7 @@ from adapters.leads.identity_records import (
     resolution_of,
     seen_of,
 )
-from adapters.postgresql.sql import Database, PostgresRefused
+from adapters.postgresql.sql import Database, PostgresRefused, ask, ask_for_many
 from rules.leads.identity import STRONG, Identity, IdentityFacts, considered_identities, plan_identities
 
 # An attempt is lost only when another change to the same group goes through.

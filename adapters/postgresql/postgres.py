@@ -1,16 +1,80 @@
-"""PostgreSQL by its driver: a process has one connection, which it opens when needed and then keeps.
-
-psycopg is imported when a connection is opened, so that only functions that use it pay for the import. We
-prepare no statement and SET nothing, because either would pin a session of RDS Proxy. The time limits of
-statements and locks are set on the database role.
+"""PostgreSQL by its driver: a process has one connection, which it opens when needed and then keeps. How it
+shows RDS who it is, how it checks RDS, and which way a URL names: the driver's, or the RDS Data API's
+(docs/decisions/0013).
 """
 
+import os
+import sys
+import tempfile
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from adapters.postgresql.rds import authorities, token
-from adapters.postgresql.sql import LOST_RACES, URL_FORMS, PostgresRefused, PostgresUnavailable, may_pass
+import botocore
+import botocore.session
+from botocore.model import ServiceId
+from botocore.signers import RequestSigner
+
+from adapters.postgresql.rds_data import RdsData
+from adapters.postgresql.sql import (
+    LOST_RACES,
+    URL_FORMS,
+    Database,
+    PostgresRefused,
+    PostgresUnavailable,
+    may_pass,
+)
+
+# How a process shows RDS who it is (a token), and how it checks RDS (certificate authorities).
+
+
+TOKEN_SECONDS = 900
+BUNDLE = "rds-global-bundle.pem"
+
+
+def token(host: str, port: int, user: str) -> str:
+    """Return what RDS takes as a password: a request to connect, signed by the process's AWS role.
+
+    It opens connections for 15 minutes. We sign it here, because a client of RDS would load its service
+    model.
+    """
+    session = botocore.session.get_session()
+    region = session.get_config_variable("region") or os.environ["AWS_REGION"]
+    credentials = session.get_credentials()
+    if credentials is None:
+        raise RuntimeError("there are no AWS credentials to sign a database token with")
+    events = session.get_component("event_emitter")
+    signer = RequestSigner(ServiceId("rds-db"), region, "rds-db", "v4", credentials, events)
+    request = {
+        "method": "GET",
+        "url": f"https://{host}:{port}/?Action=connect&DBUser={quote(user)}",
+        "body": {},
+        "headers": {},
+        "context": {},
+    }
+    signed: str = signer.generate_presigned_url(request, "connect", TOKEN_SECONDS, region)
+    return signed.removeprefix("https://")
+
+
+@cache
+def authorities() -> str:
+    """Return a file of the authorities that sign for RDS: its own for instances, common ones for RDS Proxy.
+
+    Raises FileNotFoundError if the layer was built without RDS's (infra/layer/rds-bundle).
+    """
+    bundles = [path for folder in sys.path if (path := Path(folder) / BUNDLE).is_file()]
+    if not bundles:
+        raise FileNotFoundError(
+            f"{BUNDLE} is not in the function's layer, so RDS's certificate cannot be checked: build the"
+            " layer again, without LAYER_RDS_BUNDLE"
+        )
+    files = [Path(botocore.__file__).parent / "cacert.pem", bundles[0]]
+    with tempfile.NamedTemporaryFile(suffix=".pem", delete=False) as out:
+        out.write(b"\n".join(each.read_bytes() for each in files))
+    return out.name
+
 
 T = TypeVar("T")
 CONNECT_SECONDS_MAX = 5
@@ -107,3 +171,14 @@ def connection_arguments(url: SplitResult, password: Callable[[], str] | None = 
         return {**plain, "password": unquote(url.password)}
     secret = password() if password else token(host, port, user)
     return {**plain, "password": secret, "sslmode": "verify-full", "sslrootcert": authorities()}
+
+
+# Which way to PostgreSQL a URL names: the driver's, or the RDS Data API's (docs/decisions/0013).
+
+
+def database(url: str, password: Callable[[], str] | None = None) -> Database:
+    """Return the database of an IDENTITY_URL. Nothing is opened yet.
+
+    password: for a postgresql URL without one. Raises ValueError that says what a URL looks like.
+    """
+    return RdsData(url) if urlsplit(url).scheme == "rds-data" else Postgres(url, password)

@@ -7,6 +7,7 @@ call whose answer is lost is never sent again by itself: only `run` repeats, and
 import contextlib
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -21,9 +22,61 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
+from adapters.platform import aws
 from adapters.platform.aws import client, pauses
-from adapters.postgresql.rds_data_errors import RESUMING, THROTTLES, LostConnection, told
-from adapters.postgresql.sql import URL_FORMS, PostgresUnavailable
+from adapters.postgresql.sql import LOST_RACES, URL_FORMS, PostgresRefused, PostgresUnavailable, may_pass
+
+# What the errors of the RDS Data API mean for the caller.
+#
+# PostgreSQL's own come as text that ends with their SQLSTATE. Example: `ERROR: deadlock detected; SQLState:
+# 40P01`.
+
+
+RESUMING = "DatabaseResumingException"
+THROTTLES = aws.THROTTLES | {"TooManyRequestsException"}
+# The transaction has ended without us.
+ENDED = frozenset({"NotFoundException", "TransactionNotFoundException"})
+PASSING = THROTTLES | {
+    "DatabaseErrorException",  # without a SQLSTATE: between the service and the database
+    "DatabaseUnavailableException",
+    "InternalServerErrorException",
+    "InvalidResourceStateException",
+    "SecretsErrorException",
+    "ServiceUnavailableError",
+    "StatementTimeoutException",
+}
+QUERY_CANCELED = "57014"  # as PostgreSQL says of a statement that took too long
+# The server closed the connection that the service used for us: it was stopped, or a transaction was idle.
+CLOSED_CODES = ("57P01", "57P02", "57P05", "25P03")
+_MESSAGE = re.compile(
+    r"(?:[A-Z]+: +)?(?P<text>.*?)(?:(?:\s*\n|; *Position:).*)?;\s*SQLState:\s*(?P<state>[0-9A-Z]{5})\W*$",
+    re.DOTALL,
+)
+
+
+class LostConnection(PostgresUnavailable):
+    """Nobody knows what became of the work, or it was rolled back: it may be repeated at once."""
+
+
+def error_meaning(error: ClientError) -> Exception:
+    """Return what to raise instead of an error of the service.
+
+    LostConnection, PostgresUnavailable or PostgresRefused; or the error itself, if neither the database nor
+    its state is the reason (no permission, a bad request).
+    """
+    code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+    text = f"{code}: {message}"
+    found = _MESSAGE.match(message)
+    if found is None:
+        if code in ENDED:
+            return LostConnection(text)
+        state = QUERY_CANCELED if code == "StatementTimeoutException" else ""
+        return PostgresUnavailable(text, state) if code in PASSING else error
+    state = found["state"]
+    if state in LOST_RACES or state in CLOSED_CODES or state.startswith("08"):
+        return LostConnection(text, state)
+    return PostgresUnavailable(text, state) if may_pass(state) else PostgresRefused(state, found["text"])
+
 
 T = TypeVar("T")
 # The service ends a statement after 45 seconds.
@@ -89,7 +142,7 @@ class RdsData:
                 if code == RESUMING:
                     self._wait(waking)
                 elif code not in THROTTLES or next(throttled, None) is None:
-                    raise told(error) from error
+                    raise error_meaning(error) from error
 
     def _wait(self, waking: Iterator[int]) -> None:
         """Wait for a database that wakes up; raises PostgresUnavailable if it has taken too long.

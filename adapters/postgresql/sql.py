@@ -1,10 +1,8 @@
-"""What both ways to PostgreSQL have in common, the driver and the Data API: how to use them, what they raise.
-
-A connection has `execute(statement, values)`, which returns rows with fetchone() and fetchall(), and the
-context manager `transaction()`. Values stand for the `%s` of a statement, which casts them: the Data API
-sends lists, JSON and times as text. So `%s::jsonb`, `%s::text[]`, `%s::timestamptz`, `%s::int`.
+"""What both ways to PostgreSQL have in common, the driver and the Data API: how to use them, what they raise,
+and how the functions of sql/identity are called, each in one statement.
 """
 
+import json
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -67,3 +65,32 @@ class Database(Protocol):
 def may_pass(sqlstate: str) -> bool:
     """Whether a later attempt may succeed."""
     return sqlstate[:2] in PASSING_CLASSES or sqlstate in PASSING_CODES
+
+
+# Calls the functions of sql/identity, each in one statement. Their answers are JSON.
+#
+# A row of the Data API holds 64 KB at most, and some answers grow with what they list: these leave PostgreSQL
+# in pieces of text. An event's answer does not, because pieces cost a third more. It grows only with what is
+# still to be announced of its own lead.
+
+
+# A character has up to four bytes. Without OFFSET a STABLE function would be called once for each piece.
+IN_PIECES = """
+SELECT substr(whole, place, 16000) FROM (SELECT identity.CALL::text AS whole OFFSET 0) AS answer,
+generate_series(1, length(whole), 16000) AS place ORDER BY place
+"""
+
+
+def ask(connection: Any, call: str, values: list[Any]) -> Any:
+    """Call a function; returns its answer parsed, None if it is null.
+
+    connection and values: see adapters.postgresql.sql.
+    Example: `ask(connection, "facts(%s::text[])", [...])`.
+    """
+    return connection.execute(f"SELECT identity.{call}", values).fetchone()[0]
+
+
+def ask_for_many(connection: Any, call: str, values: list[Any]) -> Any:
+    """Call a function whose answer may be long, as `ask` does; returns None if it is null or void."""
+    pieces = connection.execute(IN_PIECES.replace("CALL", call), values).fetchall()
+    return json.loads("".join(piece for (piece,) in pieces)) if pieces else None

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from adapters.leads.identity_calls import ask, ask_for_many
 from adapters.platform.items import Item, item, plain
 from adapters.platform.limits import places_of
 from adapters.platform.tables import get_all, query_all, scan_all
-from adapters.postgresql.sql import Database
+from adapters.postgresql.sql import Database, ask, ask_for_many
 from adapters.privacy.person import Person
 from adapters.privacy.table_erasers import delete_all
 from adapters.questions.phones.subscription_items import KEY, keys_of, subscription_from

@@ -14,7 +14,7 @@ from adapters.leads.identity_store import CannotMend, IdentityStore
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from adapters.platform.aws import client
-from adapters.postgresql.databases import database
+from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.settings.leads import IdentityApiSettings
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, LEAD_ID, LOOKUP, MERGE

@@ -11,8 +11,8 @@ from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.custom_resources import tell
-from adapters.postgresql.databases import database
 from adapters.postgresql.migrations import migrate
+from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import Database, PostgresUnavailable
 from adapters.settings.leads import MigrateSettings
 from ingest.leads.identity_password import set_password

@@ -24,7 +24,7 @@ from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Deadline, Line, Poison, TimeIsUp
 from adapters.platform.tables import Unprocessed, chunks
 from adapters.platform.turn import fenced
-from adapters.postgresql.databases import database
+from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.lead_erasing import LeadErasing

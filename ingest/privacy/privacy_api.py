@@ -16,7 +16,7 @@ from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
 from adapters.platform.turn import fenced
-from adapters.postgresql.databases import database
+from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import Database, PostgresUnavailable
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.export_jobs import ExportJob, ExportJobs, ExportWaker

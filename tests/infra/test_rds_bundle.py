@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.postgresql.rds import BUNDLE
+from adapters.postgresql.postgres import BUNDLE
 from local.paths import ROOT
 
 LIST = "-----BEGIN CERTIFICATE-----\nof RDS\n-----END CERTIFICATE-----\n"

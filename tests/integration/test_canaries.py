@@ -20,7 +20,7 @@ import pytest
 from adapters.platform.items import plain
 from adapters.platform.objects import FolderObjects
 from adapters.platform.redis import Redis
-from adapters.postgresql.databases import database
+from adapters.postgresql.postgres import database
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.stores import Clients, stores_and_copies
 from adapters.privacy.tombstones import tombstones_of

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.platform.items import plain
 from adapters.platform.redis import Redis
-from adapters.postgresql.databases import database
+from adapters.postgresql.postgres import database
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.lead_erasing import LeadErasing
 from adapters.privacy.people_erasers import IdentityEraser

@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from adapters.postgresql.databases import database
 from adapters.postgresql.migrations import FOLDER, PREPARE, MigrationChanged, migrate
+from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresRefused
 from tests.support.identity_server import WAYS, Server
 from tests.support.rds_data_api import OWNER_SECRET, RdsDataApi

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.postgresql.databases import database
-from adapters.postgresql.rds import BUNDLE, authorities
+from adapters.postgresql.postgres import BUNDLE, authorities, database
 from adapters.postgresql.sql import PostgresUnavailable
 from tests.support.identity_server import Server
 from tests.support.tls_postgres import make_authority, securing

@@ -184,7 +184,7 @@ def test_the_function_needs_no_driver(registry: Registry) -> None:
         "import sys; sys.modules['psycopg'] = None\n"
         "from datetime import datetime, UTC\n"
         "from adapters.leads.identity_store import IdentityStore, LeadEventKey, CannotMend\n"
-        "from adapters.postgresql.databases import database\n"
+        "from adapters.postgresql.postgres import database\n"
         "from rules.leads.identity import Identity\n"
         "import ingest.leads.lead_consumer, ingest.leads.identity_migration\n"
         "store = IdentityStore(database(sys.argv[1]))\n"

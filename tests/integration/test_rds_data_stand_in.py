@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from adapters.platform.aws import client
-from adapters.postgresql.databases import database
+from adapters.postgresql.postgres import database
 from tests.support.identity_server import Registry
 from tests.support.rds_data_api import APP_SECRET, CLUSTER, RdsDataApi
 

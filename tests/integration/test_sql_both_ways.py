@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.postgresql.databases import database
+from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import Database, PostgresRefused, PostgresUnavailable
 from tests.support.identity_server import WAYS, Server
 from tests.support.rds_data_api import OWNER_SECRET, RdsDataApi

@@ -13,8 +13,8 @@ import psycopg
 
 from adapters.leads.identity_records import LeadEventKey, Resolution
 from adapters.leads.identity_store import IdentityStore
-from adapters.postgresql.databases import database as database_of
 from adapters.postgresql.postgres import Postgres
+from adapters.postgresql.postgres import database as database_of
 from adapters.postgresql.rds_data import RdsData
 from adapters.postgresql.sql import Database
 from ingest.leads.identity_password import ROLE, set_password

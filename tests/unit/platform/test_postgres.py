@@ -10,9 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import botocore.session
 import pytest
 
-from adapters.postgresql.databases import database
-from adapters.postgresql.postgres import connection_arguments
-from adapters.postgresql.rds import BUNDLE, authorities, token
+from adapters.postgresql.postgres import BUNDLE, authorities, connection_arguments, database, token
 from adapters.postgresql.rds_data import RdsData
 
 CLUSTER = "arn:aws:rds:eu-west-1:123456789012:cluster:identity"

@@ -3,7 +3,7 @@
 import pytest
 from botocore.exceptions import ClientError
 
-from adapters.postgresql.rds_data_errors import LostConnection, told
+from adapters.postgresql.rds_data import LostConnection, error_meaning
 from adapters.postgresql.sql import PostgresRefused, PostgresUnavailable
 
 
@@ -23,7 +23,7 @@ def error(code: str, message: str) -> ClientError:
 )
 @pytest.mark.parametrize("code", ["DatabaseErrorException", "BadRequestException"])
 def test_a_refusal_says_why_and_nothing_more(code: str, message: str) -> None:
-    found = told(error(code, message))
+    found = error_meaning(error(code, message))
     assert isinstance(found, PostgresRefused)
     assert (found.sqlstate, found.text) == ("P0002", "change 5 is no merge")
 
@@ -37,7 +37,7 @@ def test_a_refusal_says_why_and_nothing_more(code: str, message: str) -> None:
     ],
 )  # fmt: skip
 def test_the_sqlstate_decides(state: str, kind: type[Exception]) -> None:
-    assert type(told(error("DatabaseErrorException", f"ERROR: no; SQLState: {state}"))) is kind
+    assert type(error_meaning(error("DatabaseErrorException", f"ERROR: no; SQLState: {state}"))) is kind
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_the_sqlstate_decides(state: str, kind: type[Exception]) -> None:
     ],
 )
 def test_without_one_the_code_decides(code: str, kind: type[Exception]) -> None:
-    assert type(told(error(code, "no"))) is kind
+    assert type(error_meaning(error(code, "no"))) is kind

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapters.postgresql.migrations import FOLDER
-from adapters.postgresql.sql_statements import is_empty, split, statements
+from adapters.postgresql.migrations import FOLDER, is_empty, split, statements
 
 INSIDE = st.text(alphabet="a;'\"$\\-/*\n E", max_size=12)
 TAG = st.sampled_from(["", "a", "body_1", "é"])

@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from adapters.platform.aws import is_away
-from adapters.postgresql.rds_data_errors import told
+from adapters.postgresql.rds_data import error_meaning
 from adapters.postgresql.sql import PostgresUnavailable
 
 
@@ -30,7 +30,7 @@ def test_a_statement_that_took_too_long_or_lost_a_race_is_nobody_s_absence(state
     ],
 )
 def test_the_data_api_tells_the_same(code: str, message: str, expected: bool) -> None:
-    error = told(ClientError({"Error": {"Code": code, "Message": message}}, "ExecuteStatement"))
+    error = error_meaning(ClientError({"Error": {"Code": code, "Message": message}}, "ExecuteStatement"))
     assert isinstance(error, PostgresUnavailable)
     assert error.is_away is expected
 
