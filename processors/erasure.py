@@ -30,7 +30,7 @@ from adapters.privacy.stores import Clients, StoreEraser, stores_and_copies
 from adapters.privacy.table_erasers import PartitionEraser
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phones.subscription_items import KEY as SUBSCRIPTION_KEY
-from adapters.settings.privacy import ErasureSettings
+from adapters.settings.common import ErasureSettings
 from processors.exporting import Exporter
 from rules.days import stamp
 from rules.lake.question_entities import pseudonym

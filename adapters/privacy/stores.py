@@ -17,7 +17,7 @@ from adapters.privacy.people_erasers import (
 )
 from adapters.privacy.person import Person
 from adapters.privacy.table_erasers import KeyEraser, PartitionEraser
-from adapters.settings.privacy import ErasureSettings, PrivacyTables
+from adapters.settings.common import ErasureSettings, PrivacyTables
 from rules.leads.lead_events import SORT_KEY
 from rules.leads.series import mark_of
 from rules.outgoing.notices import lead_holder

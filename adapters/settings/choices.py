@@ -1,7 +1,5 @@
-"""What users choose in the template's parameter Settings: each setting once, with all that is said of it.
-
-`RateLimitPerMinute=600; Currency=EUR; ExchangeRates=USD=0.92 GBP=1.17`. What is not named has its default.
-A deployment reads it once (ingest.release), and each function gets its own settings as variables.
+"""What users choose in the template's parameter Settings: each setting once, with all that is said of it;
+among them currencies, exchange rates and phone regions of organizations.
 """
 
 import difflib
@@ -9,12 +7,96 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
 
-from adapters.settings.currencies import currencies
-from adapters.settings.exchange_rates import exchange_rates
-from adapters.settings.phone_regions import regions
 from rules.leads.features import CAMPAIGN_DAYS_MAX, CAMPAIGN_GRACE_DAYS
+from rules.leads.orders import EXPONENTS
 from rules.privacy.tombstones import TellsNobody
+
+# In which currency an organization's own money is: monetary features add up amounts of that one alone.
+
+
+PART = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{3})", re.ASCII)
+EVERYBODY = ""
+
+
+@cache
+def currencies(setting: str) -> Mapping[str, str]:
+    """Read the setting Currency: `USD acme=EUR`; the one without a name is everybody's.
+
+    Returns codes of ISO 4217 by organization, everybody's under "". Raises ValueError, with the bad part.
+    Monetary features are in hundredths. So a currency without them, such as JPY, is nobody's own: it is kept
+    apart.
+    """
+    found: dict[str, str] = {}
+    for part in setting.split():
+        match = PART.fullmatch(part)
+        if match is None or (match[1] or EVERYBODY) in found:
+            raise ValueError(
+                f"Currency: {part} is not one currency, such as EUR, or one of an organization, acme=EUR"
+            )
+        if match[2] in EXPONENTS:
+            raise ValueError(f"Currency: {match[2]} has no hundredths, which monetary features are in")
+        found[match[1] or EVERYBODY] = match[2]
+    if EVERYBODY not in found:
+        raise ValueError("Currency: everybody's is missing, such as USD")
+    return found
+
+
+def currency_of(setting: str, organization_id: str | None) -> str:
+    """Return an organization's own currency: its own, or everybody's."""
+    known = currencies(setting)
+    return known.get(organization_id or EVERYBODY, known[EVERYBODY])
+
+
+# What one unit of a currency is worth in the organizations' own.
+
+
+RATE = re.compile(r"([A-Z]{3})=(\d{1,9}(?:\.\d{1,9})?)", re.ASCII)
+
+
+@cache
+def exchange_rates(setting: str) -> Mapping[str, Decimal]:
+    """Read the setting ExchangeRates: `EUR=1.08 JPY=0.0067`; returns the rate by ISO 4217 code.
+
+    Raises ValueError that names the bad part: one that is no rate, 0, or a currency's second rate.
+    """
+    found: dict[str, Decimal] = {}
+    for part in setting.split():
+        match = RATE.fullmatch(part)
+        if match is None or not Decimal(match[2]) or match[1] in found:
+            raise ValueError(f"ExchangeRates: {part} is not one rate above 0, such as EUR=1.08")
+        found[match[1]] = Decimal(match[2])
+    return found
+
+
+# In which region an organization's people live: there numbers without a country code are read.
+
+
+ORGANIZATION = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{2})")
+
+
+@cache
+def regions(setting: str) -> dict[str, str]:
+    """Read the setting PhoneRegions: `US acme=DE shop.br=BR`; the one without a name is everybody's.
+
+    Returns ISO 3166 codes by organization, everybody's under "". Raises ValueError that names the bad part.
+    """
+    found: dict[str, str] = {}
+    for part in setting.split():
+        match = ORGANIZATION.fullmatch(part)
+        if match is None:
+            raise ValueError(f"PhoneRegions: {part} is neither a region, such as DE, nor organization=DE")
+        found[match[1] or ""] = match[2]
+    return found
+
+
+def region_of(setting: str, organization_id: str) -> str | None:
+    """Return an organization's region; None if neither it nor everybody has one."""
+    known = regions(setting)
+    return known.get(organization_id, known.get(""))
+
 
 VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many
 HOT, CURATED = "EventHotDays", "CuratedRetentionDays"

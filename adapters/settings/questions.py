@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from adapters.settings.allowance import Allowance
+from adapters.settings.common import Allowance
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from adapters.settings.currencies import currency_of
-from adapters.settings.phone_regions import region_of
+from adapters.settings.choices import currency_of, region_of
 from ingest.leads import sources
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
 from ingest.leads.lead_schemas import MESSAGE
@@ -70,7 +69,7 @@ def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str
     """Read a message of the queue as strictly as an HTTP request; raises BadEnvelope.
 
     Of the payload, open_payload checks each part by itself.
-    currency, phone_regions: the settings (adapters.settings.currencies, .phone_regions).
+    currency, phone_regions: the settings (adapters.settings.choices, .phone_regions).
     """
     try:
         check_strict(message, apart="payload")

@@ -13,7 +13,7 @@ from typing import Any
 from adapters.leads.groups.group_events import EventPage
 from adapters.leads.groups.person_events import PersonEvents
 from adapters.leads.memory_store import MemoryStore, TooManyRemembered
-from adapters.settings.currencies import currencies, currency_of
+from adapters.settings.choices import currencies, currency_of
 from ingest.leads.lead_accept import RESERVED
 from ingest.leads.lead_money import money_view, total_view
 from ingest.web.caller import ApiError, Caller, invalid_field

@@ -15,7 +15,7 @@ from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
 from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import Tombstones, tombstones_of
-from adapters.settings.exchange_rates import exchange_rates
+from adapters.settings.choices import exchange_rates
 from adapters.settings.leads import LeadsApiSettings
 from ingest.leads import sources
 from ingest.leads.decoding import DecodedEvent, PayloadPart

@@ -15,7 +15,7 @@ from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from adapters.settings.phone_regions import region_of
+from adapters.settings.choices import region_of
 from ingest.web.caller import invalid_field
 from rules.leads.identity import CHANNELS, RANKS, Identity, is_worthless
 

@@ -23,7 +23,7 @@ from adapters.privacy.export_jobs import ExportJob, ExportJobs, ExportWaker
 from adapters.privacy.people_erasers import IdentityEraser
 from adapters.privacy.person import Person
 from adapters.privacy.tombstones import Tombstones
-from adapters.settings.privacy import PrivacyApiSettings
+from adapters.settings.common import PrivacyApiSettings
 from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity

@@ -15,7 +15,7 @@ from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.limits import SharedCounters, network_of
 from adapters.platform.turn import fenced
-from adapters.settings.allowance import Allowance
+from adapters.settings.common import Allowance
 from ingest.web.caller import caller_of
 from ingest.web.rate_limit import RequestLimit
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adapters.settings.currencies import currency_of
+from adapters.settings.choices import currency_of
 from local.smoke.asking import ask, must
 from local.smoke.steps import SmokeStep
 from local.smoke.subject import Subject

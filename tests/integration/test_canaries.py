@@ -25,7 +25,7 @@ from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.stores import Clients, stores_and_copies
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings import read
-from adapters.settings.privacy import ErasureSettings
+from adapters.settings.common import ErasureSettings
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place, raw_prefix
 from analytics.steps import warehouse_function

@@ -18,7 +18,7 @@ from adapters.platform.redis import Redis
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.stores import Clients, stores_and_copies
 from adapters.settings import read
-from adapters.settings.privacy import ErasureSettings
+from adapters.settings.common import ErasureSettings
 from local.operate import persons
 from local.stack import Stack
 from processors import engagement, erasure, ranks

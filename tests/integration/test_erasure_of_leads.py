@@ -16,7 +16,7 @@ from adapters.privacy.lead_erasing import LeadErasing
 from adapters.privacy.people_erasers import IdentityEraser
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings import read
-from adapters.settings.privacy import ErasureSettings
+from adapters.settings.common import ErasureSettings
 from ingest.privacy import privacy_api
 from processors import erasure
 from processors.leads.lead_events import note_at_roots

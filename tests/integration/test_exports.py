@@ -25,7 +25,7 @@ from adapters.privacy.export_jobs import ExportJobs
 from adapters.privacy.other_erasers import READ_AT_ONCE, ObjectEraser
 from adapters.privacy.person import Person
 from adapters.privacy.stores import Clients, stores_and_copies
-from adapters.settings.privacy import ErasureSettings
+from adapters.settings.common import ErasureSettings
 from ingest.privacy import privacy_api
 from processors import erasure
 from processors.exporting import Exporter

@@ -21,7 +21,7 @@ from adapters.outgoing.told_items import LANE, LANE_SHARDS, LOG
 from adapters.platform.items import item
 from adapters.privacy.person import Person
 from adapters.privacy.stores import Clients, stores
-from adapters.settings.privacy import PrivacyTables
+from adapters.settings.common import PrivacyTables
 from rules.leads.feature_items import Change
 from rules.leads.lead_events import Group
 from rules.questions.questions import Question, QuestionStatus, QuestionType

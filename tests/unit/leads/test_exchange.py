@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.settings.currencies import currency_of
-from adapters.settings.exchange_rates import exchange_rates
+from adapters.settings.choices import currency_of, exchange_rates
 from rules.leads.orders import rates_in, total_in
 
 AMOUNTS = st.decimals(min_value=-10_000, max_value=10_000, places=2)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.settings.phone_regions import region_of
+from adapters.settings.choices import region_of
 from ingest.leads.spelling import RAW_CHARACTERS_MAX, RENUMBERINGS, identity
 from rules.leads.identity import CHANNELS, Identity
 from tests.support.examples import examples

@@ -15,10 +15,10 @@ from adapters.settings.choices import (
     VALUES_BYTES_MAX,
     SettingRefused,
     attributes_of,
+    exchange_rates,
     settings_of,
     table,
 )
-from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.users_api import UsersApiSettings
 from tests.support.template import ROOT
 

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.privacy.other_erasers import RATES
 from adapters.privacy.stores import Clients, stores_and_copies
-from adapters.settings.privacy import ErasureSettings
+from adapters.settings.common import ErasureSettings
 from rules.privacy.erasures import PersonKind, plan_of
 from tests.support.template import ROOT
 

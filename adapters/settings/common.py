@@ -1,8 +1,17 @@
-"""What the functions of erasures and exports read from their environment."""
+"""What several functions read from their environment alike."""
 
 from dataclasses import dataclass
 
-from adapters.settings.allowance import Allowance
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """ingest.web.allowance. reads_per_minute: of one caller."""
+
+    limits_table: str
+    reads_per_minute: int
+
+
+# What the functions of erasures and exports read from their environment.
 
 
 @dataclass(frozen=True, slots=True)
