@@ -12,11 +12,10 @@ from typing import Any
 from adapters import clock, settings
 from adapters.book import BookStore
 from adapters.engagement.account_items import EXPIRY_SHARDS
-from adapters.engagement.account_store import AccountContended, AccountStore
+from adapters.engagement.account_store import AccountContended, AccountStore, ExpiryIndex
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points.expiry_index import ExpiryIndex
-from adapters.engagement.points.settling import Settler
+from adapters.engagement.points import Settler
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.turn import fenced

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters import settings
-from adapters.engagement.points.redemption_store import redemption_from
+from adapters.engagement.rewards import redemption_from
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.publishing import DeliveryStream

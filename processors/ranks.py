@@ -12,10 +12,9 @@ from functools import partial
 from typing import Any
 
 from adapters import clock, settings
-from adapters.engagement.board_snapshots import BoardSnapshots, write_snapshot
+from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.everybody import count_everybody, everybody
-from adapters.engagement.leaderboard_index import LeaderboardIndex
+from adapters.engagement.profiles import all_profiles, count_scores
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.turn import fenced
@@ -63,7 +62,7 @@ class RankBuilder:
             return {"counted": None, "rebuilt": False}
         # Sets that are renewed answer meanwhile.
         counted = None if is_under_way and ranks.ready() else self._snapshot(now)
-        pages = partial(everybody, self.dynamodb, self.profiles_table)
+        pages = partial(all_profiles, self.dynamodb, self.profiles_table)
         rebuilt = self.cache.is_configured and ranks.rebuild(pages, now, time.monotonic() + REBUILD_SECONDS)
         return {"counted": counted, "rebuilt": rebuilt}
 
@@ -92,7 +91,7 @@ class RankBuilder:
             return None
         until = time.monotonic() + SNAPSHOT_SECONDS
         try:
-            counted = count_everybody(self.dynamodb, self.profiles_table, now, until)
+            counted = count_scores(self.dynamodb, self.profiles_table, now, until)
         except TimeoutError:
             logger.exception("no snapshot")  # the sorted sets need not be ready in one run
             return None

@@ -1,11 +1,8 @@
-"""A user's account over its three tables: read it, and write a decision about it (rules 6 and 7).
-
-`commit` writes the ledger, then the days, then the profile. The ledger decides. A day or a profile is written
-on condition that nobody has changed it since it was read. Whoever comes after a crash, or loses a race, reads
-the pending entries and finishes them.
+"""A user's account over its three tables: read it, and write a decision about it (rules 6 and 7); what its
+profile has put away of the past; and which accounts are under review or have points to expire.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -14,11 +11,20 @@ from itertools import islice
 from secrets import token_bytes
 from typing import Any
 
-from adapters.engagement.account_items import day_attributes, day_from, profile_from
-from adapters.engagement.archive_store import ArchiveMoved, ArchiveStore
+from adapters.engagement.account_items import (
+    ARCHIVE,
+    EXPIRY_SHARDS,
+    UNDER_REVIEW,
+    archive_from,
+    archive_item,
+    day_attributes,
+    day_from,
+    profile_attributes,
+    profile_from,
+)
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
-from adapters.platform.items import item, plain
+from adapters.platform.items import Item, item, item_bytes, plain
 from adapters.platform.tables import get_all, query_all, reasons_of
 from rules.engagement.account import decide
 from rules.engagement.account_state import (
@@ -31,11 +37,85 @@ from rules.engagement.account_state import (
     NeedsHistory,
     Profile,
 )
+from rules.engagement.archive import Archive, archivable, put_away, with_archive
 from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_look_at
 from rules.engagement.events import Event
 from rules.engagement.ledger import Applied, Entry, applied_by
 from rules.engagement.seals import SALT_BYTES, with_proof
 from rules.engagement.streak import DAY, resumed_streak
+
+# What profiles have put away of their past (rules.engagement.archive): an item of DailyActivity each.
+#
+# A profile whose item comes close to a kilobyte, which is where a write begins to cost another unit, puts
+# away what is settled. Profile and archive are written in one transaction, and the profile names its archive
+# by a digest. So a reader who finds another archive knows that the profile has changed since it was read.
+
+
+# What a month adds before the next one can be put away has to fit below 1,024.
+PROFILE_BYTES_MAX = 800
+# No more is put away than brings a profile below this part of it. So questions about the last years, which
+# are most, do not need the archive.
+PART_KEPT = 0.75
+
+
+class ArchiveMoved(Exception):
+    """The archive is not the one that the profile names: the profile has changed since it was read."""
+
+
+class ArchiveStore:
+    """Archives of all users."""
+
+    def __init__(self, dynamodb: Any, days: str) -> None:
+        self._dynamodb, self._days = dynamodb, days
+
+    def get(self, user_id: str) -> Archive | None:
+        """Read a user's archive, strongly consistent; None if there is none, or it is damaged."""
+        answer = self._dynamodb.get_item(
+            TableName=self._days,
+            Key=item({"user_id": user_id, "activity_date": ARCHIVE}),
+            ConsistentRead=True,
+        )
+        return archive_from(answer["Item"]) if "Item" in answer else None
+
+    def whole(self, profile: Profile) -> Profile:
+        """Return a profile with all that it has put away; raises ArchiveMoved."""
+        mark = profile.cover.archived
+        if mark is None or profile.streak is None:
+            return profile
+        archive = self.get(profile.user_id)
+        if archive is None or archive.digest != mark.digest:
+            raise ArchiveMoved(profile.user_id)
+        streak, cover = with_archive(profile.streak, profile.cover, archive)
+        return replace(profile, streak=streak, cover=cover)
+
+    def items(self, profile: Profile, shards: int) -> tuple[Item, Item | None]:
+        """Return a profile's item, and its archive's if that has to be written with it.
+
+        Raises nothing for an archive that is damaged: then the profile grows until it is repaired.
+        """
+        stored = item(profile_attributes(profile, shards))
+        if item_bytes(stored) <= PROFILE_BYTES_MAX or not archivable(profile.streak, profile.cover):
+            return stored, None
+        try:
+            all_of_it = self.whole(profile)
+        except ArchiveMoved:
+            return stored, None
+        assert all_of_it.streak is not None  # noqa: S101 (archivable)
+        smaller, archive = stored, None
+        for until in archivable(all_of_it.streak, all_of_it.cover):
+            (streak, cover), archive = put_away(all_of_it.streak, all_of_it.cover, until)
+            smaller = item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
+            if item_bytes(smaller) <= PROFILE_BYTES_MAX * PART_KEPT:
+                break
+        return smaller, archive_item(profile.user_id, archive) if archive else None
+
+    def reaching(self, profile: Profile, since: date) -> Profile:
+        """Return a profile that a fold of dates from `since` on can start from: whole only if it must be.
+
+        Raises ArchiveMoved.
+        """
+        return profile if resumed_streak(profile.streak, since) else self.whole(profile)
+
 
 ATTEMPTS_MAX = 12
 BEFORE_ALL = "0"  # sorts before every created_at
@@ -306,3 +386,55 @@ class AccountStore:
             self._dynamodb.put_item(**self.day_put(read, day))
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             raise ProjectionMoved(f"{day.user_id} {day.activity_date}") from None
+
+
+# The accounts under review, from the index UnderReview of UserStreaks. Nobody else is in it.
+
+
+class ReviewIndex:
+    """Reads accounts that wait for an admin, by user id."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def waiting(self, after: str, limit: int) -> list[dict[str, Any]]:
+        """Return up to `limit` accounts after a user id ("": from the first), as attributes of the index.
+
+        They may be some seconds old.
+        """
+        start = {"ExclusiveStartKey": item({"user_id": after, "review_state": UNDER_REVIEW})} if after else {}
+        answer = self._dynamodb.query(
+            TableName=self._table,
+            IndexName="UnderReview",
+            KeyConditionExpression="review_state = :open",
+            ExpressionAttributeValues={":open": {"S": UNDER_REVIEW}},
+            Limit=limit,
+            **start,
+        )
+        return [plain(each) for each in answer["Items"]]
+
+
+# The accounts with points to expire, from the index ByExpiry of UserStreaks. Nobody else is in it.
+
+
+class ExpiryIndex:
+    """Reads accounts by the date on which their next points expire."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def due(self, until: date, first_shard: int = 0) -> Iterator[str]:
+        """Yield the users whose next points expire on a date or before it, those of the oldest first in each
+        shard. They may be some seconds old. first_shard: where to begin, so that runs take turns.
+        """
+        for number in range(EXPIRY_SHARDS):
+            found = query_all(
+                self._dynamodb,
+                TableName=self._table,
+                IndexName="ByExpiry",
+                KeyConditionExpression="expiry_shard = :shard AND expires_next <= :until",
+                ExpressionAttributeValues=item(
+                    {":shard": str((first_shard + number) % EXPIRY_SHARDS), ":until": until.isoformat()}
+                ),
+            )
+            yield from (each["user_id"]["S"] for each in found)

@@ -1,9 +1,5 @@
-"""Claims of idempotency keys: the first to claim (user, key) decides what it stands for (rule 4).
-
-A claim is one item, put on condition that the key has none. It holds the digest of the body and the id of
-what the body led to, so every later attempt gets the same result. Of an event it also holds what was derived
-when the key was won: zones and rules may have changed since. So all attempts store the same event. One call
-puts 25 claims, at one write unit each.
+"""Claims of idempotency keys: the first to claim (user, key) decides what it stands for (rule 4). The time
+zones that users have set, read without all else that their profiles say.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +40,7 @@ class IdempotencyClaim:
         return self.user_id, self.idempotency_key
 
 
-def derived(event: Event) -> dict[str, Any]:
+def derived_fields(event: Event) -> dict[str, Any]:
     """Return what an event's body alone does not tell."""
     attributes = to_attributes(event)
     corrected = {"occurred_at": event.occurred_at} if event.device_time else {}
@@ -173,3 +169,21 @@ class ClaimStore:
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True
+
+
+# The time zones that users have set, read without all else that their profiles say.
+
+
+class ZoneStore:
+    """The zones in the table of profiles (UserStreaks)."""
+
+    def __init__(self, dynamodb: Any, profiles: str) -> None:
+        self._dynamodb, self._profiles = dynamodb, profiles
+
+    def chosen(self, user_ids: Iterable[str]) -> dict[str, str | None]:
+        """Return each user's zone; None: the user has set none, or is not known. Raises Unprocessed."""
+        users = sorted(set(user_ids))
+        keys = [{"user_id": user} for user in users]
+        stored = map(plain, get_all(self._dynamodb, self._profiles, keys, "user_id, timezone_chosen"))
+        found = {each["user_id"]: each.get("timezone_chosen") for each in stored}
+        return {user: found.get(user) for user in users}

@@ -1,15 +1,16 @@
 """The BPEvents table. An event has all of its properties in its item, because a pointer is read by nobody.
-
-An S3 object costs as much as eight write units, and few properties fill as many.
+Events that have left their table are found in the lake, by the function PastEventsFunction.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from adapters.platform.items import item, plain
-from adapters.platform.tables import get_all, put_all, query_all
+from adapters.platform.tables import Unprocessed, get_all, put_all, query_all
 from rules.engagement.events import Event, from_item, to_item
 
 
@@ -65,3 +66,31 @@ class EventStore:
             if each["event_id"] != until and (each["ttl"] > now.timestamp() or not self._expire)
         )
         return list(islice(alive, limit))
+
+
+# Events that have left their table, as the function PastEventsFunction finds them in the lake.
+
+
+@dataclass(frozen=True, slots=True)
+class PastPage:
+    """rows: as table attributes, newest first. reached: all events from this stamp on are among them."""
+
+    rows: list[dict[str, Any]]
+    reached: str
+
+
+class PastEvents:
+    """Invokes the function, and waits for it. functions: returns the client of Lambda."""
+
+    def __init__(self, functions: Callable[[], Any], name: str) -> None:
+        self._functions, self._name = functions, name
+
+    def newest(self, user_id: str, since: str, until: str, limit: int) -> PastPage:
+        """Return events with since <= event_id < until. Raises Unprocessed if the lake did not answer."""
+        asked = {"user_id": user_id, "since": since, "until": until, "limit": limit}
+        answer = self._functions().invoke(FunctionName=self._name, Payload=json.dumps(asked))
+        told = answer["Payload"].read()
+        if answer.get("FunctionError"):
+            raise Unprocessed(f"{self._name}: {told[:200]!r}")
+        found = json.loads(told)
+        return PastPage(found["rows"], found["reached"])

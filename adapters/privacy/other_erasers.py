@@ -8,9 +8,8 @@ from datetime import datetime
 from itertools import chain, product
 from typing import Any, TypeVar
 
-from adapters.engagement.cache.cache_commands import forget_commands, in_buckets
-from adapters.engagement.cache.rank_commands import unrank_commands
-from adapters.engagement.engagement_cache import list_key
+from adapters.engagement.engagement_cache import forget_commands, in_buckets, list_key
+from adapters.engagement.rank_sets import unrank_commands
 from adapters.platform.items import Item, item
 from adapters.platform.redis import Command, Redis
 from adapters.platform.tables import chunks, scan_all

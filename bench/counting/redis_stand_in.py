@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 from unittest.mock import patch
 
-from adapters.engagement.cache.cache_commands import KEEP
-from adapters.engagement.cache.rank_commands import LAPSE
+from adapters.engagement.engagement_cache import KEEP
+from adapters.engagement.rank_sets import LAPSE
 from adapters.platform.redis import Command, Redis
 
 Count = Callable[[str, float], None]

@@ -7,9 +7,8 @@ from enum import StrEnum
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.claims import ClaimStore, IdempotencyClaim, as_claimed, derived
+from adapters.engagement.claims import ClaimStore, IdempotencyClaim, ZoneStore, as_claimed, derived_fields
 from adapters.engagement.event_store import EventStore
-from adapters.engagement.zones import ZoneStore
 from adapters.platform.tables import Unprocessed
 from adapters.privacy.tombstones import NOBODY, Erased
 from ingest.engagement.event_schemas import EVENT
@@ -169,7 +168,7 @@ class Acceptor:
             sent.digest,
             event.event_id,
             event.created_at,
-            derived(event),
+            derived_fields(event),
         )
 
     def _store(

@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.offline.stretch_store import StretchStore
+from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.aws import client
 from adapters.platform.gauges import Gauges
 from adapters.platform.keyed_hash import KeyedHash

@@ -7,8 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.event_store import EventStore
-from adapters.engagement.past.past_events import PastEvents, PastPage
+from adapters.engagement.event_store import EventStore, PastEvents, PastPage
 from ingest.web.caller import ApiError
 from ingest.web.paging import (
     FIRST_DATE,

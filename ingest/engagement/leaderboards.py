@@ -6,10 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes
-from adapters.engagement.board_names import BoardNames
-from adapters.engagement.board_snapshots import BoardSnapshots
+from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.leaderboard_index import LeaderboardIndex
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from rules.days import EPOCH, region_of, stamp, unstamp

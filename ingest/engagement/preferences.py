@@ -6,9 +6,8 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.account_store import AccountStore
+from adapters.engagement.account_store import AccountStore, ReviewIndex
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.review_index import ReviewIndex
 from ingest.engagement.profile_changes import change_profile
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import USER_ID

@@ -8,7 +8,7 @@ from adapters.engagement.account_items import day_attributes
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
-from adapters.engagement.points.settling import Settler, is_due
+from adapters.engagement.points import Settler, is_due
 from rules.days import is_skipped
 from rules.engagement.account_state import Profile, amnesty_of, date_at
 from rules.engagement.events import Event

@@ -1,9 +1,8 @@
 """Puts together from a function's settings what takes its events."""
 
 from adapters.book import BookStore
-from adapters.engagement.claims import ClaimStore
+from adapters.engagement.claims import ClaimStore, ZoneStore
 from adapters.engagement.event_store import EventStore
-from adapters.engagement.zones import ZoneStore
 from adapters.platform.aws import client
 from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import tombstones_of

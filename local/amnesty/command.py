@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from adapters.engagement.account_store import AccountContended
-from adapters.engagement.amnesty.amnesty_store import AmnestyStore, NoAmnesty
-from adapters.engagement.amnesty.forgiving import Forgiven, Forgiver
+from adapters.engagement.amnesty import AmnestyStore, Forgiven, Forgiver, NoAmnesty
 from adapters.platform.objects import S3Objects
 from adapters.platform.tables import chunks
 from analytics.amnesty.concerned import concerned

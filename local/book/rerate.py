@@ -11,9 +11,8 @@ from datetime import UTC, date, datetime
 
 from adapters.book import BookStore
 from adapters.engagement.account_store import AccountContended
-from adapters.engagement.everybody import everybody
-from adapters.engagement.points.rerating import Rated, Rerater, Rerating
-from adapters.engagement.points.settling import Settler
+from adapters.engagement.points import Rated, Rerater, Rerating, Settler
+from adapters.engagement.profiles import all_profiles
 from adapters.platform.tables import chunks
 from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of
@@ -88,7 +87,7 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
     known = books.look()
     reason = arguments.reason or f"judged anew by version {known.newest.number} of the rules"
     rating = Rerating.since(arguments.first, known, reason)
-    profiles = (each for page, _ in everybody(dynamodb, stack.tables["UserStreaks"]) for each in page)
+    profiles = (each for page, _ in all_profiles(dynamodb, stack.tables["UserStreaks"]) for each in page)
     rerater = Rerater(accounts, Settler(accounts, books), cache)
     found = rerate(rerater, profiles, rating, is_dry=arguments.dry_run)
     print("\n".join(found.lines(is_dry=arguments.dry_run)))

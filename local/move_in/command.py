@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from adapters.book import BookStore
-from adapters.engagement.goals.achievement_store import AchievementStore
+from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.moving.position_mover import PositionMover
+from adapters.engagement.position_mover import PositionMover
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Erased, Tombstones
 from local.cloud.patience import Patience

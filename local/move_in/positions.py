@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.engagement.account_store import AccountContended
-from adapters.engagement.moving.position_mover import PositionMover
+from adapters.engagement.position_mover import PositionMover
 from adapters.platform.spreadsheets import cell
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import Erased

@@ -1,7 +1,7 @@
 """Reads from records of streams what may have to be told, and of whom."""
 
 from adapters.engagement.account_items import profile_from
-from adapters.engagement.points.redemption_store import redemption_from
+from adapters.engagement.rewards import redemption_from
 from adapters.leads.feature_store import feature_item_from
 from adapters.platform.items import plain
 from processors.batches import Record

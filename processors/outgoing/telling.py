@@ -12,10 +12,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.goals.achievement_reader import AchievementReader
-from adapters.engagement.goals.achievement_store import AchievementStore
-from adapters.engagement.goals.goal_store import GoalStore
-from adapters.engagement.goals.streak_reader import StreakReader
+from adapters.engagement.goals import AchievementReader, AchievementStore, GoalStore, StreakReader
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from adapters.engagement.account_store import AccountContended
-from adapters.engagement.goals.achievement_reader import AchievementReader
+from adapters.engagement.goals import AchievementReader
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from processors.outgoing.hearing import Change

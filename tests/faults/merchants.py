@@ -8,8 +8,7 @@ from adapters.book import BookStore, Publication, PublishedMeanwhile
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points.rerating import Rerater, Rerating
-from adapters.engagement.points.settling import Settler
+from adapters.engagement.points import Rerater, Rerating, Settler
 from adapters.platform.items import item, plain
 from adapters.platform.tables import query_all
 from ingest.web.rate_limit import RateLimit

@@ -9,9 +9,8 @@ import pytest
 import ingest.engagement.points.clawbacks
 import rules.engagement.account
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points.redemption_store import RedemptionStore
-from adapters.engagement.points.rerating import Rerater
-from adapters.engagement.points.reward_stock import RewardStock
+from adapters.engagement.points import Rerater
+from adapters.engagement.rewards import RedemptionStore, RewardStock
 from ingest.engagement.points.sale import Sale
 from rules.engagement.ledger import EntryKind
 from tests.faults.planting import must_be_caught

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import adapters.engagement.points.settling
+import adapters.engagement.points
 import ingest.engagement.points.commands
 import ingest.engagement.points.holds
 import rules.engagement.lots
@@ -61,9 +61,9 @@ def what_is_held_can_be_spent(patch: Patch) -> None:
 
 
 def held_points_expire(patch: Patch) -> None:
-    real = adapters.engagement.points.settling.Settler._position
+    real = adapters.engagement.points.Settler._position
     patch.setattr(
-        adapters.engagement.points.settling.Settler,
+        adapters.engagement.points.Settler,
         "_position",
         lambda *arguments: replace(real(*arguments), holds=()),
     )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.amnesty.forgiving import Forgiver
+from adapters.engagement.amnesty import Forgiver
 from adapters.engagement.ledger_store import LedgerStore
 from analytics.amnesty.concerned import concerned
 from local.amnesty.command import Applied, apply

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_version
-from adapters.engagement.points.settling import Settler
+from adapters.engagement.points import Settler
 from adapters.platform.items import plain
 from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.holds import Holds

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement import board_snapshots
-from adapters.engagement.board_snapshots import FRESH_SECONDS, KEPT, write_snapshot
-from adapters.engagement.cache.rank_commands import READY
+from adapters.engagement import boards as board_snapshots
+from adapters.engagement.boards import FRESH_SECONDS, SNAPSHOTS_KEPT, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.everybody import count_everybody
+from adapters.engagement.profiles import count_scores
+from adapters.engagement.rank_sets import READY
 from adapters.platform.aws import client
 from adapters.platform.redis import Redis
 from bench.engagement.boards import ROWS_MAX, BoardsTown
@@ -162,9 +162,9 @@ def test_who_holds_the_former_manifest_reads_the_former_generation_only(tables: 
 
 
 def test_of_two_builders_at_once_the_later_one_stays(tables: BoardTables) -> None:
-    older = count_everybody(tables.dynamodb, tables.users, NOW)
+    older = count_scores(tables.dynamodb, tables.users, NOW)
     tables.put([user("eve", 90)])
-    newer = count_everybody(tables.dynamodb, tables.users, LATER)
+    newer = count_scores(tables.dynamodb, tables.users, LATER)
     assert write_snapshot(tables.dynamodb, tables.boards, newer)
     assert not write_snapshot(tables.dynamodb, tables.boards, older)
     assert not write_snapshot(tables.dynamodb, tables.boards, newer), "as new is not newer"
@@ -216,7 +216,7 @@ def test_without_a_snapshot_points_must_wait_and_streaks_are_there(
     tables: BoardTables, has_expired: bool
 ) -> None:
     if has_expired:
-        tables.builder().build(NOW - KEPT)
+        tables.builder().build(NOW - SNAPSHOTS_KEPT)
     tables.put([user("eve", 0, 5), replace(user("zoe", 0, 9), timezone="Asia/Tokyo")])
     boards = tables.leaderboards()
     board = boards.top("streaks", "global", 3, NOW)

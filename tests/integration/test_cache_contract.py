@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement.cache import cache_link
-from adapters.engagement.cache.rank_commands import BUILDING, READY, begin_command, hold_command
+from adapters.engagement import rank_sets
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.rank_sets import BUILDING, READY, begin_command, hold_command
 from adapters.platform.redis import Redis
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.streak import Streak
@@ -37,7 +37,7 @@ CROWD = [profile(f"u{number}", points=10 * number) for number in range(1, 9)]
 
 @pytest.fixture
 def redis(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Redis:
-    monkeypatch.setattr(cache_link, "RETRY_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(rank_sets, "RETRY_AFTER_SECONDS", 0.0)
     redis = Redis(redis_url)
     redis.call("FLUSHALL")
     return redis
@@ -169,7 +169,7 @@ def test_a_lost_write_spoils_the_ranks_that_somebody_is_building(
 def test_a_builder_that_was_slower_than_its_lock_does_not_say_that_all_is_there(
     cache: EngagementCache, redis: Redis, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr("adapters.engagement.cache.rank_sets.PLACED_AT_ONCE", chunk)
+    monkeypatch.setattr("adapters.engagement.rank_sets.PLACED_AT_ONCE", chunk)
 
     def everybody() -> Iterator[Profile]:
         yield CROWD[0]
@@ -195,7 +195,7 @@ def test_whoever_has_lost_the_lock_clears_nothing_and_renews_nothing(
 def test_a_slow_builder_keeps_its_lock_by_every_chunk(
     cache: EngagementCache, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.engagement.cache.rank_sets.PLACED_AT_ONCE", 2)
+    monkeypatch.setattr("adapters.engagement.rank_sets.PLACED_AT_ONCE", 2)
     left: list[int] = []
 
     def everybody() -> Iterator[Profile]:

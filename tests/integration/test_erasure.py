@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement.offline.stretch_store import StretchStore
+from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.redis import Redis
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.stores import Clients, stores_and_copies

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.engagement.goals.achievement_store import AchievementStore
-from adapters.engagement.moving.position_mover import PositionMover
+from adapters.engagement.goals import AchievementStore
+from adapters.engagement.position_mover import PositionMover
 from rules.engagement.events import InputRefused
 from rules.engagement.opening_positions import OpeningPosition
 from tests.support.engine import Engine

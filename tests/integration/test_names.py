@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
+from adapters.engagement.boards import LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.leaderboard_index import LeaderboardIndex
 from processors.ranks import RankBuilder
 from tests.support.engine import Engine
 from tests.support.gateway import GROUP_AGENTS

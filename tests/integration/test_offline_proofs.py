@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.engagement.offline.stretch_store import KEY
+from adapters.engagement.stretch_store import KEY
 from adapters.privacy.tombstones import journal_puts
 from ingest.engagement import events_api
 from ingest.web.caller import PRODUCERS

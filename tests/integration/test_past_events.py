@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.event_store import EventStore
+from adapters.engagement.event_store import EventStore, PastEvents
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.past.past_events import PastEvents
 from adapters.platform.items import item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import Unprocessed

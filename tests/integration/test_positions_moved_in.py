@@ -15,9 +15,9 @@ import pytest
 from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.goals.achievement_store import AchievementStore
+from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.moving.position_mover import PositionMover
+from adapters.engagement.position_mover import PositionMover
 from adapters.privacy.tombstones import NOBODY
 from local.move_in.command import move_in
 from local.move_in.mark_store import MarkStore

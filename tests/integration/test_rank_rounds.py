@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement.cache.rank_commands import BUILDING, LAPSED_A_SCRIPT, LAPSING, READY, ROUND
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.rank_sets import BUILDING, LAPSED_A_SCRIPT, LAPSING, READY, ROUND
 from adapters.platform.redis import Redis
 from rules.days import stamp
 from rules.engagement.account_state import Profile

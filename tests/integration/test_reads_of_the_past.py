@@ -12,7 +12,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points.settling import Settler
+from adapters.engagement.points import Settler
 from adapters.platform.items import item
 from adapters.platform.tables import put_all
 from ingest.engagement.history import Histories

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement.board_snapshots import BoardSnapshots
+from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.leaderboard_index import LeaderboardIndex
-from adapters.engagement.points.settling import Settler
+from adapters.engagement.points import Settler
 from adapters.engagement.projections import Projections
 from adapters.platform.items import Item, plain
 from adapters.platform.redis import Redis

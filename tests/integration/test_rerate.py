@@ -14,8 +14,7 @@ from adapters.book import BookStore, shipped_document
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points.rerating import Rerater, Rerating
-from adapters.engagement.points.settling import Settler
+from adapters.engagement.points import Rerater, Rerating, Settler
 from adapters.platform.items import item
 from local.book.rerate import Summary, add_options, rerate, run
 from local.stack import Stack

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from adapters.engagement.offline import stretch_store
-from adapters.engagement.offline.stretch_store import StretchStore
+from adapters.engagement import stretch_store
+from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.items import item
 from rules.days import stamp
 from rules.engagement.offline import Stretch

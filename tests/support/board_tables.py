@@ -7,12 +7,11 @@ from uuid import uuid4
 
 from adapters.engagement.account_items import profile_attributes
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.board_snapshots import BoardSnapshots
+from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
-from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points.settling import Settler
+from adapters.engagement.points import Settler
 from adapters.platform.items import item
 from adapters.platform.tables import put_all
 from ingest.engagement.leaderboards import Leaderboards

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from adapters.engagement.cache.rank_sets import Pages
+from adapters.engagement.rank_sets import Pages
 from rules.engagement.account_state import Profile
 
 

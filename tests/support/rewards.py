@@ -11,9 +11,8 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points.redemption_store import RedemptionStore
-from adapters.engagement.points.reward_stock import RewardStock
-from adapters.engagement.points.settling import Settler
+from adapters.engagement.points import Settler
+from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.items import item, plain
 from adapters.platform.tables import query_all
 from ingest.engagement.points.commands import Commands

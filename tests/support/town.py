@@ -16,7 +16,7 @@ from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.points.settling import Settler
+from adapters.engagement.points import Settler
 from adapters.engagement.projections import Projections
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.leads.feature_store import FeatureStore

@@ -14,16 +14,9 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from unittest.mock import patch
 
-from adapters.engagement.cache import cache_commands
-from adapters.engagement.cache.rank_commands import (
-    EVERY_SET,
-    LAPSING,
-    READY,
-    READY_SECONDS,
-    ROUND,
-    place_commands,
-)
+from adapters.engagement import engagement_cache
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.rank_sets import EVERY_SET, LAPSING, READY, READY_SECONDS, ROUND, place_commands
 from adapters.platform.redis import Redis
 from bench.engagement import redis_server
 from bench.engagement.millions.crowd import MIDNIGHT, NOW, be_patient, lapsing, profile, user_of
@@ -153,7 +146,7 @@ class Millions:
         noted = [
             f"2026-06-02T11:5{minute}:00.000000Z#{number:032x}" for minute in (1, 2) for number in (1, 2)
         ]
-        with patch.object(cache_commands, "PROCESSED", LIVES):
+        with patch.object(engagement_cache, "PROCESSED", LIVES):
             begun = time.monotonic()
             for at in range(0, len(users), 500):
                 cache.write_through([], [], dict.fromkeys(users[at : at + 500], noted))

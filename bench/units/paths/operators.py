@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.amnesty.forgiving import Forgiver
+from adapters.engagement.amnesty import Forgiver
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client

@@ -8,9 +8,9 @@ from typing import Any
 from adapters.book import shipped_document
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.goals.achievement_store import AchievementStore
+from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.moving.position_mover import PositionMover
+from adapters.engagement.position_mover import PositionMover
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, http

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from adapters.engagement.amnesty.amnesty_store import AmnestyStore, NoAmnesty
-from adapters.engagement.amnesty.forgiving import Forgiven, Forgiver
+from adapters.engagement.amnesty import AmnestyStore, Forgiven, Forgiver, NoAmnesty
 from ingest.engagement.preferences import known_zone
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.paging import instant_in

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.engagement.goals.achievement_reader import AchievementReader
+from adapters.engagement.goals import AchievementReader
 from ingest.engagement.profiles import Profiles
 from rules.book.goal_rules import Condition, ConditionKind
 from rules.book.point_rules import UNIT

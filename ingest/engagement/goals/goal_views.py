@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from adapters.engagement.goals.streak_reader import StreakReader, periods_of
+from adapters.engagement.goals import StreakReader, periods_of
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from rules.book.goal_rules import DAILY, NeedKind, StreakPeriod, StreakRule

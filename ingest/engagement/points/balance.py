@@ -7,7 +7,7 @@ from typing import Any
 
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import TooManyEntries
-from adapters.engagement.points.settling import Settler, expiry_rules, is_due
+from adapters.engagement.points import Settler, expiry_rules, is_due
 from ingest.web.caller import invalid_field
 from rules.book.point_rules import instant_of_expiry, lasts_days_max
 from rules.days import MICROSECOND, stamp

@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.points.redemption_store import RedemptionStore
-from adapters.engagement.points.reward_stock import RewardStock
+from adapters.engagement.rewards import RedemptionStore, RewardStock
 from ingest.engagement.points.balance import Balances
 from ingest.web.caller import ApiError
 from ingest.web.paging import integer

@@ -9,7 +9,7 @@ from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, Ac
 from adapters.engagement.claims import ClaimStore, IdempotencyClaim, put_unclaimed
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved
-from adapters.engagement.points.settling import Settler, clock_of, is_due
+from adapters.engagement.points import Settler, clock_of, is_due
 from adapters.platform.aws import pauses
 from ingest.engagement.points.command import Command, CommandResult
 from ingest.engagement.profile_changes import Change, change_profile

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.engagement.claims import IdempotencyClaim, put_unclaimed
-from adapters.engagement.points.settling import clock_of
+from adapters.engagement.points import clock_of
 from ingest.engagement.points.command import Command, CommandResult
 from ingest.engagement.points.commands import COMMAND, Commands
 from ingest.engagement.points.rewards import check_review

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.engagement.points.redemption_store import RedemptionStore
-from adapters.engagement.points.reward_stock import RewardStock
+from adapters.engagement.rewards import RedemptionStore, RewardStock
 from ingest.engagement.points.command import CommandResult
 from ingest.engagement.points.commands import Commands
 from ingest.engagement.points.rewards import REDEEM, Rewards

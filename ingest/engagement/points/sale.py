@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.points.redemption_store import RedemptionStore
-from adapters.engagement.points.reward_stock import RewardStock
+from adapters.engagement.rewards import RedemptionStore, RewardStock
 from ingest.engagement.points.command import Command
 from ingest.engagement.points.rewards import check_review
 from ingest.web.caller import ApiError

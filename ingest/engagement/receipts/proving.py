@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.engagement.offline.stretch_store import StretchStore
+from adapters.engagement.stretch_store import StretchStore
 from adapters.logs import Logger
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Erased

@@ -3,7 +3,7 @@
 from typing import Any
 
 from adapters import clock
-from adapters.engagement.amnesty.amnesty_store import DeclaredMeanwhile
+from adapters.engagement.amnesty import DeclaredMeanwhile
 from ingest.engagement.amnesty.acts import amnesty_view, applied_view
 from ingest.engagement.amnesty.amnesty_schemas import AMNESTIES, AMNESTY, APPLICATION, APPLIED, DECLARATION
 from ingest.engagement.users.parts import app, parts

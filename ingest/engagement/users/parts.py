@@ -5,25 +5,16 @@ from typing import Any
 
 from adapters import settings
 from adapters.book import BookStore
-from adapters.engagement.account_store import AccountStore
-from adapters.engagement.amnesty.amnesty_store import AmnestyStore
-from adapters.engagement.amnesty.forgiving import Forgiver
-from adapters.engagement.board_names import BoardNames
-from adapters.engagement.board_snapshots import BoardSnapshots
+from adapters.engagement.account_store import AccountStore, ReviewIndex
+from adapters.engagement.amnesty import AmnestyStore, Forgiver
+from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.event_store import EventStore
-from adapters.engagement.goals.achievement_reader import AchievementReader
-from adapters.engagement.goals.achievement_store import AchievementStore
-from adapters.engagement.goals.goal_store import GoalStore
-from adapters.engagement.goals.streak_reader import StreakReader
-from adapters.engagement.leaderboard_index import LeaderboardIndex
+from adapters.engagement.event_store import EventStore, PastEvents
+from adapters.engagement.goals import AchievementReader, AchievementStore, GoalStore, StreakReader
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.past.past_events import PastEvents
-from adapters.engagement.points.redemption_store import RedemptionStore
-from adapters.engagement.points.reward_stock import RewardStock
-from adapters.engagement.points.settling import Settler
-from adapters.engagement.review_index import ReviewIndex
+from adapters.engagement.points import Settler
+from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.engagement.amnesty.forgiving import Forgiven
+from adapters.engagement.amnesty import Forgiven
 from local.amnesty.command import apply, listed
 from rules.engagement.account_state import Amnesties
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.engagement.claims import IdempotencyClaim, as_claimed, derived
+from adapters.engagement.claims import IdempotencyClaim, as_claimed, derived_fields
 from ingest.engagement.incoming_events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from rules.days import parse_moment, stamp
@@ -102,7 +102,7 @@ def test_a_later_attempt_is_the_event_of_the_first(first: timedelta, second: tim
         won = arrived(body, first)
     except InputRefused:
         return
-    claim = IdempotencyClaim("u", "k", "h", won.event_id, won.created_at, derived(won))
+    claim = IdempotencyClaim("u", "k", "h", won.event_id, won.created_at, derived_fields(won))
     later = NOW + HOUR
     clock = DeviceClock(skew_of(parse_moment(written(later + second, "Z")), later))
     try:
@@ -120,7 +120,7 @@ def test_a_later_attempt_knows_since_when_the_device_was_offline() -> None:
     body = said(NOW - 90 * HOUR)
     won = event_of(body, sailor)
     assert won.offline_since == stamp(since)
-    claim = IdempotencyClaim("u", "k", "h", won.event_id, won.created_at, derived(won))
+    claim = IdempotencyClaim("u", "k", "h", won.event_id, won.created_at, derived_fields(won))
     with pytest.raises(RefusedNow) as refused:
         event_of(body, replace(sailor, now=NOW + HOUR, proof=NO_PROOF))
     assert as_claimed(refused.value.event, claim) == won

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.engagement import archive_store
+from adapters.engagement import account_store
 from adapters.engagement.account_items import archive_from, profile_from
-from adapters.engagement.archive_store import ArchiveMoved
+from adapters.engagement.account_store import ArchiveMoved
 from adapters.platform.items import item_bytes, plain
 from rules.engagement import archive as archive_rule
 from rules.engagement.account_state import Profile
@@ -41,7 +41,7 @@ WRITE_UNIT_BYTES = 1024
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put away whatever can be, however small the profile is."""
-    monkeypatch.setattr(archive_store, "PROFILE_BYTES_MAX", 0)
+    monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
     monkeypatch.setattr(archive_rule, "THINGS_MIN", 1)
 
 

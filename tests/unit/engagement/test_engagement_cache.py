@@ -8,11 +8,21 @@ from typing import Any
 
 import pytest
 
+from adapters.engagement import rank_sets
 from adapters.engagement.account_items import day_attributes, profile_attributes
-from adapters.engagement.cache import cache_link
-from adapters.engagement.cache.cache_link import RECOVERED_AT_ONCE, RETRY_AFTER_SECONDS
-from adapters.engagement.cache.rank_commands import BEGIN, BUILDING, FINISH, HOLD, PLACE, READY, ROUND, SWEEP
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.rank_sets import (
+    BEGIN,
+    BUILDING,
+    FINISH,
+    HOLD,
+    PLACE,
+    READY,
+    RECOVERED_AT_ONCE,
+    RETRY_AFTER_SECONDS,
+    ROUND,
+    SWEEP,
+)
 from adapters.platform.redis import RedisError, RedisUnsupported
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.streak import Streak
@@ -49,14 +59,14 @@ class Fake:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     moment = [1000.0]
-    monkeypatch.setattr(cache_link, "time", SimpleNamespace(monotonic=lambda: moment[0]))
+    monkeypatch.setattr(rank_sets, "time", SimpleNamespace(monotonic=lambda: moment[0]))
     yield moment
 
 
 @pytest.fixture
 def redis(monkeypatch: pytest.MonkeyPatch) -> Fake:
     fake = Fake()
-    monkeypatch.setattr(cache_link, "Redis", lambda url: fake)
+    monkeypatch.setattr(rank_sets, "Redis", lambda url: fake)
     return fake
 
 
@@ -329,10 +339,10 @@ def test_a_rebuild_that_breaks_off_does_not_say_that_it_is_done(
 
     fake = Breaking()
     fake.told |= REBUILT
-    monkeypatch.setattr(cache_link, "Redis", lambda url: fake)
+    monkeypatch.setattr(rank_sets, "Redis", lambda url: fake)
     crowd = (Profile(str(number), version=1) for number in range(1200))
     moments = iter(range(0, 10**6, 100))
-    monkeypatch.setattr(cache_link, "time", SimpleNamespace(monotonic=lambda: float(next(moments))))
+    monkeypatch.setattr(rank_sets, "time", SimpleNamespace(monotonic=lambda: float(next(moments))))
     assert not EngagementCache("redis://cache").ranks.rebuild(one_page(crowd), NOW)
     assert fake.tried == 3
     assert not any(each[1] == FINISH for each in fake.asked)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from adapters.engagement.points.redemption_store import redemption_from, redemption_item
+from adapters.engagement.rewards import redemption_from, redemption_item
 from processors.fulfilment import shipped
 from rules.book.rewards import Fulfilment, Redemption
 

@@ -19,7 +19,7 @@ SEGMENTS = 4
 COUNTED = "user_id, #zone, total_bestie_points, current_streak, lapses_at, alias"
 
 
-def everybody(dynamodb: Any, table: str, after: str = "") -> Iterator[tuple[list[Profile], str]]:
+def all_profiles(dynamodb: Any, table: str, after: str = "") -> Iterator[tuple[list[Profile], str]]:
     """Yield pages of all profiles, as they are now, each with the id after which the next begins; "" ends.
 
     A profile that somebody has damaged is left out; the nightly run repairs it.
@@ -36,7 +36,7 @@ def _profile(found: Item) -> Profile | None:
         return None
 
 
-def count_everybody(dynamodb: Any, table: str, now: datetime, until: float = math.inf) -> Standings:
+def count_scores(dynamodb: Any, table: str, now: datetime, until: float = math.inf) -> Standings:
     """Count all users' scores, as they were about a second ago, at half the price.
 
     A profile that somebody has damaged is left out; the nightly run repairs it. Raises TimeoutError at the

@@ -1,37 +1,33 @@
-"""Snapshots of the leaderboards, in the table Boards.
-
-| board | part | holds |
-|---|---|---|
-| manifest | newest | which generation is the newest, of when it is, and where to look for a score |
-| points#europe | GENERATION#top | the best rows of a region, by points alone |
-| points#europe | GENERATION#0 | the highest scores, and how many users have each; then 1, 2, ... |
-
-A generation is visible as soon as the manifest names it, and then all of its parts are there. Readers take
-all parts from one generation. So they never see a mixture, and two builders at once do no harm. An older
-snapshot never replaces a newer one. Generations expire after a day.
+"""Leaderboards: their snapshots in the table Boards, the best streaks from the index StreakLeaderboard, and
+under which name a user is on them: an alias, or a pseudonym, never the user id.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from adapters.platform.items import Item, item
-from adapters.platform.tables import Refresh, put_all
-from rules.days import stamp, unstamp
+from adapters.platform.items import Item, item, plain
+from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.tables import Refresh, get_all, put_all, query_all
+from rules.days import EPOCH, OTHER_REGION, REGIONS, stamp, unstamp
 from rules.engagement.boards import (
+    GLOBAL,
+    LISTED_MAX,
     Standing,
     Standings,
     chunk_of,
     count_above,
     pack_index,
     pack_rows,
+    partitions_of,
     unpack_rows,
 )
 
-KEPT = timedelta(days=1)
+SNAPSHOTS_KEPT = timedelta(days=1)
 MANIFEST = item({"board": "manifest", "part": "newest"})
 # So long a process answers without looking for a newer generation.
 FRESH_SECONDS = 30
@@ -117,7 +113,7 @@ def write_snapshot(dynamodb: Any, table: str, counted: Standings) -> bool:
     """
     as_of = stamp(counted.as_of)
     generation = f"{as_of}-{uuid4().hex[:8]}"
-    expires_at = int((counted.as_of + KEPT).timestamp())
+    expires_at = int((counted.as_of + SNAPSHOTS_KEPT).timestamp())
     index: dict[str, bytes] = {}
     put_all(dynamodb, table, [*_parts_of(counted, generation, expires_at, index)])
     manifest = {**MANIFEST, "index": {"M": {name: {"B": data} for name, data in index.items()}}}
@@ -156,3 +152,110 @@ def _manifest_from(found: Item) -> BoardManifest:
         expires_at=int(found["expires_at"]["N"]),
         index={name: each["B"] for name, each in found["index"]["M"].items()},
     )
+
+
+# The best streaks, from the index StreakLeaderboard.
+
+
+# Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
+# Beyond these it is left to chance who of many with the same streak is listed.
+READ_MAX = 2000
+Scores = list[tuple[str, int]]
+
+
+class LeaderboardIndex:
+    """Lists of streaks. They read the first rows of each shard, however many users there are.
+
+    shards: of a region.
+    """
+
+    def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
+        self._dynamodb, self._table, self._shards = dynamodb, table, shards
+
+    def top(self, region: str, now: datetime) -> Scores:
+        """Return the first 100, (user, streak), best first, ties by user id. Eventually consistent."""
+        return _first(row for each in self._partitions(region) for row in self._best(each, now))
+
+    def tops(self, now: datetime) -> dict[str, Scores]:
+        """Return the first 100 of each region and of all together."""
+        found = {region: self.top(region, now) for region in (*REGIONS, OTHER_REGION)}
+        return found | {GLOBAL: _first(row for scores in found.values() for row in scores)}
+
+    def count_above(self, region: str, score: int, now: datetime) -> int | None:
+        """Return how many have a longer streak; None if a partition has more of them than fit into a page."""
+        above = 0
+        for each in self._partitions(region):
+            asked = self._asked(each, now, " AND current_streak > :score", {":score": score})
+            page = self._dynamodb.query(**asked, Select="COUNT")
+            if "LastEvaluatedKey" in page:
+                return None
+            above += page["Count"]
+        return above
+
+    def _partitions(self, region: str) -> list[str]:
+        regions = (*REGIONS, OTHER_REGION) if region == GLOBAL else (region,)
+        return [name for each in regions for name in partitions_of(each, self._shards)]
+
+    def _best(self, partition: str, now: datetime) -> Iterator[tuple[str, int]]:
+        """Yield a partition's best streaks that have not lapsed, with all that tie with the last of them."""
+        asked = self._asked(partition, now)
+        rows = query_all(self._dynamodb, **asked, ScanIndexForward=False, Limit=LISTED_MAX)
+        taken, last = 0, 0
+        for each in map(plain, islice(rows, READ_MAX)):
+            if taken >= LISTED_MAX and each["current_streak"] < last:
+                return
+            taken, last = taken + 1, each["current_streak"]
+            yield each["user_id"], last
+
+    def _asked(
+        self, partition: str, now: datetime, also: str = "", values: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return a query of a partition. A streak that has lapsed stands there until the night lowers it."""
+        named = {":partition": partition, ":now": int(now.timestamp()), **(values or {})}
+        return {
+            "TableName": self._table,
+            "IndexName": "StreakLeaderboard",
+            "KeyConditionExpression": f"leaderboard_partition = :partition{also}",
+            "FilterExpression": "lapses_at > :now",
+            "ExpressionAttributeValues": item(named),
+        }
+
+
+def _first(rows: Iterable[tuple[str, int]]) -> Scores:
+    return sorted(rows, key=lambda row: (-row[1], row[0]))[:LISTED_MAX]
+
+
+# Under which name a user is on the boards: the alias that they chose, or a pseudonym. Never the user id.
+
+
+PSEUDONYM_DIGITS = 10
+NAMES_KEPT = timedelta(minutes=1)
+
+
+class BoardNames:
+    """Names of users. A process keeps those that it has read for a minute."""
+
+    def __init__(self, dynamodb: Any, profiles: str, hashed: KeyedHash) -> None:
+        self._dynamodb, self._profiles, self._hashed = dynamodb, profiles, hashed
+        self._since, self._aliases = EPOCH, dict[str, str]()
+
+    def of(self, user_ids: Iterable[str], now: datetime) -> dict[str, str]:
+        """Return the name of each user: `player-1f0c2d3e4b` for one without an alias; it follows the key."""
+        users = set(user_ids)
+        if now - self._since > NAMES_KEPT:
+            self._since, self._aliases = now, {}
+        new = [{"user_id": each} for each in sorted(users - self._aliases.keys())]
+        found = {each["user_id"]: each.get("alias", "") for each in map(plain, self._read(new))}
+        self._aliases |= {each["user_id"]: found.get(each["user_id"], "") for each in new}
+        return {user: self.shown(user, self._aliases[user]) for user in users}
+
+    def shown(self, user_id: str, alias: str | None) -> str:
+        """Return the alias, or what stands for a user without one: only who has the key can tell for whom."""
+        return alias or f"player-{self._hashed.of(f'board:{user_id}', PSEUDONYM_DIGITS)}"
+
+    def forget(self, user_id: str) -> None:
+        """Read a user's alias anew."""
+        self._aliases.pop(user_id, None)
+
+    def _read(self, keys: list[dict[str, str]]) -> Iterable[Any]:
+        return get_all(self._dynamodb, self._profiles, keys, "user_id, alias") if keys else ()

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.goals.achievement_store import AchievementStore
+from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from rules.engagement.account_state import Decision

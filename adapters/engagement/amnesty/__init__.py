@@ -1,1 +1,0 @@
-"""Amnesties: where they are declared, and how they are applied to accounts (rule 17)."""

@@ -1,1 +1,0 @@
-"""What engagement_cache.py is made of: the connection, the commands, the scripts."""

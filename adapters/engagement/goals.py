@@ -1,0 +1,254 @@
+"""A user's streaks and achievements that the book declares: what is kept of them, an item of DailyActivity
+each, and how it is read: with the days of two months and the ledger since the month before; once all.
+"""
+
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from adapters.book import BookStore
+from adapters.engagement.account_items import ACHIEVEMENTS, GOALS
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.ledger_store import LedgerStore, TooManyEntries
+from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
+from rules.book.book import Books
+from rules.book.goal_rules import StreakPeriod
+from rules.engagement.account_state import Profile, date_at
+from rules.engagement.achievements import (
+    Declared,
+    KeptAchievements,
+    StreakHistory,
+    ToldHistory,
+    answer_of,
+    keeps_until,
+    next_kept,
+    positions,
+    shown_achievements,
+)
+from rules.engagement.goals import (
+    KnownPeriods,
+    MeasuredDays,
+    Outcome,
+    SettledGoals,
+    is_usable,
+    nothing_settled,
+    outcome,
+    reads_from,
+    rule_of,
+    settled_until,
+)
+
+
+class GoalStore:
+    """The table DailyActivity, for streaks."""
+
+    def __init__(self, dynamodb: Any, days: str) -> None:
+        self._dynamodb, self._days = dynamodb, days
+
+    def get(self, user_id: str) -> SettledGoals | None:
+        """Read what is settled of a user; None for nothing, or for a damaged item."""
+        answer = self._dynamodb.get_item(
+            TableName=self._days, Key=item({"user_id": user_id, "activity_date": GOALS})
+        )
+        try:
+            return SettledGoals.of(zlib.decompress(answer["Item"]["packed"]["B"]).decode())
+        except (KeyError, TypeError, ValueError, zlib.error):
+            return None
+
+    def put(self, user_id: str, settled: SettledGoals) -> None:
+        """Keep what is settled. is_passive keeps it out of the lake, as it does a day without activity."""
+        made = item({"user_id": user_id, "activity_date": GOALS, "is_passive": True})
+        packed = {"packed": {"B": zlib.compress(settled.text.encode())}}
+        self._dynamodb.put_item(TableName=self._days, Item={**made, **packed})
+
+    def days(self, user_id: str, first: date, last: date, *, is_strong: bool) -> MeasuredDays:
+        """Return what each date between two, both included, adds to streaks; dates without are left out."""
+        if first > last:
+            return {}
+        found = query_all(
+            self._dynamodb,
+            TableName=self._days,
+            KeyConditionExpression="user_id = :user AND activity_date BETWEEN :first AND :last",
+            ExpressionAttributeValues=item(
+                {":user": user_id, ":first": first.isoformat(), ":last": last.isoformat()}
+            ),
+            ProjectionExpression="activity_date, measures",
+            ConsistentRead=is_strong,
+        )
+        return {
+            date.fromisoformat(day["activity_date"]): day["measures"]
+            for day in map(plain, found)
+            if day.get("measures")
+        }
+
+
+# What readers have kept of users' achievements: an item of DailyActivity each, as that of streaks is.
+
+
+class AchievementStore:
+    """The table DailyActivity, for achievements."""
+
+    def __init__(self, dynamodb: Any, days: str) -> None:
+        self._dynamodb, self._days = dynamodb, days
+
+    def get(self, user_id: str) -> KeptAchievements:
+        """Read what is kept of a user, strongly consistent; nothing for nothing, or for a damaged item."""
+        answer = self._dynamodb.get_item(
+            TableName=self._days,
+            Key=item({"user_id": user_id, "activity_date": ACHIEVEMENTS}),
+            ConsistentRead=True,
+        )
+        try:
+            return KeptAchievements.of(zlib.decompress(answer["Item"]["packed"]["B"]).decode())
+        except (KeyError, TypeError, ValueError, zlib.error):
+            return KeptAchievements()
+
+    def put(self, user_id: str, kept: KeptAchievements) -> None:
+        """Keep it."""
+        self._dynamodb.put_item(**self.put_of(user_id, kept)["Put"])
+
+    def put_of(self, user_id: str, kept: KeptAchievements) -> dict[str, Any]:
+        """Return what keeps it. is_passive keeps it out of the lake, as it does a day without activity."""
+        made = item({"user_id": user_id, "activity_date": ACHIEVEMENTS, "is_passive": True})
+        packed = {"packed": {"B": zlib.compress(kept.text.encode())}}
+        return {"Put": {"TableName": self._days, "Item": {**made, **packed}}}
+
+
+# Reads a user's streaks that the book declares: an item and the days of two months; once all.
+
+
+# What is kept is renewed when it has come to be so much older than it could be.
+RENEWED_AFTER = timedelta(days=28)
+
+
+def periods_of(books: Books, now: datetime) -> Mapping[str, StreakPeriod]:
+    """Return the streaks of the book in force, with their periods."""
+    return {name: rule.per for name, rule in books.at(now).book.streaks.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class StreakReader:
+    """Reads periods of streaks, and keeps what it finds settled."""
+
+    accounts: AccountStore
+    store: GoalStore
+    book_store: BookStore
+
+    def periods(
+        self, profile: Profile, first: date, last: date, now: datetime, *, is_strong: bool = False
+    ) -> tuple[Profile, KnownPeriods]:
+        """Return a user's whole profile, and all periods up to a date.
+
+        first: the first date of the earliest period whose days are asked for. Raises AccountContended if the
+        profile's archive is damaged.
+        """
+        profile = self.accounts.whole(profile)
+        books, kept = self.book_store.books(), self.store.get(profile.user_id)
+        usable = kept if kept and is_usable(kept, profile, books) else nothing_settled(books)
+        upto, since = settled_until(now), reads_from(usable)
+        renew = upto - usable.until > RENEWED_AFTER and profile.head is not None
+        until = max(last, upto) if renew else last
+        found = self.store.days(profile.user_id, min(first, since), until, is_strong=renew or is_strong)
+        if renew and profile.head:
+            usable = KnownPeriods(usable, books, found).settled(upto, profile.head.created_at)
+            self.store.put(profile.user_id, usable)
+        return profile, KnownPeriods(usable, books, {day: each for day, each in found.items() if day <= last})
+
+    def history(
+        self, profile: Profile, names: Iterable[str], now: datetime, *, is_strong: bool = False
+    ) -> tuple[Profile, StreakHistory]:
+        """Return a user's whole profile, and some streaks up to the newest period over or reached."""
+        books = self.book_store.books()
+        pers = {name: per for name, per in periods_of(books, now).items() if name in set(names)}
+        if not pers:
+            profile = self.accounts.whole(profile)
+            return profile, StreakHistory({}, profile.cover, books)
+        when = date_at(profile, now)
+        first_of_all = min(per.first(when) for per in pers.values())
+        profile, known = self.periods(profile, first_of_all, when, now, is_strong=is_strong)
+        periods = {}
+        for name, per in pers.items():
+            first = per.first(when)
+            letter = outcome(rule_of(books, name)(first), per, first, known.days)
+            past = known.before(name, per, first)
+            periods[name] = past.then(letter) if letter is Outcome.REACHED else past
+        return profile, StreakHistory(periods, profile.cover, books)
+
+
+# Reads a user's achievements: what is kept, and the ledger since the month before; once all of it.
+
+
+# Entries that one request reads: of whom totals are kept, and once of a history of which nothing is kept yet.
+ENTRIES_MAX, WHOLE_MAX = 10_000, 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAchievements:
+    """What a reading found. known: of the book in force. found: by name, instants of those the user has.
+
+    is_settled: whether the profile knows all that the ledger has; if not, a streak may lack a period.
+    """
+
+    known: Mapping[str, Declared]
+    found: Mapping[str, str]
+    told: ToldHistory
+    streaks: StreakHistory
+    is_settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AchievementReader:
+    """Reads achievements, and keeps what it has read: what was shown of those that are never withdrawn."""
+
+    streaks: StreakReader
+    store: AchievementStore
+    ledger: LedgerStore
+
+    def read(
+        self, profile: Profile, known: Mapping[str, Declared], now: datetime, *, is_strong: bool = False
+    ) -> ReadAchievements:
+        """Return a user's achievements. is_strong: as of all that is written; else some moments old.
+
+        Raises AccountContended if the profile's archive is damaged; if not is_strong, TooManyEntries for who
+        has more than one request may read.
+        """
+        profile, streaks = self.streaks.history(profile, _streaks_of(known), now, is_strong=is_strong)
+        user, head = profile.user_id, profile.head.created_at if profile.head else ""
+        kept = self.store.get(user)
+        if not is_strong and kept.answer_of and kept.answer_of == answer_of(head, known, streaks):
+            return ReadAchievements(known, kept.found, ToldHistory((), kept.sums), streaks, is_settled=True)
+        asked = answer_of("", known, streaks)
+        if not is_strong and kept.refused == asked:
+            raise TooManyEntries(ENTRIES_MAX)
+        try:
+            told = self._told(user, kept, now, is_strong=is_strong)
+            if not kept.is_usable(known, streaks, told):
+                kept = KeptAchievements(shown=kept.shown)
+                told = self._told(user, kept, now, is_strong=is_strong)
+        except TooManyEntries:  # it costs thousands of read units to find out
+            self.store.put(user, replace(self.store.get(user), refused=asked))
+            raise
+        found = shown_achievements(kept, known, positions(kept, known, told, streaks))
+        later = next_kept(kept, known, told, streaks, now)
+        # A projection that is behind the ledger may lack a period of a streak.
+        is_settled = bool(head) and head >= later.head
+        is_answer_new = head == later.head and later.answer_of not in ("", kept.answer_of)
+        if is_settled and (is_answer_new or (later.until, later.shown) != (kept.until, kept.shown)):
+            self.store.put(user, later)
+        return ReadAchievements(known, found, told, streaks, is_settled)
+
+    def _told(self, user_id: str, kept: KeptAchievements, now: datetime, *, is_strong: bool) -> ToldHistory:
+        most = None if is_strong else WHOLE_MAX if kept.until == date.min else ENTRIES_MAX
+        read, place = self.ledger.after, kept.places_from()
+        is_to_be_kept = kept.until < keeps_until(0, now)
+        entries, _ = read(user_id, place, consistent=is_to_be_kept or is_strong, most=most)
+        if not is_to_be_kept and not is_strong and kept.until < keeps_until(len(entries), now):
+            entries, _ = read(user_id, place, most=most)  # once a day, of whom there are many
+        return kept.told(entries)
+
+
+def _streaks_of(known: Mapping[str, Declared]) -> set[str]:
+    return {each.streak for one in known.values() for each in one.rule.conditions if each.streak}

@@ -1,1 +1,0 @@
-"""What readers have settled of streaks that the book declares."""

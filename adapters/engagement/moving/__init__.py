@@ -1,1 +1,0 @@
-"""What a user brings along from another system, written."""

@@ -1,1 +1,0 @@
-"""Where it is kept when users were offline (rule 16)."""

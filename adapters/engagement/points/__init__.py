@@ -1,1 +1,0 @@
-"""Points as money: expiry."""
