@@ -1,30 +1,24 @@
-"""The Feature table: each lead's features, the state they follow from, and whose leaf it is.
-
-An absorbed leaf's item says `merged_into`; its root's item does not list it. So the root costs the same
-whatever the number of leaves. Why no event is lost or counted twice while leads merge or part:
-
-- A leaf moves from root to root in one transaction (adapters/leads/groups/topology.py) that also changes the
-  items of both roots: the former one loses its state (`inputs`), so whoever comes next builds it from the
-  events of the leaves that it has by then. The new one names the leaf as `pending`: whoever comes next joins
-  the leaf's stored events to the state.
-- An event goes to the root that its leaf's item names. That item is read after the root's. If the leaf has
-  moved in between, the root's item has changed, too; and every write is conditional on the version that was
-  read. So an event is added to a root only while its leaf is there.
-- An event stored after its leaf's events were joined finds its leaf at that root: it is added there. One
-  stored before is in what was joined; `seen` recognises it.
+"""The Feature table: each lead's features, the state they follow from, and whose leaf it is; which events
+are counted in them for good; what is made of damaged items; and which leads are computed anew, by the
+index of recent activity and the feature-refresh queue.
 """
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 from zlib import crc32
 
 from adapters import clock
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, item, plain, value
-from adapters.platform.tables import get_all
+from adapters.platform.tables import chunks, get_all, put_all, query_all
+from rules.days import stamp, unstamp
 from rules.leads.feature_items import Change, FeatureItem
-from rules.leads.features import BY_NAME, DECIMALS, Shown, shown
+from rules.leads.features import BY_NAME, DECIMALS, Input, Shown, shown
+from rules.leads.series import Mark
+from rules.privacy.tombstones import TellsNobody
 
 ATTEMPTS_MAX = 10
 HOPS = 3  # a hint that is wrong is put right at once
@@ -176,3 +170,219 @@ def _shown(name: str, stored: Any) -> Shown:
         return stored  # type: ignore[no-any-return]  # a whole number or a flag
     number = Decimal(stored["N"] if isinstance(stored, Mapping) else stored)
     return shown(feature, int(number.scaleb(DECIMALS[feature.unit])))
+
+
+# Items of features that are damaged or gone: made readable, so that a rebuild can go on from them.
+#
+# What an item says of its group is kept, where it can be read. All else is left out: it follows from events.
+
+
+UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+VERSION_MAX = 2**62
+MAPS = ("features", "as_of", "inputs")
+# Rows of leaves are asked for of an item whose number of changes is above 0. Too high a number costs a query.
+REGROUPED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureMending:
+    """Reads items for a rebuild. store: of the same table."""
+
+    dynamodb: Any
+    table: str
+    store: FeatureStore
+
+    def readable(self, leads: Iterable[str], is_anew: bool = False) -> dict[str, FeatureItem]:
+        """Return the leads' items, strongly consistent; what cannot be read is written anew without that.
+
+        A lead that has no item gets one once it is written to. is_anew: no root's item is believed. One that
+        another writer changes meanwhile is left out.
+        """
+        listed = list(dict.fromkeys(leads))
+        stored = self.store.stored(listed)
+        found = {lead: FeatureItem(lead, regrouped=REGROUPED) for lead in listed if lead not in stored}
+        for lead, each in stored.items():
+            if is_readable(each) and not (is_anew and "merged_into" not in each):
+                found[lead] = feature_item_from(each)
+            elif (mended := self._mended(each)) is not None:
+                found[lead] = mended
+        return found
+
+    def _mended(self, stored: Item) -> FeatureItem | None:
+        """Put what can be read of an item in its place; None: somebody was first."""
+        kept = kept_of(stored)
+        if "pending" in kept:  # only leaves that name this root
+            lead, pending = stored[ID]["S"], plain(kept)["pending"]
+            kept["pending"] = value(sorted(self.store.members(lead, pending) - {lead}))
+        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
+        if "version" in stored:
+            condition = {
+                "ConditionExpression": "version = :read",
+                "ExpressionAttributeValues": {":read": stored["version"]},
+            }
+        try:
+            self.dynamodb.put_item(TableName=self.table, Item=kept, **condition)
+        except self.dynamodb.exceptions.ConditionalCheckFailedException:
+            return None
+        return feature_item_from(kept)
+
+
+def is_readable(stored: Item) -> bool:
+    """Whether all that live processing and readers read of an item is as they write it."""
+    try:
+        if any("M" not in stored[name] for name in MAPS if name in stored):
+            return False
+        read = feature_item_from(stored)
+        read.state()
+        read.waiting()
+        moments = [each for each in (read.computed_at, *read.as_of.values()) if each is not None]
+        return (
+            _is_version(read.version)
+            and all(_is_number(each) for each in (read.topology, read.regrouped))
+            and all(stamp(unstamp(each)) == each for each in moments)
+            and all(isinstance(each, str) for each in (read.inputs or {}).values())
+            and all(isinstance(each, str) for each in (read.root, *read.pending))
+            and {*read.as_of} <= {*Input}
+        )
+    except UNREADABLE:
+        return False
+
+
+def kept_of(stored: Item) -> Item:
+    """Return what is kept of an unreadable item: its lead, its group, and a version beyond its own."""
+    read = plain(stored)
+    version, pending, root = read.get("version"), read.get("pending"), read.get("merged_into")
+    kept: dict[str, Any] = {ID: read[ID], "regrouped": REGROUPED}
+    kept["version"] = max(version + 1 if _is_version(version) else 0, clock.first_version())
+    if _is_number(topology := read.get("topology")):
+        kept["topology"] = topology
+    if isinstance(root, str):
+        kept["merged_into"] = root
+    if isinstance(pending, list):
+        kept["pending"] = [each for each in pending if isinstance(each, str)] or None
+    return item(kept)
+
+
+def _is_version(found: Any) -> TypeGuard[int]:
+    return type(found) is int and 0 < found < VERSION_MAX
+
+
+def _is_number(found: Any) -> bool:
+    return type(found) is int and found >= 0
+
+
+# Notes of events that are counted in features for good, in the table IdempotencyKeys, one for each.
+#
+# A lead's state knows some of its events by their marks. When a mark leaves the state, a note stays behind.
+# So an event as old as that is looked up, instead of all events being read (docs/decisions/0038).
+#
+# A note is written only once the state that has its event is stored. Every later state of that lead, or of
+# the lead that absorbs it, is made from that state or from all stored events. So a note is true for ever.
+
+
+KEY = "counted"
+
+
+class CountedEvents:
+    """Notes by mark. A mark holds the microsecond and 48 bits of the event's id, so it is one event's."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def known(self, marks: Collection[Mark]) -> set[Mark]:
+        """Return those of some marks that have a note, strongly consistent. Raises Unprocessed."""
+        named = {_name(each): each for each in marks}
+        found = get_all(self._dynamodb, self._table, [_key(each) for each in named], only="user_id")
+        return {named[each["user_id"]["S"]] for each in found}
+
+    def note(self, marks: Collection[Mark]) -> None:
+        """Note events as counted; again changes nothing. Raises Unprocessed."""
+        put_all(self._dynamodb, self._table, [item(_key(_name(each))) for each in dict.fromkeys(marks)])
+
+
+def _name(mark: Mark) -> str:
+    return f"lead-counted#{mark[0]:x}.{mark[1]}"
+
+
+def _key(name: str) -> dict[str, str]:
+    return {"user_id": name, "idempotency_key": KEY}
+
+
+# The index of recent activity: it names the leads that the daily refresh computes. No scan is needed.
+
+
+INDEX = "ByActivity"
+
+
+class ActiveLeads:
+    """Leads with features that time still changes. shards: the same number as the writer of features has."""
+
+    def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
+        self._dynamodb, self._table, self._shards = dynamodb, table, shards
+
+    def ids(self) -> Iterator[str]:
+        """Yield lead_organization_ids, at the cost of one query (and its pages) a shard.
+
+        It yields all listed leads, however long ago they were active. A lead leaves the index with its last
+        refresh (rules.leads.features.listed_on), so a lead that is still listed has missed that refresh, and
+        needs it.
+        """
+        for shard in range(self._shards):
+            found = query_all(
+                self._dynamodb,
+                TableName=self._table,
+                IndexName=INDEX,
+                KeyConditionExpression="active_shard = :shard",
+                ExpressionAttributeValues=item({":shard": str(shard)}),
+                ProjectionExpression="lead_organization_id",
+            )
+            yield from (each["lead_organization_id"]["S"] for each in found)
+
+
+# The feature-refresh queue: the schedule asks for refreshes there, others for rebuilds.
+
+
+CALL_MAX = 10  # SendMessageBatch's own limit
+LEADS_MAX = 50  # in a message
+SEND_ATTEMPTS_MAX = 6
+
+
+class RefreshUnsent(TellsNobody, Exception):
+    """Messages that SQS still refused after all attempts; sending all of them again is safe."""
+
+
+class FeatureQueue:
+    """Asks for features of many leads, some of them in a message."""
+
+    def __init__(self, sqs: Any, url: str) -> None:
+        self._sqs, self._url = sqs, url
+
+    def request_refresh(self, as_of: str, leads: Iterable[str]) -> tuple[int, int]:
+        """Ask for features as of a stamp; returns how many leads and messages. Raises RefreshUnsent."""
+        return self._request(leads, lambda some: {"refresh": {"as_of": as_of, "leads": some}})
+
+    def request_rebuild(self, leads: Iterable[str], is_anew: bool = False) -> tuple[int, int]:
+        """Ask for features as the stored events say; returns and raises as request_refresh().
+
+        is_anew: what is stored of them is not believed, not even its version.
+        """
+        more = {"anew": True} if is_anew else {}
+        return self._request(leads, lambda some: {"rebuild": {"leads": some, **more}})
+
+    def _request(self, leads: Iterable[str], body: Callable[[list[str]], Any]) -> tuple[int, int]:
+        asked = messages = 0
+        groups = chunks(leads, LEADS_MAX)
+        for call in chunks(groups, CALL_MAX):
+            self._send([json.dumps(body(each)) for each in call])
+            asked, messages = asked + sum(map(len, call)), messages + len(call)
+        return asked, messages
+
+    def _send(self, bodies: list[str]) -> None:
+        left = [{"Id": str(place), "MessageBody": body} for place, body in enumerate(bodies)]
+        for _ in pauses(SEND_ATTEMPTS_MAX):
+            answer = self._sqs.send_message_batch(QueueUrl=self._url, Entries=left)
+            failed = {each["Id"] for each in answer.get("Failed", ())}
+            left = [each for each in left if each["Id"] in failed]
+            if not left:
+                return
+        raise RefreshUnsent(f"{len(left)} messages to {self._url}")

@@ -1,33 +1,130 @@
-"""Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity).
-
-The everyday event takes one statement: its identities are all known and agree, or none is known, or what is
-new are things of a known person (`resolve` in sql/identity/0001_identity.sql). All other events take two:
-the first one reads, then we decide (rules/leads/identity.py), and the second one applies
-that, if all still is as it was read (`apply_to_facts`). Where others keep changing the same people, it is a
-transaction that reads under locks.
-Statements suit the driver and the Data API (adapters/postgresql/sql.py).
+"""Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity). What is asked and
+answered is JSON. For an hour it is remembered, so that the everyday event does not need PostgreSQL.
 """
 
+import hashlib
 import json
+import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from adapters.leads.identity_records import (
-    IdentityChange,
-    LeadEventKey,
-    Resolution,
-    change_of,
-    columns_of,
-    facts_of,
-    plan_of,
-    resolution_of,
-    seen_of,
-)
+from adapters.platform.redis import Command, Redis, RedisError
 from adapters.postgresql.sql import Database, PostgresRefused, ask, ask_for_many
-from rules.leads.identity import STRONG, Identity, IdentityFacts, considered_identities, plan_identities
+from rules.leads.identity import (
+    STRONG,
+    Identity,
+    IdentityFacts,
+    IdentityPlan,
+    KnownIdentity,
+    considered_identities,
+    plan_identities,
+)
+from rules.leads.lead_events import Group
+
+# What PostgreSQL says of identities and is told of them (sql/identity), as JSON and as our own types.
+
+
+@dataclass(frozen=True, slots=True)
+class LeadEventKey:
+    """Names an event: `{organization}/{integration}`, and that integration's id of it."""
+
+    source: str
+    external_event_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityChange:
+    """A change of who is who that is still to be announced.
+
+    kind: merged or unmerged. groups: all groups that the change touched, as they are after it. told:
+    an operator's {"reason", "by"}, else {}.
+    """
+
+    number: int
+    organization_id: str
+    kind: str
+    at: datetime
+    groups: tuple[Group, ...]
+    told: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The lead that an event belongs to.
+
+    leaf: the lead_organization_id to keep the event by. root_id: the root of that leaf's group. changes:
+    those of this lead's group that are not announced yet, oldest first.
+    """
+
+    lead_id: int
+    leaf: str
+    root_id: str
+    changes: tuple[IdentityChange, ...] = ()
+
+
+def columns_of(ordered: tuple[Identity, ...]) -> list[list[str]]:
+    """Return the channels and the external ids."""
+    return [[each.channel for each in ordered], [each.external_id for each in ordered]]
+
+
+def pair_of(each: Identity) -> list[str]:
+    """Return channel and external id."""
+    return [each.channel, each.external_id]
+
+
+def seen_of(each: Identity) -> list[Any]:
+    """Return an identity as an event has it: channel, external id, whether it proves somebody."""
+    return [*pair_of(each), each.is_verified and each.kind.is_strong]
+
+
+def facts_of(found: Any) -> IdentityFacts:
+    """Read what `facts` of sql/identity says."""
+    known = {
+        Identity(channel, external_id): KnownIdentity(
+            lead, root, is_shared, is_verified, frozenset(typed_for)
+        )
+        for channel, external_id, lead, root, is_shared, is_verified, typed_for in found["known"]
+    }
+    held: dict[int, set[Identity]] = {each.root: set() for each in known.values()}
+    for root, channel, external_id, is_verified in found["held"]:
+        held[root].add(Identity(channel, external_id, is_verified))
+    return IdentityFacts(known, held, frozenset(frozenset(pair) for pair in found["apart"]))
+
+
+def plan_of(plan: IdentityPlan) -> dict[str, Any]:
+    """Return a plan as `apply` of sql/identity takes it."""
+    return {
+        "lead": plan.lead,
+        "attach": [seen_of(each) for each in plan.attach],
+        "merges": [asdict(each) for each in plan.merges],
+        "refused": [asdict(each) for each in plan.refused],
+        **{
+            name: [pair_of(each) for each in listed]
+            for name, listed in (
+                *(("shares", plan.shares), ("proves", plan.proves)),
+                *(("takes", plan.takes), ("typed", plan.typed)),
+            )
+        },
+    }
+
+
+def resolution_of(found: Any) -> Resolution:
+    """Read whose an event is."""
+    changes = tuple(change_of(each) for each in found["changes"])
+    return Resolution(found["lead_id"], found["leaf"], found["root"], changes)
+
+
+def change_of(found: Any) -> IdentityChange:
+    """Read a change that is still to be announced."""
+    organization, at = found["organization"], datetime.fromisoformat(found["at"])
+    groups = tuple(
+        Group(each["root"], tuple(each["leaves"])) for each in found["announcement"].get(organization, ())
+    )
+    return IdentityChange(found["number"], organization, found["kind"], at, groups, found["told"])
+
 
 # An attempt is lost only when another change to the same group goes through.
 ATTEMPTS = 20
@@ -196,3 +293,66 @@ def _decide(
         apply = "apply(%s::text, %s::jsonb, %s::jsonb, %s::timestamptz)"
         values = [organization_id, json.dumps(plan_of(plan)), json.dumps(evidence), now]
         return ask(connection, apply, values)
+
+
+# Remembers for an hour whose identities are, so that the everyday event does not need PostgreSQL.
+#
+# | key | holds | lives |
+# |---|---|---|
+# | identity:{digest of organization and identities} | lead, leaf and root, as JSON | 1 h |
+#
+# Redis is never the truth. A cached leaf stays right: verified identities keep their lead, and leaves their
+# events. A cached root may be stale, as the root stored with any event may be. An answer is not cached unless
+# its identities are verified: a device's lead changes when the device becomes shared, and what somebody
+# claims becomes another's who proves it. Nor is it cached while changes are to be announced, because the next
+# event must ask PostgreSQL for them again.
+
+
+KEPT_SECONDS = 3600
+RETRY_AFTER_SECONDS = 5
+
+
+class IdentityCache:
+    """The cache of one process. url: "" if there is no Redis."""
+
+    def __init__(self, url: str) -> None:
+        self._redis = Redis(url) if url else None
+        self._down_until = 0.0
+
+    def get(self, organization_id: str, identities: Iterable[Identity]) -> Resolution | None:
+        """Return what was remembered of exactly these identities; None if nothing was, or Redis fails."""
+        key = _key(organization_id, identities)
+        text = self._run(["GET", key]) if key else None
+        try:
+            return Resolution(*_three(json.loads(text))) if text else None
+        except (TypeError, ValueError):
+            return None  # Written by another version of this code.
+
+    def remember(self, organization_id: str, identities: Iterable[Identity], resolution: Resolution) -> None:
+        """Keep an answer for an hour, unless it is of a kind that is not cached."""
+        key = _key(organization_id, identities)
+        if key and not resolution.changes:
+            known = [resolution.lead_id, resolution.leaf, resolution.root_id]
+            self._run(["SET", key, json.dumps(known), "EX", KEPT_SECONDS])
+
+    def _run(self, command: Command) -> Any:
+        if self._redis is None or time.monotonic() < self._down_until:
+            return None
+        try:
+            return self._redis.call(*command)
+        except RedisError:
+            self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
+            return None
+
+
+def _three(held: Any) -> tuple[int, str, str]:
+    lead_id, leaf, root_id = held
+    return lead_id, leaf, root_id
+
+
+def _key(organization_id: str, identities: Iterable[Identity]) -> str | None:
+    ordered = considered_identities(identities)
+    if not ordered or not (ordered[0].kind.is_strong and ordered[0].is_verified):
+        return None
+    parts = [organization_id, *([each.channel, each.external_id] for each in ordered)]
+    return f"identity:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]}"

@@ -1,9 +1,74 @@
-"""Puts messages on the lead-ingestion queue."""
+"""The lead-ingestion queue, and the bucket for payloads that are too large for a message, or for an item."""
 
 import json
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from adapters.leads.lead_payloads import LeadPayloads
+from botocore.exceptions import ClientError
+
+from adapters.leads.lead_event_store import item_bytes
+from rules.leads.lead_events import LeadEvent
+
+# The bucket for payloads that are too large for a message, or for an item.
+
+
+# A write unit covers 1 KB; a larger item would cost more.
+ITEM_BYTES_MAX = 1024
+INBOX = "leads/inbox/"
+
+
+class NoPayload(LookupError):
+    """A pointer leads to no object, or out of the folder in which doors put payloads."""
+
+
+class LeadPayloads:
+    """Payloads of lead events."""
+
+    def __init__(self, s3: Callable[[], Any], bucket: str) -> None:
+        """s3: returns the client; most requests never call it."""
+        self._s3, self._bucket = s3, bucket
+
+    def put_inbox(self, text: str) -> str:
+        """Put a payload aside until its message is handled; returns its s3:// URL."""
+        return self._put(f"{INBOX}{uuid.uuid4()}.json", text)
+
+    def read_inbox(self, url: str) -> bytes:
+        """Return a payload that was put aside; raises NoPayload.
+
+        It reads only what doors have put there: a message must not make us read anything else.
+        """
+        prefix = f"s3://{self._bucket}/"
+        key = url.removeprefix(prefix)
+        if not url.startswith(prefix + INBOX):
+            raise NoPayload(f"{url} does not start with {prefix}{INBOX}")
+        try:
+            return bytes(self._s3().get_object(Bucket=self._bucket, Key=key)["Body"].read())
+        except ClientError as error:
+            # Without the right to list, S3 answers AccessDenied for a key that is not there.
+            if error.response["Error"]["Code"] in ("NoSuchKey", "AccessDenied"):
+                raise NoPayload(f"{url}: {error.response['Error']['Code']}") from None
+            raise
+
+    def with_raw(self, event: LeadEvent, raw: Any, digest: str) -> LeadEvent:
+        """Return the event with its raw payload, or with a pointer to it if the item would be over 1 KB.
+
+        The object's key has the event's id and the body's digest. So a repeated attempt writes the same
+        object, and another body under the same external id cannot replace it.
+        """
+        text = json.dumps(raw, separators=(",", ":"), ensure_ascii=False)
+        inline = replace(event, raw_payload=text)
+        if item_bytes(inline) <= ITEM_BYTES_MAX:
+            return inline
+        return replace(event, raw_payload_ref=self._put(f"leads/{event.id}/{digest}.json", text))
+
+    def _put(self, key: str, text: str) -> str:
+        self._s3().put_object(
+            Bucket=self._bucket, Key=key, Body=text.encode(), ContentType="application/json"
+        )
+        return f"s3://{self._bucket}/{key}"
+
 
 # SQS takes 256 KB. If a message is poison, its consumer puts it with the reason into a second message, as
 # JSON text in JSON. That escapes each quote, so we measure the escaped text.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from adapters.leads.hooks.hook_store import HookStore, NoHook
+from adapters.leads.hook_store import HookStore, NoHook
 from adapters.outgoing.sender import HookSender, SendAnswer
 from rules.days import unstamp
 from rules.leads.hooks import Hook

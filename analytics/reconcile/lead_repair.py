@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import Any
 
-from adapters.leads.feature_queue import FeatureQueue
+from adapters.leads.feature_store import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import item, plain
 from analytics.reconcile.lead_items import LEAD, LeadItems

@@ -13,15 +13,11 @@ from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
 
-from adapters.leads.counted_events import CountedEvents
-from adapters.leads.feature_mending import FeatureMending
-from adapters.leads.feature_store import FeatureStore
-from adapters.leads.groups.group_events import GroupEvents
-from adapters.leads.groups.group_memory import GroupMemory
-from adapters.leads.groups.person_events import PersonEvents
-from adapters.leads.groups.topology import Topology
+from adapters.leads.feature_store import CountedEvents, FeatureMending, FeatureStore
+from adapters.leads.groups import GroupEvents, Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
+from adapters.leads.persons import GroupMemory, PersonEvents
 from adapters.platform.items import item
 from bench.figure import Figure
 from processors.leads.features import FeatureProcessor

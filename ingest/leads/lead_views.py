@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from adapters.leads.groups.group_events import EventPage
-from adapters.leads.groups.person_events import PersonEvents
+from adapters.leads.groups import EventPage
 from adapters.leads.memory_store import MemoryStore, TooManyRemembered
+from adapters.leads.persons import PersonEvents
 from adapters.settings.choices import currencies, currency_of
 from ingest.leads.lead_accept import RESERVED
 from ingest.leads.lead_money import money_view, total_view

@@ -8,10 +8,9 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
-from adapters.leads.groups.person_events import PersonEvents
-from adapters.leads.lead_payloads import LeadPayloads
-from adapters.leads.lead_queue import LeadQueue
+from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.leads.memory_store import MemoryStore
+from adapters.leads.persons import PersonEvents
 from adapters.platform.aws import client
 from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import Tombstones, tombstones_of

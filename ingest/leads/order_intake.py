@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from adapters.leads.identity_records import Resolution
-from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
-from adapters.leads.lead_payloads import LeadPayloads
-from adapters.leads.order_store import OrderRecord, OrderStore
+from adapters.leads.identity_store import Resolution
+from adapters.leads.lead_event_store import LeadEventStore, OrderRecord, OrderStore, StoreOutcome
+from adapters.leads.lead_queue import LeadPayloads
 from adapters.platform.aws import pauses
 from ingest.leads.decoding import DecodedEvent, OrderPart, PayloadPart
 from ingest.leads.lead_accept import Envelope, part_digest, stored_event

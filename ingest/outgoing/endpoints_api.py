@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
-from adapters.leads.hooks.hook_store import HookStore, NoHook
+from adapters.leads.hook_store import HookStore, NoHook
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.trial_messages import TrialMessages
 from adapters.outgoing.waking import Waker

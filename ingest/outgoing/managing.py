@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.leads.hooks.hook_store import HookStore
+from adapters.leads.hook_store import HookStore
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.trial_messages import TrialMessages
 from adapters.outgoing.waking import Waker, share_of

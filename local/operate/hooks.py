@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adapters import clock
-from adapters.leads.hooks.ecdsa import new_key_pair, public_key
-from adapters.leads.hooks.hook_store import HookExists, HookStore, NoHook
+from adapters.leads.ecdsa import new_key_pair, public_key
+from adapters.leads.hook_store import HookExists, HookStore, NoHook
 from ingest.leads import sources
 from ingest.leads.hooks.known_hooks import KEPT_SECONDS, REREAD_SECONDS
 from ingest.leads.lead_schemas import ORGANIZATION

@@ -8,7 +8,7 @@ lead meanwhile. So it is safe to run this twice, or while events arrive. Memory 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from adapters.leads.feature_queue import FeatureQueue
+from adapters.leads.feature_store import FeatureQueue
 from local.cloud import queue_counts
 from local.cloud.patience import Patience
 from local.stack import Stack

@@ -4,7 +4,7 @@ A rebuild, which an operator asks for, makes features what the stored events say
 
 A lead's state and features change in one conditional write. An event is counted if the stored state has it,
 and not otherwise: after a crash the next attempt counts it, and no attempt counts it twice. The state knows
-some events; the others have notes (adapters/leads/counted_events.py). What is to be written is decided in
+some events; the others have notes (adapters/leads/feature_store.py). What is to be written is decided in
 rules/leads/feature_changes.py.
 
 Campaigns are the exception: their state is Memory. Their events are joined there first, and then read.
@@ -18,13 +18,10 @@ from functools import partial
 from typing import Any
 
 from adapters import settings
-from adapters.leads.counted_events import CountedEvents
-from adapters.leads.feature_mending import FeatureMending
-from adapters.leads.feature_store import Changed, FeatureStore
-from adapters.leads.groups.group_memory import GroupMemory
-from adapters.leads.groups.person_events import PersonEvents
-from adapters.leads.groups.topology import Topology
+from adapters.leads.feature_store import Changed, CountedEvents, FeatureMending, FeatureStore
+from adapters.leads.groups import Topology
 from adapters.leads.memory_store import LeadContended, MemoryStore
+from adapters.leads.persons import GroupMemory, PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.queues import Poison

@@ -12,7 +12,7 @@ from functools import partial
 
 from adapters import settings
 from adapters.leads.feature_store import FeatureStore
-from adapters.leads.groups.group_events import GroupEvents
+from adapters.leads.groups import GroupEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.items import plain

@@ -13,10 +13,9 @@ from typing import Any
 
 from adapters import settings
 from adapters.leads.feature_store import FeatureStore
-from adapters.leads.groups.group_memory import GroupMemory
-from adapters.leads.groups.person_events import PersonEvents
-from adapters.leads.groups.topology import Topology
+from adapters.leads.groups import Topology
 from adapters.leads.memory_store import MemoryStore
+from adapters.leads.persons import GroupMemory, PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.queues import Poison

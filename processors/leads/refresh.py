@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters import clock, settings
-from adapters.leads.active_leads import ActiveLeads
-from adapters.leads.feature_queue import FeatureQueue
+from adapters.leads.feature_store import ActiveLeads, FeatureQueue
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.turn import fenced

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from adapters import clock, settings
-from adapters.leads.hooks.hook_store import HookStore
+from adapters.leads.hook_store import HookStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.lane_store import LANES_READ, LaneStore, WorkerStore

@@ -86,7 +86,7 @@ def hook_from_text(text: str) -> Hook:
 #
 # A signature is made over the raw body: JSON that was parsed and written again has other bytes. Some vendors
 # sign a timestamp or the delivery's id along with it. HMAC is checked here; ECDSA needs a library, so that is
-# in adapters/leads/hooks/ecdsa.py.
+# in adapters/leads/ecdsa.py.
 
 
 AGE_SECONDS_MAX = 300

@@ -2,7 +2,7 @@
 
 Of purchases and sentiment: totals, first and last date that counts, sums by date for the dates that a
 window may still need, and the marks of a few events, by which one that comes again is recognised. Of events
-whose marks have left there are notes (adapters/leads/counted_events.py); only an event as old as these is
+whose marks have left there are notes (adapters/leads/feature_store.py); only an event as old as these is
 looked up there. Of activity the first and last date are enough: repeating an event changes neither. Marks
 aside, the state is a function of the set of events and of the date that it was last brought to.
 """

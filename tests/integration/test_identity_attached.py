@@ -12,8 +12,14 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.identity_records import LeadEventKey, Resolution, resolution_of
-from adapters.leads.identity_store import CannotMend, IdentityStore, _decide
+from adapters.leads.identity_store import (
+    CannotMend,
+    IdentityStore,
+    LeadEventKey,
+    Resolution,
+    _decide,
+    resolution_of,
+)
 from rules.leads.identity import Identity, considered_identities
 from tests.support.identity_events import C1, D1, D2, E1, E2, K1, P1, POOL, check
 from tests.support.identity_server import NOW, Registry

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.leads.identity_cache import IdentityCache
+from adapters.leads.identity_store import IdentityCache
 from adapters.platform.redis import Redis
 from local.cloud.processes import free_port
 from rules.leads.identity import Identity

@@ -7,8 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from adapters.leads.identity_records import LeadEventKey
-from adapters.leads.identity_store import IdentityStore
+from adapters.leads.identity_store import IdentityStore, LeadEventKey
 from adapters.postgresql.postgres import Postgres
 from local.cloud import embedded_postgres, processes
 from rules.leads.identity import Identity

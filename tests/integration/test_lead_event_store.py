@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from adapters.leads import lead_event_store
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
-from adapters.leads.lead_payloads import ITEM_BYTES_MAX, LeadPayloads, NoPayload
+from adapters.leads.lead_queue import ITEM_BYTES_MAX, LeadPayloads, NoPayload
 from adapters.platform.tables import Unprocessed
 from rules.leads.lead_events import LeadEvent, body_hash
 from tests.support.engine import Engine

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.lead_payloads import LeadPayloads
+from adapters.leads.lead_queue import LeadPayloads
 from adapters.platform.queues import Poison
 from tests.support.lead_site import Site, order
 from tests.support.webhooks import NOW

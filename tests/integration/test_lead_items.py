@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.feature_queue import FeatureQueue
+from adapters.leads.feature_store import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import FolderObjects

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.active_leads import ActiveLeads
-from adapters.leads.feature_queue import FeatureQueue
-from adapters.leads.feature_store import FeatureStore, shard_of
+from adapters.leads.feature_store import ActiveLeads, FeatureQueue, FeatureStore, shard_of
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
 from adapters.platform.items import item

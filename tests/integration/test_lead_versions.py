@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.leads.feature_store import FeatureStore
-from adapters.leads.memory_items import KEY
-from adapters.leads.memory_store import MemoryStore
+from adapters.leads.memory_store import KEY, MemoryStore
 from adapters.platform import aws
 from adapters.platform.items import item
 from rules.leads.feature_items import Change, FeatureItem

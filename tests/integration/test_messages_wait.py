@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.identity_cache import IdentityCache
+from adapters.leads.identity_store import IdentityCache
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.queues import WAIT_SECONDS_MAX
 from tests.support.identity_server import Registry

@@ -14,7 +14,7 @@ import processors.outgoing.telling as telling
 import processors.questions.notify as notify
 from adapters import settings
 from adapters.leads.feature_store import FeatureStore
-from adapters.leads.groups.topology import Topology
+from adapters.leads.groups import Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.told_items import LANE, LANE_SHARDS, LOG

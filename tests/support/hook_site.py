@@ -8,10 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.leads.hooks.form_counts import FormCounts
-from adapters.leads.hooks.hook_store import HookStore
-from adapters.leads.lead_payloads import LeadPayloads
-from adapters.leads.lead_queue import LeadQueue
+from adapters.leads.hook_store import FormCounts, HookStore
+from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.limits import SharedCounters
 from ingest.leads import sources
 from ingest.leads.hooks import hooks_api

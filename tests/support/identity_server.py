@@ -11,8 +11,7 @@ from typing import Any
 
 import psycopg
 
-from adapters.leads.identity_records import LeadEventKey, Resolution
-from adapters.leads.identity_store import IdentityStore
+from adapters.leads.identity_store import IdentityStore, LeadEventKey, Resolution
 from adapters.postgresql.postgres import Postgres
 from adapters.postgresql.postgres import database as database_of
 from adapters.postgresql.rds_data import RdsData

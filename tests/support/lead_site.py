@@ -3,9 +3,9 @@
 from typing import Any
 from uuid import uuid4
 
-from adapters.leads.identity_cache import IdentityCache
+from adapters.leads.identity_store import IdentityCache
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.leads.lead_payloads import LeadPayloads
+from adapters.leads.lead_queue import LeadPayloads
 from adapters.platform.items import plain
 from adapters.platform.tables import get_all
 from ingest.leads import sources

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from adapters.leads.identity_cache import IdentityCache
-from adapters.leads.identity_store import IdentityStore
+from adapters.leads.identity_store import IdentityCache, IdentityStore
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.leads.lead_payloads import LeadPayloads
+from adapters.leads.lead_queue import LeadPayloads
 from adapters.logs import Logger
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Line

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
-from adapters.leads.hooks.ecdsa import ecdsa_check, new_key_pair
+from adapters.leads.ecdsa import ecdsa_check, new_key_pair
 from ingest.leads import sources
 from ingest.leads.hooks.hook_requests import HookRequest, origin_of
 from ingest.leads.hooks.known_hooks import KnownHooks, TooManyUnknown

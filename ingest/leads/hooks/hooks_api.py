@@ -14,10 +14,8 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
-from adapters.leads.hooks.form_counts import FormCounts
-from adapters.leads.hooks.hook_store import HookStore
-from adapters.leads.lead_payloads import LeadPayloads
-from adapters.leads.lead_queue import LeadQueue
+from adapters.leads.hook_store import FormCounts, HookStore
+from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.aws import client
 from adapters.platform.turn import fenced
 from adapters.settings.leads import HooksApiSettings

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from adapters.leads.hooks.hook_store import HookStore, NoHook
+from adapters.leads.hook_store import HookStore, NoHook
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.limits import network_of

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes
-from adapters.leads import memory_items
+from adapters.leads import memory_store
 from adapters.leads.feature_store import FeatureStore
-from adapters.leads.groups.topology import Topology
+from adapters.leads.groups import Topology
 from adapters.platform.items import item, plain
 from adapters.questions.phones.subscription_items import KEY, claim_key
 from adapters.questions.user_stats_items import stats_attributes
@@ -66,7 +66,7 @@ WRITERS = {
     "ledger": "adapters/engagement/account_items.py (entry_item)",
     "streaks": "adapters/engagement/account_items.py (profile_attributes)",
     "lead_events": "rules/leads/lead_events.py (to_item)",
-    "lead_memory": "adapters/leads/memory_items.py (entry_attributes)",
+    "lead_memory": "adapters/leads/memory_store.py (entry_attributes)",
     "lead_features": "adapters/leads/feature_store.py (FeatureStore.write)",
     "questions": "rules/questions/questions.py (to_item)",
     "responses": "rules/questions/responses.py (to_item)",
@@ -185,7 +185,7 @@ def lead_memory() -> Iterator[dict[str, Any]]:
     event = lead_event("purchase_completed", ORDER)
     assert derive_entries(event)
     for each in remembered_entries([event]).values():
-        yield {"lead_organization_id": "l", "version": 1} | memory_items.entry_attributes("l", each)
+        yield {"lead_organization_id": "l", "version": 1} | memory_store.entry_attributes("l", each)
 
 
 class Recorder:

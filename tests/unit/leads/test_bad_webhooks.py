@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.lead_payloads import LeadPayloads
-from adapters.leads.lead_queue import LeadQueue
+from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from ingest.leads.decoding import DecodeContext
 from ingest.leads.lead_accept import BadEnvelope, Envelope, open_payload, read_envelope
 from rules.json_values import read_json

@@ -11,8 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.leads.lead_payloads import LeadPayloads
-from adapters.leads.lead_queue import MESSAGE_BYTES_MAX, LeadQueue
+from adapters.leads.lead_queue import MESSAGE_BYTES_MAX, LeadPayloads, LeadQueue
 from ingest.leads import leads_api, sources
 from ingest.leads.lead_accept import PARTS_MAX, open_payload, read_envelope
 from ingest.web.caller import DETAILS_MAX

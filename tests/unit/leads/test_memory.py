@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.memory_items import entry_attributes, memory_from, withdrawn_attributes
+from adapters.leads.memory_store import entry_attributes, memory_from, withdrawn_attributes
 from adapters.platform.items import item, plain
 from rules.days import DAY, stamp
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, PURCHASE_TYPES, MalformedLeadEvent

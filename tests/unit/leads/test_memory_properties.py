@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.leads.memory_items import entry_attributes, memory_from
+from adapters.leads.memory_store import entry_attributes, memory_from
 from adapters.platform.items import item, plain
 from rules.days import DAY, stamp
 from rules.leads.lead_events import CAMPAIGN_TYPES

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from uuid import UUID
 
-from adapters.leads.identity_records import IdentityChange
+from adapters.leads.identity_store import IdentityChange
 from ingest.leads.lead_consumer import MOVES_MAX, change_events
 from rules.leads.lead_events import Group, groups_of
 

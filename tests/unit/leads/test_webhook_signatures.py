@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.leads.hooks.ecdsa import BadPublicKey, ecdsa_check, new_key_pair, public_key
+from adapters.leads.ecdsa import BadPublicKey, ecdsa_check, new_key_pair, public_key
 from ingest.leads import sources
 from rules.leads.hooks import (
     AGE_SECONDS_MAX,
