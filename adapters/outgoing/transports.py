@@ -1,18 +1,154 @@
-"""How a notification gets to an endpoint: as a signed webhook, or as an event on an EventBridge bus."""
+"""How a notification gets to an endpoint: as a signed webhook, over a connection to the very address that
+was checked, or as an event on an EventBridge bus.
+"""
 
+import contextlib
+import http.client
 import json
+import socket
+import ssl
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from adapters.leads.hook_store import HookStore, NoHook
-from adapters.outgoing.sender import HookSender, SendAnswer
 from rules.days import unstamp
 from rules.leads.hooks import Hook
 from rules.outgoing.notices import BUS, Endpoint, Notification
-from rules.outgoing.webhooks import UrlRefused, signed_headers, target_of
+from rules.outgoing.webhooks import Target, UrlRefused, is_public, signed_headers, target_of
+
+# Sends one request to a customer's endpoint, over a connection to the very address that was checked.
+#
+# A name is resolved once for each attempt. Every address that it has must be public, and the socket is opened
+# to one of these, so a name that changes between check and connect leads nowhere else. Redirects are not
+# followed. The certificate is checked against the name.
+
+
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 15.0  # as Standard Webhooks advise
+ADDRESSES_TRIED = 3
+Resolver = Callable[[str, int], Iterable[str]]
+
+
+class AddressRefused(ConnectionError):
+    """A host has no address, or one that is not public."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendAnswer:
+    """What came of an attempt. status: of HTTP; 0: there was no answer, and reason says why."""
+
+    status: int
+    reason: str = ""
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether the endpoint has taken the message."""
+        return 200 <= self.status < 300
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the endpoint says that it wants no more messages."""
+        return self.status == http.client.GONE
+
+
+def resolve_host(host: str, port: int) -> list[str]:
+    """Return the addresses of a host; raises OSError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+class _Line:
+    """An open socket that another thread may cut, also while something comes byte by byte."""
+
+    def __init__(self, opened: socket.socket) -> None:
+        self.opened, self.is_cut = opened, False
+
+    def secure(self, context: ssl.SSLContext, host: str) -> None:
+        """Speak TLS from now on; raises OSError."""
+        wrapped = context.wrap_socket(self.opened, server_hostname=host, do_handshake_on_connect=False)
+        self.opened = wrapped
+        wrapped.do_handshake()
+
+    def cut(self) -> None:
+        """End the connection: whoever waits for it gets an error or the end."""
+        self.is_cut = True
+        with contextlib.suppress(OSError):
+            self.opened.shutdown(socket.SHUT_RDWR)
+
+
+@cache
+def _trusting() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def _exchanged(opened: socket.socket, target: Target, headers: Mapping[str, str], body: bytes) -> SendAnswer:
+    """Send a request over an open socket; raises OSError and http.client.HTTPException."""
+    connection = http.client.HTTPConnection(target.host, target.port)
+    connection.sock, connection.auto_open = opened, 0
+    about = {"host": target.host_header, "content-type": "application/json", "user-agent": "Streakline"}
+    connection.request("POST", target.path, body, {**about, **headers, "connection": "close"})
+    with connection.getresponse() as answer:
+        return SendAnswer(answer.status, f"HTTP {answer.status}")
+
+
+@dataclass(frozen=True, slots=True)
+class HookSender:
+    """Sends requests. is_allowed: whether an address may be connected to; another one only on a laptop."""
+
+    resolve: Resolver = resolve_host
+    is_allowed: Callable[[str], bool] = is_public
+    context: ssl.SSLContext | None = None
+    answer_seconds: float = ANSWER_SECONDS
+
+    def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> SendAnswer:
+        """Post a body. Never raises for what the endpoint or its network does: the answer tells of it."""
+        try:
+            line = _Line(self._opened(target))
+        except (OSError, UnicodeError, ValueError) as error:
+            return SendAnswer(0, _told(error))
+        late = f"no answer in {self.answer_seconds:g} seconds"
+        closing = threading.Timer(self.answer_seconds, line.cut)
+        closing.daemon = True
+        closing.start()
+        try:
+            if target.is_secure:
+                line.secure(self.context or _trusting(), target.host)
+            answer = _exchanged(line.opened, target, headers, body)
+            # Headers that were cut off look like headers that have ended.
+            return SendAnswer(0, late) if line.is_cut else answer
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            return SendAnswer(0, late if line.is_cut or isinstance(error, TimeoutError) else _told(error))
+        finally:
+            closing.cancel()
+            line.opened.close()
+
+    def _opened(self, target: Target) -> socket.socket:
+        """Open a socket to an address of the host that was checked; raises OSError."""
+        addresses = list(self.resolve(target.host, target.port))
+        if not addresses:
+            raise AddressRefused("the host has no address")
+        if not all(map(self.is_allowed, addresses)):
+            raise AddressRefused("the host leads to a private or reserved address")
+        for place, address in enumerate(addresses[:ADDRESSES_TRIED], start=1):
+            try:
+                opened = socket.create_connection((address, target.port), CONNECT_SECONDS)
+            except OSError:
+                if place == min(len(addresses), ADDRESSES_TRIED):
+                    raise
+                continue
+            opened.settimeout(self.answer_seconds)
+            return opened
+        raise AddressRefused("the host has no address")
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
+
 
 SECRETS_KEPT_SECONDS = 60.0
 SOURCE = "streakline"  # of events on the bus

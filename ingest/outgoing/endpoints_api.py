@@ -9,8 +9,7 @@ from aws_lambda_powertools.event_handler import Response
 from adapters import clock, settings
 from adapters.leads.hook_store import HookStore, NoHook
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
-from adapters.outgoing.trial_messages import TrialMessages
-from adapters.outgoing.waking import Waker
+from adapters.outgoing.notification_store import TrialMessages, Waker
 from adapters.platform.aws import client
 from adapters.platform.turn import fenced
 from adapters.settings.outgoing import EndpointsApiSettings

@@ -8,8 +8,7 @@ from typing import Any
 
 from adapters.leads.hook_store import HookStore
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.trial_messages import TrialMessages
-from adapters.outgoing.waking import Waker, share_of
+from adapters.outgoing.notification_store import TrialMessages, Waker, share_of
 from ingest.web.caller import ApiError, invalid_field
 from rules.days import stamp
 from rules.leads.hooks import Hook, HookSecret, rotate_hook

@@ -17,11 +17,8 @@ from adapters import clock, settings
 from adapters.leads.hook_store import HookStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
-from adapters.outgoing.lane_store import LANES_READ, LaneStore, WorkerStore
-from adapters.outgoing.sender import HookSender, SendAnswer
-from adapters.outgoing.told_items import Lane
-from adapters.outgoing.transports import BusTransport, Transports, WebhookTransport
-from adapters.outgoing.waking import Share, share_of
+from adapters.outgoing.notification_store import LANES_READ, Lane, LaneStore, Share, WorkerStore, share_of
+from adapters.outgoing.transports import BusTransport, HookSender, SendAnswer, Transports, WebhookTransport
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Deadline, Poison

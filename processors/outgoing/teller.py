@@ -9,9 +9,7 @@ from typing import Any
 from adapters.engagement.account_items import profile_from
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.told_items import Telling
-from adapters.outgoing.told_store import ToldMeanwhile, ToldStore
-from adapters.outgoing.waking import Share, share_of
+from adapters.outgoing.notification_store import Share, Telling, ToldMeanwhile, ToldStore, share_of
 from adapters.platform.aws import pauses
 from adapters.platform.items import plain
 from adapters.platform.tables import get_all

@@ -17,10 +17,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.lane_store import LaneStore
-from adapters.outgoing.told_items import LANE_SHARDS
-from adapters.outgoing.told_store import ToldStore
-from adapters.outgoing.waking import Waker
+from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, ToldStore, Waker
 from adapters.platform.aws import client
 from adapters.platform.queues import Deadline
 from adapters.platform.turn import fenced

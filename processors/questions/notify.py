@@ -11,8 +11,7 @@ from datetime import datetime
 from adapters import settings
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.told_store import ToldStore
-from adapters.outgoing.waking import Waker
+from adapters.outgoing.notification_store import ToldStore, Waker
 from adapters.platform.aws import client
 from adapters.platform.items import plain
 from adapters.platform.turn import fenced

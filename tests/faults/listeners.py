@@ -7,9 +7,8 @@ from typing import Any
 import ingest.engagement.users_api
 import processors.outgoing.telling
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.lane_store import LaneStore, WorkerStore
-from adapters.outgoing.sender import SendAnswer
-from adapters.outgoing.told_items import LANE_SHARDS
+from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, WorkerStore
+from adapters.outgoing.transports import SendAnswer
 from adapters.platform.failures import FailureQueue
 from processors.outgoing.delivering import Deliverer
 from rules.outgoing.notices import Endpoint, Notification

@@ -10,9 +10,7 @@ import pytest
 import processors.outgoing.telling as telling
 from adapters.book import shipped_document
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.lane_store import LaneStore
-from adapters.outgoing.told_items import LOG, TOLD
-from adapters.outgoing.told_store import ToldStore
+from adapters.outgoing.notification_store import LOG, TOLD, LaneStore, ToldStore
 from adapters.platform.items import item
 from rules.outgoing.notices import Endpoint
 from tests.integration.test_endpoints_api import CONTEXT
@@ -80,7 +78,7 @@ def told(api: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
         made = Told(api, at)
         for each in made.endpoints.all():
             made.endpoints.remove(each.endpoint_id)
-        monkeypatch.setattr("adapters.outgoing.waking.Waker.wake", lambda *_: None)
+        monkeypatch.setattr("adapters.outgoing.notification_store.Waker.wake", lambda *_: None)
         yield made
     telling._parts.cache_clear()
 

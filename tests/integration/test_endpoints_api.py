@@ -13,9 +13,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 import ingest.outgoing.endpoints_api as door
 import processors.outgoing.delivering as delivering
 import processors.outgoing.telling as telling
-from adapters.outgoing.lane_store import LaneStore
-from adapters.outgoing.told_items import LANE_SHARDS
-from adapters.outgoing.told_store import ToldStore
+from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, ToldStore
 from adapters.platform.aws import client
 from tests.support.engine import Engine, lean_client
 from tests.support.hook_receiver import Receiver, receiver

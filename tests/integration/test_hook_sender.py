@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.outgoing.sender import HookSender
+from adapters.outgoing.transports import HookSender
 from rules.outgoing.webhooks import Target
 from tests.support.hook_receiver import Receiver, receiver
 from tests.support.tls_postgres import make_authority

@@ -12,10 +12,8 @@ import pytest
 
 from adapters.engagement.account_items import profile_attributes
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.lane_store import LaneStore, WorkerStore
-from adapters.outgoing.sender import SendAnswer
-from adapters.outgoing.told_items import LANE_SHARDS
-from adapters.outgoing.told_store import ToldStore
+from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, ToldStore, WorkerStore
+from adapters.outgoing.transports import SendAnswer
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import item
 from processors.outgoing.delivering import GONE, Deliverer

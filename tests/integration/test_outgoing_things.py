@@ -16,8 +16,7 @@ from adapters import settings
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups import Topology
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.outgoing.lane_store import LaneStore
-from adapters.outgoing.told_items import LANE, LANE_SHARDS, LOG
+from adapters.outgoing.notification_store import LANE, LANE_SHARDS, LOG, LaneStore
 from adapters.platform.items import item
 from adapters.privacy.person import Person
 from adapters.privacy.stores import Clients, stores

@@ -7,9 +7,8 @@ from unittest.mock import patch
 import processors.outgoing.telling as telling
 from adapters.outgoing import endpoint_store
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.sender import SendAnswer
-from adapters.outgoing.told_items import LANE_SHARDS, shard_of
-from adapters.outgoing.transports import WebhookTransport
+from adapters.outgoing.notification_store import LANE_SHARDS, shard_of
+from adapters.outgoing.transports import SendAnswer, WebhookTransport
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.units.paths.engagement import DAY, USER_ID, apply
