@@ -22,12 +22,10 @@ from adapters.platform.tables import Unprocessed
 from adapters.platform.turn import fenced
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
-from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved, lead_of, with_lead
+from adapters.privacy.erasers import IdentityEraser, PartitionEraser
+from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved, Person, lead_of, with_lead
 from adapters.privacy.export_jobs import ExportJobs
-from adapters.privacy.people_erasers import IdentityEraser
-from adapters.privacy.person import Person
 from adapters.privacy.stores import Clients, StoreEraser, stores_and_copies
-from adapters.privacy.table_erasers import PartitionEraser
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phones.subscription_items import KEY as SUBSCRIPTION_KEY
 from adapters.settings.common import ErasureSettings

@@ -19,11 +19,10 @@ from typing import IO, Any
 
 from adapters.platform.items import plain
 from adapters.platform.spreadsheets import cell
+from adapters.privacy.erasers import IdentityEraser
+from adapters.privacy.erasure_jobs import Person
 from adapters.privacy.export_jobs import ExportJob, ExportJobs
-from adapters.privacy.other_erasers import ObjectEraser
-from adapters.privacy.people_erasers import IdentityEraser
-from adapters.privacy.person import Person
-from adapters.privacy.stores import StoreEraser
+from adapters.privacy.stores import ObjectEraser, StoreEraser
 from adapters.privacy.tombstones import Tombstones
 from rules.days import stamp
 from rules.privacy.erasures import PersonKind, left_alone, plan_of

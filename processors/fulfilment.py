@@ -19,8 +19,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.publishing import DeliveryStream
 from adapters.platform.tables import chunks
-from adapters.privacy.erased_records import is_erased_record
-from adapters.privacy.tombstones import Erased, tombstones_of
+from adapters.privacy.tombstones import Erased, is_erased_record, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
 from processors.kept_items import KeptItems, put_rows
 from rules.book.rewards import Fulfilment, Redemption

@@ -17,8 +17,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.items import plain
 from adapters.platform.publishing import DeliveryStream
-from adapters.privacy.erased_records import is_erased_record
-from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
+from adapters.privacy.tombstones import NOBODY, Erased, is_erased_record, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
 from processors.kept_items import KeptItems, line_of, put_rows, table_of
 from rules.lake.entities import (

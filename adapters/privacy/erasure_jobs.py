@@ -9,17 +9,43 @@
 import json
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from adapters.platform.items import Item, item, plain
 from adapters.platform.tables import chunks, query_all
-from adapters.privacy.person import Person
 from adapters.privacy.tombstones import Tombstones, journal_puts
 from rules.days import stamp
 from rules.privacy.erasures import LEADS, Erasure, PersonKind
-from rules.privacy.tombstones import Act, JournalEntry
+from rules.privacy.tombstones import Act, JournalEntry, identity_subject, lead_subject, user_subject
+
+# Whom the erasers and the export look for, in every form that a store may know them by.
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A user, or a lead with all its leaves.
+
+    digest: the keyed hash of the id that was named. hashes: under which a user's answers are. leads:
+    lead_organization_ids. identities: (channel, external id) of these leads, in their organization.
+    """
+
+    digest: str
+
+    user_id: str = ""
+    hashes: tuple[str, ...] = ()
+    organization: str = ""
+    leads: tuple[str, ...] = ()
+    identities: tuple[tuple[str, str], ...] = ()
+
+    def subjects(self) -> Iterator[str]:
+        """Yield what is hashed for tombstones."""
+        if self.user_id:
+            yield user_subject(self.user_id)
+        yield from map(lead_subject, self.leads)
+        yield from (identity_subject(self.organization, *each) for each in self.identities)
+
 
 OPEN, DONE = "open", "done"
 ENTRIES_MAX = 90  # a transaction takes 100 actions

@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.platform.aws import Unavailable
 from adapters.platform.items import item, plain
-from adapters.privacy.other_erasers import EXPORTS
+from adapters.privacy.stores import EXPORTS
 from rules.privacy.erasures import PersonKind
 
 # The bucket deletes the file a day after it was made, or somewhat later.

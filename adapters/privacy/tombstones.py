@@ -1,19 +1,11 @@
-"""Tombstones as one process sees them: no event costs a read (rule 10).
-
-They are in the table Erasures, as a journal that only grows:
-
-| part | place | holds |
-|---|---|---|
-| journal | 2026-11-23T10:00:00.000000Z#DIGEST#erased | the erasure that it belongs to |
-
-A process reads the journal once, and what is new twice a minute: half a read unit. While nobody was ever
-erased, that is all, and no key is asked for. So a process knows a tombstone half a minute after it was
-written; what it lets pass until then, an erasure's second sweep removes.
+"""Tombstones as one process sees them: no event costs a read (rule 10). Whether an announced event or a
+record of a table's stream is of somebody who was erased.
 """
 
 import time
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from adapters.platform.aws import client
@@ -22,7 +14,16 @@ from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import Refresh, query_all
 from adapters.platform.turn import fenced
 from rules.days import stamp, unstamp
-from rules.privacy.tombstones import Act, JournalEntry, Tombstone, digest_of, with_entries
+from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, groups_of
+from rules.privacy.tombstones import (
+    Act,
+    JournalEntry,
+    Tombstone,
+    digest_of,
+    lead_subject,
+    user_subject,
+    with_entries,
+)
 
 # Every process knows a tombstone at latest so many seconds after it was written.
 FRESH_SECONDS = 30
@@ -140,3 +141,47 @@ class NobodyErased:
 
 
 NOBODY = NobodyErased()
+
+
+# Whether an announced event is of a lead that was erased (rule 10).
+
+
+def is_erased(event: LeadEvent, erased: Erased) -> bool:
+    """Whether an event is of an erased lead; a change of identity is, if any lead that it moves is.
+    A change that names no groups is for whoever reads them to refuse.
+    """
+    leads = {event.lead_organization_id, event.root_id}
+    if event.event_type in IDENTITY_TYPES:
+        with suppress(MalformedLeadEvent):
+            leads |= {each for group in groups_of(event)[1] for each in (group.root, *group.leaves)}
+    happened_at = min(event.occurred_at, event.received_at)
+    return any(erased.forbids(lead_subject(each), happened_at) for each in leads)
+
+
+# Whether a record of a table's stream is of somebody who was erased (rule 10).
+
+
+# Whose an item is. No item has two of these of two persons; a stock is a holder, too, that nobody is called.
+OF_USER, OF_LEAD = ("user_id", "account_id", "owner", "holder"), "lead_organization_id"
+
+
+def is_erased_record(record: Mapping[str, Any], erased: Erased) -> bool:
+    """Whether a change is of somebody who was erased, and came before that was lifted, if it was."""
+    change = record["dynamodb"]
+    if not (subject := subject_of(change.get("NewImage", {}))):
+        return False
+    try:
+        arrived = datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC)
+    except (KeyError, TypeError, ValueError):
+        found = erased.of(subject)
+        return found is not None and found.stands
+    return erased.forbids(subject, stamp(arrived))
+
+
+def subject_of(image: Mapping[str, Any]) -> str:
+    """Return what is hashed of the person whose item it is; "" if it tells of nobody by name."""
+    for name in OF_USER:
+        if user := image.get(name, {}).get("S"):
+            return user_subject(user)
+    lead = image.get(OF_LEAD, {}).get("S")
+    return lead_subject(lead) if lead else ""

@@ -10,8 +10,7 @@ from datetime import datetime
 
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.tables import chunks
-from adapters.privacy.erased_leads import is_erased
-from adapters.privacy.tombstones import Erased
+from adapters.privacy.tombstones import Erased, is_erased
 from analytics.restore.lacking import Lack
 from analytics.restore.lake_users import LakeBefore
 from analytics.restore.rebuilt import KEYS

@@ -15,8 +15,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.item_tables import ItemTable
 from adapters.platform.items import Item
-from adapters.privacy.erased_records import subject_of
-from adapters.privacy.tombstones import Tombstones
+from adapters.privacy.tombstones import Tombstones, subject_of
 from analytics.reconcile.journals import journal_of
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.lacking import Lack

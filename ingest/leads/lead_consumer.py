@@ -31,9 +31,8 @@ from adapters.platform.tables import Unprocessed, chunks
 from adapters.platform.turn import fenced
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
+from adapters.privacy.erasers import IdentityEraser, LeadErasing
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.lead_erasing import LeadErasing
-from adapters.privacy.people_erasers import IdentityEraser
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.leads import LeadsSettings
 from ingest.leads.decoding import DecodedEvent, ErasurePart, PayloadPart

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
-from adapters.privacy.person import Person
+from adapters.privacy.erasure_jobs import ErasureJobs, Person, begin_erasure
 from adapters.privacy.tombstones import Tombstones
 from ingest.web.caller import ApiError, Caller
 from rules.days import stamp

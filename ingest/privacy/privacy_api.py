@@ -18,10 +18,9 @@ from adapters.platform.limits import SharedCounters
 from adapters.platform.turn import fenced
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import Database, PostgresUnavailable
-from adapters.privacy.erasure_jobs import ErasureJobs
+from adapters.privacy.erasers import IdentityEraser
+from adapters.privacy.erasure_jobs import ErasureJobs, Person
 from adapters.privacy.export_jobs import ExportJob, ExportJobs, ExportWaker
-from adapters.privacy.people_erasers import IdentityEraser
-from adapters.privacy.person import Person
 from adapters.privacy.tombstones import Tombstones
 from adapters.settings.common import PrivacyApiSettings
 from ingest.leads.lead_schemas import LEAD_ID, LOOKUP

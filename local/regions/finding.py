@@ -6,8 +6,7 @@ from datetime import datetime
 
 from adapters.platform.items import Item, plain
 from adapters.platform.tables import query_all
-from adapters.privacy.erased_records import subject_of
-from adapters.privacy.tombstones import Erased
+from adapters.privacy.tombstones import Erased, subject_of
 from ingest.engagement.points.commands import COMMAND
 from local.regions.sides import Side, key_of, told
 from rules.engagement.ledger import Entry

@@ -26,8 +26,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.queues import Poison
 from adapters.platform.turn import fenced
-from adapters.privacy.erased_leads import is_erased
-from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
+from adapters.privacy.tombstones import NOBODY, Erased, is_erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
 from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes

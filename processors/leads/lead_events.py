@@ -18,8 +18,7 @@ from adapters.platform.aws import client
 from adapters.platform.items import plain
 from adapters.platform.publishing import Topic, TopicMessage
 from adapters.platform.turn import fenced
-from adapters.privacy.erased_leads import is_erased
-from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
+from adapters.privacy.tombstones import NOBODY, Erased, is_erased, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
 from rules.leads.lead_events import LeadEvent, announcement, from_item
 

@@ -20,8 +20,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.queues import Poison
 from adapters.platform.turn import fenced
-from adapters.privacy.erased_leads import is_erased
-from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
+from adapters.privacy.tombstones import NOBODY, Erased, is_erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.leads.lead_events import (
     IDENTITY_TYPES,

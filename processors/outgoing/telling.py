@@ -21,8 +21,7 @@ from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, ToldSto
 from adapters.platform.aws import client
 from adapters.platform.queues import Deadline
 from adapters.platform.turn import fenced
-from adapters.privacy.erased_records import is_erased_record
-from adapters.privacy.tombstones import Erased, tombstones_of
+from adapters.privacy.tombstones import Erased, is_erased_record, tombstones_of
 from processors.batches import ConsumerSettings, Record, stream_consumer
 from processors.outgoing.teller import Teller, ToldBatch
 from processors.outgoing.telling_steps import TellingSteps

@@ -15,8 +15,8 @@ import ingest.questions.questions_api
 from adapters.platform.aws import client
 from adapters.platform.items import plain
 from adapters.platform.tables import scan_all
-from adapters.privacy.people_erasers import AnswerLineEraser, ResponseEraser
-from adapters.privacy.person import Person
+from adapters.privacy.erasers import AnswerLineEraser, ResponseEraser
+from adapters.privacy.erasure_jobs import Person
 from adapters.questions.answer_line import TAKEN_MAX, AnswerLine
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore

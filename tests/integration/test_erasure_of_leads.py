@@ -11,9 +11,8 @@ import pytest
 from adapters.platform.items import plain
 from adapters.platform.redis import Redis
 from adapters.postgresql.postgres import database
+from adapters.privacy.erasers import IdentityEraser, LeadErasing
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.lead_erasing import LeadErasing
-from adapters.privacy.people_erasers import IdentityEraser
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings import read
 from adapters.settings.common import ErasureSettings

@@ -21,10 +21,9 @@ from botocore.exceptions import EndpointConnectionError
 from adapters import settings
 from adapters.engagement.event_store import EventStore
 from adapters.platform.aws import Unavailable, client
+from adapters.privacy.erasure_jobs import Person
 from adapters.privacy.export_jobs import ExportJobs
-from adapters.privacy.other_erasers import READ_AT_ONCE, ObjectEraser
-from adapters.privacy.person import Person
-from adapters.privacy.stores import Clients, stores_and_copies
+from adapters.privacy.stores import READ_AT_ONCE, Clients, ObjectEraser, stores_and_copies
 from adapters.settings.common import ErasureSettings
 from ingest.privacy import privacy_api
 from processors import erasure

@@ -18,7 +18,7 @@ from adapters.leads.groups import Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.outgoing.notification_store import LANE, LANE_SHARDS, LOG, LaneStore
 from adapters.platform.items import item
-from adapters.privacy.person import Person
+from adapters.privacy.erasure_jobs import Person
 from adapters.privacy.stores import Clients, stores
 from adapters.settings.common import PrivacyTables
 from rules.leads.feature_items import Change

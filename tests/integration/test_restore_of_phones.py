@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from adapters.platform.items import item
-from adapters.privacy.people_erasers import SubscriptionEraser
-from adapters.privacy.person import Person
+from adapters.privacy.erasers import SubscriptionEraser
+from adapters.privacy.erasure_jobs import Person
 from adapters.questions.phones.subscription_items import KEY, token_key
 from adapters.questions.phones.subscription_store import SubscriptionStore
 from analytics.curation.curate import curate

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.privacy.other_erasers import RATES
-from adapters.privacy.stores import Clients, stores_and_copies
+from adapters.privacy.stores import RATES, Clients, stores_and_copies
 from adapters.settings.common import ErasureSettings
 from rules.privacy.erasures import PersonKind, plan_of
 from tests.support.template import ROOT

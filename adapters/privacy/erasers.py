@@ -1,0 +1,287 @@
+"""Erasers: what is kept of a person in DynamoDB's tables, found by key, and under other names: answers,
+phones, and who is who. How the erasure of a lead begins, as a source asks for it (rule 10).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from adapters.platform.aws import pauses
+from adapters.platform.items import Item, item, plain
+from adapters.platform.limits import places_of
+from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all, scan_all
+from adapters.postgresql.sql import Database, ask, ask_for_many
+from adapters.privacy.erasure_jobs import ErasureJobs, Person, begin_erasure
+from adapters.privacy.tombstones import Tombstones
+from adapters.questions.phones.subscription_items import KEY, keys_of, subscription_from
+from rules.leads.identity import Identity
+
+ATTEMPTS_MAX = 8
+Partitions = Callable[[Person], Iterable[str]]
+Keys = Callable[[Person], Iterable[dict[str, str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionEraser:
+    """All items of some partitions. key: the names of the table's key, the partition's first."""
+
+    dynamodb: Any
+    table: str
+    key: tuple[str, ...]
+    partitions: Partitions
+
+    def items(self, person: Person) -> Iterator[Item]:
+        """Yield the whole items, strongly consistent."""
+        for partition in self.partitions(person):
+            yield from query_all(self.dynamodb, **self._query(partition))
+
+    def find(self, person: Person) -> list[Item]:
+        """Return the items' keys."""
+        names = {f"#k{place}": name for place, name in enumerate(self.key)}
+        keys = (
+            each
+            for partition in self.partitions(person)
+            for each in query_all(
+                self.dynamodb,
+                **{**self._query(partition), "ExpressionAttributeNames": names},
+                ProjectionExpression=", ".join(names),
+            )
+        )
+        return [{name: each[name] for name in self.key} for each in keys]
+
+    def remove(self, found: Sequence[Item]) -> None:
+        """Delete what was found."""
+        delete_all(self.dynamodb, self.table, found)
+
+    def _query(self, partition: str) -> dict[str, Any]:
+        return {
+            "TableName": self.table,
+            "KeyConditionExpression": "#k0 = :partition",
+            "ExpressionAttributeNames": {"#k0": self.key[0]},
+            "ExpressionAttributeValues": item({":partition": partition}),
+            "ConsistentRead": True,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEraser:
+    """Items whose whole keys follow from the person. keys: may name items that are not there."""
+
+    dynamodb: Any
+    table: str
+    keys: Keys
+
+    def items(self, person: Person) -> Iterator[Item]:
+        """Yield the whole items, strongly consistent."""
+        for some in chunks(self._distinct(person), WRITE_MAX):
+            yield from get_all(self.dynamodb, self.table, some)
+
+    def find(self, person: Person) -> list[Item]:
+        """Return the keys of those that are there."""
+        return [
+            {name: each[name] for name in key}
+            for some in chunks(self._distinct(person), WRITE_MAX)
+            for each in get_all(self.dynamodb, self.table, some)
+            for key in some[:1]
+        ]
+
+    def remove(self, found: Sequence[Item]) -> None:
+        """Delete what was found."""
+        delete_all(self.dynamodb, self.table, found)
+
+    def _distinct(self, person: Person) -> list[dict[str, str]]:
+        return list({tuple(each.values()): each for each in self.keys(person)}.values())
+
+
+def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
+    """Delete items by key; those that are not there do no harm. Raises Unprocessed."""
+    for chunk in chunks(keys, WRITE_MAX):
+        request: dict[str, Any] = {table: [{"DeleteRequest": {"Key": each}} for each in chunk]}
+        for _ in pauses(ATTEMPTS_MAX):
+            request = dynamodb.batch_write_item(RequestItems=request).get("UnprocessedItems") or {}
+            if not request:
+                break
+        else:
+            raise Unprocessed(f"{table}: items left undeleted")
+
+
+# What is kept of a person under other names: answers, phones, and who is who.
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEraser:
+    """A person's answers, found by the index of their hashes."""
+
+    dynamodb: Any
+    table: str
+
+    def find(self, person: Person) -> list[Item]:
+        """Return the keys of the answers; one of the last moments may be missing until the next sweep."""
+        return [
+            {name: each[name] for name in ("question_id", "response_id")}
+            for person_hash in person.hashes
+            for each in query_all(
+                self.dynamodb,
+                TableName=self.table,
+                IndexName="ByFingerprint",
+                KeyConditionExpression="fingerprint_hash = :person",
+                ExpressionAttributeValues=item({":person": person_hash}),
+            )
+        ]
+
+    def items(self, person: Person) -> Iterator[Item]:
+        """Yield the whole items."""
+        keys = [{name: value["S"] for name, value in each.items()} for each in self.find(person)]
+        yield from get_all(self.dynamodb, self.table, keys)
+
+    def remove(self, found: Sequence[Item]) -> None:
+        """Delete what was found."""
+        delete_all(self.dynamodb, self.table, found)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLineEraser:
+    """A person's answers that still stand in line, among the few that do."""
+
+    dynamodb: Any
+    table: str
+
+    def find(self, person: Person) -> list[Item]:
+        """Return the keys of the answers."""
+        return [
+            {name: each[name] for name in ("question_id", "response_id")}
+            for each in scan_all(self.dynamodb, TableName=self.table, ConsistentRead=True)
+            if each["response_id"]["S"] in person.hashes
+        ]
+
+    def remove(self, found: Sequence[Item]) -> None:
+        """Delete what was found."""
+        delete_all(self.dynamodb, self.table, found)
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionEraser:
+    """A user's phones: the places that they hold in the table Limits tell which ones there are."""
+
+    dynamodb: Any
+    sns: Callable[[], Any]
+    table: str
+    limits_table: str
+
+    def items(self, person: Person) -> Iterator[Item]:
+        """Yield the subscriptions' own items."""
+        key = {"counter": places_of(person.user_id)}
+        for held in get_all(self.dynamodb, self.limits_table, [key] if person.user_id else []):
+            ids = [{KEY: each} for each in held.get("held", {}).get("M", {})]
+            for found in get_all(self.dynamodb, self.table, ids):
+                if found.get("owner", {}).get("S") == person.user_id:
+                    yield found
+
+    def find(self, person: Person) -> list[Item]:
+        """Return the subscriptions' own items."""
+        return list(self.items(person))
+
+    def remove(self, found: Sequence[Item]) -> None:
+        """Delete the phones' endpoints, then the subscriptions with their markers, their own items last."""
+        for each in found:
+            subscription = subscription_from(plain(each))
+            if subscription.endpoint_arn:
+                self.sns().delete_endpoint(EndpointArn=subscription.endpoint_arn)
+            own, *rest = keys_of(subscription)
+            delete_all(self.dynamodb, self.table, [item({KEY: key}) for key in (*rest, own)])
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityEraser:
+    """Who is who, in PostgreSQL (sql/identity/0001_identity.sql)."""
+
+    database: Database
+
+    def person(self, known: Person) -> Person:
+        """Return a person with all leaves and identities that are known by now, beside those known before."""
+        call = "person(%s::text[], %s::text, %s::text[], %s::text[])"
+        found = self.database.run(lambda each: ask_for_many(each, call, _values(known)))
+        leads = dict.fromkeys([*known.leads, *found["leads"]])
+        identities = dict.fromkeys(
+            [*known.identities, *((channel, name) for channel, name in found["identities"])]
+        )
+        organization = known.organization or found["organization"] or ""
+        return Person(
+            known.digest, organization=organization, leads=tuple(leads), identities=tuple(identities)
+        )
+
+    def find(self, person: Person) -> list[Person]:
+        """Return the person once for each row that there is of them."""
+        if not person.leads:
+            return []
+        call = "person_rows(%s::text[], %s::text, %s::text[], %s::text[])"
+        rows = int(self.database.run(lambda each: ask(each, call, _values(person))))
+        return [person] * rows
+
+    def remove(self, found: Iterable[Person]) -> None:
+        """Delete the rows of the person."""
+        call = "erase(%s::text[], %s::text, %s::text[], %s::text[])"
+        for person in dict.fromkeys(found):
+            values = _values(person)
+            self.database.run(partial(ask, call=call, values=values))
+
+
+def _values(person: Person) -> list[Any]:
+    channels, names = [each[0] for each in person.identities], [each[1] for each in person.identities]
+    return [list(person.leads), person.organization, channels, names]
+
+
+# Begins the erasure of a lead by what its organization knows it by, as a source asks for it (rule 10).
+
+
+@dataclass(frozen=True, slots=True)
+class LeadErasing:
+    """Finds whose a source's identities and orders are. The function ErasureFunction goes on with it."""
+
+    identities: IdentityEraser
+    jobs: ErasureJobs
+    tombstones: Tombstones
+
+    def begin(
+        self, organization: str, named: Collection[Identity], leaves: Iterable[str], now: datetime
+    ) -> str | None:
+        """Begin an erasure; returns its id, or None if nobody is known and no customer is named.
+
+        organization: whose identities are looked up. leaves: leads of it that are known by their orders.
+        The best of the named identities that leads to somebody says who it is: the customer's id, else the
+        address, and a number only if nothing else is named. A household shares a number, and nobody else of
+        it may be erased. Nor do the others come under a tombstone: only the person's own identities do, and
+        the customer's id, also if nobody is known by it. Raises ErasureMoved, and what the stores raise.
+        """
+        customers, emails, phones = (
+            tuple((each.channel, each.external_id) for each in named if each.channel == channel)
+            for channel in ("customer", "email", "phone")
+        )
+        leads = self._lead(organization, leaves=tuple(leaves)).leads
+        for some in (customers, emails, () if customers or emails else phones):
+            if known := self._lead(organization, identities=some).leads:
+                leads = tuple(dict.fromkeys([*leads, *known]))
+                break
+        own = self._lead(organization, leaves=leads).identities
+        person = Person(
+            "",
+            organization=organization,
+            leads=leads,
+            identities=tuple(dict.fromkeys([*own, *customers])),
+        )
+        if not person.leads and not person.identities:
+            return None
+        subject = next(iter(leads), "")
+        return begin_erasure(self.jobs, self.tombstones, subject, person, now)
+
+    def _lead(
+        self,
+        organization: str,
+        leaves: tuple[str, ...] = (),
+        identities: tuple[tuple[str, str], ...] = (),
+    ) -> Person:
+        return self.identities.person(
+            Person("", organization=organization, leads=leaves, identities=identities)
+        )
