@@ -27,7 +27,7 @@ from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved, Person, lea
 from adapters.privacy.export_jobs import ExportJobs
 from adapters.privacy.stores import Clients, StoreEraser, stores_and_copies
 from adapters.privacy.tombstones import Tombstones
-from adapters.questions.phones.subscription_items import KEY as SUBSCRIPTION_KEY
+from adapters.questions.subscription_store import KEY as SUBSCRIPTION_KEY
 from adapters.settings.common import ErasureSettings
 from processors.exporting import Exporter
 from rules.days import stamp

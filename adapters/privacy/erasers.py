@@ -15,7 +15,7 @@ from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, qu
 from adapters.postgresql.sql import Database, ask, ask_for_many
 from adapters.privacy.erasure_jobs import ErasureJobs, Person, begin_erasure
 from adapters.privacy.tombstones import Tombstones
-from adapters.questions.phones.subscription_items import KEY, keys_of, subscription_from
+from adapters.questions.subscription_store import KEY, keys_of, subscription_from
 from rules.leads.identity import Identity
 
 ATTEMPTS_MAX = 8

@@ -14,16 +14,48 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from adapters.engagement import claims
 from adapters.platform.aws import pauses
 from adapters.platform.items import item, plain
 from adapters.platform.tables import REFUSED, Unprocessed, reasons_of
-from adapters.questions.answer_awards import ACTIONS, AnswerAwards
 from adapters.questions.question_store import QuestionStore
-from adapters.questions.response_store import AlreadyAnswered, ResponseStore
-from adapters.questions.waiting_answers import WaitingAnswers
-from rules.engagement.events import InputRefused
+from adapters.questions.response_store import AlreadyAnswered, ResponseStore, WaitingAnswers
+from rules.engagement import events
+from rules.engagement.events import Event, InputRefused
 from rules.questions.questions import Question, QuestionStatus, check_open, from_item
-from rules.questions.responses import Response, Submission
+from rules.questions.responses import Response, Submission, event_digest
+
+# The events of answers: what a transaction that takes an answer also writes, so that it is rewarded once.
+
+
+# A transaction's actions for an event.
+ACTIONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAwards:
+    """Writes IdempotencyKeys and BPEvents."""
+
+    claims_table: str
+    events_table: str
+
+    def actions(self, event: Event | None, now: datetime) -> Sequence[dict[str, Any]]:
+        """Return a transaction's actions: claim the event's key, unless it is held, and store the event."""
+        if event is None:
+            return ()
+        claim = claims.IdempotencyClaim(
+            event.user_id, event.idempotency_key, event_digest(event), event.event_id, event.created_at
+        )
+        claimed = {
+            "TableName": self.claims_table,
+            "Item": claims.to_item(claim),
+            "ConditionExpression": claims.UNCLAIMED,
+            "ExpressionAttributeNames": {"#ttl": "ttl"},
+            "ExpressionAttributeValues": item({":now": int(now.timestamp())}),
+        }
+        stored = {"TableName": self.events_table, "Item": item(events.to_item(event))}
+        return {"Put": claimed}, {"Put": stored}
+
 
 # A transaction takes 100 actions: one for the counter; for each answer a response, its place in line, and
 # its event.
@@ -32,7 +64,7 @@ ATTEMPTS_MAX = 40
 PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.1, 0.6
 
 
-def counted(question: Question, answers: int, at: str) -> Question:
+def with_answers(question: Question, answers: int, at: str) -> Question:
     """Return the question with so many answers more; the last required one closes it."""
     count = question.current_responses + answers
     if count < question.required_responses:
@@ -92,7 +124,7 @@ class AnswerLine:
         if stored := self.elsewhere(response):
             raise AlreadyAnswered(stored)
         numbered = replace(response, number=question.current_responses + 1)
-        after = counted(question, 1, response.created_at)
+        after = with_answers(question, 1, response.created_at)
         actions = [
             count_action(self.questions.table, question, after),
             self.responses.put_action(numbered),
@@ -161,7 +193,7 @@ class AnswerLine:
         line = self._first_answers(line)[: question.required_responses - question.current_responses]
         if not line:
             return 0
-        after = counted(question, len(line), max(each.response.created_at for each in line))
+        after = with_answers(question, len(line), max(each.response.created_at for each in line))
         actions = [count_action(self.questions.table, question, after)]
         puts = list[int]()
         for number, each in enumerate(line, question.current_responses + 1):
@@ -231,4 +263,4 @@ def _is_my_turn(line: Sequence[str], person: str) -> bool:
 def _as_of(question: Question, stored: Response) -> Question:
     """Return the question as it was when an answer had been counted."""
     before = replace(question, current_responses=stored.number - 1, status=QuestionStatus.OPEN)
-    return counted(before, 1, stored.created_at)
+    return with_answers(before, 1, stored.created_at)

@@ -1,10 +1,5 @@
-"""Nobody gets a message twice: each message is claimed before it is sent, and settled after.
-
-A claim is put in the same transaction that notes that its person is no longer due. So of several senders one
-wins. Between claim and settling there is one call to the push service and nothing else. If a sender dies
-there, nobody can tell whether the message went out. It might come twice if it were sent again, so it is not.
-Its claim stays in the index's partition `sending`; after UNCONFIRMED_AFTER it moves to `unconfirmed`, where
-an operator sees it.
+"""Nobody gets a message twice: each message is claimed before it is sent, and settled after. Reminders that
+are due wait in the index until their instant has come.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,17 +10,22 @@ from typing import Any
 
 from adapters.platform.items import item, plain
 from adapters.platform.tables import query_all
-from adapters.questions.phones.subscription_items import INDEX, KEY, claim_key
-from adapters.questions.phones.subscription_store import (
+from adapters.questions.subscription_store import (
+    INDEX,
+    KEY,
     Action,
     SubscriptionStore,
+    claim_key,
+    delete_action,
     put_action,
+    reminder_item,
+    reminder_key,
     unchanged_condition,
     update_action,
 )
-from rules.days import stamp
+from rules.days import stamp, unstamp
 from rules.lake.table_items import CHANGED
-from rules.questions.notifications import LISTENER_SHARDS, Subscription, shard_of
+from rules.questions.notifications import LISTENER_SHARDS, Subscription, reminder_partitions, shard_of
 
 SENDING, UNCONFIRMED = "sending", "unconfirmed"
 # Every message enters this partition of the index and leaves it again, so it is cut into shards as well.
@@ -143,3 +143,69 @@ class MessageClaims:
         return self.store.transact(
             [update_action(self.store.table, place, changes, values, "active = :sending")]
         )
+
+
+# Reminders that are due: their markers wait in the index until their instant has come.
+#
+# In a reminder's marker last_notified_at is the instant at which the next one is due. So those that are due
+# come first in a partition, whatever their zones, and nothing else is read.
+
+
+@dataclass(frozen=True, slots=True)
+class DueReminder:
+    """A subscription's reminder that is due. then: when the next one is due; None: never."""
+
+    subscription: Subscription
+    due: datetime
+    then: datetime | None
+
+
+class ReminderStore:
+    """Reminders of streaks that end tonight."""
+
+    def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
+        self._dynamodb, self.store = dynamodb, store
+        self.claims = MessageClaims(dynamodb, store)
+
+    def due(self, now: datetime) -> Iterator[tuple[str, datetime]]:
+        """Yield (subscription_id, when it was due) of all reminders that are due."""
+        for partition in reminder_partitions():
+            for each in read_index(self._dynamodb, self.store.table, partition, stamp(now)):
+                yield each["of"], unstamp(each["last_notified_at"])
+
+    def claim(
+        self, each: DueReminder, key: str, expires_at: int, now: datetime
+    ) -> tuple[ClaimResult, MessageClaim]:
+        """Claim a reminder; in the same transaction its marker moves to the next one."""
+        made = MessageClaim(each.subscription, key, stamp(now), expires_at)
+        return self.claims.open(made, [self._wait(each)]), made
+
+    def skip(self, each: DueReminder) -> bool:
+        """Move the marker to the next reminder without a message; False: another sender was first."""
+        return self.store.transact([self._wait(each)])
+
+    def drop(self, subscription_id: str, due: datetime) -> bool:
+        """Delete the marker of a subscription that is gone."""
+        return self.store.transact([self._delete(subscription_id, due)])
+
+    def release(self, each: DueReminder, claim: MessageClaim) -> None:
+        """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
+        gone = delete_action(self.store.table, claim.place)
+        condition, values = f"attribute_not_exists({KEY})", None
+        if each.then:
+            condition, values = "last_notified_at = :then", item({":then": stamp(each.then)})
+        marker = reminder_item(each.subscription.subscription_id, each.due)
+        # If the person has registered again meanwhile, that marker stands, and only the claim goes.
+        if not self.store.transact([gone, put_action(self.store.table, marker, condition, values)]):
+            self.store.transact([gone])
+
+    def _wait(self, each: DueReminder) -> Action:
+        own = each.subscription.subscription_id
+        if each.then is None:
+            return self._delete(own, each.due)
+        values = item({":due": stamp(each.due)})
+        return put_action(self.store.table, reminder_item(own, each.then), "last_notified_at = :due", values)
+
+    def _delete(self, own: str, due: datetime) -> Action:
+        values = item({":due": stamp(due)})
+        return delete_action(self.store.table, reminder_key(own), "last_notified_at = :due", values)

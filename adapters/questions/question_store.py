@@ -1,10 +1,23 @@
-"""The Questions table."""
+"""The Questions table, and its lists: by status or by agent, newest first; and those whose time is over."""
 
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from adapters.platform.items import item, plain
-from rules.questions.questions import Question, from_item, to_item
+from adapters.platform.tables import get_all, query_all
+from rules.days import stamp
+from rules.questions.questions import (
+    STORED_WITHIN,
+    Question,
+    QuestionStatus,
+    from_item,
+    statuses_to_read,
+    to_item,
+)
 
 
 class QuestionStore:
@@ -31,3 +44,130 @@ class QuestionStore:
         key = item({"question_id": question_id})
         answer = self._dynamodb.get_item(TableName=self.table, Key=key, ConsistentRead=True)
         return from_item(plain(answer["Item"])) if "Item" in answer else None
+
+
+# Lists of questions: by status or by agent, newest first; and those whose time is over.
+#
+# The indexes have keys alone, and an answer changes no key but the last one, which closes the question. So
+# answers write to no index. The partition OPEN takes one write for a question that is asked and one for its
+# closing, of 1,000 a second that DynamoDB gives a partition: 500 questions a second.
+
+
+# One page reads at most so many questions, however few of them match.
+READ_MAX = 200
+# It first reads as many as it needs. If some of them do not match, it goes on with so many at a time.
+READ_AGAIN = 50
+# Where a list goes on: for each partition the (created_at, question_id) that was read last.
+Places = Mapping[str, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPage:
+    """Questions newest first. next: where to go on, None at the end."""
+
+    questions: list[Question]
+    next: Places | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionLists:
+    """Reads the keys of questions from an index, and the questions themselves from the table."""
+
+    dynamodb: Any
+    table: str
+
+    def of_status(
+        self, asked: QuestionStatus, after: Places, limit: int, matches: Callable[[Question], bool]
+    ) -> QuestionPage:
+        """Return at most `limit` questions that match, of those that may show a status."""
+        return self._page(("ByStatus", "status"), statuses_to_read(asked), after, limit, matches)
+
+    def of_agent(
+        self, agent_id: str, after: Places, limit: int, matches: Callable[[Question], bool]
+    ) -> QuestionPage:
+        """Return at most `limit` of an agent's questions that match."""
+        return self._page(("ByAgentId", "agent_id"), [agent_id], after, limit, matches)
+
+    def _page(
+        self,
+        index: tuple[str, str],
+        partitions: Sequence[str],
+        after: Places,
+        limit: int,
+        matches: Callable[[Question], bool],
+    ) -> QuestionPage:
+        step = limit // len(partitions) + 2
+        keys = self._merged([self._keys(index, each, after.get(each), step) for each in partitions])
+        found: list[Question] = []
+        places, read, size = dict(after), 0, limit
+        while read < READ_MAX and (chunk := list(islice(keys, size))):
+            known, size = self._get([own for _, _, own in chunk]), READ_AGAIN
+            for place, (partition, created_at, own) in enumerate(chunk, 1):
+                places[partition], read = (created_at, own), read + 1
+                if own in known and matches(known[own]):
+                    found.append(known[own])
+                if len(found) == limit:
+                    is_last = place == len(chunk) and next(keys, None) is None
+                    return QuestionPage(found, None if is_last else places)
+        return QuestionPage(found, places if next(keys, None) else None)
+
+    def _merged(self, lists: Iterable[Iterator[tuple[str, str, str]]]) -> Iterator[tuple[str, str, str]]:
+        return heapq.merge(*lists, key=lambda each: each[1], reverse=True)
+
+    def _keys(
+        self, index: tuple[str, str], partition: str, start: tuple[str, str] | None, step: int
+    ) -> Iterator[tuple[str, str, str]]:
+        """Yield (partition, created_at, question_id), newest first, `step` to a request."""
+        name, attribute = index
+        first = start and {attribute: partition, "created_at": start[0], "question_id": start[1]}
+        found = query_all(
+            self.dynamodb,
+            TableName=self.table,
+            IndexName=name,
+            KeyConditionExpression="#part = :part",
+            ExpressionAttributeNames={"#part": attribute},
+            ExpressionAttributeValues=item({":part": partition}),
+            ScanIndexForward=False,
+            Limit=step,
+            **({"ExclusiveStartKey": item(first)} if first else {}),
+        )
+        for each in found:
+            yield partition, each["created_at"]["S"], each["question_id"]["S"]
+
+    def _get(self, question_ids: Iterable[str]) -> dict[str, Question]:
+        keys = ({"question_id": each} for each in dict.fromkeys(question_ids))
+        found = (from_item(plain(each)) for each in get_all(self.dynamodb, self.table, keys))
+        return {each.question_id: each for each in found}
+
+    def over(self, now: datetime) -> Iterator[str]:
+        """Yield the ids of open questions that no answer can reach any more."""
+        until = stamp(now - STORED_WITHIN)
+        found = query_all(
+            self.dynamodb,
+            TableName=self.table,
+            IndexName="ByClosing",
+            KeyConditionExpression="#status = :open AND closes_at <= :until",
+            ExpressionAttributeNames={"#status": "status"},
+            ExpressionAttributeValues=item({":open": QuestionStatus.OPEN.value, ":until": until}),
+        )
+        return (each["question_id"]["S"] for each in found)
+
+    def expire(self, question_id: str, now: datetime) -> bool:
+        """Move a question to the list of expired ones; False: it is not open, or not over."""
+        values = {
+            ":open": QuestionStatus.OPEN.value,
+            ":expired": QuestionStatus.EXPIRED.value,
+            ":until": stamp(now - STORED_WITHIN),
+        }
+        try:
+            self.dynamodb.update_item(
+                TableName=self.table,
+                Key=item({"question_id": question_id}),
+                UpdateExpression="SET #status = :expired",
+                ConditionExpression="#status = :open AND closes_at <= :until",
+                ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeValues=item(values),
+            )
+        except self.dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True

@@ -1,21 +1,100 @@
-"""The UserStats table: what is kept of a person's answers, and the leaderboard by points.
-
-A person's stats are under one of their hashes. The first answer under a newer one moves them there. Whoever
-counts it puts them under the new hash, and `moved_to` under each older one, in one transaction: also where an
-older hash had no stats. So an answer under an older hash that is counted late finds its way.
+"""The UserStats table: what is kept of a person's answers, the leaderboard by points, and the transaction
+that counts answers: stats and marks, all or nothing.
 """
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from heapq import nlargest
 from typing import Any
 
 from adapters.engagement.projections import unchanged_condition
 from adapters.platform.items import Item, item, plain
-from adapters.platform.tables import get_all, scan_all
-from adapters.questions.user_stats_items import stats_attributes, stats_from
-from rules.questions.answer_stats import Stats
+from adapters.platform.tables import REFUSED, get_all, reasons_of, scan_all
+from adapters.questions.response_store import ResponseStore
+from rules.days import stamp
+from rules.engagement.streak import Streak
+from rules.questions import answer_stats
+from rules.questions.answer_stats import BADGES, BadgeMeasure, Category, Settled, Stats, earned_badges
+from rules.questions.responses import Response
+
+# An item of UserStats: less than 1 KB, however long a person has been answering (a former key: 36 bytes).
+
+
+# Answers in the categories that are not counted one by one. No category has this name.
+OTHERS = "*"
+DATE_CHARACTERS = 4
+# Badges of categories follow from the categories, which keep their first dates.
+_SETTLES = {each.name for each in BADGES if each.counted is not BadgeMeasure.CATEGORIES}
+
+
+def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
+    """Return stats as table attributes.
+
+    Stats are read again from days, settled, badges with badge_days, answers_by_category with category_days,
+    newest_at, zone and created_at. The other attributes are what shows, as of the last activity date.
+    """
+    streak, names, badges = stats.streak, sorted(stats.categories), earned_badges(stats)
+    answers = {name: stats.categories[name].answers for name in names}
+    return {
+        "fingerprint_hash": person,
+        "total_points": stats.total_points,
+        "total_answers": stats.total_answers,
+        "streak_days": streak.length if streak else 0,
+        "longest_streak_days": streak.longest if streak else 0,
+        "streak_last_date": streak.last.isoformat() if streak else None,
+        "badges": [each.badge.name for each in badges],
+        "badge_days": _encode(each.earned_on for each in badges),
+        "answers_by_category": answers | ({OTHERS: stats.others} if stats.others else {}),
+        "category_days": _encode(stats.categories[name].first for name in names),
+        "days": answer_stats.encode_days(stats.days),
+        "settled": _settled_text(stats.settled),
+        "created_at": stats.created_at or None,
+        "newest_at": stats.newest[0],
+        "zone": stats.newest[1],
+    }
+
+
+def stats_from(stored: Mapping[str, Any]) -> Stats:
+    """Read stored stats; raises ValueError or KeyError for what stats_attributes() did not write."""
+    days, newest = answer_stats.decode_days(stored["days"]), (stored["newest_at"], stored["zone"])
+    answers = dict(stored["answers_by_category"])
+    others = answers.pop(OTHERS, 0)
+    firsts = _decode(stored["category_days"])
+    categories = {
+        name: Category(answers[name], first) for name, first in zip(sorted(answers), firsts, strict=True)
+    }
+    earned = dict(zip(stored["badges"], _decode(stored["badge_days"]), strict=True))
+    settled = _settled(stored.get("settled"), earned)
+    return Stats(days, categories, newest, settled, others, stored.get("created_at", ""))
+
+
+def _settled_text(settled: Settled) -> str | None:
+    streak = settled.streak
+    if streak is None:
+        return None
+    numbers = (streak.last.toordinal(), streak.length, streak.longest, streak.active_days)
+    return ":".join(map(str, (settled.answers, settled.points, *numbers)))
+
+
+def _settled(text: str | None, earned: Mapping[str, date]) -> Settled:
+    if text is None:
+        return Settled()
+    answers, points, last, length, longest, active_days = map(int, text.split(":"))
+    streak = Streak(date.fromordinal(last), length, longest, active_days)
+    kept = {name: day for name, day in earned.items() if day <= streak.last and name in _SETTLES}
+    return Settled(answers, points, streak, kept)
+
+
+def _encode(days: Iterable[date]) -> str:
+    return "".join(answer_stats.base36(day.toordinal(), DATE_CHARACTERS) for day in days)
+
+
+def _decode(text: str) -> list[date]:
+    places = range(0, len(text), DATE_CHARACTERS)
+    return [date.fromordinal(int(text[place : place + DATE_CHARACTERS], 36)) for place in places]
+
 
 # The attribute that the index ByTotalPoints is partitioned by, and its value in the first partition.
 LEADERBOARD = "_leaderboard"
@@ -173,3 +252,73 @@ def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
 def _partition(shard: int) -> str:
     """Name a partition: `_leaderboard`, then `_leaderboard#1` and so on. Small deployments have the first."""
     return f"{LEADERBOARD}#{shard}" if shard else LEADERBOARD
+
+
+# The transaction that counts answers: stats and marks, all or nothing.
+
+
+# A transaction takes 100 actions: one for the stats, and one for each of two older hashes (KEYS_MAX) that
+# they move from; a mark for each answer.
+RESPONSES_MAX = 97
+
+
+@dataclass(frozen=True, slots=True)
+class CountRefusal:
+    """Why nothing was written.
+
+    moved: the stats have changed since they were read (or two transactions met). marked: an answer is counted
+    already, or gone.
+    """
+
+    moved: bool
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCounts:
+    """Writes UserStats and Responses."""
+
+    dynamodb: Any
+    stats: UserStatsStore
+    responses: ResponseStore
+
+    def count(
+        self,
+        change: tuple[StoredStats, Stats],
+        answers: Sequence[Response],
+        now: datetime,
+    ) -> CountRefusal | None:
+        """Count up to 97 distinct answers of one person; returns why not, or None.
+
+        change: the stats as read, and with these answers.
+        One request writes the stats and each answer's mark. So a process that dies leaves all of it or
+        nothing.
+        """
+        at, (before, after) = stamp(now), change
+        actions = self.stats.put_actions(before, after, at)
+        puts = len(actions)
+        actions += [self.responses.mark_action(each, at) for each in answers]
+        try:
+            self.dynamodb.transact_write_items(TransactItems=actions)
+        except self.dynamodb.exceptions.TransactionCanceledException as error:
+            codes = [each.get("Code") for each in reasons_of(error, len(actions))]
+            return _refusal(codes, puts)
+        return None
+
+    def replace(self, before: StoredStats, stats: Stats, now: datetime) -> bool:
+        """Put stats that were computed afresh; False if the stored ones have changed since they were read.
+
+        before: as read by one hash, so that nothing is to be moved.
+        """
+        (action,) = self.stats.put_actions(before, stats, stamp(now))
+        try:
+            self.dynamodb.put_item(**action["Put"])
+        except self.dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+
+def _refusal(codes: Sequence[str | None], puts: int) -> CountRefusal:
+    """codes: of the stats, and of each answer's mark."""
+    moved = REFUSED in codes[:puts] or REFUSED not in codes
+    return CountRefusal(moved, REFUSED in codes[puts:])

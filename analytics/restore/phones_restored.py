@@ -6,7 +6,7 @@ from datetime import datetime
 
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import Erased
-from adapters.questions.phones.phone_table import Phone, PhoneTable, ToldMessage
+from adapters.questions.phone_table import Phone, PhoneTable, ToldMessage
 from analytics.restore.lacking import Lack
 from analytics.restore.lake_users import LakeBefore, Row
 from analytics.restore.restorer import Restored

@@ -24,7 +24,7 @@ SPARK_MODULES = ("botocore", "duckdb", "isal", "numpy", "pyarrow")
 CHANGES, INSERTS = ('{"eventName": ["INSERT", "MODIFY"]}',), ('{"eventName": ["INSERT"]}',)
 # Of questions not the answers that are counted: what is asked, also under the key of one that is expired long
 # since, and what has closed. Of responses no marks; of the subscriptions' table
-# messages whose outcome is known, what is kept of phones (adapters/questions/phones/subscription_items.py),
+# messages whose outcome is known, what is kept of phones (adapters/questions/subscription_store.py),
 # and what is removed otherwise than by time to live.
 ASKED_OR_OVER = (
     *INSERTS,

@@ -10,8 +10,7 @@ from adapters import settings
 from adapters.platform.aws import client
 from adapters.platform.limits import Places
 from adapters.platform.turn import fenced
-from adapters.questions.question_lists import QuestionLists
-from adapters.questions.question_store import QuestionStore
+from adapters.questions.question_store import QuestionLists, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.settings.questions import PollsApiSettings
 from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, Polls

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.questions.question_lists import Places, QuestionLists, QuestionPage
-from adapters.questions.question_store import QuestionStore
+from adapters.questions.question_store import Places, QuestionLists, QuestionPage, QuestionStore
 from ingest.questions.question_schemas import QUESTION_ID, TAG, TAGS_MAX
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer

@@ -16,13 +16,10 @@ from adapters.platform.keyed_hash import Fingerprints
 from adapters.platform.limits import HeldPlaces, SharedCounters
 from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import Tombstones, tombstones_of
-from adapters.questions.answer_awards import AnswerAwards
-from adapters.questions.answer_line import AnswerLine
-from adapters.questions.question_lists import QuestionLists
-from adapters.questions.question_store import QuestionStore
-from adapters.questions.response_store import ResponseStore
+from adapters.questions.answer_line import AnswerAwards, AnswerLine
+from adapters.questions.question_store import QuestionLists, QuestionStore
+from adapters.questions.response_store import ResponseStore, WaitingAnswers
 from adapters.questions.user_stats_store import UserStatsStore
-from adapters.questions.waiting_answers import WaitingAnswers
 from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
 from ingest.questions.answers import AnswerLimits, Answers

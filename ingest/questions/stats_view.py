@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.keyed_hash import Fingerprints
-from adapters.questions.user_stats_items import OTHERS
-from adapters.questions.user_stats_store import UserStatsStore
+from adapters.questions.user_stats_store import OTHERS, UserStatsStore
 from ingest.questions.question_schemas import FINGERPRINT_HASH
 from ingest.web.caller import ApiError, Caller
 from rules.engagement.boards import with_ranks

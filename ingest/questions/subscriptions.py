@@ -13,8 +13,8 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.limits import HeldPlaces, SharedCounters, place_of, places_of
 from adapters.platform.turn import fenced
-from adapters.questions.phones.push import SnsPush
-from adapters.questions.phones.subscription_store import SubscriptionStore
+from adapters.questions.push import SnsPush
+from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
 from ingest.questions.question_schemas import TAGS_MAX
 from ingest.questions.subscription_schemas import SUBSCRIPTION_ID

@@ -16,7 +16,7 @@ from adapters.platform.item_tables import ItemTable
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.objects import S3Objects
 from adapters.privacy.tombstones import Tombstones
-from adapters.questions.phones.phone_table import PhoneTable
+from adapters.questions.phone_table import PhoneTable
 from adapters.settings.choices import settings_of
 from analytics.curation.curate import curate
 from analytics.curation.planning.plan import plan

@@ -17,9 +17,8 @@ from adapters.platform.aws import client, pauses
 from adapters.platform.items import plain
 from adapters.platform.tables import chunks
 from adapters.platform.turn import fenced
-from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
 from adapters.questions.response_store import ResponseStore
-from adapters.questions.user_stats_store import StoredStats, UserStatsStore
+from adapters.questions.user_stats_store import RESPONSES_MAX, AnswerCounts, StoredStats, UserStatsStore
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.days import stamp
 from rules.questions.answer_stats import Stats, TooOld, add_responses, fold

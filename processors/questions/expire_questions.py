@@ -12,7 +12,7 @@ from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.turn import fenced
-from adapters.questions.question_lists import QuestionLists
+from adapters.questions.question_store import QuestionLists
 from processors.questions.messages import stop_at
 
 logger = Logger(service="expire-questions")

@@ -22,10 +22,9 @@ from adapters.platform.aws import client, pauses
 from adapters.platform.items import item, plain
 from adapters.platform.queues import Poison
 from adapters.platform.turn import fenced
-from adapters.questions.announcement_queue import AnnouncementPage, AnnouncementQueue
-from adapters.questions.announcements import Announcements
-from adapters.questions.phones.push import SnsPush
-from adapters.questions.phones.subscription_store import SubscriptionStore
+from adapters.questions.announcements import AnnouncementPage, AnnouncementQueue, Announcements
+from adapters.questions.push import SnsPush
+from adapters.questions.subscription_store import SubscriptionStore
 from processors.batches import TRANSIENT, ConsumerSettings, queue_consumer
 from processors.questions.messages import Sender, Told
 from rules.days import unstamp

@@ -9,7 +9,7 @@ from typing import Any
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
-from adapters.questions.phones.push import Push, PushReceipt, PushStatus
+from adapters.questions.push import Push, PushReceipt, PushStatus
 from rules.questions.notifications import PushMessage, Subscription
 
 # The time that a message on its way needs to end, before Lambda cuts the function off.

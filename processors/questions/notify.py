@@ -15,7 +15,7 @@ from adapters.outgoing.notification_store import ToldStore, Waker
 from adapters.platform.aws import client
 from adapters.platform.items import plain
 from adapters.platform.turn import fenced
-from adapters.questions.announcement_queue import AnnouncementQueue
+from adapters.questions.announcements import AnnouncementQueue
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 from processors.outgoing.teller import Teller
 from rules.questions.questions import from_item

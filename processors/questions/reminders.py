@@ -19,9 +19,9 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.tables import READ_MAX, chunks
 from adapters.platform.turn import fenced
-from adapters.questions.phones.push import SnsPush
-from adapters.questions.phones.subscription_store import SubscriptionStore
-from adapters.questions.reminder_store import DueReminder, ReminderStore
+from adapters.questions.message_claims import DueReminder, ReminderStore
+from adapters.questions.push import SnsPush
+from adapters.questions.subscription_store import SubscriptionStore
 from processors.questions.messages import Sender, Told, stop_at
 from rules.days import UnknownZone, today
 from rules.engagement.account_state import Profile

@@ -19,8 +19,7 @@ from adapters.privacy.erasers import AnswerLineEraser, ResponseEraser
 from adapters.privacy.erasure_jobs import Person
 from adapters.questions.answer_line import TAKEN_MAX, AnswerLine
 from adapters.questions.question_store import QuestionStore
-from adapters.questions.response_store import ResponseStore
-from adapters.questions.waiting_answers import KEPT, WaitingAnswers
+from adapters.questions.response_store import WAITING_KEPT, ResponseStore, WaitingAnswers
 from rules.lake.entities import row_of
 from rules.lake.question_entities import RESPONSES
 from rules.questions.answer_stats import Stats, fold
@@ -178,10 +177,10 @@ def test_what_stands_in_line_is_found_by_an_erasure_and_ends_after_an_hour() -> 
     assert waiting.put(handed, now)
     assert not waiting.put(handed, now)
     (stored,) = all_items("AnswerLines")
-    assert int(stored["expires_at"]["N"]) == int((now + KEPT).timestamp())
+    assert int(stored["expires_at"]["N"]) == int((now + WAITING_KEPT).timestamp())
     assert waiting.first(question["question_id"], 9, now) == [handed]
-    assert waiting.first(question["question_id"], 9, now + KEPT) == []
-    assert waiting.put(handed, now + KEPT), "it is gone, though its item is still there"
+    assert waiting.first(question["question_id"], 9, now + WAITING_KEPT) == []
+    assert waiting.put(handed, now + WAITING_KEPT), "it is gone, though its item is still there"
     eraser = AnswerLineEraser(client("dynamodb"), "AnswerLines")
     assert eraser.find(Person("d", user_id="other", hashes=("0" * 32,))) == []
     person = Person("d", user_id=name, hashes=parts().answers.fingerprints.of_user(name).all)
@@ -194,7 +193,7 @@ def test_what_dead_processes_left_in_line_hides_nobody_who_stands_there() -> Non
     question, now = ask(), datetime.now(UTC)
     line = WaitingAnswers(client("dynamodb"), "AnswerLines")
     for _ in range(TAKEN_MAX + 1):
-        assert line.put(submission(question, user()), now - 2 * KEPT)
+        assert line.put(submission(question, user()), now - 2 * WAITING_KEPT)
     mine = [submission(question, user()) for _ in range(3)]
     for each in mine:
         assert line.put(each, now)

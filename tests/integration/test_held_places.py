@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from adapters.platform.limits import HeldPlaces, WantedPlace
-from adapters.questions.phones.subscription_store import SubscriptionStore
 from adapters.questions.question_store import QuestionStore
+from adapters.questions.subscription_store import SubscriptionStore
 from ingest.questions import questions_api, subscriptions
 from ingest.web.caller import ApiError, Caller
 from tests.support.engine import Engine

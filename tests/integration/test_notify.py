@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.items import plain
-from adapters.questions.phones.push import PushReceipt
+from adapters.questions.push import PushReceipt
 from processors.questions import fan_out
 from processors.questions.messages import Told
 from rules.days import stamp

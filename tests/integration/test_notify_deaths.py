@@ -10,8 +10,8 @@ import pytest
 
 from adapters.platform.items import plain
 from adapters.questions.message_claims import UNCONFIRMED, read_index
-from adapters.questions.phones.push import PushReceipt
-from adapters.questions.phones.subscription_items import KEY
+from adapters.questions.push import PushReceipt
+from adapters.questions.subscription_store import KEY
 from processors.questions.messages import Told
 from rules.days import stamp
 from rules.questions.notifications import (

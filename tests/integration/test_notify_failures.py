@@ -10,8 +10,8 @@ import pytest
 
 from adapters.platform.aws import client
 from adapters.platform.queues import Poison
-from adapters.questions.announcement_queue import AnnouncementPage, AnnouncementQueue
-from adapters.questions.phones.push import PushReceipt, PushStatus
+from adapters.questions.announcements import AnnouncementPage, AnnouncementQueue
+from adapters.questions.push import PushReceipt, PushStatus
 from processors.questions import fan_out, notify
 from processors.questions.fan_out import PAGE_ATTEMPTS_MAX
 from processors.questions.messages import Told

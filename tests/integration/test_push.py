@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from adapters.questions.phones.push import Push, PushReceipt, PushStatus, SnsPush
+from adapters.questions.push import Push, PushReceipt, PushStatus, SnsPush
 from rules.questions.notifications import PushMessage
 from tests.support.engine import Engine
 from tests.support.phones import Phones

@@ -13,7 +13,7 @@ import pytest
 import ingest.questions.polls_api
 from adapters.platform.aws import client
 from adapters.platform.limits import Places
-from adapters.questions.question_lists import QuestionLists
+from adapters.questions.question_store import QuestionLists
 from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, poll_key
 from ingest.web.caller import Caller
 from processors.questions.expire_questions import expire

@@ -10,7 +10,7 @@ import pytest
 
 import ingest.questions.questions_api
 from adapters.platform.aws import client
-from adapters.questions.question_lists import READ_AGAIN, READ_MAX
+from adapters.questions.question_store import READ_AGAIN, READ_MAX
 from ingest.web.caller import Caller
 from rules.days import stamp
 from tests.support.engine import Engine

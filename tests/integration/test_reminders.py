@@ -14,9 +14,8 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.platform.items import item, plain
-from adapters.questions.message_claims import ClaimResult
-from adapters.questions.phones.push import PushReceipt, PushStatus
-from adapters.questions.reminder_store import DueReminder, ReminderStore
+from adapters.questions.message_claims import ClaimResult, DueReminder, ReminderStore
+from adapters.questions.push import PushReceipt, PushStatus
 from processors.questions import reminders
 from processors.questions.messages import Sender, Told
 from processors.questions.reminders import Reminder

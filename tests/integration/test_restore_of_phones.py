@@ -11,8 +11,7 @@ import pytest
 from adapters.platform.items import item
 from adapters.privacy.erasers import SubscriptionEraser
 from adapters.privacy.erasure_jobs import Person
-from adapters.questions.phones.subscription_items import KEY, token_key
-from adapters.questions.phones.subscription_store import SubscriptionStore
+from adapters.questions.subscription_store import KEY, SubscriptionStore, token_key
 from analytics.curation.curate import curate
 from analytics.forgetting.gone_phones import GonePhones
 from analytics.lake.layout import raw_place

@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 
-from adapters.questions.phones.push import PushReceipt, PushStatus
+from adapters.questions.push import PushReceipt, PushStatus
 from rules.questions.notifications import PushMessage
 
 

@@ -21,8 +21,8 @@ from adapters.platform.objects import FolderObjects
 from adapters.platform.publishing import DeliveryStream
 from adapters.platform.redis import Redis
 from adapters.privacy.tombstones import Tombstones
-from adapters.questions.phones.phone_table import PhoneTable
-from adapters.questions.phones.subscription_items import KEY
+from adapters.questions.phone_table import PhoneTable
+from adapters.questions.subscription_store import KEY
 from analytics.curation.curate import Task, curate
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler

@@ -11,10 +11,8 @@ from typing import Any
 
 from adapters.platform.items import item
 from adapters.platform.tables import put_all
-from adapters.questions.announcement_queue import After, AnnouncementPage
-from adapters.questions.announcements import Announcements
-from adapters.questions.phones.subscription_items import items_of
-from adapters.questions.phones.subscription_store import SubscriptionStore
+from adapters.questions.announcements import After, AnnouncementPage, Announcements
+from adapters.questions.subscription_store import SubscriptionStore, items_of
 from processors.questions.fan_out import Notifier, logger
 from processors.questions.messages import Sender, Told
 from rules.days import stamp

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, item, plain
 from adapters.questions.response_store import ResponseStore
-from adapters.questions.user_stats_items import stats_from
-from adapters.questions.user_stats_store import UserStatsStore
+from adapters.questions.user_stats_store import UserStatsStore, stats_from
 from analytics.reconcile.answers.stats_rows import AnswersLake
 from analytics.reconcile.answers.stats_scan import hashes_of, is_moved, proven, sum_of
 from analytics.reconcile.answers.stored_responses import contradiction

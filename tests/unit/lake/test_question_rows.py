@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from adapters.platform.items import item, plain
 from adapters.questions.message_claims import SENDING
-from adapters.questions.phones.subscription_items import KEY, claim_key
 from adapters.questions.response_store import COUNTED
-from adapters.questions.user_stats_items import stats_attributes
+from adapters.questions.subscription_store import KEY, claim_key
+from adapters.questions.user_stats_store import stats_attributes
 from local.cloud.streams.event_filters import matches
 from rules.days import stamp
 from rules.lake.entities import (

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from adapters.engagement.account_items import profile_attributes
 from adapters.platform.items import item, plain
-from adapters.questions.phones.phone_table import Phone
-from adapters.questions.phones.subscription_items import items_of
+from adapters.questions.phone_table import Phone
+from adapters.questions.subscription_store import items_of
 from analytics.forgetting.gone_phones import _finder
 from analytics.restore import others_restored
 from analytics.restore.lacking import NOT_IN_THE_LAKE

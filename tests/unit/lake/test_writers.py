@@ -15,8 +15,8 @@ from adapters.leads import memory_store
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups import Topology
 from adapters.platform.items import item, plain
-from adapters.questions.phones.subscription_items import KEY, claim_key
-from adapters.questions.user_stats_items import stats_attributes
+from adapters.questions.subscription_store import KEY, claim_key
+from adapters.questions.user_stats_store import stats_attributes
 from rules.book.point_rules import Cap
 from rules.days import stamp
 from rules.engagement.account_state import Day, Profile
@@ -70,7 +70,7 @@ WRITERS = {
     "lead_features": "adapters/leads/feature_store.py (FeatureStore.write)",
     "questions": "rules/questions/questions.py (to_item)",
     "responses": "rules/questions/responses.py (to_item)",
-    "answer_stats": "adapters/questions/user_stats_items.py (stats_attributes)",
+    "answer_stats": "adapters/questions/user_stats_store.py (stats_attributes)",
     "notifications": "adapters/questions/message_claims.py (MessageClaims.settle)",
     "rules": "adapters/book.py (BookStore.publish)",
     "table_items": "rules/lake/table_items.py (table_item)",

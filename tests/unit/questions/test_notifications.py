@@ -10,12 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.items import plain
-from adapters.questions.phones.subscription_items import (
-    items_of,
-    keys_of,
-    subscription_from,
-    subscription_item,
-)
+from adapters.questions.subscription_store import items_of, keys_of, subscription_from, subscription_item
 from rules.days import stamp, unstamp, zone
 from rules.questions.notifications import (
     INTERVALS,

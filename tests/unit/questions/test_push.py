@@ -8,8 +8,8 @@ import pytest
 from botocore.exceptions import ConnectionClosedError, EndpointConnectionError, ReadTimeoutError
 from botocore.stub import Stubber
 
-from adapters.questions.phones import push
-from adapters.questions.phones.push import PushReceipt, PushStatus, SnsPush, payload
+from adapters.questions import push
+from adapters.questions.push import PushReceipt, PushStatus, SnsPush, payload
 from rules.questions.notifications import PushMessage
 
 APPLICATION = "arn:aws:sns:eu-west-1:1:app/GCM/streakline"

@@ -12,15 +12,17 @@ from adapters.platform.items import Item, item, plain
 from adapters.platform.limits import HeldPlaces, place_of
 from adapters.platform.tables import get_all, scan_all
 from adapters.questions.message_claims import UNCONFIRMED
-from adapters.questions.phones.subscription_items import (
+from adapters.questions.subscription_store import (
     KEY,
+    SubscriptionStore,
     claim_key,
+    delete_action,
     items_of,
     keys_of,
+    put_action,
     subscription_from,
     token_key,
 )
-from adapters.questions.phones.subscription_store import SubscriptionStore, delete_action, put_action
 from rules.days import stamp
 from rules.lake.question_entities import SENT_MARK
 from rules.lake.table_items import CHANGED, TOKEN
