@@ -27,7 +27,7 @@ from adapters.privacy.stores import READ_AT_ONCE, Clients, ObjectEraser, stores_
 from adapters.settings.common import ErasureSettings
 from ingest.privacy import privacy_api
 from processors import erasure
-from processors.exporting import Exporter
+from processors.erasure import Exporter
 from rules.days import stamp, unstamp
 from rules.engagement.events import Event
 from rules.leads.lead_events import SORT_KEY
