@@ -1,12 +1,19 @@
-"""Tells: what follows from changes of users, leads and questions, and from time."""
+"""Tells: what follows from changes of users, leads and questions, and from time. What records of streams may
+say, of whom, and what each change adds to what was told.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from adapters.engagement.account_items import profile_from
+from adapters.engagement.account_store import AccountContended
+from adapters.engagement.goals import AchievementReader
+from adapters.engagement.rewards import redemption_from
+from adapters.leads.feature_store import feature_item_from
+from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.notification_store import Share, Telling, ToldMeanwhile, ToldStore, share_of
@@ -14,15 +21,132 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import plain
 from adapters.platform.tables import get_all
 from processors.batches import TRANSIENT, BatchResult, Record
-from processors.outgoing.hearing import Change, heard
-from processors.outgoing.telling_steps import Step, TellingSteps
+from rules.book.rewards import Fulfilment, Redemption
+from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
+from rules.engagement.achievements import declared_achievements
 from rules.leads.feature_items import FeatureItem
-from rules.outgoing.derivation import ToldState, due_at, notices_of_profile
-from rules.outgoing.notices import Notice, NoticeType, Notification, is_user, number_notices
-from rules.questions.questions import Question
+from rules.outgoing.achievement_notices import notices_of_achievements, notices_unasked, offered_achievements
+from rules.outgoing.derivation import (
+    ToldState,
+    ToldThing,
+    due_at,
+    notices_of_lead,
+    notices_of_profile,
+    notices_of_question,
+    notices_of_redemption,
+)
+from rules.outgoing.notices import (
+    Notice,
+    NoticeType,
+    Notification,
+    is_user,
+    lead_holder,
+    number_notices,
+    question_holder,
+)
+from rules.questions.questions import Question, from_item
+
+# Reads from records of streams what may have to be told, and of whom.
+
+
+Change = Profile | Redemption | FeatureItem | Question
+
+
+def read_change(record: Record) -> tuple[str, Change] | None:
+    """Return what a record says, and of which holder; None: nothing that is told.
+
+    Raises KeyError, TypeError, ValueError and AttributeError for what cannot be read.
+    """
+    image = record["dynamodb"].get("NewImage")
+    if not image:
+        return None
+    if "lead_organization_id" in image:
+        item = feature_item_from(image)
+        return lead_holder(item.lead_organization_id), item
+    if "question_id" in image:
+        question = from_item(plain(image))
+        return question_holder(question.question_id), question
+    if "place" not in image:
+        profile = profile_from(plain(image))
+        return profile.user_id, profile
+    if record["eventName"] != "INSERT" or "fulfilment" not in image:
+        return None
+    found = redemption_from(image)
+    return (found.user_id, found) if found.fulfilment is Fulfilment.REQUESTED else None
+
+
+# What each change adds to what was told; some of it is looked up.
+
 
 logger = Logger(service="telling")
+Step = Callable[[Any], tuple[list[Notice], Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class TellingSteps:
+    """Makes steps of changes. achievements, leads: None where nobody is told of them."""
+
+    achievements: AchievementReader | None = None
+    leads: LeadEventStore | None = None
+
+    def of(self, changes: Sequence[Change], now: datetime, *, looks: bool) -> list[Step]:
+        """Return what a holder's changes add, in order. looks: whether anybody is told of achievements."""
+        steps = [self._of(each, now) for each in changes]
+        profiles = [each for each in changes if isinstance(each, Profile)]
+        if profiles:
+            steps.append(partial(self._achieved, profile=profiles[-1], now=now) if looks else notices_unasked)
+        return steps
+
+    def _of(self, change: Change, now: datetime) -> Step:
+        if isinstance(change, Profile):
+            return partial(_changed, profile=change)
+        if isinstance(change, Redemption):
+            return partial(notices_of_redemption, redemption=change)
+        if isinstance(change, Question):
+            return partial(notices_of_question, question=change)
+        return partial(self._updated, item=change, at=stamp(now))
+
+    def _updated(self, told: ToldThing, item: FeatureItem, at: str) -> tuple[list[Notice], ToldThing]:
+        """A lead of which there is no event any more was erased: nobody is told of it."""
+        lead = item.lead_organization_id
+        own = told.shown.get("organization_id") or (self.leads and self.leads.organization_of(lead))
+        return notices_of_lead(told, item, own, at) if own else ([], told)
+
+    def _achieved(self, told: ToldState, profile: Profile, now: datetime) -> tuple[list[Notice], ToldState]:
+        """Look at the achievements of a profile. One that is behind the ledger is changed again soon.
+
+        Nobody goes by an older book than the last look: what it lacks would be withdrawn, and earned again.
+        """
+        if self.achievements is None or profile.version != told.version:
+            return [], told
+        book_store = self.achievements.streaks.book_store
+        books = book_store.books()
+        if books.newest.number < told.book:
+            books = book_store.look()
+        at = max(now, unstamp(told.looked_at)) if told.looked_at else now
+        known, found = declared_achievements(books, at), dict[str, str]()
+        if known:
+            try:
+                read = self.achievements.read(profile, known, at, is_strong=True)
+            except AccountContended:
+                logger.exception("achievements not read")
+                return [], told
+            if not read.is_settled and (profile.head or read.told.head):
+                return [], told
+            found = dict(read.found)
+        notices, later = notices_of_achievements(told, offered_achievements(known, books, at), found)
+        if later == told:
+            return notices, told
+        return notices, replace(later, book=books.newest.number, looked_at=stamp(at))
+
+
+def _changed(told: ToldState, profile: Profile) -> tuple[list[Notice], ToldState]:
+    if profile.version <= told.version:
+        return [], told
+    return notices_of_profile(told, profile, unstamp(profile.updated_at))
+
+
 ATTEMPTS_MAX = 5
 NOTHING_LOOKED_UP = TellingSteps()
 
@@ -48,7 +172,7 @@ class Teller:
         """Tell of what records say, holder by holder. A holder's records come again together."""
         outcome = ToldBatch()
         by_holder: dict[str, list[tuple[Record, Change]]] = {}
-        for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), heard):
+        for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), read_change):
             if self._is_asked_for(change):
                 by_holder.setdefault(holder, []).append((record, change))
 

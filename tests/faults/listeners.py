@@ -5,12 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import ingest.engagement.users_api
-import processors.outgoing.telling
+import processors.outgoing.notifications
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, WorkerStore
 from adapters.outgoing.transports import SendAnswer
 from adapters.platform.failures import FailureQueue
-from processors.outgoing.delivering import Deliverer
+from processors.outgoing.delivery import Deliverer
 from rules.outgoing.notices import Endpoint, Notification
 from tests.faults.callers import CONTEXT, KINDS
 from tests.faults.spenders import Spenders
@@ -41,7 +41,7 @@ class Listeners(Spenders):
 
     def _wire(self, patch: Any) -> None:
         clients = {"dynamodb": self.faults, "sqs": lean_client(self.engine, "sqs"), "lambda": _Nobody()}
-        patch.setattr(processors.outgoing.telling, "client", clients.__getitem__)
+        patch.setattr(processors.outgoing.notifications, "client", clients.__getitem__)
         super()._wire(patch)
 
     def _book(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Listeners(Spenders):
 
     def _new_process(self) -> None:
         super()._new_process()
-        processors.outgoing.telling._parts.cache_clear()
+        processors.outgoing.notifications._parts.cache_clear()
 
     def _stream_of(self, table: str) -> tuple[str, str]:
         arn: str = self.real.describe_table(TableName=table)["Table"]["LatestStreamArn"]
@@ -109,7 +109,7 @@ class Listeners(Spenders):
     def _tell(self, batch: list[dict[str, Any]], again: list[dict[str, Any]]) -> bool:
         """Tell of a batch; whatever happens to the process, what was not told comes again, before what is later."""
         try:
-            answer = processors.outgoing.telling.handler({"Records": batch}, CONTEXT)
+            answer = processors.outgoing.notifications.handler({"Records": batch}, CONTEXT)
         except Killed:
             self.changes = batch + self.changes
             self._new_process()
@@ -159,7 +159,7 @@ class Listeners(Spenders):
         teller.sweep(self.now, lambda: False)
 
     def _teller(self) -> Any:
-        parts = processors.outgoing.telling._parts()
+        parts = processors.outgoing.notifications._parts()
         own = {"dynamodb": self.real, "store": type(parts.teller.store)(self.real, "Notifications")}
         return type(parts.teller)(
             own["dynamodb"], "UserStreaks", own["store"], EndpointStore(self.real, "WebhookEndpoints")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import processors.outgoing.telling as telling
+import processors.outgoing.notifications as telling
 from adapters.book import shipped_document
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.notification_store import LOG, TOLD, LaneStore, ToldStore

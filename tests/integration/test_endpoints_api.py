@@ -11,8 +11,8 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 import ingest.outgoing.endpoints_api as door
-import processors.outgoing.delivering as delivering
-import processors.outgoing.telling as telling
+import processors.outgoing.delivery as delivering
+import processors.outgoing.notifications as telling
 from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, ToldStore
 from adapters.platform.aws import client
 from tests.support.engine import Engine, lean_client

@@ -16,7 +16,7 @@ from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, ToldSto
 from adapters.outgoing.transports import SendAnswer
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import item
-from processors.outgoing.delivering import GONE, Deliverer
+from processors.outgoing.delivery import GONE, Deliverer
 from processors.outgoing.teller import Teller
 from rules.days import stamp
 from rules.engagement.account_state import Profile

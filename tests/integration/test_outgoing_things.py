@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
-import processors.outgoing.telling as telling
+import processors.outgoing.notifications as telling
 import processors.questions.notify as notify
 from adapters import settings
 from adapters.leads.feature_store import FeatureStore

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from unittest.mock import patch
 
-import processors.outgoing.telling as telling
+import processors.outgoing.notifications as telling
 from adapters.outgoing import endpoint_store
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.notification_store import LANE_SHARDS, shard_of

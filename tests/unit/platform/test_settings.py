@@ -11,7 +11,7 @@ import adapters.settings
 import processors
 from adapters.settings import read, variable
 from adapters.settings.event_doors import EventsApiSettings
-from processors.outgoing.delivering import DeliverSettings
+from processors.outgoing.delivery import DeliverSettings
 from tests.support.declared import properties
 from tests.support.template import resources, template
 

@@ -23,8 +23,7 @@ from adapters.platform.queues import Deadline
 from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import Erased, is_erased_record, tombstones_of
 from processors.batches import ConsumerSettings, Record, stream_consumer
-from processors.outgoing.teller import Teller, ToldBatch
-from processors.outgoing.telling_steps import TellingSteps
+from processors.outgoing.teller import Teller, TellingSteps, ToldBatch
 
 logger = Logger(service="telling")
 RESERVE_SECONDS = 20

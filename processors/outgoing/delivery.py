@@ -1,8 +1,5 @@
 """Delivers what waits in a share of an endpoint's lanes: in order per user, and each until it has arrived.
-
-One worker at most has a share. Lanes of one round are served at the same time. A lane whose endpoint refuses
-waits, and delays no other; an endpoint that takes nothing at all is left in peace for a while
-(rules/outgoing/notices.py). A message whose answer is lost comes again, with the same id.
+Sends notifications again: a lane goes back to one of them, and all that come after it follow in order.
 """
 
 from collections.abc import Callable, Iterator, Mapping
