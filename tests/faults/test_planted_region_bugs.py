@@ -8,7 +8,7 @@ import pytest
 
 import local.regions.promoting
 import local.regions.returning
-import processors.regions.taking_over
+import processors.region_follower
 import rules.regions.standby
 import tests.faults.regions.failover
 import tests.faults.regions.region
@@ -81,8 +81,8 @@ def unseen_events_are_forgotten(patch: Patch) -> None:
 
 
 def late_changes_are_followed_by_a_writer(patch: Patch) -> None:
-    patch.setattr(processors.regions.taking_over, "may_follow", lambda *_: True)
-    patch.setattr(processors.regions.taking_over, "followed_epoch", lambda register: register.epoch - 1)
+    patch.setattr(processors.region_follower, "may_follow", lambda *_: True)
+    patch.setattr(processors.region_follower, "followed_epoch", lambda register: register.epoch - 1)
     patch.setattr(tests.faults.regions.region, "may_follow", lambda *_: True)
     patch.setattr(tests.faults.regions.failover, "may_follow", lambda *_: True)
 

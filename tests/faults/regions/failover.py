@@ -30,7 +30,7 @@ from adapters.privacy.tombstones import NOBODY
 from local.regions.command import Steps
 from local.regions.promoting import Promoting
 from local.regions.sides import Side
-from processors.regions.taking_over import NotYet
+from processors.region_follower import NotYet
 from rules.regions.changes import KEYS
 from rules.regions.register import QUIET_SECONDS, Register, may_follow
 from tests.faults.callers import CONTEXT, START, Callers, Report

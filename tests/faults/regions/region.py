@@ -10,8 +10,8 @@ from typing import Any
 from adapters.platform.fence import Fence, guard
 from adapters.regions import Follower
 from local.regions.sides import Side
-from processors.regions.sending import ChangeSender
-from processors.regions.taking_over import TakingOver
+from processors.region_follower import TakingOver
+from processors.region_sender import ChangeSender
 from rules.regions.changes import KEYS
 from rules.regions.register import Clocks, Phase, Register, may_follow, may_write
 from tests.support.engine import Engine, changes, lean_client

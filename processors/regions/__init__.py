@@ -1,1 +1,0 @@
-"""Changes of tables -> the other region (rule 23)."""
