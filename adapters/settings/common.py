@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """ingest.web.allowance. reads_per_minute: of one caller."""
+    """ingest.web.api. reads_per_minute: of one caller."""
 
     limits_table: str
     reads_per_minute: int

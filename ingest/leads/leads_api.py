@@ -32,8 +32,7 @@ from ingest.leads.lead_schemas import (
 from ingest.leads.lead_views import NO_EVENT, LeadViews
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
-from ingest.web.exact_json import exact_json
-from ingest.web.http import GUARD, json_body, shortened
+from ingest.web.http import GUARD, exact_json, json_body, shortened
 from ingest.web.json_schema import TEXT
 from ingest.web.routes import PAGE, in_query, matching
 from ingest.web.validate import first_problem

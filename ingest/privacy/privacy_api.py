@@ -27,9 +27,8 @@ from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
 from ingest.privacy.erasing import Erasing
-from ingest.web.api import Api
+from ingest.web.api import GONE, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
-from ingest.web.erased import GONE, refuse_erased
 from ingest.web.json_schema import ANY, TEXT, USER_ID, closed_object
 from ingest.web.rate_limit import Limits, RateLimit
 from ingest.web.routes import matching

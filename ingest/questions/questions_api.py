@@ -37,8 +37,7 @@ from ingest.questions.view_schemas import (
     QUESTIONS_VIEW,
     STATS_VIEW,
 )
-from ingest.web.api import Api
-from ingest.web.erased import refuse_erased
+from ingest.web.api import Api, refuse_erased
 from ingest.web.http import GUARD, answer
 from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer

@@ -4,26 +4,70 @@
 template.yaml follow from the declaration.
 """
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from functools import wraps
+from functools import cache, wraps
 from inspect import cleandoc
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
+from adapters import clock, settings
 from adapters.logs import Logger
-from adapters.platform.aws import Unavailable
+from adapters.platform.aws import Unavailable, client
+from adapters.platform.limits import SharedCounters, network_of
 from adapters.platform.tables import Unprocessed
-from ingest.web.allowance import check_allowance
+from adapters.platform.turn import fenced
+from adapters.settings.common import Allowance
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, failure, json_body
 from ingest.web.json_schema import ANY, Schema
+from ingest.web.rate_limit import RequestLimit
 from ingest.web.routes import Parameter, Route, in_path
 from ingest.web.validate import first_problem
 from rules.json_values import Pairs
+from rules.privacy.tombstones import user_subject
+
+# How much anybody may ask for in a minute: one check before each route of every function behind the API.
+#
+# Reads with a token count for the caller; admins are not counted. Writes have limits of their own kind.
+# Without a token nobody is known but the address, as the gateway saw it. No header says it: a sender writes
+# those.
+
+
+# A quarter of what the gateway lets through at the door of hooks.
+REQUESTS_OF_ADDRESS = 3_000
+
+
+@cache
+def _parts() -> tuple[RequestLimit, RequestLimit]:
+    """Return the limits of callers' reads, and of addresses."""
+    config = settings.read(Allowance)
+
+    def counters() -> SharedCounters:  # few processes are asked so much that they need them
+        return SharedCounters(fenced(client("dynamodb")), config.limits_table)
+
+    reads = RequestLimit(counters, "reads", config.reads_per_minute)
+    return reads, RequestLimit(counters, "requests", REQUESTS_OF_ADDRESS)
+
+
+def check_allowance(
+    app: APIGatewayHttpResolver, route: Callable[[APIGatewayHttpResolver], Any]
+) -> Response[Any]:
+    """Count a request, as a middleware of a router does; raises 429."""
+    event: dict[str, Any] = app.current_event.raw_event
+    (reads, requests), context = _parts(), event["requestContext"]
+    if not context.get("authorizer"):
+        address = network_of(context["http"].get("sourceIp", ""))
+        requests.check(hashlib.sha256(address.encode()).hexdigest()[:32], clock.now())
+    elif context["http"]["method"] == "GET" and not (caller := caller_of(event)).is_admin:
+        reads.check(caller.user_id, clock.now())
+    answered: Response[Any] = route(app)
+    return answered
+
 
 # What answers a route returns: a body, which is sent with the declared status, or a whole response.
 Answer = Mapping[str, Any] | Response[str]
@@ -159,3 +203,41 @@ def _response(answered: Answer, status: int) -> Response[str]:
 
 def _not_found(_: Exception) -> Response[str]:
     return failure(ApiError(404, "not_found", "there is no such route"))
+
+
+# Who was erased is answered 410: one check before each route of people, whatever the route does (rule 10).
+#
+# A route concerns whom its path names; one that names nobody, whoever asks. Only those who may reach somebody
+# learn that they were erased: to all others the route answers as if they were there, which is 403.
+
+
+# Parts of paths that are a user's id.
+PEOPLE = ("user_id", "agent_id")
+NO_ROUTE = "not_found_handler"  # Powertools' own, where no route fits
+GONE = "was erased; an admin may lift that for somebody who comes anew"
+
+
+class Tombstones(Protocol):
+    """What knows who was erased: adapters.privacy.tombstones, or what looks anew each time."""
+
+    def stands(self, subject: str) -> bool:
+        """Whether a tombstone stands over a subject (rules.privacy.tombstones)."""
+
+
+def refuse_erased(app: Api, tombstones: Callable[[], Tombstones], *but: str) -> None:
+    """Let a function answer 410 wherever somebody who was erased asks, or is asked about.
+
+    tombstones: returns those of this process, once a request has come. but: names of the functions whose
+    routes are for the erased.
+    """
+
+    def check(app: APIGatewayHttpResolver, route: Callable[[APIGatewayHttpResolver], Any]) -> Response[Any]:
+        if app.context["_route"].func.__name__ not in (NO_ROUTE, *but):
+            caller, parts = caller_of(app.current_event.raw_event), app.context["_route_args"]
+            named = [parts[each] for each in PEOPLE if each in parts] or [caller.user_id]
+            if any(tombstones().stands(user_subject(each)) for each in named if caller.may_reach(each)):
+                raise ApiError(410, "erased", f"the user {GONE}")
+        answered: Response[Any] = route(app)
+        return answered
+
+    app.use([check])

@@ -11,7 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from ingest.leads import sources
 from ingest.leads.hooks import known_hooks
 from ingest.leads.hooks.known_hooks import KEPT_SECONDS, REREAD_SECONDS, STRANGERS_BURST
-from ingest.web.allowance import REQUESTS_OF_ADDRESS
+from ingest.web.api import REQUESTS_OF_ADDRESS
 from rules.leads.hooks import HookSecret, challenge_token, rotate_hook
 from tests.support.engine import Engine
 from tests.support.hook_site import NOW, REFUSED, SIGNED, HookSite, opened

@@ -16,8 +16,8 @@ from ingest.leads.hooks import hooks_api
 from ingest.leads.hooks.hook_door import HookDoor
 from ingest.leads.hooks.known_hooks import KnownHooks
 from ingest.leads.lead_accept import open_payload, read_envelope
-from ingest.web import allowance
-from ingest.web.allowance import REQUESTS_OF_ADDRESS
+from ingest.web import api
+from ingest.web.api import REQUESTS_OF_ADDRESS
 from ingest.web.rate_limit import RequestLimit
 from rules.leads.hooks import Hook, HookSecret
 from tests.support.engine import Engine
@@ -71,7 +71,7 @@ class HookSite:
         patch.setattr(hooks_api, "_parts", lambda: parts)
         counters = SharedCounters(engine.client("dynamodb"), "Limits")
         limits = [RequestLimit(lambda: counters, kind, REQUESTS_OF_ADDRESS) for kind in ("reads", "requests")]
-        patch.setattr(allowance, "_parts", lambda: limits)
+        patch.setattr(api, "_parts", lambda: limits)
         patch.setattr("adapters.clock.now", lambda: self.now)
 
     @property

@@ -7,8 +7,8 @@ from adapters.engagement.amnesty import DeclaredMeanwhile
 from ingest.engagement.amnesty.acts import amnesty_view, applied_view
 from ingest.engagement.amnesty.amnesty_schemas import AMNESTIES, AMNESTY, APPLICATION, APPLIED, DECLARATION
 from ingest.engagement.users.parts import app, parts
+from ingest.web.api import GONE
 from ingest.web.caller import ApiError
-from ingest.web.erased import GONE
 
 
 @app.route("GET /v1/amnesties", answer=AMNESTIES)

@@ -36,8 +36,7 @@ from ingest.engagement.points.redeeming import Redemptions
 from ingest.engagement.points.rewards import Rewards
 from ingest.engagement.preferences import Preferences, Reviews
 from ingest.engagement.profiles import Profiles
-from ingest.web.api import Api
-from ingest.web.erased import refuse_erased
+from ingest.web.api import Api, refuse_erased
 from ingest.web.json_schema import USER_ID
 from ingest.web.rate_limit import Limits
 from ingest.web.routes import matching

@@ -8,7 +8,7 @@ import pytest
 
 from ingest import openapi
 from ingest.leads import sources
-from ingest.web.error_codes import CODES
+from ingest.web.json_schema import CODES
 from ingest.web.routes import Route
 from rules.leads.features import FEATURES
 from tests.support.books import TYPES
@@ -37,8 +37,8 @@ def used_codes() -> dict[str, str]:
 
 def test_every_code_of_a_refusal_is_described() -> None:
     unknown = {code: file for code, file in used_codes().items() if code not in CODES}
-    assert not unknown, f"ingest/web/error_codes.py lacks {unknown}"
-    assert set(CODES) == set(used_codes()), "ingest/web/error_codes.py lists a code that nothing refuses with"
+    assert not unknown, f"ingest/web/json_schema.py lacks {unknown}"
+    assert set(CODES) == set(used_codes()), "ingest/web/json_schema.py lists a code that nothing refuses with"
 
 
 def test_a_code_is_found_where_it_is_used() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ingest.web.exact_json import exact_json
+from ingest.web.http import exact_json
 
 
 @pytest.mark.parametrize(
