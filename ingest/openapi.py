@@ -11,7 +11,7 @@ from ingest.leads.hooks import hooks_api
 from ingest.outgoing import endpoints_api
 from ingest.privacy import privacy_api
 from ingest.questions import polls_api, questions_api
-from ingest.reference.tags import ORDER, tag_of
+from ingest.reference import ORDER, tag_of
 from ingest.web.json_schema import ERROR
 from ingest.web.routes import Route
 from rules.book.book_schema import BOOK

@@ -191,7 +191,7 @@ def _parts() -> Site:
 @cache
 def _docs() -> PageFile:
     # It is made when somebody reads it first: the page itself starts fast.
-    from ingest.reference.reference import reference  # noqa: PLC0415
+    from ingest.reference import reference  # noqa: PLC0415
 
     html = reference(json.loads(DOCUMENT.read_bytes()), f"../app/{DOCS_STYLE}?v={_parts().version}")
     return _file("docs.html", html.encode())

@@ -13,11 +13,18 @@ import pytest
 from ingest.engagement.event_schemas import EVENTS
 from ingest.openapi import document
 from ingest.page import handler
-from ingest.reference.markup import Markup, element
-from ingest.reference.reference import reference
-from ingest.reference.samples import sample, valid_sample
-from ingest.reference.shapes import shape, type_of
-from ingest.reference.tags import ORDER, PATTERNS, tag_of
+from ingest.reference import (
+    ORDER,
+    PATTERNS,
+    Markup,
+    element,
+    reference,
+    sample,
+    shape,
+    tag_of,
+    type_of,
+    valid_sample,
+)
 from ingest.web.validate import first_problem
 from tests.support.gateway import CONTEXT
 from tests.support.plain_page import plain_page
