@@ -9,7 +9,7 @@ from adapters.book import BookStore, PublishedMeanwhile
 from adapters.platform.aws import client
 from adapters.platform.turn import fenced
 from adapters.settings.engagement import RulesApiSettings
-from ingest.book.publishing import Proposal, publish
+from ingest.book.publication import Proposal, publish
 from ingest.book.rules_schemas import NOW, PUBLICATION, RULES, VERSION, VERSIONS
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields

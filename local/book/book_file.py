@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from ingest.book.checking import DOCUMENT_BYTES_MAX
+from ingest.book.publication import DOCUMENT_BYTES_MAX
 from ingest.web.caller import DETAILS_MAX
 from rules.book.document import BookRefused
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from adapters.book import BookStore, PublishedMeanwhile
 from adapters.platform.objects import Objects, S3Objects
-from ingest.book.checking import checked
-from ingest.book.publishing import Proposal, publish
+from ingest.book.publication import Proposal, checked, publish
 from ingest.book.rules_api import version_view
 from ingest.book.rules_schemas import NOW
 from local.book.book_file import BookFile, read_file, written

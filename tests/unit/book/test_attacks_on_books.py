@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book.checking import check_senders, checked
+from ingest.book.publication import check_senders, checked
 from ingest.web.validate import first_problem
 from rules.book.document import BookRefused
 

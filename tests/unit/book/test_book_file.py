@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book.checking import DOCUMENT_BYTES_MAX
+from ingest.book.publication import DOCUMENT_BYTES_MAX
 from local.book.book_file import FILE_BYTES_MAX, UnreadableBook, read_file, written
 from local.book.command import check
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.book import shipped_document
-from ingest.book.checking import check_senders, checked
+from ingest.book.publication import check_senders, checked
 from rules.book.book import USUAL_OFFLINE, Book, Declarer, Offline, differences
 from rules.book.document import BookRefused
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.book import BookStore, shipped_document
-from ingest.book.checking import checked
-from ingest.book.publishing import Proposal, publish
+from ingest.book.publication import Proposal, checked, publish
 from local.book.book_file import UnreadableBook, read_file
 from local.book.command import check
 from rules.book.book import Book, differences

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book.checking import checked
+from ingest.book.publication import checked
 from rules.book.document import BookRefused
 from rules.engagement import achievements
 from rules.engagement.achievements import (

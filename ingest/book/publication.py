@@ -1,16 +1,22 @@
-"""Checks a document that somebody wants to publish. Whatever is wrong is told by its place and a reason."""
+"""Publishes a book, for the HTTP door and for the command line: whatever is wrong with the document is told by its place and a reason."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from adapters.book import BookStore, Publication
 from ingest.web.validate import all_problems, first_problem
-from rules.book.book import Book
+from rules.book.book import Book, Books, Version
 from rules.book.book_schema import BOOK
 from rules.book.document import BookRefused, Fault, Path, breaks, faults_of, read_book
 from rules.book.rewards import lowered_stocks
 from rules.json_values import check_strict
+
+# Checks a document that somebody wants to publish. Whatever is wrong is told by its place and a reason.
+
 
 # An item of a table may have 400 KB.
 DOCUMENT_BYTES_MAX = 300_000
@@ -131,3 +137,78 @@ def check_stocks(before: Iterable[Book], book: Book, after: Iterable[Book]) -> N
     )
     if faults := [Fault(path, reason) for path, reason in problems]:
         raise BookRefused(faults)
+
+
+# What a version may change of what has been judged: it takes effect in the past (rule 12).
+
+
+def check_past(book: Book, books: Books, effective_at: datetime, now: datetime) -> None:
+    """Raise BookRefused for a book that takes more than points from what happened since an instant.
+
+    Every type that was known must be there, and keep the streak as it did: nobody's streak is judged anew.
+    """
+    faults = list(_faults(book, books, effective_at, now))
+    if faults:
+        raise BookRefused(faults)
+
+
+def _faults(book: Book, books: Books, effective_at: datetime, now: datetime) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for version in books.between(effective_at, now):
+        for name, rule in version.book.event_types.items():
+            if name in seen:
+                continue
+            path = ("event_types", name)
+            if name not in book.event_types:
+                seen.add(name)
+                yield Fault(path, f"is missing: version {version.number} has judged by it since then")
+            elif book.event_types[name].keeps_streak != rule.keeps_streak:
+                seen.add(name)
+                why = f"differs from version {version.number}: who was told of a streak keeps it"
+                yield Fault((*path, "keeps_streak"), why)
+
+
+NOTE_MAX = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A document that is to be in force from an instant on. effective_at: None for now.
+
+    rerate: it may be in the past; what happened since then is judged anew by `streakline rerate`.
+    """
+
+    document: Any
+    effective_at: datetime | None
+    author: str
+    note: str = ""
+    rerate: bool = False
+
+
+def publish(store: BookStore, proposal: Proposal, now: datetime) -> Version:
+    """Publish a version. Raises BookRefused, and PublishedMeanwhile where somebody else was faster.
+
+    What is judged stays judged, so a version takes effect in the past only where that is asked for.
+    """
+    is_past = bool(proposal.effective_at and proposal.effective_at < now)
+    if proposal.effective_at and is_past and not proposal.rerate:
+        reason = (
+            f"is in the past: {proposal.effective_at.isoformat()}. What happened until now has been judged:"
+            " only with rerate may it be judged anew"
+        )
+        raise BookRefused([Fault(("effective",), reason)])
+    book, books = checked(proposal.document), store.look()
+    # The clock of whoever published last may be ahead: what comes now is in force after that, and not before.
+    effective_at = proposal.effective_at or max(now, *(each.published_at for each in books.versions))
+    if is_past:
+        check_past(book, books, effective_at, now)
+    check_senders(books.at(effective_at).book, book)
+    if (following := books.after(effective_at)) is not None:
+        check_senders(book, following.book)
+    if any(each.stock is not None for each in book.rewards.values()):
+        before = (each.book for each in books.versions if each.effective_at <= effective_at)
+        check_stocks(before, book, (each.book for each in books.versions if each.effective_at > effective_at))
+    for each in books.versions if book.streaks else ():
+        check_streaks(each.book, book)
+    note = proposal.note[:NOTE_MAX]
+    return store.publish(Publication(proposal.document, effective_at, now, proposal.author, note))
