@@ -13,7 +13,7 @@ from adapters.settings.event_doors import EventsStreamSettings
 from bench.engagement import redis_server
 from bench.engagement.workload import DAY, DAY_ONE, bodies
 from bench.figure import Figure
-from ingest.engagement.wiring import acceptor
+from ingest.engagement.events import acceptor
 from ingest.web.caller import Caller
 from tests.support import dynamodb_engine
 

@@ -34,8 +34,7 @@ from bench.engagement.workload import (
     users,
 )
 from bench.figure import Figure
-from ingest.engagement.accept import AcceptStatus
-from ingest.engagement.wiring import acceptor
+from ingest.engagement.events import AcceptStatus, acceptor
 from ingest.web.caller import Caller
 from processors import engagement
 from tests.support.dynamodb_engine import Engine, running

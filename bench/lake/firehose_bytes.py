@@ -23,8 +23,7 @@ from bench.engagement.workload import BATCH, DAY, DAY_ONE, bodies
 from bench.figure import Figure
 from bench.lake.publisher import CONTEXT
 from bench.units.paths.publishing import billed_bytes
-from ingest.engagement.accept import AcceptStatus
-from ingest.engagement.wiring import acceptor
+from ingest.engagement.events import AcceptStatus, acceptor
 from ingest.web.caller import Caller
 from local.cloud.streams.event_filters import matches
 from local.cloud.streams.stream_records import table_record

@@ -1,4 +1,4 @@
-"""The bodies of account commands, as JSON Schema.
+"""The bodies and answers of accounts, goals, amnesties and leaderboards, as JSON Schema.
 
 The doors validate with these schemas, and the OpenAPI document shows the same ones.
 """
@@ -12,14 +12,17 @@ from ingest.web.json_schema import (
     NEXT_PAGE,
     SHORT,
     TEXT,
+    USER_ID,
     Schema,
     closed_object,
     list_of,
     open_object,
 )
+from rules.book.goal_rules import ConditionKind, NeedKind, StreakPeriod
 from rules.book.rewards import REWARD_NAME
+from rules.engagement.goals import PeriodReason
 from rules.engagement.lots import HELD_DEFAULT, HELD_MAX
-from rules.engagement.streak import DateReason
+from rules.engagement.streak import DateReason, StreakStatus
 
 REDEMPTION = closed_object(
     {
@@ -276,3 +279,140 @@ RANK = closed_object(
         "is_old": IS_OLD,
     }
 )
+
+
+# JSON Schemas of streaks that the book declares, as answers show them.
+
+
+_AMOUNT: Schema = {"type": "number", "minimum": 0}
+_PER: Schema = {"type": "string", "enum": [each.value for each in StreakPeriod]}
+_PERIOD: Schema = open_object(
+    {
+        "first": TEXT,
+        "last": TEXT,
+        "counts?": {"type": "string", "enum": [each.value for each in NeedKind]},
+        "property?": TEXT,
+        "needs?": _AMOUNT,
+        "have?": _AMOUNT,
+        "missing?": _AMOUNT,
+    },
+    description="a date, a week or a month, with what it needs; without that: nothing is asked",
+)
+_STREAK: Schema = open_object(
+    {
+        "name": {"type": "string", "description": "daily: the streak of the profile"},
+        "per": _PER,
+        "current_streak": COUNT,
+        "longest_streak": COUNT,
+        "status": {"type": "string", "enum": [each.value for each in StreakStatus]},
+        "reached": COUNT | {"description": "periods that were reached, in all"},
+        "last_reached": {"type": ["string", "null"], "description": "the first date of the newest one"},
+        "freezes_used?": COUNT,
+        "period?": _PERIOD,
+    }
+)
+STREAKS_VIEW: Schema = open_object({"user_id": TEXT, "as_of": TEXT, "streaks": list_of(_STREAK)})
+PERIOD_VIEW: Schema = open_object(
+    {
+        "user_id": TEXT,
+        "name": TEXT,
+        "date": TEXT,
+        "counts": FLAG,
+        "reason": {"type": "string", "enum": [each.value for each in PeriodReason]},
+        "rule": TEXT,
+        "rules_version": COUNT,
+        "streak_length": COUNT,
+        "period": _PERIOD,
+        "contributions": {"type": "array", "items": open_object({"date": TEXT, "adds": _AMOUNT})},
+    }
+)
+_CONDITION: Schema = open_object(
+    {
+        "counts": {"type": "string", "enum": [each.value for each in ConditionKind]},
+        "event_type?": TEXT,
+        "property?": TEXT,
+        "streak?": TEXT,
+        "needs": _AMOUNT,
+        "have": _AMOUNT | {"description": "of a streak: the longest"},
+    }
+)
+_ACHIEVEMENT: Schema = open_object(
+    {
+        "name": TEXT,
+        "title": TEXT,
+        "achieved": FLAG,
+        "achieved_at": {
+            "type": ["string", "null"],
+            "description": "when the event occurred by which it became true",
+        },
+        "needs": {"type": "string", "enum": ["all", "any"]},
+        "conditions": list_of(_CONDITION),
+    }
+)
+ACHIEVEMENTS_VIEW: Schema = open_object({"user_id": TEXT, "achievements": list_of(_ACHIEVEMENT)})
+
+
+# The bodies and answers of amnesties.
+
+
+USERS_MAX = 100
+ZONES_MAX = 600
+REASON_MAX = 500
+_INSTANT: Schema = INSTANT | {"maxLength": 40}
+_USERS: Schema = {
+    "type": "array",
+    "items": {"type": "string", "pattern": USER_ID},
+    "minItems": 1,
+    "maxItems": USERS_MAX,
+}
+DECLARATION: Schema = closed_object(
+    {
+        "from": {**_INSTANT, "description": "when the outage began"},
+        "to": {**_INSTANT, "description": "when it was over"},
+        "zones?": {
+            "type": "array",
+            "items": {"type": "string", "maxLength": 64},
+            "minItems": 1,
+            "maxItems": ZONES_MAX,
+            "description": "whom it concerns, by zone; left out: everybody",
+        },
+        "listed?": {"type": "boolean", "description": "only for those to whom it is applied by name"},
+        "reason": {"type": "string", "minLength": 1, "maxLength": REASON_MAX},
+    }
+)
+APPLICATION: Schema = closed_object(
+    {"users": _USERS, "dry_run?": {"type": "boolean", "description": "only say what would become of them"}}
+)
+AMNESTY: Schema = {
+    "type": "object",
+    "properties": {
+        "number": {"type": "integer"},
+        "from": _INSTANT,
+        "to": _INSTANT,
+        "zones": {"type": ["array", "null"], "items": TEXT},
+        "listed": FLAG,
+        "reason": TEXT,
+        "author": TEXT,
+        "declared_at": _INSTANT,
+        "revoked_at": {"type": ["string", "null"]},
+    },
+}
+AMNESTIES: Schema = {"type": "object", "properties": {"amnesties": list_of(AMNESTY)}}
+APPLIED: Schema = {
+    "type": "object",
+    "properties": {
+        "users": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "user_id": TEXT,
+                    "changed": FLAG,
+                    "streak_before": {"type": "integer"},
+                    "streak_after": {"type": "integer"},
+                    "freezes_returned": {"type": "integer"},
+                },
+            },
+        }
+    },
+}

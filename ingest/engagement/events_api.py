@@ -14,12 +14,10 @@ from adapters.platform.limits import SharedCounters
 from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.event_doors import EventsApiSettings
-from ingest.engagement.accept import ERASED, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.engagement_schemas import RESULTS
 from ingest.engagement.event_schemas import EVENTS
-from ingest.engagement.receipts.giving import device_of, receipt_keys, with_receipt
-from ingest.engagement.receipts.proving import Prover, Sending
-from ingest.engagement.wiring import acceptor
+from ingest.engagement.events import ERASED, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus, acceptor
+from ingest.engagement.receipts import Prover, Sending, device_of, receipt_keys, with_receipt
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import Limits, RateLimit

@@ -1,9 +1,21 @@
-"""The Kinesis door: records of producers that IAM has let in."""
+"""The Kinesis door: records of producers that IAM has let in.
 
+A record holds an event or several, plain, aggregated by the KPL, zipped, or in base64. Several events are
+an array, {"events": [...]}, or stand one after another.
+"""
+
+import base64
+import json
+import re
+import string
+import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
 from typing import Any
+
+from aws_kinesis_agg import MAGIC
 
 from adapters import clock, settings
 from adapters.logs import Logger, loggable
@@ -11,10 +23,225 @@ from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue, LargeRecords, partial_failures
 from adapters.platform.tables import chunks
 from adapters.settings.event_doors import EventsStreamSettings
-from ingest.engagement.accept import ERASED, Acceptor, AcceptResult, AcceptStatus
-from ingest.engagement.kinesis_records import RecordPart, parts_of
-from ingest.engagement.wiring import acceptor
+from ingest.engagement.events import ERASED, Acceptor, AcceptResult, AcceptStatus, acceptor
 from ingest.web.caller import Caller
+from rules.json_values import NoJson, integer, read_json, text_of
+
+# What a Kinesis record holds: an event or several, plain, aggregated by the KPL, zipped, or in base64.
+#
+# Several events are an array, {"events": [...]}, JSON lines, or objects one right after another. Each has an
+# outcome of its own: what cannot be read is kept alone, and says its place. What a producer has wrapped twice
+# (a zipped text that its agent zips, base64 that the CLI encodes again, JSON within a JSON text) is
+# unwrapped.
+
+
+GZIP = b"\x1f\x8b"
+ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")  # RFC 1950: what Python's and Java's zlib write
+# So many wrappings are taken off, one within the other.
+WRAPPINGS_MAX = 4
+# Of the data of one user record, unzipped: a small one may unzip to a thousand times its size.
+UNZIPPED_BYTES_MAX = 10_000_000
+EVENTS_MAX = 10_000
+# After so many pieces that are no JSON the rest of a text is kept as one: a redrive goes on with it.
+BAD_PIECES_MAX = 100
+BAD_PIECE_CHARACTERS = 10_000  # a longer one counts as several: each is read from its beginning to its end
+# Unzips to 4 MB at most.
+_ZIPPED_STEP = 4_096
+# No JSON that holds an event is written with these letters alone.
+_BASE64 = string.ascii_letters.encode() + string.digits.encode() + b"+/-_"
+_GAP = re.compile(r"[\s,\]\x00\x1e\ufeff]*")
+_PADDING = re.compile(rb"\x00*")  # gzip allows it after a member
+_BOUNDARY = re.compile(r"(?=\n)|\}(?=[\s,]*[{\[])")
+# Strict: a text that was cut off ends with its line, and swallows none of the next.
+_DECODER = json.JSONDecoder(parse_int=integer)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPart:
+    """An event of a record, or what is none.
+
+    kept: what a failure queue keeps of it; a redrive sends it as a record of its own. fault: why it holds no
+    event, "" if it does. place: which part of the record it is, "" for the only one.
+    """
+
+    kept: dict[str, Any]
+    body: Any = None
+    fault: str = ""
+    place: str = ""
+
+    @property
+    def sequence_number(self) -> str:
+        """Of its record."""
+        return str(self.kept["sequence_number"])
+
+
+def parts_of(record: Mapping[str, Any]) -> Iterator[RecordPart]:
+    """Yield the parts of a Kinesis record, at least one."""
+    number = record["kinesis"]["sequenceNumber"]
+    records = _user_records(base64.b64decode(record["kinesis"]["data"]))
+    for place, (data, why) in enumerate(records, 1):
+        named = f"user record {place} of {len(records)}" if len(records) > 1 else ""
+        held = [(data, why)] if why else _held(data)
+        for part, (value, fault) in enumerate(held, 1):
+            which = f"event {part} of {len(held)}" if len(held) > 1 else ""
+            at = ", ".join(filter(None, (named, which)))
+            if fault:
+                raw = base64.b64encode(data if len(held) == 1 else value).decode()
+                kept = {"data": raw, "sequence_number": number}
+                yield RecordPart(kept, None, fault, at)
+            else:
+                yield RecordPart({"event": value, "sequence_number": number}, value, "", at)
+
+
+def _user_records(data: bytes) -> list[tuple[bytes, str]]:
+    """Return the data of a record's user records, each with "" or the reason why it cannot be taken."""
+    if not data.startswith(MAGIC):
+        return [(data, "")]
+    from ingest.engagement.aggregate import user_records  # noqa: PLC0415 (costs a tenth of a cold start)
+
+    return user_records(data)
+
+
+def _held(data: bytes) -> list[tuple[Any, str]]:
+    """Return the events in a user record's data, each with "", and what is no event, as bytes, with why."""
+    if data.startswith(MAGIC):
+        return [(data, "is aggregated within another record")]
+    found: list[tuple[Any, str]] = []
+    plain, rest, fault = _unwrapped(data)
+    try:
+        text = text_of(plain)
+    except NoJson as error:
+        return [(data, f"is not JSON: {error}")]
+    for value, why in _pieces(text) if text else ():
+        found += [(value, why)] if why else _events_of(value)
+        if len(found) > EVENTS_MAX:
+            return [(data, f"holds more than {EVENTS_MAX} events")]
+    if found and all(why for _, why in found):
+        return [(data, found[0][1])]  # garbage, or of another kind: pieces of it tell nobody anything
+    if rest:
+        found.append((rest, fault))
+    return found or [(data, "is empty")]
+
+
+def _events_of(value: Any, wrappings: int = WRAPPINGS_MAX) -> list[tuple[Any, str]]:
+    """Return the events in a value, also within lists of lists and JSON texts."""
+    value = _of_text(value)
+    several = value.get("events") if isinstance(value, dict) else value
+    if not isinstance(several, list) or not wrappings:
+        return [(value, "")]
+    found = [each for some in several for each in _events_of(some, wrappings - 1)]
+    return found or [(json.dumps(value).encode(), "holds no event")]
+
+
+def _of_text(value: Any) -> Any:
+    """Return the JSON that a JSON text holds; any other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return read_json(value)
+        except NoJson:
+            pass
+    return value
+
+
+def _pieces(text: str) -> Iterator[tuple[Any, str]]:
+    """Yield the JSON values in a text, each with "", and what is no JSON, as bytes, with the reason."""
+    try:
+        yield read_json(text), ""
+    except NoJson:
+        pass
+    else:
+        return
+    bad, place = 0, _gap_end(text, 0)
+    while place < len(text):
+        end = _value_end(text, place) if bad < BAD_PIECES_MAX else len(text)
+        value, fault = _piece(text[place:end])
+        bad += (1 + (end - place) // BAD_PIECE_CHARACTERS) * bool(fault)
+        if fault and text[place] == "[" and bad < BAD_PIECES_MAX:
+            end = place + 1  # an array that is no JSON as a whole still has its events
+        else:
+            yield value, fault
+        place = _gap_end(text, end)
+
+
+def _piece(text: str) -> tuple[Any, str]:
+    try:
+        return read_json(text), ""
+    except NoJson as error:
+        return text.encode(errors="surrogateescape"), f"is not JSON: {error}"
+
+
+def _gap_end(text: str, start: int) -> int:
+    match = _GAP.match(text, start)
+    return match.end() if match else start
+
+
+def _value_end(text: str, start: int) -> int:
+    """Return where the object or array ends that starts here; if none does, where the next may start."""
+    try:
+        if text[start] in "{[":
+            return _DECODER.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        pass
+    match = _BOUNDARY.search(text, start)
+    return match.end() if match else len(text)
+
+
+def _padding_end(data: bytes, start: int) -> int:
+    match = _PADDING.match(data, start)
+    return match.end() if match else start
+
+
+def _unwrapped(data: bytes) -> tuple[bytes, bytes, str]:
+    """Take off what data is wrapped in, one within the other; returns the same as _unzipped."""
+    for _ in range(WRAPPINGS_MAX):
+        if data.startswith((GZIP, *ZLIB)):
+            data, rest, fault = _unzipped(data)
+            if fault:
+                return data, rest, fault
+        elif decoded := _from_base64(data):
+            data = decoded
+        else:
+            break
+    return data, b"", ""
+
+
+def _from_base64(data: bytes) -> bytes:
+    """Return what base64 holds if that may be events, plain or zipped; else nothing."""
+    letters = b"".join(data.split()).rstrip(b"=")
+    if not letters or letters.translate(None, _BASE64):
+        return b""
+    text = letters.translate(bytes.maketrans(b"-_", b"+/"))
+    try:
+        decoded = base64.b64decode(text + b"=" * (-len(text) % 4))
+    except ValueError:
+        return b""
+    is_known = decoded.lstrip().startswith((b"{", b"[", b"\xef\xbb\xbf", GZIP, *ZLIB))
+    return decoded if is_known or _from_base64(decoded) else b""
+
+
+def _unzipped(data: bytes) -> tuple[bytes, bytes, str]:
+    """Unzip the members of gzip or zlib data; returns what they hold, what cannot be unzipped, and why not.
+
+    What is over UNZIPPED_BYTES_MAX is not unzipped at all.
+    """
+    kind, wbits = ("gzip", 31) if data.startswith(GZIP) else ("zlib", 15)
+    found, start = bytearray(), 0
+    while (start := _padding_end(data, start)) < len(data):
+        unzip, member, end = zlib.decompressobj(wbits), bytearray(), start
+        try:
+            while end < len(data) and not unzip.eof:
+                member += unzip.decompress(data[end : end + _ZIPPED_STEP])
+                end = min(end + _ZIPPED_STEP, len(data))
+                if len(found) + len(member) > UNZIPPED_BYTES_MAX:
+                    return b"", data, f"is over {UNZIPPED_BYTES_MAX} bytes when it is unzipped"
+        except zlib.error:
+            return bytes(found), data[start:], f"is damaged {kind}"
+        if not unzip.eof:
+            return bytes(found), data[start:], f"is {kind} that was cut off"
+        found += member
+        start = end - len(unzip.unused_data)
+    return bytes(found), b"", ""
+
 
 logger = Logger(service="events-stream")
 # IAM decides who may put records on the stream. Such a producer may send events of any user, and late ones.

@@ -1,24 +1,65 @@
 """What changes only the profile, and writes no ledger entry: time zone, pauses, reviews (rules 2 and 8)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.account_store import AccountStore, ReviewIndex
+from adapters.engagement.account_store import (
+    ATTEMPTS_MAX,
+    AccountContended,
+    AccountStore,
+    ProjectionMoved,
+    ReviewIndex,
+)
 from adapters.engagement.engagement_cache import EngagementCache
-from ingest.engagement.profile_changes import change_profile
+from adapters.platform.aws import pauses
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import USER_ID
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, days_in, integer
 from ingest.web.validate import first_problem
 from rules.book.book import Pauses
 from rules.days import UnknownZone, today
-from rules.engagement.account import change_timezone, release
+from rules.engagement.account import change_timezone, release, touch
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.streak import YEAR, paused_dates_a_year
 from rules.zone_names import zone_named
+
+# Changes a profile without a ledger entry, whoever else writes to the account.
+
+
+Change = Callable[[Account], tuple[Profile, Sequence[dict[str, Any]]]]
+
+
+def change_profile(
+    accounts: AccountStore,
+    cache: EngagementCache,
+    read: Callable[[], Account],
+    now: datetime,
+    change: Change,
+) -> Profile:
+    """Change a profile; returns it. Raises AccountContended.
+
+    read: returns the account, with nothing pending. change: returns the profile with another content, or the
+    same to change nothing; and further actions for the transaction.
+    """
+    user_id = ""
+    for _ in pauses(ATTEMPTS_MAX):
+        account = read()
+        user_id = account.profile.user_id
+        changed, also = change(account)
+        profile = touch(account.profile, changed, now)
+        if profile == account.profile:
+            return profile
+        try:
+            accounts.put_profile(profile, also)
+        except ProjectionMoved:
+            continue
+        cache.write_through([profile])
+        return profile
+    raise AccountContended(user_id)
+
 
 AHEAD_MAX = timedelta(days=365)
 PAUSED_AHEAD_MAX = 2 * AHEAD_MAX  # of a pause's last date

@@ -1,5 +1,6 @@
-"""What a user sees: profile, and why a day counts."""
+"""What a user sees: the profile, why a day counts, streaks and achievements."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -8,14 +9,32 @@ from adapters.engagement.account_items import day_attributes
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
+from adapters.engagement.goals import AchievementReader, StreakReader, periods_of
 from adapters.engagement.points import Settler, is_due
+from ingest.web.caller import ApiError
+from rules.book.goal_rules import DAILY, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
+from rules.book.point_rules import UNIT
 from rules.days import is_skipped
 from rules.engagement.account_state import Profile, amnesty_of, date_at
+from rules.engagement.achievements import Declared, StreakHistory, ToldHistory, declared_achievements, key_of
 from rules.engagement.events import Event
+from rules.engagement.goals import (
+    KnownPeriods,
+    PeriodReason,
+    contribution_of,
+    dates_of,
+    explain_period,
+    fold_periods,
+    judging_version,
+    outcome,
+    progress,
+    rule_of,
+    shown_goal_streak,
+)
 from rules.engagement.ledger import debt_of
 from rules.engagement.streak import DAY, DateReason, Streak, covered_dates, explain_date, fold, shown_streak
 
-RULES = {
+DAY_RULES = {
     DateReason.COUNTED: "a date with at least one event counts, once",
     DateReason.FREEZE: "a missed date is covered by a freeze, in date order; it adds 0",
     DateReason.PAUSE: "a paused date is no miss; it adds 0",
@@ -124,7 +143,7 @@ class Profiles:
             "date": asked.isoformat(),
             "counts": reason is DateReason.COUNTED,
             "reason": reason.value,
-            "rule": RULES[reason],
+            "rule": DAY_RULES[reason],
             "zone": zone,
             "zone_skipped_it": is_skipped(asked, zone),
             "freeze_used": reason is DateReason.FREEZE,
@@ -157,3 +176,184 @@ def _event_told(first: Event) -> dict[str, str]:
 def _told(reason: DateReason, amnesty: int | None) -> DateReason:
     """Return the reason of a date without activity: an amnesty's dates are among those that are skipped."""
     return DateReason.AMNESTY if reason is DateReason.SKIPPED and amnesty else reason
+
+
+# A user's streaks, and why a period counts.
+
+
+PERIOD_RULES = {
+    PeriodReason.REACHED: "the period has what it needs; it adds 1",
+    PeriodReason.FREEZE: "a missed period uses a freeze that was granted up to its end; it adds 0",
+    PeriodReason.PAUSE: "most dates of the period were paused, so it is no miss; it adds 0",
+    PeriodReason.SKIPPED: "the zone skipped most dates of the period, so it is no miss; it adds 0",
+    PeriodReason.MISSED: "a missed period that nothing covers ends the run",
+    PeriodReason.OPEN: "the period is not over yet",
+    PeriodReason.UNASKED: "the book had no such streak when the period began: it is no miss, and adds 0",
+    PeriodReason.BEFORE: "there is no run before the first period that was reached",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GoalViews:
+    """Shows streaks: of the profile, and of the book."""
+
+    profiles: Profiles
+    reader: StreakReader
+
+    def view(self, user_id: str, as_of: date | None, now: datetime) -> dict[str, Any]:
+        """Return a user's streaks on a local date (None: today): the daily one, and those of the book."""
+        daily = self.profiles.view(user_id, as_of, now)
+        when, books = date.fromisoformat(daily["as_of"]), self.reader.book_store.books()
+        pers = periods_of(books, now)
+        told = [_daily_view(daily)]
+        if pers:
+            profile, known = self.reader.periods(
+                self.profiles.get(user_id), min(p.first(when) for p in pers.values()), when, now
+            )
+            told += [_goal_view(known, name, per, profile, when) for name, per in sorted(pers.items())]
+        return {"user_id": user_id, "as_of": when.isoformat(), "streaks": told}
+
+    def explain(self, user_id: str, name: str, asked: date, now: datetime) -> dict[str, Any]:
+        """Return why the period of a date counts for a streak or not; raises 404 for no such streak."""
+        books = self.reader.book_store.books()
+        per = periods_of(books, now).get(name)
+        if per is None:
+            raise ApiError(404, "not_found", "the book in force has no such streak")
+        first = per.first(asked)
+        profile, known = self.reader.periods(self.profiles.get(user_id), first, per.last(first), now)
+        version, rule = judging_version(books, name, first)
+        is_over = self.profiles.today(profile, now) > per.last(first)
+        letter = outcome(rule, per, first, known.days)
+        reason, length = explain_period(
+            known.before(name, per, first), letter, profile.cover, is_over=is_over, is_asked=rule is not None
+        )
+        return {
+            "user_id": user_id,
+            "name": name,
+            "date": asked.isoformat(),
+            "counts": reason is PeriodReason.REACHED,
+            "reason": reason.value,
+            "rule": PERIOD_RULES[reason],
+            "rules_version": version.number,
+            "streak_length": length,
+            "period": _period_view(rule, per, first, known),
+            "contributions": _contributions(rule, first, known),
+        }
+
+
+def _daily_view(profile: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": DAILY,
+        "per": StreakPeriod.DAY.value,
+        "current_streak": profile["current_streak"],
+        "longest_streak": profile["longest_streak"],
+        "status": profile["streak_status"],
+        "reached": profile["active_days"],
+        "last_reached": profile["last_activity_date"],
+    }
+
+
+def _goal_view(
+    known: KnownPeriods, name: str, per: StreakPeriod, profile: Profile, when: date
+) -> dict[str, Any]:
+    first = per.first(when)
+    rule = rule_of(known.books, name)(first)
+    past = known.before(name, per, first)
+    have = progress(rule, first, known.days) if rule else 0
+    seen, status = shown_goal_streak(rule, past, have, profile.cover)
+    return {
+        "name": name,
+        "per": per.value,
+        "current_streak": seen.length,
+        "longest_streak": seen.longest,
+        "status": status.value,
+        "reached": seen.reached,
+        "last_reached": seen.last and seen.last.isoformat(),
+        "freezes_used": len(seen.spent),
+        "period": _period_view(rule, per, first, known),
+    }
+
+
+def _period_view(
+    rule: StreakRule | None, per: StreakPeriod, first: date, known: KnownPeriods
+) -> dict[str, Any]:
+    """Return a period's dates, what it needs, has and lacks. rule: None where nothing is asked."""
+    view: dict[str, Any] = {"first": first.isoformat(), "last": per.last(first).isoformat()}
+    if rule is None:
+        return view
+    have, kind = progress(rule, first, known.days), rule.need.kind
+    return view | {
+        "counts": kind.value,
+        **({"property": rule.need.property} if rule.need.property else {}),
+        "needs": _need_number(rule.need.at_least, kind),
+        "have": _need_number(have, kind),
+        "missing": _need_number(max(0, rule.need.at_least - have), kind),
+    }
+
+
+def _contributions(rule: StreakRule | None, first: date, known: KnownPeriods) -> list[dict[str, Any]]:
+    """Return the dates of a period that add something, with what they add."""
+    if rule is None:
+        return []
+    found = []
+    for day in dates_of(rule.per, first):
+        adds = contribution_of(rule.need, rule.event_types, [known.days.get(day, {})])
+        if adds:
+            found.append({"date": day.isoformat(), "adds": _need_number(adds, rule.need.kind)})
+    return found
+
+
+def _need_number(amount: int, kind: NeedKind) -> int | float:
+    if kind is not NeedKind.SUM or amount % UNIT == 0:
+        return amount // UNIT if kind is NeedKind.SUM else amount
+    return amount / UNIT
+
+
+# A user's achievements: which, since when, and how far the others are.
+
+
+@dataclass(frozen=True, slots=True)
+class AchievementViews:
+    """Shows achievements."""
+
+    profiles: Profiles
+    reader: AchievementReader
+
+    def view(self, user_id: str, now: datetime) -> dict[str, Any]:
+        """Return all achievements of the book in force."""
+        known = declared_achievements(self.reader.streaks.book_store.books(), now)
+        told = self._told(user_id, known, now) if known else []
+        return {"user_id": user_id, "achievements": told}
+
+    def _told(self, user_id: str, known: Mapping[str, Declared], now: datetime) -> list[dict[str, Any]]:
+        read = self.reader.read(self.profiles.get(user_id), known, now)
+        return [
+            {
+                "name": name,
+                "title": each.rule.title,
+                "achieved": name in read.found,
+                "achieved_at": read.found.get(name),
+                "needs": "all" if each.rule.needs_all else "any",
+                "conditions": [_condition_view(one, read.told, read.streaks) for one in each.rule.conditions],
+            }
+            for name, each in sorted(known.items())
+        ]
+
+
+def _condition_view(condition: Condition, told: ToldHistory, streaks: StreakHistory) -> dict[str, Any]:
+    if condition.kind is ConditionKind.STREAK:
+        have = fold_periods(streaks.periods[condition.streak or ""], streaks.cover).longest
+    else:
+        have = told.sums().get(key_of(condition), 0)
+    unit = UNIT if condition.kind is ConditionKind.SUM else 1
+    of = {"event_type": condition.event_type, "property": condition.property, "streak": condition.streak}
+    return {
+        "counts": condition.kind.value,
+        **{name: value for name, value in of.items() if value},
+        "needs": _condition_number(condition.at_least, unit),
+        "have": _condition_number(have, unit),
+    }
+
+
+def _condition_number(amount: int, unit: int) -> int | float:
+    return amount / unit if amount % unit else amount // unit

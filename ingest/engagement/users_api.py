@@ -1,26 +1,71 @@
 """Everything under /v1/users, /v1/rewards and /v1/leaderboards."""
 
+from datetime import timedelta
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.engagement.account_store import AccountContended
+from adapters.engagement.amnesty import DeclaredMeanwhile
 from adapters.engagement.ledger_store import TooManyEntries
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.settings.users_api import UsersApiSettings
-from ingest.engagement.engagement_schemas import ACTIVITY_VIEW, PAUSE, PROFILE, REVIEW, REVIEW_LIST, TIMEZONE
-from ingest.engagement.goals.goal_schemas import ACHIEVEMENTS_VIEW, PERIOD_VIEW, STREAKS_VIEW
-from ingest.engagement.history import covered_span
+from ingest.engagement import user_requests  # noqa: F401 (they add routes)
+from ingest.engagement.amnesty import amnesty_view, applied_view
+from ingest.engagement.engagement_schemas import (
+    ACHIEVEMENTS_VIEW,
+    ACTIVITY_VIEW,
+    ALIAS,
+    ALIAS_VIEW,
+    AMNESTIES,
+    AMNESTY,
+    APPLICATION,
+    APPLIED,
+    BALANCE,
+    CAPTURE,
+    CLAWBACK,
+    DECLARATION,
+    ENTRY,
+    FREEZE,
+    HOLD,
+    HOLD_ID,
+    HOLD_VIEW,
+    PAUSE,
+    PERIOD_VIEW,
+    PROFILE,
+    RANK,
+    REDEMPTION,
+    REVIEW,
+    REVIEW_LIST,
+    STREAKS_VIEW,
+    TIMEZONE,
+    TOP_LIST,
+)
+from ingest.engagement.history import covered_span, created_at, entry_view
+from ingest.engagement.leaderboards import as_shown
+from ingest.engagement.points.balance import hold_view
+from ingest.engagement.points.commands import CommandResult
+from ingest.engagement.points.holds import HoldResult
+from ingest.engagement.points.redemptions import LISTED_DEFAULT, LISTED_MAX, FulfilmentResult, redemption_view
+from ingest.engagement.points.reward_schemas import CATALOGUE, REDEMPTION_VIEW, REDEMPTIONS, USER_CATALOGUE
 from ingest.engagement.preferences import known_zone, pause_span, pauses_view, timezone_view
-from ingest.engagement.receipts.giving import receipt_keys, with_receipt
-from ingest.engagement.users import amnesty_routes, asking, board_routes, points_routes  # noqa: F401 (they add routes)
-from ingest.engagement.users.parts import app
-from ingest.engagement.users.parts import parts as _parts
-from ingest.web.caller import ApiError
+from ingest.engagement.receipts import receipt_keys, with_receipt
+from ingest.engagement.user_requests import app, parts
+from ingest.engagement.user_requests import parts as _parts
+from ingest.web.api import GONE
+from ingest.web.caller import ApiError, invalid_field
 from ingest.web.http import answer, failure
-from ingest.web.paging import AHEAD_MAX, FIRST_DATE
-from ingest.web.routes import PAGE, PLACE, in_query
+from ingest.web.paging import AHEAD_MAX, FIRST_DATE, cursor_of, days_in, instant_of, integer, last_date, page
+from ingest.web.routes import CURSOR, PAGE, PLACE, in_query, limit_to
+from ingest.web.validate import first_problem
+from rules.book.rewards import Redemption
+from rules.days import OTHER_REGION, REGIONS
+from rules.engagement import boards
+from rules.engagement.boards import GLOBAL
+from rules.engagement.ledger import entry_id
+from rules.engagement.lots import HELD_DEFAULT, HoldRequest
+from rules.engagement.points import AS_OF_MAX
 
 logger = app.logger
 DATE = {
@@ -48,14 +93,14 @@ def too_many(error: TooManyEntries) -> Response[str]:
 @app.route("GET /v1/users/{user_id}", [AS_OF], answer=PROFILE)
 def get_user(user_id: str) -> dict[str, Any]:
     """Profile."""
-    asking.caller(user_id)
-    return _parts().profiles.view(user_id, asking.day_asked("as_of"), clock.now())
+    user_requests.caller(user_id)
+    return _parts().profiles.view(user_id, user_requests.day_asked("as_of"), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/events", PAGE)
 def get_user_events(user_id: str) -> dict[str, Any]:
     """Events, newest first."""
-    asking.caller(user_id)
+    user_requests.caller(user_id)
     return _parts().histories.events(user_id, app.query, clock.now())
 
 
@@ -66,7 +111,7 @@ def get_user_activity(user_id: str) -> dict[str, Any]:
     With covered=true, from and to: also `covered`, the dates without activity, up to today, that a freeze, a
     pause or the zone covers, each with its reason.
     """
-    asking.caller(user_id)
+    user_requests.caller(user_id)
     found = _parts().histories.activity(user_id, app.query)
     if span := covered_span(app.query):
         found["covered"] = _parts().profiles.covered(user_id, *span, clock.now())
@@ -76,22 +121,22 @@ def get_user_activity(user_id: str) -> dict[str, Any]:
 @app.route("GET /v1/users/{user_id}/streak/explain", [DAY])
 def get_streak_explanation(user_id: str) -> dict[str, Any]:
     """Why a day counts or not."""
-    asking.caller(user_id)
-    return _parts().profiles.explain(user_id, asking.date_asked(), clock.now())
+    user_requests.caller(user_id)
+    return _parts().profiles.explain(user_id, user_requests.date_asked(), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/streaks", [AS_OF], answer=STREAKS_VIEW)
 def get_streaks(user_id: str) -> dict[str, Any]:
     """All streaks: the daily one, and those that the book declares."""
-    asking.caller(user_id)
-    return _parts().goals.view(user_id, asking.day_asked("as_of"), clock.now())
+    user_requests.caller(user_id)
+    return _parts().goals.view(user_id, user_requests.day_asked("as_of"), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/streaks/{name}/explain", [DAY], answer=PERIOD_VIEW)
 def get_period_explanation(user_id: str, name: str) -> dict[str, Any]:
     """Why a date's period counts for a streak or not."""
-    asking.caller(user_id)
-    return _parts().goals.explain(user_id, name, asking.date_asked(), clock.now())
+    user_requests.caller(user_id)
+    return _parts().goals.explain(user_id, name, user_requests.date_asked(), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/achievements", answer=ACHIEVEMENTS_VIEW)
@@ -101,14 +146,14 @@ def get_achievements(user_id: str) -> dict[str, Any]:
     Who has over 10,000 ledger entries in about three weeks is refused: 422. So is who asks for the first time
     with over 50,000 in all.
     """
-    asking.caller(user_id)
+    user_requests.caller(user_id)
     return _parts().achievements.view(user_id, clock.now())
 
 
 @app.route("POST /v1/users/{user_id}/pauses", body=PAUSE, status=201, may_repeat=True)
 def post_pause(user_id: str) -> Response[str]:
     """Pause the streak."""
-    asking.commander(user_id)
+    user_requests.commander(user_id)
     now = clock.now()
     first, last = pause_span(app.body(), now)
     profile, is_new = _parts().preferences.pause(user_id, first, last, now)
@@ -118,7 +163,7 @@ def post_pause(user_id: str) -> Response[str]:
 @app.route("PUT /v1/users/{user_id}/timezone", body=TIMEZONE)
 def put_timezone(user_id: str) -> dict[str, Any]:
     """Set the zone."""
-    asking.commander(user_id)
+    user_requests.commander(user_id)
     name = known_zone(app.body()["timezone"])
     return timezone_view(_parts().preferences.set_timezone(user_id, name, clock.now()))
 
@@ -133,7 +178,7 @@ def get_review() -> dict[str, Any]:
 @app.route("POST /v1/review/{user_id}/release", answer=REVIEW)
 def post_release(user_id: str) -> dict[str, Any]:
     """End a review (admins)."""
-    asking.anybody(user_id).check_admin()
+    user_requests.anybody(user_id).check_admin()
     return _parts().reviews.release(user_id, clock.now())
 
 
@@ -145,3 +190,279 @@ def _receipt_keys() -> KeyedHash:
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: an HTTP API request, payload format 2.0."""
     return with_receipt(app.resolve(event, context), event, _receipt_keys)
+
+
+# Routes of points as money: balance, holds, rewards, redemptions, clawbacks, freezes.
+
+
+PAST = {
+    "type": "string",
+    "format": "date-time",
+    "description": f"of the last {AS_OF_MAX.days} days; beyond: 422",
+}
+LISTED = [limit_to(LISTED_MAX), CURSOR]
+SHIPPER = "streakline/fulfilment, or streakline/fulfilment/ with the brand"
+# Prices, and what is left of each reward, are no secret of anybody's.
+FOR_A_WHILE = {"Cache-Control": "private, max-age=15"}
+
+
+def _of_hold(user_id: str, hold_id: str) -> None:
+    """Raise as asking.fulfiller, and 404 for what can be no hold's id."""
+    user_requests.fulfiller(user_id)
+    if first_problem({"type": "string", "pattern": HOLD_ID}, hold_id):
+        raise ApiError(404, "not_found", "there is no such hold")
+
+
+@app.route("GET /v1/users/{user_id}/ledger", PAGE)
+def get_user_ledger(user_id: str) -> dict[str, Any]:
+    """Ledger entries, newest first."""
+    user_requests.caller(user_id)
+    return parts().histories.ledger(user_id, app.query)
+
+
+@app.route("GET /v1/users/{user_id}/balance", [in_query("as_of", PAST)], answer=BALANCE)
+def get_balance(user_id: str) -> dict[str, Any]:
+    """Points, read strongly from the ledger.
+
+    With as_of: what the ledger said at that instant (known_balance), and what was so by then, late events and
+    expiry included (true_balance). An instant before over 10,000 entries: 422.
+    """
+    user_requests.caller(user_id)
+    if instant := instant_of(app.query, "as_of"):
+        return parts().balances.as_of(user_id, instant, clock.now())
+    return parts().balances.view(user_id, clock.now())
+
+
+@app.route("POST /v1/users/{user_id}/holds", body=HOLD, status=201, answer=HOLD_VIEW)
+def post_hold(user_id: str) -> dict[str, Any]:
+    """Reserve points (streakline/fulfilment)."""
+    user_requests.fulfiller(user_id)
+    body = app.body()
+    lasts = timedelta(seconds=body["seconds"]) if "seconds" in body else HELD_DEFAULT
+    asked = HoldRequest(body["points"], body["reward_id"], body["idempotency_key"], lasts)
+    return _hold(parts().holds.hold(user_id, asked, clock.now()))
+
+
+@app.route("POST /v1/users/{user_id}/holds/{hold_id}/capture", body=CAPTURE, status=201, answer=ENTRY)
+def post_hold_capture(user_id: str, hold_id: str) -> dict[str, Any]:
+    """Spend held points, all or some (streakline/fulfilment)."""
+    _of_hold(user_id, hold_id)
+    points = app.body().get("points")
+    return _entry(parts().holds.capture(user_id, hold_id, points, clock.now()))
+
+
+@app.route("POST /v1/users/{user_id}/holds/{hold_id}/release", answer=HOLD_VIEW)
+def post_hold_release(user_id: str, hold_id: str) -> dict[str, Any]:
+    """Give held points back (streakline/fulfilment)."""
+    _of_hold(user_id, hold_id)
+    return _hold(parts().holds.release(user_id, hold_id, clock.now()))
+
+
+@app.route("POST /v1/users/{user_id}/redemptions", body=REDEMPTION, status=201, answer=ENTRY)
+def post_redemption(user_id: str) -> dict[str, Any]:
+    """Redeem a reward.
+
+    At the book's price. Who is in streakline/fulfilment may name points instead.
+    """
+    caller = user_requests.anybody(user_id)
+    if not caller.is_fulfilment:
+        caller.check(user_id)
+    user_requests.counted(caller)
+    body = app.body()
+    key, named = body["idempotency_key"], {"points", "reward_id"} & body.keys()
+    if named and not caller.may_name_points:
+        raise ApiError(403, "price_forbidden", "name a reward: its price is the book's")
+    if "reward" in body:
+        caller.check(user_id)
+        if named:
+            raise invalid_field(min(named), "is not for a reward, which has a price")
+        shown = body.get("price_points")
+        return _entry(parts().redemptions.redeem(user_id, body["reward"], key, clock.now(), shown))
+    if "price_points" in body:
+        raise invalid_field("price_points", "is the price of a reward")
+    for field in ("points", "reward_id") if caller.may_name_points else ("reward",):
+        if field not in body:
+            raise invalid_field(field, "is missing")
+    return _entry(parts().rewards.redeem(user_id, body["points"], body["reward_id"], key, clock.now()))
+
+
+@app.route("GET /v1/rewards", LISTED, answer=CATALOGUE)
+def get_rewards() -> Response[str]:
+    """Rewards that are offered now, by id."""
+    app.caller()
+    return answer(200, parts().catalogue.page(app.query, clock.now()), FOR_A_WHILE)
+
+
+@app.route("GET /v1/users/{user_id}/rewards", LISTED, answer=USER_CATALOGUE)
+def get_user_rewards(user_id: str) -> dict[str, Any]:
+    """The same, with what the user can have."""
+    user_requests.caller(user_id)
+    return parts().catalogue.page_for(user_id, app.query, clock.now())
+
+
+@app.route("GET /v1/users/{user_id}/redemptions", LISTED, answer=REDEMPTIONS)
+def get_redemptions(user_id: str) -> dict[str, Any]:
+    """Redeemed rewards, newest first."""
+    user_requests.caller(user_id)
+    limit, before = integer(app.query, "limit", LISTED_DEFAULT, LISTED_MAX), cursor_of(app.query)
+    found = parts().redemptions.store.newest(user_id, before or "9", limit)
+    return page("redemptions", list(map(_redemption, found)), limit, "created_at")
+
+
+@app.route("GET /v1/users/{user_id}/redemptions/{entry_id}", answer=REDEMPTION_VIEW)
+def get_redemption(user_id: str, entry_id: str) -> dict[str, Any]:
+    """A redeemed reward, and what has become of it."""
+    caller = user_requests.anybody(user_id)
+    if not caller.is_fulfilment:
+        caller.check(user_id)
+    return _redemption(parts().redemptions.get(user_id, created_at(entry_id)))
+
+
+@app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/fulfilled", answer=REDEMPTION_VIEW, more=SHIPPER)
+def post_fulfilled(user_id: str, entry_id: str) -> dict[str, Any]:
+    """The user has the reward."""
+    caller = user_requests.shipper(user_id)
+    return _stands(parts().redemptions.fulfilled(user_id, created_at(entry_id), caller, clock.now()))
+
+
+@app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/failed", answer=REDEMPTION_VIEW, more=SHIPPER)
+def post_failed(user_id: str, entry_id: str) -> dict[str, Any]:
+    """The user will not get the reward: its points go back, once."""
+    caller = user_requests.shipper(user_id)
+    return _stands(parts().redemptions.failed(user_id, created_at(entry_id), caller, clock.now()))
+
+
+@app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/reversal", status=201, answer=ENTRY)
+def post_reversal(user_id: str, entry_id: str) -> dict[str, Any]:
+    """Undo a redemption (streakline/fulfilment)."""
+    user_requests.fulfiller(user_id)
+    return _entry(parts().redemptions.reverse(user_id, created_at(entry_id), clock.now()))
+
+
+@app.route("POST /v1/users/{user_id}/clawbacks", body=CLAWBACK, status=201, answer=ENTRY)
+def post_clawback(user_id: str) -> dict[str, Any]:
+    """Reverse an event and what it earned (streakline/fulfilment).
+
+    Once an event; the answer is its CLAWBACK entry. What was spent stays spent. So the balance may become a
+    debt, which what is earned next pays.
+    """
+    user_requests.fulfiller(user_id)
+    body = app.body()
+    key = body["idempotency_key"]
+    return _entry(parts().clawbacks.claw_back(user_id, body["event_id"], body["reason"], key, clock.now()))
+
+
+@app.route("POST /v1/users/{user_id}/freezes", body=FREEZE, status=201, answer=ENTRY)
+def post_freeze(user_id: str) -> dict[str, Any]:
+    """Get a freeze.
+
+    Some a month are free, further ones cost points. What an admin gives is free.
+    """
+    caller = user_requests.commander(user_id)
+    body = app.body()
+    (granted_on,) = days_in(body, last_date(clock.now()), "granted_on")
+    if granted_on and not caller.is_admin:
+        raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
+    key, rewards = body.get("idempotency_key"), parts().rewards
+    if caller.is_admin:
+        return _entry(rewards.give_freeze(user_id, key, granted_on, clock.now()))
+    return _entry(rewards.take_freeze(user_id, key, clock.now()))
+
+
+def _entry(outcome: CommandResult) -> dict[str, Any]:
+    return _view(entry_view(outcome.entry), outcome.duplicate)
+
+
+def _redemption(found: Redemption) -> dict[str, Any]:
+    return redemption_view(found, entry_id(found.created_at))
+
+
+def _stands(found: FulfilmentResult) -> dict[str, Any]:
+    return _view(_redemption(found.redemption), found.duplicate)
+
+
+def _hold(found: HoldResult) -> dict[str, Any]:
+    return _view(hold_view(found.hold, found.status), found.duplicate)
+
+
+def _view(view: dict[str, Any], is_duplicate: bool) -> dict[str, Any]:
+    return view | ({"duplicate": True} if is_duplicate else {})
+
+
+# Routes of leaderboards, and of the names on them.
+
+
+TOP_DEFAULT = 10
+REGION = in_query("region", {"type": "string", "enum": [GLOBAL, *REGIONS, OTHER_REGION]})
+
+
+@app.route("PUT /v1/users/{user_id}/alias", body=ALIAS, answer=ALIAS_VIEW)
+def put_alias(user_id: str) -> dict[str, Any]:
+    """Choose a name for the boards."""
+    user_requests.commander(user_id)
+    names, now = parts().names, clock.now()
+    profile = parts().preferences.set_alias(user_id, app.body()["alias"], now)
+    names.forget(user_id)
+    shown = names.shown(user_id, profile.alias)
+    return {"user_id": user_id, "alias": profile.alias, "shown_as": shown}
+
+
+@app.route("GET /v1/leaderboards/{board}", [REGION, limit_to(boards.LISTED_MAX)], answer=TOP_LIST)
+def get_leaderboard(board: str) -> dict[str, Any]:
+    """The best."""
+    caller = app.caller()
+    limit, now = integer(app.query, "limit", TOP_DEFAULT, boards.LISTED_MAX), clock.now()
+    top = parts().boards.top(board, app.query.get("region") or GLOBAL, limit, now)
+    return as_shown(top, parts().names, caller.user_id, parts().is_erased, now)
+
+
+@app.route("GET /v1/leaderboards/{board}/users/{user_id}", [REGION], answer=RANK)
+def get_rank(board: str, user_id: str) -> dict[str, Any]:
+    """A user's exact rank."""
+    user_requests.caller(user_id)
+    region, now = app.query.get("region") or GLOBAL, clock.now()
+    found = parts().boards.rank(board, region, user_id, now)
+    return found | {"alias": parts().names.shown(user_id, found["alias"])}
+
+
+# Routes of amnesties, all of them for admins.
+
+
+@app.route("GET /v1/amnesties", answer=AMNESTIES)
+def get_amnesties() -> dict[str, Any]:
+    """All amnesties (admins)."""
+    app.admin()
+    return {"amnesties": list(map(amnesty_view, parts().amnesties.store.look().known))}
+
+
+@app.route("POST /v1/amnesties", body=DECLARATION, status=201, answer=AMNESTY)
+def post_amnesty() -> dict[str, Any]:
+    """Declare that an outage counts against nobody (admins).
+
+    The dates that it touched are no misses. Apply it to all who have lost something.
+    """
+    author = app.admin().user_id
+    try:
+        return amnesty_view(parts().amnesties.declare(app.body(), author, clock.now()))
+    except DeclaredMeanwhile:
+        reason = "somebody else has declared one at the same time: look at it, then declare again"
+        raise ApiError(409, "conflict", reason) from None
+
+
+@app.route("POST /v1/amnesties/{number}/apply", body=APPLICATION, answer=APPLIED)
+def post_amnesty_application(number: str) -> dict[str, Any]:
+    """Apply an amnesty, or its revocation, to some users (admins)."""
+    app.admin()
+    body = app.body()
+    users = [each for each in body["users"] if not parts().is_erased(each)]
+    if not users:
+        raise ApiError(410, "erased", f"each of these users {GONE}")
+    is_dry = body.get("dry_run", False)
+    return applied_view(parts().amnesties.apply(number, users, clock.now(), is_dry=is_dry))
+
+
+@app.route("POST /v1/amnesties/{number}/revoke", answer=AMNESTY)
+def post_amnesty_revocation(number: str) -> dict[str, Any]:
+    """Revoke an amnesty (admins)."""
+    app.admin()
+    return amnesty_view(parts().amnesties.revoke(number, clock.now()))

@@ -13,7 +13,7 @@ from adapters.engagement.amnesty import AmnestyStore, Forgiven, Forgiver, NoAmne
 from adapters.platform.objects import S3Objects
 from adapters.platform.tables import chunks
 from analytics.amnesty.concerned import concerned
-from ingest.engagement.amnesty.acts import amnesty_view, declared
+from ingest.engagement.amnesty import amnesty_view, declared
 from ingest.web.caller import ApiError
 from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from adapters.privacy.tombstones import Erased
 from ingest.engagement.event_schemas import EVENT
-from ingest.engagement.incoming_events import Door, RefusedNow, event_of
+from ingest.engagement.events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from local.move_in.rows import RefusedRow, Row

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from adapters.platform.items import Item
 from adapters.platform.tables import chunks, get_all, query_all
 from adapters.regions import Follower, claims_of, events_of
-from ingest.engagement.points.rewards import REDEEM
+from ingest.engagement.points.commands import REDEEM
 from local.regions.finding import CLAIMS, EVENTS, PROFILES, FoundUnseen, Listed
 from local.regions.sides import BEFORE_ALL, Side, key_of, told
 from rules.engagement.ledger import entry_id

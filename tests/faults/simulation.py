@@ -15,11 +15,11 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+import ingest.engagement.events
 import ingest.engagement.events_api
 import ingest.engagement.events_stream
-import ingest.engagement.users.parts
+import ingest.engagement.user_requests
 import ingest.engagement.users_api
-import ingest.engagement.wiring
 import processors.engagement
 from tests.faults.callers import CONTEXT, START, Callers, Report
 from tests.faults.turns import Faults, Killed, Turns
@@ -64,9 +64,9 @@ class Simulation(Callers):
             "s3": lean_client(self.engine, "s3"),
         }
         for module in (
-            ingest.engagement.users.parts,
+            ingest.engagement.user_requests,
             ingest.engagement.events_stream,
-            ingest.engagement.wiring,
+            ingest.engagement.events,
             processors.engagement,
         ):
             patch.setattr(module, "client", clients.__getitem__)

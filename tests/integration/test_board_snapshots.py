@@ -16,8 +16,8 @@ from adapters.platform.aws import client
 from adapters.platform.redis import Redis
 from bench.engagement.boards import ROWS_MAX, BoardsTown
 from bench.engagement.reads import ReadCount
+from ingest.engagement import user_requests
 from ingest.engagement.engagement_schemas import RANK, TOP_LIST
-from ingest.engagement.users import parts
 from ingest.web.caller import ApiError
 from ingest.web.validate import first_problem
 from local.cloud.processes import free_port
@@ -316,7 +316,7 @@ def test_the_functions_answer_as_the_openapi_document_says(
     mine = {"USER_STREAKS_TABLE": tables.users, "BOARDS_TABLE": tables.boards}
     for name, value in (engine.environment() | mine).items():
         monkeypatch.setenv(name, value)
-    kept = (client, ranks._parts, parts.parts)
+    kept = (client, ranks._parts, user_requests.parts)
     for each in kept:
         each.cache_clear()
     headers = {"Authorization": f"Bearer {token('ann')}"}

@@ -43,7 +43,7 @@ def boosts_are_forgotten(patch: Patch) -> None:
 def the_zone_of_the_offset_is_forgotten(patch: Patch) -> None:
     date_of = real("rules.days.date_of")
     patch.setattr(
-        "ingest.engagement.incoming_events.date_of",
+        "ingest.engagement.events.date_of",
         lambda moment, named, stored: date_of(replace(moment, offset=None), named, stored),
     )
 
@@ -51,13 +51,13 @@ def the_zone_of_the_offset_is_forgotten(patch: Patch) -> None:
 def anybody_may_backfill(patch: Patch) -> None:
     check_age = real("rules.engagement.events.check_age")
     patch.setattr(
-        "ingest.engagement.incoming_events.check_age",
+        "ingest.engagement.events.check_age",
         lambda moment, now, may_backfill: check_age(moment, now, True),
     )
 
 
 def a_key_with_another_body_is_a_duplicate(patch: Patch) -> None:
-    patch.setattr("ingest.engagement.accept.body_hash", lambda _: "all the same")
+    patch.setattr("ingest.engagement.events.body_hash", lambda _: "all the same")
 
 
 def a_late_date_joins_no_runs(patch: Patch) -> None:

@@ -15,9 +15,8 @@ from adapters.engagement.points import Settler
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.items import item, plain
 from adapters.platform.tables import query_all
-from ingest.engagement.points.commands import Commands
-from ingest.engagement.points.redeeming import Redemptions
-from ingest.engagement.points.rewards import Rewards
+from ingest.engagement.points.commands import Commands, Rewards
+from ingest.engagement.points.redemptions import Redemptions
 from rules.book.rewards import GROUPS
 from tests.support.site import PRODUCERS, Site
 

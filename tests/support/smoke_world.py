@@ -10,7 +10,7 @@ from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
-from ingest.engagement.kinesis_records import parts_of
+from ingest.engagement.events_stream import parts_of
 from ingest.questions.asking import open_questions
 from local.cloud.streams.stream_records import kinesis_record
 from local.replay.applied import ids_by_user

@@ -34,8 +34,7 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.nightly import night
-from ingest.engagement.points.commands import Commands
-from ingest.engagement.points.rewards import Rewards
+from ingest.engagement.points.commands import Commands, Rewards
 from ingest.engagement.preferences import Preferences
 from ingest.web.caller import ApiError
 from processors.engagement import EngagementProcessor

@@ -7,9 +7,7 @@ from typing import Any
 
 from adapters.engagement.claims import IdempotencyClaim, put_unclaimed
 from adapters.engagement.points import clock_of
-from ingest.engagement.points.command import Command, CommandResult
-from ingest.engagement.points.commands import COMMAND, Commands
-from ingest.engagement.points.rewards import check_review
+from ingest.engagement.points.commands import COMMAND, Command, CommandResult, Commands, check_review
 from ingest.web.caller import ApiError
 from rules.days import unstamp
 from rules.engagement.account_state import Account, Profile

@@ -18,11 +18,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
+import ingest.engagement.events
 import ingest.engagement.events_api
 import ingest.engagement.events_stream
-import ingest.engagement.users.parts
+import ingest.engagement.user_requests
 import ingest.engagement.users_api
-import ingest.engagement.wiring
 import processors.engagement
 from adapters.platform.fence import Fenced, Registers
 from adapters.platform.queues import Poison
@@ -115,9 +115,9 @@ class Failover(Callers):
         other = {name: Here(partial(self._client, name)) for name in ("sqs", "s3")}
         clients = {"dynamodb": here, **other}
         wired = (
-            ingest.engagement.users.parts,
+            ingest.engagement.user_requests,
             ingest.engagement.events_stream,
-            ingest.engagement.wiring,
+            ingest.engagement.events,
             processors.engagement,
         )
         for module in wired:

@@ -21,7 +21,7 @@ NOT_NEEDED = {
         "rules.engagement.ledger",
         "rules.engagement.streak",
         "rules.book.book_schema",
-        "ingest.engagement.receipts.proving",
+        "ingest.engagement.receipts",
     },
 }
 

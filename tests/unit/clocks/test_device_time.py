@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engagement.claims import IdempotencyClaim, as_claimed, derived_fields
-from ingest.engagement.incoming_events import Door, RefusedNow, event_of
+from ingest.engagement.events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from rules.days import parse_moment, stamp
 from rules.engagement.events import (

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from ingest.engagement import events_stream
-from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
-from ingest.engagement.events_stream import reason_of
-from ingest.engagement.kinesis_records import RecordPart
+from ingest.engagement.events import Acceptor, AcceptResult, AcceptStatus
+from ingest.engagement.events_stream import RecordPart, reason_of
 from tests.support.books import KnownBooks
 from tests.support.empty_stores import Stores
 from tests.support.http_requests import VALID

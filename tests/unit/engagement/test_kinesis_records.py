@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.engagement.aggregate import BAD_RECORDS_MAX, RECORDS_MAX
-from ingest.engagement.events_stream import _parts_of
-from ingest.engagement.kinesis_records import (
+from ingest.engagement.events_stream import (
     BAD_PIECES_MAX,
     EVENTS_MAX,
     UNZIPPED_BYTES_MAX,
     RecordPart,
+    _parts_of,
     parts_of,
 )
 from rules.json_values import BadValue, check_strict

@@ -1,9 +1,10 @@
-"""The function of /v1/users and /v1/leaderboards, and what its routes are made of."""
+"""Who asks, what they ask for, and what answers it: of a request under /v1/users, /v1/rewards and /v1/leaderboards."""
 
+from datetime import date
 from functools import cache
 from typing import Any
 
-from adapters import settings
+from adapters import clock, settings
 from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore, ReviewIndex
 from adapters.engagement.amnesty import AmnestyStore, Forgiver
@@ -21,23 +22,20 @@ from adapters.platform.limits import SharedCounters
 from adapters.platform.turn import fenced
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.users_api import UsersApiSettings
-from ingest.engagement.amnesty.acts import AmnestyActs
+from ingest.engagement.amnesty import AmnestyActs
 from ingest.engagement.engagement_schemas import HOLD_ID
-from ingest.engagement.goals.achievement_views import AchievementViews
-from ingest.engagement.goals.goal_views import GoalViews
 from ingest.engagement.history import Histories
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.points.balance import Balances
-from ingest.engagement.points.catalogue import Catalogue
-from ingest.engagement.points.clawbacks import Clawbacks
-from ingest.engagement.points.commands import Commands
+from ingest.engagement.points.commands import Clawbacks, Commands, Rewards
 from ingest.engagement.points.holds import Holds
-from ingest.engagement.points.redeeming import Redemptions
-from ingest.engagement.points.rewards import Rewards
+from ingest.engagement.points.redemptions import Catalogue, Redemptions
 from ingest.engagement.preferences import Preferences, Reviews
-from ingest.engagement.profiles import Profiles
+from ingest.engagement.profiles import AchievementViews, GoalViews, Profiles
 from ingest.web.api import Api, refuse_erased
+from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import USER_ID
+from ingest.web.paging import day_of, last_date
 from ingest.web.rate_limit import Limits
 from ingest.web.routes import matching
 from rules.book.goal_rules import NAME
@@ -115,3 +113,58 @@ app = Api(
     },
 )
 refuse_erased(app, lambda: parts().erased)
+
+
+# Who asks, and what they ask for: of the request that is being answered.
+
+
+def anybody(user_id: str) -> Caller:
+    """Return the caller, whoever it is; raises 400 for a malformed user id."""
+    app.check_path("user_id", user_id)
+    return app.caller()
+
+
+def caller(user_id: str) -> Caller:
+    """Return the caller; raises 400 for a malformed user id, 403 if the caller may not reach this user."""
+    found = anybody(user_id)
+    found.check(user_id)
+    return found
+
+
+def commander(user_id: str) -> Caller:
+    """Return who changes a user's account; raises as caller, and 429 if they change too much in a minute."""
+    return counted(caller(user_id))
+
+
+def counted(who: Caller) -> Caller:
+    """Count a command of the caller, and return them; raises 429."""
+    if not who.is_admin:
+        parts().commands.check(who.user_id, 1, clock.now())
+    return who
+
+
+def fulfiller(user_id: str) -> None:
+    """Raise 403 unless the caller hands out rewards; 400, 429 as commander."""
+    who = anybody(user_id)
+    who.check_fulfilment()
+    counted(who)
+
+
+def shipper(user_id: str) -> Caller:
+    """Return who says what became of rewards: a server, which no rate limits. Raises 400, 403."""
+    who = anybody(user_id)
+    if not who.brands:
+        who.check_fulfilment()
+    return who
+
+
+def day_asked(name: str) -> date | None:
+    """Return the date that a query asks about; raises 400, and 422 for one that is too far ahead."""
+    return day_of(app.query, name, last_date(clock.now()))
+
+
+def date_asked() -> date:
+    """Return the date that must be asked about; raises as day_asked."""
+    if (asked := day_asked("date")) is None:
+        raise ApiError(400, "invalid_parameter", "date is missing")
+    return asked

@@ -1,16 +1,19 @@
-"""Finds out what the receipt of a batch proves. Only a batch with late events asks anything (rule 16)."""
+"""Time receipts (rule 16): one is given with every answer to a device that names itself, and what the receipt of a batch proves is found out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
+from adapters import clock
 from adapters.engagement.stretch_store import StretchStore
-from adapters.logs import Logger
+from adapters.logs import Logger, loggable
+from adapters.platform.aws import Unavailable, client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Erased
-from ingest.engagement.incoming_events import occurred_at_of
-from ingest.web.caller import ApiError, Caller
+from ingest.engagement.events import occurred_at_of
+from ingest.web.caller import ApiError, Caller, caller_of
 from rules.days import parse_moment, stamp
 from rules.engagement.events import DeviceClock, InputRefused, is_late
 from rules.engagement.offline import (
@@ -18,14 +21,56 @@ from rules.engagement.offline import (
     Proof,
     Receipt,
     Stretch,
+    is_device,
     known_stretch,
+    new_receipt,
     new_stretch,
     read_receipt,
     receipt_refusal,
 )
 from rules.privacy.tombstones import user_subject
 
+DEVICE_HEADER, RECEIPT_HEADER = "streakline-device", "Streakline-Time-Receipt"
+
 logger = Logger(service="receipts")
+
+
+@cache
+def receipt_keys(secret_arn: str) -> KeyedHash:
+    """Return the keys that receipts are signed with; a process reads them once for all its parts."""
+    return KeyedHash(lambda: client("secretsmanager"), secret_arn)
+
+
+def device_of(event: Mapping[str, Any]) -> str:
+    """Return the device that a request names; "" if it names none, or not as a device may be named."""
+    device = str((event.get("headers") or {}).get(DEVICE_HEADER) or "")
+    return device if is_device(device) else ""
+
+
+def with_receipt(
+    answered: dict[str, Any], event: Mapping[str, Any], keys: Callable[[], KeyedHash]
+) -> dict[str, Any]:
+    """Return an answer, with a receipt for the caller's device.
+
+    Servers get none: they need none. Neither does an answer wait for keys that cannot be read.
+    """
+    device = device_of(event)
+    if not device:
+        return answered
+    try:
+        caller = caller_of(event)
+        if caller.is_server:
+            return answered
+        receipt = new_receipt(keys().ring.keys[0], caller.user_id, device, clock.now())
+    except ApiError:
+        return answered
+    except (*Unavailable, ValueError) as error:
+        logger.warning("no receipt was given", extra={"error": loggable(error)})
+        return answered
+    return {**answered, "headers": {**answered.get("headers", {}), RECEIPT_HEADER: receipt}}
+
+
+# Finds out what the receipt of a batch proves. Only a batch with late events asks anything (rule 16).
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,0 @@
-"""What admins declare, apply and revoke over HTTP (rule 17)."""

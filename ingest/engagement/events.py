@@ -1,0 +1,452 @@
+"""Accepts events: the HTTP door and the Kinesis door both use it (rules 1, 3, 4 and 5).
+
+A body that was sent becomes the event that is stored; what is not allowed is refused.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Any
+
+from adapters.book import BookStore
+from adapters.engagement.claims import ClaimStore, IdempotencyClaim, ZoneStore, as_claimed, derived_fields
+from adapters.engagement.event_store import EventStore
+from adapters.platform.aws import client
+from adapters.platform.tables import Unprocessed
+from adapters.platform.turn import fenced
+from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
+from adapters.settings.event_doors import EventsApiSettings, EventsStreamSettings
+from ingest.engagement.event_schemas import EVENT
+from ingest.web.caller import ADMIN, PRODUCERS, Caller
+from ingest.web.validate import body_problems, first_problem
+from rules.book.book import Books, Declarer, Terms, Version, terms_of
+from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
+from rules.engagement.events import (
+    APPS,
+    RIGHT,
+    DeviceClock,
+    Event,
+    InputRefused,
+    body_hash,
+    check_age,
+    corrected,
+    event_id,
+    is_late,
+    measures_of,
+)
+from rules.engagement.offline import NO_PROOF, Proof
+from rules.json_values import BadValue, check_strict
+from rules.privacy.tombstones import user_subject
+from rules.zone_names import zone_named
+
+# Turns a body that was sent into the event that is stored.
+#
+# It fixes the user, the activity date (rule 1) and the points (rule 5), and refuses what is too late (rule
+# 3).
+
+
+PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
+UNJUDGED = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
+
+
+class RefusedNow(InputRefused):
+    """The event is refused by its time or the rules of now. If it was accepted before, it still is.
+
+    event: what its sender says. What the rules said of it is in the claim of its key, if there is one.
+    """
+
+    def __init__(self, refused: InputRefused, event: Event) -> None:
+        super().__init__(refused.code, refused.field, refused.reason)
+        self.event = event
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What the events of one request have in common.
+
+    zones: user id -> the zone that the user has set. source: for an event that names none. books: all
+    versions of the rules that are known. clock: of the device that sends. proof: that it was offline.
+    """
+
+    caller: Caller
+    zones: Mapping[str, str | None]
+    now: datetime
+    source: str
+    books: Books
+    clock: DeviceClock = RIGHT
+    proof: Proof = NO_PROOF
+
+
+def event_of(body: Mapping[str, Any], door: Door) -> Event:
+    """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow."""
+    occurred_at, user = occurred_at_of(body, door.clock), _user_of(body, door.caller)
+    moment = parse_moment(occurred_at)
+    terms, refusal = _judged(body, moment, door)
+    named = _zone_of(body, moment)
+    day, zone = _date_of(named, moment, door.zones.get(user))
+    event = Event(
+        user_id=user,
+        event_id=event_id(user, body["idempotency_key"], moment),
+        idempotency_key=body["idempotency_key"],
+        event_type=body["event_type"],
+        occurred_at=occurred_at,
+        activity_date=day,
+        zone=zone,
+        points_awarded=terms.points,
+        source=body.get("source") or door.source,
+        created_at=stamp(door.now),
+        rules_version=terms.version,
+        cap=terms.cap,
+        is_passive=not terms.keeps_streak,
+        expiry=terms.expiry,
+        by_server=terms.declared_by is Declarer.SERVER,
+        measures=measures_of(body.get("properties"), terms.measured),
+        device_time=body["occurred_at"] if door.clock.skew else None,
+        timezone=named or moment.offset,
+        properties=_properties(body),
+    )
+    try:
+        offline_since = _offline_since(moment, door, terms)
+    except InputRefused as refused:
+        raise RefusedNow(refusal or refused, event) from None
+    if refusal:
+        raise RefusedNow(refusal, event)
+    return replace(event, offline_since=offline_since) if offline_since else event
+
+
+def _offline_since(moment: Moment, door: Door, terms: Terms) -> str | None:
+    """Return since when the device of a late event was offline, None for one that is not late.
+
+    Raises InputRefused for an event that is too old, or in the future.
+    """
+    may_backfill = door.caller.is_server
+    check_age(moment, door.now, may_backfill or door.proof != NO_PROOF)
+    is_proof_needed = is_late(moment.utc, door.now) and not may_backfill
+    return door.proof.check(moment.utc, terms.offline) if is_proof_needed else None
+
+
+def _judged(body: Mapping[str, Any], moment: Moment, door: Door) -> tuple[Terms, InputRefused | None]:
+    """Return what judges an event, and why it is refused: its type, its properties, or who sends it."""
+    event_type = body["event_type"]
+    refusal = None
+    for version in door.books.judging(event_type, moment.utc, door.now):
+        broken = _broken_contract(version, body)
+        if broken is None:
+            terms = terms_of(version, event_type, moment.utc)
+            return terms, _forbidden(event_type, terms, door.caller)
+        refusal = refusal or broken
+    reason = f"{event_type} is in no book of rules up to version {door.books.newest.number}"
+    return UNJUDGED, refusal or InputRefused("unknown_type", "event_type", reason)
+
+
+def _forbidden(event_type: str, terms: Terms, caller: Caller) -> InputRefused | None:
+    if terms.declared_by is not Declarer.SERVER or caller.is_server:
+        return None
+    reason = f"{event_type} is for servers to declare: needs {PRODUCERS} or {ADMIN}"
+    return InputRefused("forbidden", "event_type", reason)
+
+
+def _broken_contract(version: Version, body: Mapping[str, Any]) -> InputRefused | None:
+    """Return how an event's properties break its type's data contract, if they do."""
+    contract = version.book.event_types[body["event_type"]].properties
+    problem = (
+        first_problem({"type": "object", **contract}, body.get("properties") or {}) if contract else None
+    )
+    if problem is None:
+        return None
+    field = "properties" if problem[0] == "body" else f"properties.{problem[0]}"
+    reason = f"{problem[1]} (data contract of {body['event_type']}, version {version.number})"
+    return InputRefused("contract_broken", field, reason)
+
+
+def _user_of(body: Mapping[str, Any], caller: Caller) -> str:
+    """Return whose event it is; raises InputRefused if the caller may not send it."""
+    user = str(body.get("user_id") or caller.user_id)
+    if not user:
+        raise InputRefused("invalid_field", "user_id", "is missing")
+    if user != caller.user_id and not caller.is_server:
+        raise InputRefused("forbidden", "user_id", f"is not the caller's own: needs {PRODUCERS} or {ADMIN}")
+    return user
+
+
+def occurred_at_of(body: Mapping[str, Any], clock: DeviceClock) -> str:
+    """Return when the event happened, by a right clock."""
+    try:
+        parse_moment(said := str(body["occurred_at"]))
+        return corrected(said, clock.skew) if clock.skew else said
+    except ValueError as error:
+        raise InputRefused("invalid_field", "occurred_at", str(error)) from None
+
+
+def time_problems(
+    body: Any, clock: DeviceClock, problems: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Return what is wrong with the time of a body that has other problems: the schema takes any text."""
+    if not isinstance(body, dict) or not isinstance(body.get("occurred_at"), str):
+        return []
+    if any(field == "occurred_at" for field, _ in problems):
+        return []
+    try:
+        occurred_at_of(body, clock)
+    except InputRefused as refused:
+        return [(refused.field, refused.reason)]
+    return []
+
+
+def _zone_of(body: Mapping[str, Any], moment: Moment) -> str | None:
+    """Return the zone that an event names; None if it names none that is known, and has an offset instead.
+
+    Raises InputRefused where nothing says the offset: devices send names that only their vendors know.
+    """
+    said = (body.get("timezone") or "").strip()
+    try:
+        return zone_named(said) if said else None
+    except UnknownZone as error:
+        if moment.offset is None:
+            reason = f"{error}, and occurred_at has no offset in its place"
+            raise InputRefused("invalid_field", "timezone", reason) from None
+        return None
+
+
+def _date_of(named: str | None, moment: Moment, zone_stored: str | None) -> tuple[date, str]:
+    try:
+        return date_of(moment, named, zone_stored)
+    except (OverflowError, ValueError):
+        raise InputRefused("invalid_field", "occurred_at", "has no date in this zone") from None
+
+
+def _properties(body: Mapping[str, Any]) -> str | None:
+    if not body.get("properties"):
+        return None
+    text = json.dumps(body["properties"], sort_keys=True, separators=(",", ":"))
+    if len(text) > PROPERTIES_BYTES_MAX:
+        raise InputRefused("invalid_field", "properties", f"is over {PROPERTIES_BYTES_MAX} bytes as JSON")
+    return text
+
+
+FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
+ERASED = "erased"
+
+
+class AcceptStatus(StrEnum):
+    """What became of an event that was sent."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptResult:
+    """What became of one event. error: code, message, field, and `details` if several fields are at fault;
+    None if the event was taken.
+    """
+
+    idempotency_key: str | None
+    status: AcceptStatus
+    event_id: str | None = None
+    error: Mapping[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as the OpenAPI document describes it, without what is None."""
+        shape = {
+            "idempotency_key": self.idempotency_key,
+            "status": self.status.value,
+            "event_id": self.event_id,
+            "error": self.error,
+        }
+        return {
+            name: value for name, value in shape.items() if value is not None or name == "idempotency_key"
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A valid event of this request, with the digest of its body."""
+
+    event: Event
+    digest: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.event.user_id, self.event.idempotency_key
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused(_Sent):
+    """A valid event that is refused by now, and the answer if its key does not hold it."""
+
+    refused: AcceptResult
+
+
+class Acceptor:
+    """Validates, claims and stores events."""
+
+    def __init__(
+        self,
+        claims: ClaimStore,
+        events: EventStore,
+        zones: ZoneStore,
+        books: BookStore,
+        erased: Erased = NOBODY,
+    ) -> None:
+        self._claims, self._events, self._zones = claims, events, zones
+        self._books, self._erased = books, erased
+
+    def accept(  # noqa: PLR0913, PLR0917 (what is known of a request)
+        self,
+        bodies: Sequence[Any],
+        caller: Caller,
+        now: datetime,
+        default_source: str = APPS,
+        clock: DeviceClock = RIGHT,
+        proof: Proof = NO_PROOF,
+    ) -> list[AcceptResult]:
+        """Claim and store events; returns one result for each body, in the same order. clock: the device's.
+        proof: that it was offline.
+
+        A refused event does not affect the others. One that is `accepted` or a `duplicate` is stored.
+        """
+        zones, books = self._stored_zones(bodies, caller), self._books.books()
+        door = Door(caller, zones, now, default_source, books, clock, proof)
+        sent = self._as_taken([self._check(body, door) for body in bodies], now)
+        first = {each.key: each for each in reversed(sent) if isinstance(each, _Sent)}
+        try:
+            held, won = self._claims.claim([self._claim_of(each) for each in first.values()], now)
+            self._store(first, held, won)
+        except Unprocessed:
+            held, won = {}, set()
+        return [
+            each
+            if isinstance(each, AcceptResult)
+            else self._result(each, held, is_first=each is first[each.key] and each.key in won)
+            for each in sent
+        ]
+
+    def _stored_zones(self, bodies: Sequence[Any], caller: Caller) -> dict[str, str | None]:
+        """Return the zones that users have set. Reads them only for events without a zone (a bare Z)."""
+        users = {
+            str(body.get("user_id") or caller.user_id)
+            for body in bodies
+            if isinstance(body, dict)
+            and not str(body.get("timezone") or "").strip()
+            and str(body.get("occurred_at", "")).endswith(("Z", "z", "-00:00"))
+            and first_problem(EVENT, body) is None
+        }
+        return self._zones.chosen(users)
+
+    def _check(self, body: Any, door: Door) -> _Sent | AcceptResult:
+        named = _key_named(body)
+        if problems := body_problems(EVENT, body):
+            return _faulty(named, [*problems, *time_problems(body, door.clock, problems)])
+        try:
+            event = event_of(body, door)
+            self._check_erased(event)
+            return _Sent(event, body_hash(body))
+        except RefusedNow as refused:
+            return _Refused(refused.event, body_hash(body), _rejected(named, refused))
+        except InputRefused as refused:
+            return _rejected(named, refused)
+
+    def _check_erased(self, event: Event) -> None:
+        """Raise InputRefused for an event of somebody who was erased, or of before that."""
+        if self._erased.forbids(user_subject(event.user_id), event.event_id):
+            raise InputRefused(ERASED, "user_id", "was erased")
+
+    def _as_taken(self, checked: Sequence[_Sent | AcceptResult], now: datetime) -> list[_Sent | AcceptResult]:
+        """Refuse what is refused by now, unless its key holds this very body: then it was taken once."""
+        late = {each.key: each for each in checked if isinstance(each, _Refused)}
+        held = self._claims.get(set(late), now) if late else {}
+        digests = {key: claim.body_hash for key, claim in held.items()}
+        return [
+            each.refused if isinstance(each, _Refused) and digests.get(each.key) != each.digest else each
+            for each in checked
+        ]
+
+    def _claim_of(self, sent: _Sent) -> IdempotencyClaim:
+        event = sent.event
+        return IdempotencyClaim(
+            event.user_id,
+            event.idempotency_key,
+            sent.digest,
+            event.event_id,
+            event.created_at,
+            derived_fields(event),
+        )
+
+    def _store(
+        self,
+        sent: Mapping[tuple[str, str], _Sent],
+        held: Mapping[tuple[str, str], IdempotencyClaim],
+        won: set[tuple[str, str]],
+    ) -> None:
+        """Store the events that this request has claimed.
+
+        Store also an event that an earlier attempt claimed, if that attempt died before it stored it.
+        """
+        self._events.put([sent[key].event for key in sorted(won)])
+        again = [
+            as_claimed(each.event, held[key])
+            for key, each in sent.items()
+            if key not in won and key in held and held[key].body_hash == each.digest
+        ]
+        for event in self._events.missing(again):
+            self._events.put_new(event)
+
+    def _result(
+        self, sent: _Sent, held: Mapping[tuple[str, str], IdempotencyClaim], *, is_first: bool
+    ) -> AcceptResult:
+        key, claim = sent.event.idempotency_key, held.get(sent.key)
+        if claim is None:
+            return AcceptResult(key, AcceptStatus.REJECTED, error=_error("unavailable", "try again", "event"))
+        if claim.body_hash != sent.digest:
+            error = _error("conflict", "was used for another body", "idempotency_key")
+            return AcceptResult(key, AcceptStatus.CONFLICT, claim.target, error)
+        status = AcceptStatus.ACCEPTED if is_first else AcceptStatus.DUPLICATE
+        return AcceptResult(key, status, claim.target)
+
+
+def _key_named(body: Any) -> str | None:
+    """Return the key that a body names, as an answer may tell it; None if it has none that is a text."""
+    key = body.get("idempotency_key") if isinstance(body, dict) else None
+    if not isinstance(key, str) or len(key) > 128:
+        return None
+    try:
+        check_strict(key)
+    except BadValue:
+        return None
+    return key
+
+
+def _rejected(key: str | None, refused: InputRefused) -> AcceptResult:
+    return AcceptResult(key, AcceptStatus.REJECTED, error=_error(refused.code, refused.reason, refused.field))
+
+
+def _faulty(key: str | None, problems: Sequence[tuple[str, str]]) -> AcceptResult:
+    """Return the refusal of a body for some fields; the message tells of the first one."""
+    error: dict[str, Any] = _error("invalid_field", problems[0][1], problems[0][0])
+    if len(problems) > 1:
+        error["details"] = [{"field": field, "reason": reason} for field, reason in problems]
+    return AcceptResult(key, AcceptStatus.REJECTED, error=error)
+
+
+def _error(code: str, reason: str, field: str) -> dict[str, str]:
+    return {"code": code, "message": f"{field} {reason}", "field": field}
+
+
+# Puts together from a function's settings what takes its events.
+
+
+def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
+    """Return an Acceptor."""
+    dynamodb = fenced(client("dynamodb"))
+    return Acceptor(
+        ClaimStore(dynamodb, config.idempotency_keys_table),
+        EventStore(dynamodb, config.bp_events_table),
+        ZoneStore(dynamodb, config.user_streaks_table),
+        BookStore(dynamodb, config.rule_books_table),
+        tombstones_of(config),
+    )

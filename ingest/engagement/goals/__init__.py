@@ -1,1 +1,0 @@
-"""Streaks that the book declares, as users see them."""

@@ -1,1 +1,0 @@
-"""Routes under /v1/users, and what they share."""
