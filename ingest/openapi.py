@@ -6,8 +6,7 @@ from ingest import operations_api, page
 from ingest.book import rules_api
 from ingest.engagement import events_api, users_api
 from ingest.engagement.event_schemas import EVENT, EVENTS
-from ingest.leads import identity_api, leads_api
-from ingest.leads.hooks import hooks_api
+from ingest.leads import hooks_api, identity_api, leads_api
 from ingest.outgoing import endpoints_api
 from ingest.privacy import privacy_api
 from ingest.questions import polls_api, questions_api

@@ -25,7 +25,7 @@ class LeadsApiSettings(Allowance):
 
 @dataclass(frozen=True, slots=True)
 class HooksApiSettings(Allowance):
-    """ingest.leads.hooks.hooks_api. hook_secret_prefix: of hooks' names, such as `streakline/hooks/`."""
+    """ingest.leads.hooks_api. hook_secret_prefix: of hooks' names, such as `streakline/hooks/`."""
 
     lead_queue_url: str
     payload_bucket: str

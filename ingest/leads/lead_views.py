@@ -15,7 +15,6 @@ from adapters.leads.memory_store import MemoryStore, TooManyRemembered
 from adapters.leads.persons import PersonEvents
 from adapters.settings.choices import currencies, currency_of
 from ingest.leads.lead_accept import RESERVED
-from ingest.leads.lead_money import money_view, total_view
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
@@ -23,7 +22,33 @@ from rules.leads.feature_items import FeatureItem, read_at
 from rules.leads.features import Input
 from rules.leads.lead_events import EVENT_TYPES, FUTURE_MAX, SORT_KEY
 from rules.leads.memory import MemoryEntry, confidence_at
-from rules.leads.orders import rates_in
+from rules.leads.orders import EXPONENTS, rates_in, total_in
+from rules.leads.series import decode
+
+# What a lead has spent, by currency and in all, as the API shows it.
+
+
+def money_view(purchases: str | None, own: str) -> dict[str, dict[str, Any]]:
+    """Return orders and what was spent by currency; nobody adds these up. purchases: the stored series."""
+    if purchases is None:
+        return {}
+    series = decode(purchases)
+    totals = {own: (series.priced, series.amount), **series.foreign}
+    return {
+        currency: {"orders": orders, "spent": Decimal(amount).scaleb(-EXPONENTS.get(currency, 2))}
+        for currency, (orders, amount) in sorted(totals.items())
+        if orders or amount
+    }
+
+
+def total_view(
+    money: Mapping[str, Mapping[str, Any]], own: str, rates: Mapping[str, Decimal]
+) -> dict[str, Any] | None:
+    """Return what was spent in all, in the organization's own currency; None where a rate is missing."""
+    spent = {currency: each["spent"] for currency, each in money.items()}
+    total = total_in(own, spent, rates, EXPONENTS.get(own, 2))
+    return None if total is None else {"currency": own, "spent": total}
+
 
 # A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
 # other for a moment, while a change of identity is being applied.

@@ -17,7 +17,6 @@ from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.choices import exchange_rates
 from adapters.settings.leads import LeadsApiSettings
 from ingest.leads import sources
-from ingest.leads.decoding import DecodedEvent, PayloadPart
 from ingest.leads.lead_accept import BadEnvelope, OpenedPayload, open_payload, path_of, read_envelope
 from ingest.leads.lead_schemas import (
     FEATURES_VIEW,
@@ -30,6 +29,7 @@ from ingest.leads.lead_schemas import (
     UNMERGE_COMMAND,
 )
 from ingest.leads.lead_views import NO_EVENT, LeadViews
+from ingest.leads.payloads import DecodedEvent, PayloadPart
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
 from ingest.web.http import GUARD, exact_json, json_body, shortened

@@ -18,7 +18,7 @@ from adapters.platform.aws import client
 from adapters.postgresql import postgres
 from adapters.settings.leads import MigrateSettings
 from ingest.leads import identity_migration as function
-from ingest.leads.identity_password import ROLE, verifier
+from ingest.leads.identity_migration import ROLE, verifier
 from local.paths import ROOT
 from tests.support.identity_server import WAYS, Server
 from tests.support.rds_data_api import OWNER_SECRET, RdsDataApi

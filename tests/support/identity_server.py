@@ -16,7 +16,7 @@ from adapters.postgresql.postgres import Postgres
 from adapters.postgresql.postgres import database as database_of
 from adapters.postgresql.rds_data import RdsData
 from adapters.postgresql.sql import Database
-from ingest.leads.identity_password import ROLE, set_password
+from ingest.leads.identity_migration import ROLE, set_password
 from local.cloud import embedded_postgres
 from local.cloud.processes import free_port
 from local.paths import ROOT

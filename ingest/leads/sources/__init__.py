@@ -4,7 +4,7 @@ A source's file has
 
     decode(payload, context) -> list[DecodedEvent]
         It is pure: the same payload always gives the same events. payload: any JSON. It returns [] for a
-        payload without an event of ours, and raises ingest.leads.decoding.DecodeError.
+        payload without an event of ours, and raises ingest.leads.payloads.DecodeError.
     parts(payload) -> iterable of PayloadPart   (only if a webhook can carry several events)
         It splits a payload into pieces of one event. `decode` reads each piece by itself, so that a bad
         event does not affect the others. It raises DecodeError if it cannot split the payload.
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
-from ingest.leads.decoding import DecodeContext, DecodedEvent, PayloadPart
+from ingest.leads.payloads import DecodeContext, DecodedEvent, PayloadPart
 from rules.leads.hooks import Signature
 
 FromBrowser = Callable[[Mapping[str, str]], dict[str, Any]]

@@ -23,16 +23,14 @@ are what somebody typed at the till: claimed.
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.leads.decoding import (
+from ingest.leads.payloads import (
+    AMOUNT_MINOR_MAX,
     ERASURE_REQUESTED,
     DecodeContext,
     DecodedEvent,
     DecodeError,
     ErasurePart,
     OrderPart,
-)
-from ingest.leads.payload_fields import (
-    AMOUNT_MINOR_MAX,
     SideFields,
     amount_in,
     currency_of,
@@ -40,8 +38,8 @@ from ingest.leads.payload_fields import (
     moment,
     products,
     text_id,
+    usable_identities,
 )
-from ingest.leads.person_fields import usable_identities
 from rules.leads.hooks import Signature
 from rules.leads.identity import Identity
 from rules.leads.lead_events import ORDER_CANCELLED, ORDER_REFUNDED, PURCHASE_COMPLETED, body_hash

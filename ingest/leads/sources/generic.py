@@ -22,18 +22,24 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, checked
 from ingest.leads.lead_schemas import GENERIC, GENERIC_DATA
-from ingest.leads.payload_fields import (
+from ingest.leads.payloads import (
+    DecodeContext,
+    DecodedEvent,
+    DecodeError,
     SideFields,
     amount_in,
+    checked,
     currency_of,
+    derived_from_text,
     minor_units,
     moment,
+    preferences_of,
     products,
+    strict_identities,
     text_id,
+    topics_of,
 )
-from ingest.leads.person_fields import derived_from_text, preferences_of, strict_identities, topics_of
 from ingest.web.json_schema import SHORT
 from rules.leads.hooks import Part, Signature
 from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES

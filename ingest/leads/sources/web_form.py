@@ -16,10 +16,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from ingest.leads import forms
-from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, checked
 from ingest.leads.lead_schemas import WEB_FORM
-from ingest.leads.payload_fields import SideFields, moment, text_id
-from ingest.leads.person_fields import IDENTITIES_MAX, derived_from_text, usable_identities
+from ingest.leads.payloads import (
+    IDENTITIES_MAX,
+    DecodeContext,
+    DecodedEvent,
+    DecodeError,
+    SideFields,
+    checked,
+    derived_from_text,
+    moment,
+    text_id,
+    usable_identities,
+)
 from rules.leads.identity import Identity
 from rules.leads.lead_events import FORM_SUBMITTED
 

@@ -22,9 +22,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
-from ingest.leads.payload_fields import SideFields, epoch, text_id
-from ingest.leads.person_fields import derived_from_text, identities
+from ingest.leads.payloads import (
+    DecodeContext,
+    DecodedEvent,
+    DecodeError,
+    PayloadPart,
+    SideFields,
+    derived_from_text,
+    epoch,
+    identities,
+    text_id,
+)
 from rules.json_values import read_json
 from rules.leads.hooks import Signature
 from rules.leads.identity import Identity

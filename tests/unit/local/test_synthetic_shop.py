@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime
 
-from ingest.leads.decoding import DecodeContext
+from ingest.leads.payloads import DecodeContext
 from local.replay.synthetic_shop import webhooks
 from tests.support.webhooks import decode
 

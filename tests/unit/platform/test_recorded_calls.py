@@ -84,7 +84,7 @@ def run(module: str, code: str, **known: Any) -> dict[str, set[str]]:
             {"dynamodb:PartiQLInsert IDEMPOTENCY_KEYS_TABLE"},
         ),
         (
-            "ingest.leads.hooks.hooks_api",
+            "ingest.leads.hooks_api",
             "dynamodb",
             "update_item(TableName='IdempotencyKeys', Key={'user_id': {'S': 'hook#7'}})",
             {"dynamodb:UpdateItem IDEMPOTENCY_KEYS_TABLE[hook#*]"},

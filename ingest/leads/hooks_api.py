@@ -20,15 +20,15 @@ from adapters.platform.aws import client
 from adapters.platform.turn import fenced
 from adapters.settings.leads import HooksApiSettings
 from ingest.leads import forms, sources
-from ingest.leads.hooks.hook_door import HookDoor
-from ingest.leads.hooks.hook_requests import (
+from ingest.leads.hooks import (
+    HookDoor,
     HookRequest,
+    KnownHooks,
     delivery_id,
     form_fields,
     hook_request,
     origin_of,
 )
-from ingest.leads.hooks.known_hooks import KnownHooks
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source

@@ -1,0 +1,330 @@
+"""Who may come in by a hook, and what was sent, byte for byte.
+
+Whatever is wrong, the answer is the same 401. What one process remembers of hooks, it reads about once a
+minute for each.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from adapters.leads.ecdsa import ecdsa_check, new_key_pair
+from adapters.leads.hook_store import HookStore, NoHook
+from adapters.logs import Logger
+from adapters.platform.aws import Unavailable
+from adapters.platform.limits import network_of
+from ingest.leads import forms, sources
+from ingest.leads.lead_schemas import ORGANIZATION
+from ingest.leads.sources import Source
+from ingest.web.caller import ApiError
+from ingest.web.http import BODY_BYTES_MAX
+from ingest.web.validate import first_problem
+from rules.leads.hooks import (
+    Algorithm,
+    Claim,
+    Hook,
+    HookSecret,
+    Signature,
+    challenge_token,
+    claim_of,
+    hmac_check,
+    is_fresh,
+    is_signed,
+)
+
+# What one process remembers of hooks, so that it reads Secrets Manager about once a minute for each.
+#
+# A hook is remembered for a minute. It is read again sooner if a request does not fit what is remembered, at
+# most once in two seconds: so a new secret is valid two seconds after it was stored, and `streakline hook`
+# tells it only then.
+#
+# Anybody may ask for hooks that do not exist, under as many names as they like. So a process lists the names
+# that there are, once a minute: a hook on that list is read at once, whatever else comes. A request that fits
+# no hook of its name costs one of an allowance that grows by a few a second, whether there is a hook of that
+# name or not. When it is used up, all of them are told to try again: nobody learns which hooks there are. An
+# address, or a network of IPv6, has a quarter of it at most: so one sender takes nobody else's. Within the
+# allowance a name that is not on the list is looked up, too, because the list may be some minutes behind a
+# new hook. Of these names the newest thousand are remembered.
+
+
+KEPT_SECONDS = 60.0
+REREAD_SECONDS = 2.0
+LISTED_SECONDS = 60.0
+NAMES_MAX = 1_000
+STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0
+SHARE_OF_ADDRESS = 1 / 4
+Name = tuple[str, str]  # organization, source
+K = TypeVar("K")
+T = TypeVar("T")
+
+logger = Logger(service="hooks-api")
+
+
+class TooManyUnknown(RuntimeError):
+    """So many requests fitted no hook that this one is not looked into now."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """hook: None if there was none. at: seconds of a clock that never goes back."""
+
+    hook: Hook | None
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowance:
+    """How many requests may be looked into. at: when that was so, by the clock."""
+
+    left: float
+    at: float
+
+    def grown(self, share: float, now: float) -> "_Allowance":
+        """Return it as it is now. share: of what all senders together have."""
+        grown = self.left + (now - self.at) * STRANGERS_PER_SECOND * share
+        return _Allowance(min(STRANGERS_BURST * share, grown), now)
+
+    def spent(self) -> "_Allowance":
+        """Return it with one request less."""
+        return _Allowance(self.left - 1, self.at)
+
+
+class KnownHooks:
+    """clock: returns seconds, and never goes back."""
+
+    def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
+        self._store, self._clock = store, clock
+        self._hooks, self._strangers = OrderedDict[Name, _Read](), OrderedDict[Name, _Read]()
+        self._misfits = OrderedDict[Name, float]()  # when a request that fitted nothing was last looked into
+        self._listed, self._listed_at = frozenset[Name](), -LISTED_SECONDS
+        self._allowance = _Allowance(STRANGERS_BURST, clock())
+        self._of_addresses = OrderedDict[str, _Allowance]()
+
+    def get(self, organization_id: str, source: str) -> Hook | None:
+        """Return a hook as it was at most a minute ago; None if none is known."""
+        name = (organization_id, source)
+        known = self._hooks.get(name) or self._strangers.get(name)
+        if known and self._clock() - known.at < KEPT_SECONDS:
+            return known.hook
+        return self._read(name) if name in self._hooks or self._is_listed(name) else None
+
+    def again(self, organization_id: str, source: str, address: str) -> Hook | None:
+        """Return a hook as it was at most two seconds ago, for a request that does not fit; None: no hook.
+
+        address: whose connection it is. Raises TooManyUnknown if the allowance is used up, its own or that of
+        all. Both are spent once in two seconds for each name.
+        """
+        name, now = (organization_id, source), self._clock()
+        if now - self._misfits.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
+            self._spend_allowance(network_of(address), now)
+            _keep(self._misfits, name, now)
+        known = self._hooks.get(name) or self._strangers.get(name)
+        return known.hook if known and now - known.at < REREAD_SECONDS else self._read(name)
+
+    def _is_listed(self, name: Name) -> bool:
+        if self._clock() - self._listed_at >= LISTED_SECONDS:
+            self._listed_at = self._clock()
+            try:
+                self._listed = frozenset(self._store.names())
+            except Unavailable:
+                logger.exception("the list of hooks stays as it was")
+        return name in self._listed
+
+    def _read(self, name: Name) -> Hook | None:
+        try:
+            hook = self._store.get(*name)
+        except NoHook:
+            hook = None
+        self._hooks.pop(name, None)
+        self._strangers.pop(name, None)
+        _keep(self._strangers if hook is None else self._hooks, name, _Read(hook, self._clock()))
+        return hook
+
+    def _spend_allowance(self, network: str, now: float) -> None:
+        own = self._of_addresses.get(network) or _Allowance(STRANGERS_BURST * SHARE_OF_ADDRESS, now)
+        own, of_all = own.grown(SHARE_OF_ADDRESS, now), self._allowance.grown(1, now)
+        is_enough = min(own.left, of_all.left) >= 1
+        self._allowance = of_all.spent() if is_enough else of_all
+        _keep(self._of_addresses, network, own.spent() if is_enough else own)
+        if not is_enough:
+            raise TooManyUnknown
+
+
+def _keep(kept: OrderedDict[K, T], name: K, value: T) -> None:
+    """Remember something of a name or a network, and forget the oldest ones beyond so many."""
+    kept.pop(name, None)
+    kept[name] = value
+    while len(kept) > NAMES_MAX:
+        kept.popitem(last=False)
+
+
+# What a vendor or a browser sent, byte for byte.
+
+
+FORM_BYTES_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class HookRequest:
+    """headers: names in lower case. address: whose connection it is, as the gateway says."""
+
+    headers: Mapping[str, str]
+    body: bytes
+    address: str
+
+    @property
+    def media_type(self) -> str:
+        """The type of the body, without its parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def hook_request(event: Mapping[str, Any]) -> HookRequest:
+    """Read a request of the gateway; raises 400, 413 for more than 1 MB, and 415 for a compressed body."""
+    headers = {name.lower(): str(value) for name, value in (event.get("headers") or {}).items()}
+    text = event.get("body") or ""
+    try:
+        body = base64.b64decode(text, validate=True) if event.get("isBase64Encoded") else text.encode()
+    except ValueError:
+        raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
+    if len(body) > BODY_BYTES_MAX:
+        raise ApiError(413, "too_large", f"the body is over {BODY_BYTES_MAX} bytes")
+    if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise ApiError(415, "unsupported_media_type", "a compressed body is not taken")
+    return HookRequest(headers, body, event["requestContext"]["http"].get("sourceIp", ""))
+
+
+def form_fields(request: HookRequest) -> dict[str, str]:
+    """Read a form's fields as ingest.leads.forms does; raises 400, 413 and 415."""
+    if len(request.body) > FORM_BYTES_MAX:
+        raise ApiError(413, "too_large", f"the form is over {FORM_BYTES_MAX} bytes")
+    if request.media_type not in forms.MEDIA_TYPES:
+        known = ", ".join(forms.MEDIA_TYPES)
+        raise ApiError(415, "unsupported_media_type", f"content-type must be one of {known}")
+    try:
+        return forms.read_form(request.headers["content-type"], request.body)
+    except forms.NoForm as error:
+        raise ApiError(400, "invalid_json", f"the form cannot be read: {error}"[:300]) from None
+
+
+def delivery_id(fields: Mapping[str, str], now: datetime) -> str:
+    """Return the name of a submitted form: the same fields on the same date (UTC) are one submission.
+
+    With a `submission_id` of the page's own the date does not matter.
+    """
+    day = "" if fields.get("submission_id") else now.date().isoformat()
+    told = json.dumps([day, sorted(fields.items())])
+    return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+
+def origin_of(headers: Mapping[str, str]) -> str | None:
+    """Return the origin of the page that sent a request, such as `https://acme.example`; None: unknown."""
+    if origin := headers.get("origin"):
+        return origin
+    page = urlsplit(headers.get("referer", ""))
+    return f"{page.scheme}://{page.netloc}" if page.scheme and page.netloc else None
+
+
+Fits = Callable[[Hook], bool]
+
+
+def refused() -> ApiError:
+    """Return the one refusal."""
+    return ApiError(401, "unauthorized", "there is no such hook, or its secret did not sign this")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Which hook a request names, and whose connection it is."""
+
+    organization: str
+    source: str
+    address: str
+
+
+class HookDoor:
+    """Lets requests in by the hooks that are known."""
+
+    def __init__(self, known: KnownHooks) -> None:
+        self._known = known
+
+    def signed(
+        self, organization: str, source: str, request: HookRequest, now: datetime
+    ) -> tuple[Hook, Source, Claim]:
+        """Return the hook whose secret signed a request, and what was signed; raises 401 and 503."""
+        read = _source(source)
+        scheme = read.signature
+        claim = claim_of(scheme, request.headers, request.body) if scheme else None
+        if scheme is None or claim is None or not is_fresh(claim, now):
+            raise refused()
+        check = ecdsa_check if scheme.algorithm is Algorithm.ECDSA_SHA256 else hmac_check(scheme)
+        asked = _Asked(organization, source, request.address)
+        hook = self._fitting(asked, _nobody(scheme), lambda hook: is_signed(claim, hook.valid(now), check))
+        return hook, read, claim
+
+    def of_page(self, organization: str, source: str, request: HookRequest) -> tuple[Hook, Source]:
+        """Return the hook that takes forms of the page that sent a request; raises 401 and 503."""
+        read, origin = _source(source), origin_of(request.headers)
+        if read.from_browser is None:
+            raise refused()
+        asked = _Asked(organization, source, request.address)
+        return self._fitting(asked, None, lambda hook: origin in hook.origins), read
+
+    def challenged(
+        self, organization: str, source: str, request: HookRequest, query: Mapping[str, str], now: datetime
+    ) -> str:
+        """Return what a vendor wants to read back before it sends webhooks; raises 401 and 503."""
+        read = _source(source).challenge
+        asked = read(query) if read else None
+        if asked is None:
+            raise refused()
+        token, answer = asked
+
+        def fits(hook: Hook) -> bool:
+            given = token.encode()
+            found = [hmac.compare_digest(challenge_token(each).encode(), given) for each in hook.valid(now)]
+            return any(found)
+
+        self._fitting(_Asked(organization, source, request.address), None, fits)
+        return answer
+
+    def _fitting(self, asked: "_Asked", nobody: Hook | None, fits: Fits) -> Hook:
+        """Return the hook that fits, as it is remembered or as it is now. nobody: stands for no hook.
+
+        Checking a hook that nobody has takes the time that checking a real one takes.
+        """
+        if first_problem({"type": "string", "pattern": ORGANIZATION}, asked.organization):
+            raise refused()
+        tried: Hook | None = None
+        name = (asked.organization, asked.source)
+        for is_again in (False, True):
+            try:
+                hook = self._known.again(*name, asked.address) if is_again else self._known.get(*name)
+            except TooManyUnknown:  # the same answer for hooks that there are, and for others
+                raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "5"}) from None
+            checked = hook or nobody
+            if checked is not None and checked is not tried and fits(checked) and hook is not None:
+                return hook
+            tried = checked
+        raise refused()
+
+
+def _source(name: str) -> Source:
+    if name not in sources.names():
+        raise refused()
+    return sources.source_named(name)
+
+
+@cache
+def _nobody(scheme: Signature) -> Hook:
+    """Return a hook of nobody's, with a secret that this process threw away."""
+    is_public = scheme.algorithm is Algorithm.ECDSA_SHA256
+    return Hook("", "", (HookSecret(new_key_pair()[1] if is_public else secrets.token_hex(32)),))

@@ -1,0 +1,465 @@
+"""What the decoder of a lead source takes and returns, and readers of a payload's fields.
+
+Readers of ids, times, amounts and products, and of what a payload says of a person. Functions read what an
+event must have: they raise DecodeError. What else a payload has may be left out.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from ingest.leads.spelling import identity
+from ingest.web.json_schema import Schema
+from ingest.web.validate import first_problem
+from rules.days import parse_moment, stamp
+from rules.leads.identity import Identity
+from rules.leads.language import objections_in
+from rules.leads.orders import EXPONENTS, OrderSeen
+
+
+class DecodeError(ValueError):
+    """A payload that is no event of its source. field: the path of the bad field; reason: what is wrong."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field} {reason}")
+        self.field, self.reason = field, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A side field that an event goes without. field: its path in the payload; reason: what is wrong."""
+
+    field: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeContext:
+    """What a payload does not say itself.
+
+    currency: ISO 4217, the organization's own. received_at: a stamp. region: ISO 3166; there telephone
+    numbers without a country code are read (None: such numbers are none). topic: the kind of webhook, if a
+    header says it. delivery_id: the vendor's name for this delivery. is_signed: a secret of the organization
+    signed the payload, so what it says of people is its source's word, and not a stranger's.
+    """
+
+    organization_id: str
+    integration: str
+    currency: str
+    received_at: str
+    region: str | None = None
+    topic: str = ""
+    delivery_id: str = ""
+    is_signed: bool = False
+
+    @property
+    def source(self) -> str:
+        """The scope of external event ids: `acme/ecommerce`."""
+        return f"{self.organization_id}/{self.integration}"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderPart:
+    """What a payload tells of a shop's order. products: as rules.leads.lead_events lists them."""
+
+    order_id: str
+    seen: OrderSeen
+    products: tuple[Mapping[str, Any], ...] = ()
+
+
+# The type of an event that asks for an erasure. It is carried out, and never stored.
+ERASURE_REQUESTED = "erasure_requested"
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePart:
+    """Whom a source wants erased: the lead of the event's identities, and of these orders of the source."""
+
+    order_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedEvent:
+    """One event of a payload.
+
+    external_event_id: unique in its integration, and the same in every resend. occurred_at: a stamp.
+    payload: its fields depend on the event type, see rules.leads.lead_events.LeadEvent. order: if it tells of
+    an order, which has a state. Then what is stored is what that changes, and the payload is only shown.
+    erasure: if it asks for one. omissions: side fields that could not be read.
+    """
+
+    external_event_id: str
+    event_type: str
+    occurred_at: str
+    identities: tuple[Identity, ...]
+    object_id: str | None = None
+    object_id_ref: str | None = None
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    order: OrderPart | None = None
+    erasure: ErasurePart | None = None
+    omissions: tuple[Omission, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadPart:
+    """The piece of a payload that holds one event. The decoder reads the piece like a whole payload.
+
+    path: where the event is in the whole payload, such as `entry.0.changes.0.value.messages.3`.
+    inner: where it is in the piece, such as `entry.0.changes.0.value.messages.0`.
+    """
+
+    payload: Any
+    path: str = ""
+    inner: str = ""
+
+
+def checked(schema: Schema, payload: Any) -> dict[str, Any]:
+    """Return the payload if it is an object that the schema accepts; raises DecodeError if not."""
+    if problem := first_problem(schema, payload):
+        raise DecodeError("" if problem[0] == "body" else problem[0], problem[1])
+    return dict(payload)
+
+
+# Readers of a payload's fields: ids, times, amounts, products.
+#
+# There are two kinds. Functions read what an event must have: they raise DecodeError that names the field,
+# and so refuse the event. `SideFields` reads everything else: what it cannot read is left out and noted, and
+# the event stays.
+
+
+ID_BYTES_MAX = 256
+DECIMAL = re.compile(r"\s*[+-]?(?=\.?\d)\d{0,15}(\.\d{0,12})?\s*", re.ASCII)
+NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
+EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
+WHOLE_FLOAT_MAX = 2**53  # beyond it a double is no longer one whole number
+PRODUCTS_MAX = 100
+LINES_MAX = 1_000
+QUANTITY_MAX = 10**9
+OMISSIONS_MAX = 20  # that are noted of one event
+T = TypeVar("T")
+LOOSE_MOMENT = re.compile(r"^(\S{10})[ T](\d\d:\d\d:\d\d\S*?) ?([+-]\d\d):?(\d\d)$", re.ASCII)
+CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+
+
+def text_id(value: Any, name: str) -> str:
+    """Read an id, a text or a whole number (7 or 7.0), of at most 256 bytes; returns text."""
+    if value is None or value == "":
+        raise DecodeError(name, "is missing")
+    value = number_as_text(value)
+    if not isinstance(value, str) or not value.isprintable() or value != value.strip():
+        raise DecodeError(name, "must be text without blanks around it, or a whole number")
+    if len(value.encode()) > ID_BYTES_MAX:
+        raise DecodeError(name, f"is over {ID_BYTES_MAX} bytes")
+    return value
+
+
+def number_as_text(value: Any) -> Any:
+    """Return a whole number as its digits, and anything else as it is: a sender may write 7, 7.0 or "7"."""
+    if type(value) is float and value.is_integer() and abs(value) < WHOLE_FLOAT_MAX:
+        value = int(value)
+    return str(value) if type(value) is int else value
+
+
+def moment(value: Any, name: str) -> str:
+    """Read an RFC 3339 timestamp with Z or an offset; returns a stamp.
+
+    Some senders write a blank for the T, and an offset without its colon: `2026-03-02 04:30:00 +0000`.
+    """
+    if value is None or value == "":
+        raise DecodeError(name, "is missing")
+    if not isinstance(value, str):
+        raise DecodeError(name, "must be an RFC 3339 timestamp with Z or an offset")
+    try:
+        return stamp(parse_moment(LOOSE_MOMENT.sub(r"\1T\2\3:\4", value)).utc)
+    except ValueError as error:
+        raise DecodeError(name, str(error)) from None
+
+
+def epoch(value: Any, name: str) -> str:
+    """Read seconds since 1970, as a number or as digits in a text; returns a stamp, of whole seconds."""
+    if value is None or value == "":
+        raise DecodeError(name, "is missing")
+    seconds = Decimal(-1)
+    with suppress(DecodeError):
+        seconds = decimal(value, name)
+    if not 0 <= seconds <= EPOCH_SECONDS_MAX:
+        raise DecodeError(name, "must be whole seconds since 1970")
+    return stamp(datetime.fromtimestamp(int(seconds), UTC))
+
+
+def decimal(value: Any, name: str) -> Decimal:
+    """Read a number exactly, from a text or a JSON number: 0.1 is Decimal("0.1"), not the nearest float."""
+    if value is None or value == "":
+        raise DecodeError(name, "is missing")
+    if isinstance(value, str) and DECIMAL.fullmatch(value):
+        return Decimal(value)
+    if type(value) in (int, float) and abs(value) < NUMBER_MAX:
+        return Decimal(repr(value))
+    raise DecodeError(name, "must be a decimal number of at most 15 digits and 12 decimals")
+
+
+def minor_units(value: Any, currency: str, name: str) -> int:
+    """Read an amount of 0 or more; returns whole minor units of its currency (11.77 USD is 1177)."""
+    exponent = EXPONENTS.get(currency, 2)
+    amount = decimal(value, name).scaleb(exponent)
+    if amount != amount.to_integral_value():
+        raise DecodeError(name, f"has more than the {exponent} decimals of {currency}")
+    if not 0 <= amount <= AMOUNT_MINOR_MAX:
+        raise DecodeError(name, f"must be from 0 to {AMOUNT_MINOR_MAX} minor units")
+    return int(amount)
+
+
+def currency_of(value: Any, name: str = "currency") -> str:
+    """Read a currency by its code of ISO 4217, such as EUR, or eur."""
+    if value is None or value == "":
+        raise DecodeError(name, "is missing")
+    value = value.strip().upper() if isinstance(value, str) else value
+    if not isinstance(value, str) or CURRENCY.fullmatch(value) is None:
+        raise DecodeError(name, "must be three capital letters, a code of ISO 4217")
+    return value
+
+
+def amount_in(currency: str, amount: int, context: DecodeContext) -> dict[str, Any]:
+    """Return an amount as an event holds it: apart from those in the organization's own currency.
+
+    Nobody can add up amounts of two currencies, so an event has one of two fields: see LeadEvent.
+    """
+    return {"currency": currency, "amount_minor" if currency == context.currency else "foreign_minor": amount}
+
+
+def thousandths(value: Any, name: str) -> int:
+    """Read a score from -1 to 1; returns whole thousandths, with halves rounded away from 0."""
+    score = decimal(value, name)
+    if not -1 <= score <= 1:
+        raise DecodeError(name, "must be a number from -1 to 1")
+    milli = int(abs(score) * 1000 + Decimal("0.5"))
+    return -milli if score < 0 else milli
+
+
+class SideFields:
+    """Reads what an event can do without, and never raises. It notes what it leaves out."""
+
+    def __init__(self) -> None:
+        self._omissions: list[Omission] = []
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """What could not be read, at most 20."""
+        return tuple(self._omissions[:OMISSIONS_MAX])
+
+    def omit(self, name: str, reason: str) -> None:
+        """Note that a field is left out."""
+        if len(self._omissions) < OMISSIONS_MAX:
+            self._omissions.append(Omission(name, reason))
+
+    def read(self, reader: Callable[[Any, str], T], value: Any, name: str) -> T | None:
+        """Return what a reader of this module makes of a value; None if it is absent or cannot be read."""
+        if value is None or value == "":
+            return None
+        try:
+            return reader(value, name)
+        except DecodeError as error:
+            self.omit(error.field, error.reason)
+            return None
+
+    def items(self, value: Any, name: str, most: int) -> list[tuple[str, Any]]:
+        """Return the items of a list with their paths, such as `refunds.0`; at most so many."""
+        if value is None or value == "":
+            return []
+        if not isinstance(value, list):
+            self.omit(name, "must be a list")
+            return []
+        if len(value) > most:
+            self.omit(name, f"has more than {most} items; the first ones are read")
+        return [(f"{name}.{place}", each) for place, each in enumerate(value[:most])]
+
+    def objects(self, value: Any, name: str, most: int) -> list[tuple[str, dict[str, Any]]]:
+        """Return those items of a list that are objects, with their paths."""
+        found = self.items(value, name, most)
+        for path, each in found:
+            if not isinstance(each, dict):
+                self.omit(path, "must be an object")
+        return [(path, each) for path, each in found if isinstance(each, dict)]
+
+
+def products(lines: Any, name: str, side: SideFields | None = None) -> list[dict[str, Any]]:
+    """Read [{product_id or sku, quantity?}]; returns one entry for each product, at most the first 100.
+
+    Lines of the same product are added up. Lines without an id, or with quantity 0, are left out. A quantity
+    that cannot be read counts as one: the product was bought. Nothing is raised: side notes what is odd.
+    """
+    side, quantities = side or SideFields(), dict[str, int]()
+    for path, line in side.objects(lines, name, LINES_MAX):
+        product = _product(line, path, side)
+        quantity = side.read(_quantity, line.get("quantity"), f"{path}.quantity")
+        quantity = 1 if quantity is None else quantity
+        if product and quantity > 0:
+            quantities[product] = min(quantities.get(product, 0) + quantity, QUANTITY_MAX)
+        elif product and quantity < 0:
+            side.omit(f"{path}.quantity", "is below 0")
+    listed = [{"product_id": each, "quantity": quantity} for each, quantity in quantities.items()]
+    return listed[:PRODUCTS_MAX]
+
+
+def _product(line: dict[str, Any], path: str, side: SideFields) -> str | None:
+    """Return a line's product_id, or its sku; blanks around a sku that somebody typed are no part of it."""
+    for name in ("product_id", "sku"):
+        given = line.get(name) or None
+        if found := side.read(text_id, given.strip() if isinstance(given, str) else given, f"{path}.{name}"):
+            return found
+    return None
+
+
+def _quantity(value: Any, name: str) -> int:
+    number = decimal(value, name)
+    if number != number.to_integral_value() or abs(number) > QUANTITY_MAX:
+        raise DecodeError(name, f"must be a whole number of at most {QUANTITY_MAX}")
+    return int(number)
+
+
+# Readers of what a payload says of a person: identities, words, preferences.
+#
+# An event must have somebody: `identities` and `strict_identities` raise DecodeError that names the field.
+# All else is a side field (payload_fields.SideFields): what cannot be read is left out.
+
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
+IDENTITIES_MAX = 20
+PREFERENCES_MAX = 20
+VALUE_CHARACTERS_MAX = 128
+REASON_CHARACTERS_MAX = 200
+
+
+def identities(
+    found: Iterable[tuple[str, Any]],
+    context: DecodeContext,
+    at: str,
+    *,
+    are_verified: bool,
+    side: SideFields | None = None,
+) -> tuple[Identity, ...]:
+    """Return the identities in (channel, raw value) pairs as `usable_identities` does.
+
+    Raises DecodeError that names the field `at` if there are none.
+    """
+    usable = usable_identities(found, context, at, are_verified=are_verified, side=side)
+    if not usable:
+        raise DecodeError(at, "has no usable identity")
+    return usable
+
+
+def usable_identities(
+    found: Iterable[tuple[str, Any]],
+    context: DecodeContext,
+    at: str,
+    *,
+    are_verified: bool,
+    side: SideFields | None = None,
+) -> tuple[Identity, ...]:
+    """Return the identities in (channel, raw value) pairs, each once, in order, at most 20.
+
+    are_verified: whether the source proves that they are this person's (docs/rules.md, "Who is who").
+    Other systems often send values that identify nobody, such as an empty text or `n/a`. These are left out,
+    and side notes them under `at`.
+    """
+    side, usable = side or SideFields(), dict[Identity, None]()
+    for channel, raw in found:
+        if raw is None or raw == "":
+            continue
+        try:
+            usable.setdefault(_identity(channel, raw, context, is_verified=are_verified))
+        except ValueError as error:
+            side.omit(f"{at}.{channel}", str(error)[:REASON_CHARACTERS_MAX])
+    return tuple(usable)[:IDENTITIES_MAX]
+
+
+def strict_identities(
+    given: Mapping[str, Any], context: DecodeContext, at: str, claimed: Collection[str], side: SideFields
+) -> tuple[Identity, ...]:
+    """Read {channel: id or [ids]}; raises DecodeError if no id is good, or more than 20 are.
+
+    claimed: the channels whose ids nobody has proven. All others are verified. side: notes the bad ids beside
+    a good one.
+    """
+    found, bad = dict[Identity, None](), list[tuple[str, str]]()
+    for channel, ids in given.items():
+        for raw in ids if isinstance(ids, list) else [ids]:
+            try:
+                found.setdefault(_identity(channel, raw, context, is_verified=channel not in claimed))
+            except ValueError as error:
+                bad.append((f"{at}.{channel}"[:100], str(error)[:REASON_CHARACTERS_MAX]))
+    if bad and not found:
+        raise DecodeError(*bad[0])
+    if not 1 <= len(found) <= IDENTITIES_MAX:
+        raise DecodeError(at, f"must hold 1 to {IDENTITIES_MAX} identities")
+    for name, reason in bad:
+        side.omit(name, reason)
+    return tuple(found)
+
+
+def _identity(channel: str, raw: Any, context: DecodeContext, *, is_verified: bool) -> Identity:
+    text = number_as_text(raw)
+    if not isinstance(text, str):
+        raise ValueError("must be text or a whole number")  # noqa: TRY004 (a sender's fault)
+    where = (context.organization_id, context.integration)
+    return identity(channel, text, *where, is_verified=is_verified, region=context.region)
+
+
+def derived_from_text(
+    text: Any,
+    sentiment: Any = None,
+    objections: Any = None,
+    preferences: Any = None,
+    side: SideFields | None = None,
+) -> dict[str, Any]:
+    """Return what we derive from a person's words, without the words. Nothing of it can refuse an event.
+
+    sentiment (-1 to 1), objections, preferences: what the integration says. Without a score there is none.
+    """
+    side = side or SideFields()
+    read = objections_in(text if isinstance(text, str) else "")
+    derived = {
+        "sentiment_milli": side.read(thousandths, sentiment, "sentiment"),
+        "objections": (list(read) if objections is None else topics_of(objections, side)) or None,
+        "preferences": preferences_of(preferences, side) or None,
+    }
+    return {name: value for name, value in derived.items() if value is not None}
+
+
+def topics_of(value: Any, side: SideFields, name: str = "objections") -> list[str]:
+    """Read topics; returns at most 20, each once, sorted by name. side: notes those that are none."""
+    topics = set[str]()
+    for path, topic in side.items(value, name, PREFERENCES_MAX):
+        if isinstance(topic, str) and NAME.fullmatch(topic):
+            topics.add(topic)
+        else:
+            side.omit(path, "must be a name: lower case letters, digits, _ . -")
+    return sorted(topics)
+
+
+def preferences_of(value: Any, side: SideFields, name: str = "preferences") -> dict[str, Any]:
+    """Read {name: value}; returns at most 20. side: notes those that are none.
+
+    A value is a short text, a whole number or a flag.
+    """
+    if value is None or not isinstance(value, dict):
+        if value is not None:
+            side.omit(name, "must be an object")
+        return {}
+    good: dict[str, Any] = {}
+    for key, each in value.items():
+        if NAME.fullmatch(key) is None:
+            side.omit(name, "must have names of lower case letters, digits, _ . -")
+        elif type(each) not in (str, int, bool) or len(str(each)) > VALUE_CHARACTERS_MAX:
+            reason = f"must be text of at most {VALUE_CHARACTERS_MAX} characters, a whole number or a flag"
+            side.omit(f"{name}.{key}", reason)
+        elif len(good) == PREFERENCES_MAX:
+            side.omit(name, f"has more than {PREFERENCES_MAX} names; the first ones are read")
+            break
+        else:
+            good[key] = each
+    return good
