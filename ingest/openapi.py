@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from ingest import operations_api, page
+from ingest import endpoints_api, operations_api, page, privacy_api
 from ingest.book import rules_api
 from ingest.engagement import events_api, users_api
 from ingest.engagement.event_schemas import EVENT, EVENTS
 from ingest.leads import hooks_api, identity_api, leads_api
-from ingest.outgoing import endpoints_api
-from ingest.privacy import privacy_api
 from ingest.questions import polls_api, questions_api
 from ingest.reference import ORDER, tag_of
 from ingest.web.json_schema import ERROR

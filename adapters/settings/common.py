@@ -41,7 +41,7 @@ class PrivacyTables:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyApiSettings(Allowance):
-    """ingest.privacy.privacy_api. erasure_function: makes exports."""
+    """ingest.privacy_api. erasure_function: makes exports."""
 
     payload_bucket: str
     identity_url: str

@@ -7,7 +7,7 @@ from adapters.settings.common import Allowance
 
 @dataclass(frozen=True, slots=True)
 class EndpointsApiSettings(Allowance):
-    """ingest.outgoing.endpoints_api. outgoing_webhooks: whether the deployment sends any."""
+    """ingest.endpoints_api. outgoing_webhooks: whether the deployment sends any."""
 
     notifications_table: str
     webhook_endpoints_table: str

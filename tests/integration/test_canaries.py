@@ -33,7 +33,7 @@ from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.nightly.night import State, WarehouseNight
-from ingest.privacy import privacy_api
+from ingest import privacy_api
 from processors import engagement, erasure, publisher, ranks
 from processors.erasure import ErasureRunner
 from processors.kept_items import KeptItems

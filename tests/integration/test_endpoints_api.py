@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-import ingest.outgoing.endpoints_api as door
+import ingest.endpoints_api as door
 import processors.outgoing.delivery as delivering
 import processors.outgoing.notifications as telling
 from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, ToldStore
@@ -220,7 +220,7 @@ def test_only_admins_and_only_where_it_is_on_and_no_more_than_twenty(
         ("POST", "/e/enable"),
     ):
         assert desk.call(method, path, {}, "streakline/producers")[0] == 403
-    monkeypatch.setattr("ingest.outgoing.managing.ENDPOINTS_MAX", 1)
+    monkeypatch.setattr("ingest.endpoints_api.ENDPOINTS_MAX", 1)
     desk.register(there)
     body = {"organization_id": "acme", "url": "https://hooks.example.com/"}
     assert desk.admin("POST", "", body)[1]["error"]["code"] == "endpoints_max"

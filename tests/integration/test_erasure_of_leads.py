@@ -16,7 +16,7 @@ from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings import read
 from adapters.settings.common import ErasureSettings
-from ingest.privacy import privacy_api
+from ingest import privacy_api
 from processors import erasure
 from processors.leads.lead_events import note_at_roots
 from rules.leads.lead_events import from_item

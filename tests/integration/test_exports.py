@@ -25,7 +25,7 @@ from adapters.privacy.erasure_jobs import Person
 from adapters.privacy.export_jobs import ExportJobs
 from adapters.privacy.stores import READ_AT_ONCE, Clients, ObjectEraser, stores_and_copies
 from adapters.settings.common import ErasureSettings
-from ingest.privacy import privacy_api
+from ingest import privacy_api
 from processors import erasure
 from processors.erasure import Exporter
 from rules.days import stamp, unstamp

@@ -9,7 +9,7 @@ from urllib.request import urlopen
 import pytest
 
 from adapters.privacy.export_jobs import ExportWaker
-from ingest.privacy import privacy_api
+from ingest import privacy_api
 from processors import erasure
 from tests.support.gateway import CONTEXT
 

@@ -111,7 +111,7 @@ def run(module: str, code: str, **known: Any) -> dict[str, set[str]]:
             {"s3:DeleteObjectVersion LAKE_BUCKET/raw/*"},
         ),
         (
-            "ingest.privacy.privacy_api",
+            "ingest.privacy_api",
             "s3",
             "generate_presigned_url('get_object', Params={'Bucket': 'payloads', 'Key': 'exports/1'})",
             {"s3:GetObject PAYLOAD_BUCKET/exports/*"},
@@ -123,7 +123,7 @@ def run(module: str, code: str, **known: Any) -> dict[str, set[str]]:
             {"sqs:SendMessage FAILURE_QUEUE_URL"},
         ),
         (
-            "ingest.outgoing.endpoints_api",
+            "ingest.endpoints_api",
             "secretsmanager",
             "create_secret(Name='streakline/endpoints/1')",
             {"secretsmanager:CreateSecret ENDPOINT_SECRET_PREFIX"},

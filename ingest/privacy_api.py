@@ -19,14 +19,13 @@ from adapters.platform.turn import fenced
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import Database, PostgresUnavailable
 from adapters.privacy.erasers import IdentityEraser
-from adapters.privacy.erasure_jobs import ErasureJobs, Person
+from adapters.privacy.erasure_jobs import ErasureJobs, Person, begin_erasure
 from adapters.privacy.export_jobs import ExportJob, ExportJobs, ExportWaker
 from adapters.privacy.tombstones import Tombstones
 from adapters.settings.common import PrivacyApiSettings
 from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
-from ingest.privacy.erasing import Erasing
 from ingest.web.api import GONE, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import ANY, TEXT, USER_ID, closed_object
@@ -34,7 +33,80 @@ from ingest.web.rate_limit import Limits, RateLimit
 from ingest.web.routes import matching
 from rules.days import stamp
 from rules.privacy.erasures import PersonKind
-from rules.privacy.tombstones import identity_subject, lead_subject, user_subject
+from rules.privacy.tombstones import identity_subject, lead_subject, lifts, organization_subject, user_subject
+
+# Begins erasures, tells how far they are, and lifts tombstones (rule 10).
+
+
+@dataclass(frozen=True, slots=True)
+class Erasures:
+    """Erasures as their callers see them."""
+
+    jobs: ErasureJobs
+    tombstones: Tombstones
+
+    def begin(self, subject: str, person: Person, now: datetime) -> dict[str, Any]:
+        """Write tombstones and erasure; returns what `view` does. One that is under way or done is answered.
+
+        subject: the id that was named.
+        """
+        return self.view(begin_erasure(self.jobs, self.tombstones, subject, person, now))
+
+    def of(self, subject: str) -> dict[str, Any] | None:
+        """Return the erasure whose tombstone stands over a subject now, or None."""
+        erasure_id = self._standing(subject)
+        return self.view(erasure_id) if erasure_id else None
+
+    def of_lead(self, lead_id: str, caller: Caller) -> dict[str, Any] | None:
+        """Return what `of` does, to whom the lead's organization was in reach; None to anybody else."""
+        erasure_id = self._standing(lead_subject(lead_id))
+        return self.view(erasure_id) if erasure_id and self._reaches(caller, erasure_id) else None
+
+    def _standing(self, subject: str) -> str | None:
+        found = self.tombstones.look().get(self.tombstones.digest(subject))
+        return found.erasure_id if found and found.stands else None
+
+    def _reaches(self, caller: Caller, erasure_id: str) -> bool:
+        if erasure := self.jobs.get(erasure_id):
+            return caller.reaches(erasure.organization)
+        known = self.jobs.organization_digest(erasure_id)
+        return caller.is_admin or known in {
+            self.tombstones.digest(organization_subject(erasure_id, each)) for each in caller.organizations
+        }
+
+    def view(self, erasure_id: str) -> dict[str, Any]:
+        """Return how far an erasure is; raises 404."""
+        certificate = self.jobs.certificate(erasure_id)
+        if certificate:
+            return {"erasure_id": erasure_id, "status": "finished", "certificate": certificate}
+        erasure = self.jobs.get(erasure_id)
+        if erasure is None:
+            raise ApiError(404, "not_found", "there is no such erasure")
+        about = {
+            "started_at": erasure.started_at,
+            "found": dict(erasure.found),
+            "awaits": list(erasure.awaits),
+            "deadline": erasure.deadline,
+        }
+        return {"erasure_id": erasure_id, "status": "open", **about}
+
+    def lift(self, subject: str, now: datetime) -> int:
+        """Lift the tombstone of a subject, with those of the same person; returns how many.
+
+        Raises 409 while the erasure is under way. Safe to repeat.
+        """
+        known = self.tombstones.look()
+        entries = list(lifts(known, self.tombstones.digest(subject), stamp(now)))
+        if entries and self.jobs.get(entries[0].erasure_id):
+            raise ApiError(409, "erasure_open", "the erasure is not finished yet")
+        self.jobs.note(entries)
+        return len(entries)
+
+    def stands(self, subject: str) -> bool:
+        """Whether a tombstone stands over a subject, at this moment."""
+        found = self.tombstones.look().get(self.tombstones.digest(subject))
+        return found is not None and found.stands
+
 
 URL_SECONDS = 3600
 NO_EXPORT = "nobody has asked for such an export in the last day"
@@ -87,7 +159,7 @@ logger, handler = app.logger, app.handler
 class _Parts:
     config: PrivacyApiSettings
     database: Database | None
-    erasing: Erasing
+    erasing: Erasures
     exports: ExportJobs
     waker: ExportWaker
     s3: Callable[[], Any]
@@ -116,7 +188,7 @@ def _parts() -> _Parts:
     return _Parts(
         config,
         database(url) if url else None,
-        Erasing(
+        Erasures(
             ErasureJobs(dynamodb, config.erasures_table), Tombstones(dynamodb, config.erasures_table, key)
         ),
         ExportJobs(dynamodb, config.limits_table),

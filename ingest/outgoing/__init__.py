@@ -1,1 +1,0 @@
-"""Outgoing webhooks at the door: their endpoints, and the secrets that sign what they are sent."""

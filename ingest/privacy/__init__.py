@@ -1,1 +1,0 @@
-"""The door for erasures and exports (docs/rules.md, rule 10)."""
