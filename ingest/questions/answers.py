@@ -1,8 +1,11 @@
-"""Answering a question."""
+"""Answering a question; what a person has answered, and what the answers have earned."""
 
+import base64
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from adapters import clock
@@ -11,12 +14,18 @@ from adapters.engagement.account_store import AccountStore
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.questions.answer_line import AnswerLine
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
-from ingest.questions.question_views import Questions, refusal_error
+from adapters.questions.user_stats_store import OTHERS, UserStatsStore
+from ingest.questions.question_schemas import FINGERPRINT_HASH
+from ingest.questions.questions import Questions, refusal_error
 from ingest.web.caller import ApiError, Caller
+from ingest.web.paging import cursor_of, integer, moment_of
 from ingest.web.rate_limit import RateLimit
 from rules.book.book import Books
+from rules.days import DAY, is_stamp, stamp
+from rules.engagement.boards import with_ranks
 from rules.engagement.events import InputRefused
 from rules.key_ring import PersonHashes
+from rules.questions.answer_stats import Stats, alias, earned_badges, streak_now
 from rules.questions.questions import Question, check_answer, check_open, shown_status
 from rules.questions.responses import (
     Response,
@@ -118,3 +127,147 @@ def _receipt(
         "activity_date": response.activity_date.isoformat(),
         "timezone": response.zone,
     }
+
+
+# GET /v1/users/{user_id}/answers: what a person has answered, newest first.
+
+
+SHOWN_DEFAULT = timedelta(days=30)
+LIMIT_DEFAULT, LIMIT_MAX = 20, 100
+
+
+def own_answer_view(response: Response) -> dict[str, Any]:
+    """Return an answer as the person who gave it sees it."""
+    view = {
+        "question_id": response.question_id,
+        "response_id": public_id(*response.key),
+        "type": response.type.value,
+        "category": response.category,
+        "selected_option": response.selected_option,
+        "answer": response.answer,
+        "confidence": response.confidence,
+        "response_time_ms": response.response_time_ms,
+        "points": response.points,
+        "created_at": response.created_at,
+        "activity_date": response.activity_date.isoformat(),
+        "timezone": response.zone,
+    }
+    return {name: value for name, value in view.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAnswers:
+    """Reads the answers of signed-in people. Those that agents relayed belong to nobody's account."""
+
+    responses: ResponseStore
+    stats: UserStatsStore
+    fingerprints: Fingerprints
+
+    def recent(self, user_id: str, query: Mapping[str, str], caller: Caller, now: datetime) -> dict[str, Any]:
+        """Return a page of a user's answers, by default of 30 days; raises 400, 403, 422."""
+        caller.check(user_id)
+        since = moment_of(query, "from", timedelta()) or now - SHOWN_DEFAULT
+        until = moment_of(query, "to", DAY) or now + DAY
+        limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
+        span = (stamp(since), max(stamp(since), stamp(until)))
+        after = _place_of(cursor_of(query))
+        if after and after[0] < span[0]:
+            return {"answers": [], "cursor": None}  # since the page before, the span has moved on
+        if after and after[0] > span[1]:
+            after = None
+        rows = self.responses.recent(self._hashes(user_id), span, after, limit)
+        cursor = f"{rows[-1].created_at}#{rows[-1].question_id}" if len(rows) == limit else None
+        return {"answers": [own_answer_view(each) for each in rows], "cursor": cursor and _as_cursor(cursor)}
+
+    def _hashes(self, user_id: str) -> set[str]:
+        """Return all hashes that the person has had, also of keys that are retired."""
+        person = self.fingerprints.of_user(user_id)
+        if not person.is_rotated and not person.upcoming:
+            return {person.own}
+        return {*person.all, *self.stats.of(person.own, person.older).hashes}
+
+
+def _place_of(cursor: str | None) -> tuple[str, str] | None:
+    """Return created_at and question_id of a page's last answer; raises 400 for another page's cursor."""
+    if cursor is None:
+        return None
+    created_at, _, question_id = cursor.partition("#")
+    if not is_stamp(created_at) or not question_id:
+        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
+    return created_at, question_id
+
+
+def _as_cursor(place: str) -> str:
+    return base64.urlsafe_b64encode(json.dumps({"before": place}).encode()).decode()
+
+
+# What a person's answers have earned, and the leaderboard by points.
+
+
+ME = "me"
+
+
+def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
+    """Return stats as the API shows them, the streak as of now."""
+    streak, earned = streak_now(stats, now), earned_badges(stats)
+    by_category = {name: each.answers for name, each in sorted(stats.categories.items())}
+    return {
+        "fingerprint": person,
+        "alias": alias(person),
+        "total_points": stats.total_points,
+        "total_answers": stats.total_answers,
+        "streak_days": streak.current,
+        "longest_streak_days": streak.longest,
+        "streak_status": streak.status.value,
+        "streak_last_date": streak.last.isoformat() if streak.last else None,
+        "timezone": stats.newest[1],
+        "created_at": stats.created_at or None,
+        "badges": [each.badge.name for each in earned],
+        "badges_earned": [
+            {"badge": each.badge.name, "title": each.badge.title, "earned_on": each.earned_on.isoformat()}
+            for each in earned
+        ],
+        "answers_by_category": by_category | ({OTHERS: stats.others} if stats.others else {}),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStats:
+    """Reads UserStats."""
+
+    store: UserStatsStore
+    fingerprints: Fingerprints
+
+    def view_of(self, asked: str, caller: Caller, now: datetime) -> dict[str, Any]:
+        """Return a person's stats. asked: "me", the caller's own hash, or for an admin anybody's.
+
+        Raises 403, or 404 if nobody of this hash has answered.
+        """
+        own = self.fingerprints.of_user(caller.user_id)
+        is_own = asked == ME or asked in own.all
+        if not is_own:
+            if not re.fullmatch(FINGERPRINT_HASH, asked, re.ASCII):
+                raise ApiError(404, "not_found", "a fingerprint is 32 hexadecimal digits")
+            caller.check_admin()
+        kept = self.store.of(own.own, own.older) if is_own else self.store.of(asked)
+        if not is_own and kept.version == 0:
+            raise ApiError(404, "not_found", "nobody of this fingerprint has answered")
+        return stats_view(kept.stored_under, kept.stats, now)
+
+    def leaders(self, limit: int, caller: Caller) -> dict[str, Any]:
+        """Return the best by points; ties share a rank (1, 2, 2, 4)."""
+        own = self.fingerprints.of_user(caller.user_id).all
+        rows = self.store.top(limit)
+        ranks = with_ranks([(person, points) for person, points, _ in rows])
+        return {
+            "entries": [
+                {
+                    "rank": rank["rank"],
+                    "alias": alias(person),
+                    "points": points,
+                    "total_answers": answers,
+                    "is_me": person in own,
+                }
+                for rank, (person, points, answers) in zip(ranks, rows, strict=True)
+            ]
+        }

@@ -8,7 +8,7 @@ from typing import Any
 from adapters import clock
 from adapters.platform.limits import Places
 from adapters.questions.response_store import ResponseStore
-from ingest.questions.question_views import Questions
+from ingest.questions.questions import Questions
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from rules.questions.questions import Question, shown_status

@@ -14,9 +14,8 @@ from adapters.questions.question_store import QuestionLists, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.settings.questions import PollsApiSettings
 from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, Polls
-from ingest.questions.question_schemas import QUESTION_ID
-from ingest.questions.question_views import Questions
-from ingest.questions.view_schemas import RESPONSES_VIEW
+from ingest.questions.question_schemas import QUESTION_ID, RESPONSES_VIEW
+from ingest.questions.questions import Questions
 from ingest.web.api import Api
 from ingest.web.routes import in_query, limit_to, matching
 

@@ -22,21 +22,22 @@ from adapters.questions.response_store import ResponseStore, WaitingAnswers
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
-from ingest.questions.answers import AnswerLimits, Answers
-from ingest.questions.asking import Asking
-from ingest.questions.own_answers import OwnAnswers
-from ingest.questions.question_schemas import ANSWER, QUESTION, QUESTION_ID
-from ingest.questions.question_views import Questions, question_view
-from ingest.questions.stats_view import AnswerStats
-from ingest.questions.subscription_schemas import STORED, SUBSCRIPTION, SUBSCRIPTION_ID
-from ingest.questions.view_schemas import (
+from ingest.questions.answers import AnswerLimits, Answers, AnswerStats, OwnAnswers
+from ingest.questions.question_schemas import (
+    ANSWER,
     ANSWERED,
     LEADERS,
     OWN_ANSWERS,
+    QUESTION,
+    QUESTION_ID,
     QUESTION_VIEW,
     QUESTIONS_VIEW,
     STATS_VIEW,
+    STORED,
+    SUBSCRIPTION,
+    SUBSCRIPTION_ID,
 )
+from ingest.questions.questions import Asking, Questions, question_view
 from ingest.web.api import Api, refuse_erased
 from ingest.web.http import GUARD, answer
 from ingest.web.json_schema import TEXT, USER_ID

@@ -16,8 +16,7 @@ from adapters.platform.turn import fenced
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
-from ingest.questions.question_schemas import TAGS_MAX
-from ingest.questions.subscription_schemas import SUBSCRIPTION_ID
+from ingest.questions.question_schemas import SUBSCRIPTION_ID, TAGS_MAX
 from ingest.web.caller import AUDIENCE, ApiError, Caller, invalid_field
 from ingest.web.rate_limit import Limits, RateLimit
 from rules.days import UnknownZone

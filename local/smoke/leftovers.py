@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from adapters.leads.lead_event_store import CLAIM_KEY
 from adapters.platform.items import Item, item, plain
 from analytics.lake.layout import report_key, run_key
-from ingest.questions.asking import open_questions
+from ingest.questions.questions import open_questions
 from local.smoke import leads
 from local.smoke.questions import asked_id
 from local.smoke.subject import Subject
