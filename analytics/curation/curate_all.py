@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from adapters.platform.objects import objects_at
-from analytics.curation.curate import Task, curate
-from analytics.curation.rebuild import curate_in_run
-from analytics.curation.rebuild import rebuild as _rebuild
+from analytics.curation.curate import Task, curate, curate_in_run
+from analytics.curation.curate import rebuild as _rebuild
 from analytics.lake.bookkeeping import Counts
 
 logger = logging.getLogger(__name__)

@@ -6,19 +6,124 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.curation import kept_rows
-from analytics.curation.columns.column_reader import read_columns
+from analytics.curation.column_reader import read_columns
 from analytics.curation.older_rows import of_today
 from analytics.curation.raw_lines import Batch
-from analytics.curation.spilled_rows import SpilledRows
-from analytics.lake.arrow_buffers import Indices, array_of, as_array
+from analytics.lake.arrow_buffers import Indices, array_of, as_array, raw_values
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.bookkeeping import FOOTER_KEY, Bookkeeping
 from analytics.lake.layout import Place
 from rules.lake.entities import Entity
+
+# A hash of the key of each row: equal keys have equal hashes, and others spread evenly.
+
+
+Hashes = npt.NDArray[np.uint64]
+WORD = 8  # bytes
+# MurmurHash3's 64-bit finalizer mixes every bit of a word into all others.
+FACTOR, SHIFT = np.uint64(0xFF51AFD7ED558CCD), np.uint64(33)
+# For a text's last 1 to 7 bytes: which bits of its last word are its own.
+MASKS = np.array([2 ** (8 * size) - 1 for size in range(WORD + 1)], np.uint64)
+
+
+def hashes(columns: Sequence[pa.Array]) -> Hashes:
+    """Return a hash for each row of a key's columns, which have no nulls."""
+    found = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        if pa.types.is_string(column.type):
+            _mix_texts(found, column)
+        else:
+            width: type[Any] = np.int32 if pa.types.is_date(column.type) else np.int64
+            found = _mixed(found, raw_values(column, width).astype(np.uint64))
+    return found
+
+
+def _mixed(found: Hashes, words: Hashes) -> Hashes:
+    found = (found ^ words) * FACTOR
+    return found ^ (found >> SHIFT)
+
+
+def _mix_texts(found: Hashes, column: pa.StringArray) -> None:
+    """Mix texts in, word after word, each with its length."""
+    offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+    data = column.buffers()[2]
+    padded = np.zeros((data.size if data else 0) + WORD, np.uint8)
+    if data:
+        padded[: data.size] = np.frombuffer(data, np.uint8)
+    every = np.ndarray((len(padded) - WORD + 1,), "<u8", padded, strides=(1,))
+    sizes = np.diff(offsets)
+    found[:] = _mixed(found, sizes.astype(np.uint64))
+    rows = np.arange(len(column))
+    for at in range(0, int(sizes.max(initial=0)), WORD):
+        rows = rows[sizes[rows] > at]
+        left = np.minimum(sizes[rows] - at, WORD)
+        found[rows] = _mixed(found[rows], every[offsets[rows] + at] & MASKS[left])
+
+
+# Rows that memory cannot hold wait on disk in pieces, by a hash of the key: all rows of one key are in one.
+#
+# A piece is small enough for memory. So any number of rows is deduplicated and sorted, piece after piece.
+
+
+PIECES = 32  # 20 million rows of 250 bytes are pieces of 160 MB
+# Beyond this the rows of a piece are deduplicated while it is read: one key may have very many versions.
+PIECE_BYTES_MAX = 256 * 2**20
+
+
+class SpilledRows:
+    """Rows of an entity, each with `n`, the place in which it came. folder: takes the pieces."""
+
+    def __init__(self, entity: Entity, schema: pa.Schema, folder: Path) -> None:
+        self._entity, self._schema = entity, schema
+        folder.mkdir()
+        self._paths = [folder / f"{number}.arrow" for number in range(PIECES)]
+        how = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+        self._writers = [
+            pa.ipc.new_stream(pa.OSFile(str(path), "wb"), schema, options=how) for path in self._paths
+        ]
+
+    def add(self, rows: pa.Table) -> None:
+        """Add rows, one chunk a column: the entity's columns and `n`."""
+        pieces = (hashes([rows[name].chunk(0) for name in self._entity.key]) % PIECES).astype(np.uint8)
+        order = np.argsort(pieces, kind="stable")
+        rows = rows.take(as_array(order))
+        ends = np.searchsorted(pieces[order], np.arange(PIECES + 1))
+        for writer, first, last in zip(self._writers, ends[:-1], ends[1:], strict=True):
+            writer.write_table(rows.slice(first, last - first))
+
+    def pieces(self) -> Iterator[pa.Table]:
+        """Yield each piece that has rows, one chunk a column, and remove it. Nothing is added any more."""
+        self.close()
+        for path in self._paths:
+            rows = self._read(path)
+            path.unlink()
+            if rows.num_rows:
+                yield rows
+
+    def _read(self, path: Path) -> pa.Table:
+        parts: list[pa.Table] = []
+        size, most = 0, PIECE_BYTES_MAX
+        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as batches:
+            for batch in batches:
+                parts.append(pa.Table.from_batches([batch]))
+                size += batch.nbytes
+                if size > most:
+                    rows = kept_rows.together(parts, self._schema)
+                    parts.append(rows.take(as_array(kept_rows.kept(self._entity, rows))))
+                    size = parts[0].nbytes
+                    most = max(PIECE_BYTES_MAX, 2 * size)
+        return kept_rows.together(parts, self._schema)
+
+    def close(self) -> None:
+        """Close the pieces' files. To close them again does nothing."""
+        for writer in self._writers:
+            writer.close()
+
 
 HELD_BYTES_MAX = 96 * 2**20  # of rows in memory; as much again while they are brought together
 FEW_LINES = 40  # fewer lines are read sooner one by one than by columns

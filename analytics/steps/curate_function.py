@@ -18,9 +18,8 @@ from adapters.platform.aws import client
 from adapters.platform.custom_resources import tell
 from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.lake import CurateSettings
-from analytics.curation.curate import Task
-from analytics.curation.planning.plan import FIRST, commit, curated_tasks, plan, write_plan
-from analytics.curation.rebuild import curate_in_run
+from analytics.curation.curate import Task, curate_in_run
+from analytics.curation.plan import FIRST, commit, curated_tasks, plan, write_plan
 from analytics.curation.recover import recover
 from analytics.curation.spark_job import SparkJob, put_code
 from analytics.forgetting.progress import changed_places

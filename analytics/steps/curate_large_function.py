@@ -14,8 +14,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.lake import CurateLargeSettings
-from analytics.curation.curate import Task
-from analytics.curation.rebuild import curate_in_run
+from analytics.curation.curate import Task, curate_in_run
 from analytics.lake.catalog import Catalog
 
 logger = Logger(service="curation")

@@ -48,7 +48,7 @@ def run(context: Any, given: Mapping[str, str]) -> dict[str, int]:
 def _of_run(lake: str, run_id: str) -> list[Any]:
     """Return the tasks of a run, each with the dates of arrival to look under."""
     from adapters.platform.objects import objects_at
-    from analytics.curation.planning.plan import read_batches
+    from analytics.curation.plan import read_batches
 
     batches = read_batches(objects_at(lake), run_id)
     return [(task, batch["arrived"]) for batch in batches for task in batch["tasks"]]
@@ -56,7 +56,7 @@ def _of_run(lake: str, run_id: str) -> list[Any]:
 
 def _of_dates(given: Mapping[str, str]) -> list[Any]:
     from adapters.platform.objects import objects_at
-    from analytics.curation.planning.plan import plan
+    from analytics.curation.plan import plan
 
     today = datetime.now(UTC).date()
     since, until = given["from"] or None, given["to"] or None

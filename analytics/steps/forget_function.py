@@ -18,7 +18,7 @@ from adapters.platform.turn import fenced
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.lake import ForgetSettings
-from analytics.curation.planning.plan import curated_tasks
+from analytics.curation.plan import curated_tasks
 from analytics.forgetting.gone_phones import GonePhones
 from analytics.forgetting.lake_pass import LakePass
 from analytics.forgetting.progress import Progress

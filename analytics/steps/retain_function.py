@@ -18,7 +18,7 @@ from adapters.platform.item_tables import AgedItems
 from adapters.platform.objects import NoObject, Objects, objects_at
 from adapters.platform.turn import fenced
 from adapters.settings.lake import RetainSettings
-from analytics.curation.planning.plan import curated_tasks
+from analytics.curation.plan import curated_tasks
 from analytics.lake.layout import run_key
 from analytics.retention.leaving import AnswerTexts, Events, Leaving, Left, RawPayloads
 from analytics.retention.retention_pass import RetentionPass

@@ -16,7 +16,7 @@ from adapters.platform.objects import Objects, objects_at
 from adapters.platform.turn import fenced
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.settings.lake import WarehouseSettings
-from analytics.curation.planning.plan import curated_tasks
+from analytics.curation.plan import curated_tasks
 from analytics.forgetting.progress import Progress, changed_places
 from analytics.forgetting.waiting import Everybody
 from analytics.forgetting.warehouse_rows import WarehouseRows

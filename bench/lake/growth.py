@@ -24,7 +24,7 @@ from statistics import median
 from typing import Any, cast
 
 from adapters.platform.objects import FolderObjects, StoredObject
-from analytics.curation.planning.plan import commit, plan, write_plan
+from analytics.curation.plan import commit, plan, write_plan
 from analytics.lake.curated_files import date_of
 from analytics.recompute.lake_days import LakeDays
 from analytics.recompute.recompute import recompute

@@ -19,7 +19,7 @@ from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phone_table import PhoneTable
 from adapters.settings.choices import settings_of
 from analytics.curation.curate import curate
-from analytics.curation.planning.plan import plan
+from analytics.curation.plan import plan
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.lacking import NOT_IN_THE_LAKE

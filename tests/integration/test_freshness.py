@@ -9,7 +9,7 @@ import pytest
 
 from adapters.operations import KEPT, Freshness, FreshnessUnknown
 from adapters.platform.objects import FolderObjects, StoredObject
-from analytics.curation.planning.watermark import move_watermark
+from analytics.curation.plan import move_watermark
 from analytics.lake import layout
 from analytics.reconcile.run_report import gather, publish
 from analytics.reconcile.shares.findings import RESULT

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
 from analytics.curation import raw_lines
-from analytics.curation.curate import curate
-from analytics.curation.planning.plan import plan
+from analytics.curation.curate import curate, curate_in_run
+from analytics.curation.plan import plan
 from analytics.curation.raw_lines import Unreadable, readable, unzipped
-from analytics.curation.rebuild import curate_in_run
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import NOWHERE, Place, nowhere
 from analytics.lake.odd_objects import noted

@@ -8,8 +8,8 @@ from unittest import mock
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation import intake, row_staging
-from analytics.curation.columns import column_reader
+from analytics.curation import column_reader, row_staging
+from analytics.curation import curate as intake
 from analytics.curation.curate import curate
 from analytics.curation.raw_lines import unzipped
 from analytics.lake.bookkeeping import Counts

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation.curate import curate
-from analytics.curation.rebuild import rebuild
+from analytics.curation.curate import curate, rebuild
 from analytics.curation.recover import recover
 from analytics.forgetting.progress import Progress
 from analytics.lake.failed_tasks import remember

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.curate import RawGone, Task, curate
-from analytics.curation.planning.plan import commit, plan, read_tasks, write_plan
+from analytics.curation.plan import commit, plan, read_tasks, write_plan
 from analytics.lake import failed_tasks
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import quarantine_key, raw_key, raw_place, source_name

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation import intake, kept_rows, row_staging, spilled_rows
+from analytics.curation import curate as intake
+from analytics.curation import kept_rows, row_staging
 from analytics.curation.curate import curate
-from analytics.curation.key_hash import hashes
 from analytics.curation.raw_lines import Batch, batches
-from analytics.curation.row_staging import Staging
+from analytics.curation.row_staging import Staging, hashes
 from analytics.lake.arrow_buffers import array_of
 from analytics.lake.bookkeeping import Bookkeeping, Counts
 from rules.lake.entities import EVENTS
@@ -42,10 +42,10 @@ def test_a_key_s_hash_depends_on_the_key_alone(keys: list[tuple[str, date, int]]
 @pytest.mark.parametrize("form", ["u{}", "usr_{:032x}", "{:08}-suffix-that-all-have"])
 def test_keys_spread_evenly(form: str) -> None:
     texts = pa.array([form.format(number) for number in range(32_000)])
-    sizes = np.bincount(hashes([texts]) % spilled_rows.PIECES, minlength=spilled_rows.PIECES)
+    sizes = np.bincount(hashes([texts]) % row_staging.PIECES, minlength=row_staging.PIECES)
     assert sizes.min() > 800
     assert sizes.max() < 1200
-    numbers = np.bincount(hashes([pa.array(range(0, 320_000, 10))]) % spilled_rows.PIECES)
+    numbers = np.bincount(hashes([pa.array(range(0, 320_000, 10))]) % row_staging.PIECES)
     assert numbers.min() > 800
 
 
@@ -69,8 +69,8 @@ def test_very_many_versions_of_one_key(tmp_path: Path) -> None:
 
     with (
         mock.patch.object(row_staging, "HELD_BYTES_MAX", 10_000),
-        mock.patch("analytics.curation.columns.column_reader.LINES_AT_ONCE", 50),
-        mock.patch.object(spilled_rows, "PIECE_BYTES_MAX", 50_000),
+        mock.patch("analytics.curation.column_reader.LINES_AT_ONCE", 50),
+        mock.patch.object(row_staging, "PIECE_BYTES_MAX", 50_000),
         mock.patch.object(kept_rows, "kept", seen),
     ):
         curate(objects, PLACE)

@@ -10,7 +10,7 @@ from typing import Any
 
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate_all import curate_all
-from analytics.curation.planning.plan import plan
+from analytics.curation.plan import plan
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse

@@ -15,7 +15,7 @@ from rules.engagement.proof import BUCKETS
 from rules.engagement.reconciliation import NIGHTS
 
 HOURS = 24
-# What a batch of the state machine's map holds at most: analytics/curation/planning/batches.py.
+# What a batch of the state machine's map holds at most: analytics/curation/plan.py.
 BATCH_TASKS, BATCH_BYTES = 200, 64 * 1024 * 1024
 # An eventually consistent read unit; and what a query of it is rounded up by on average.
 HALF_UNIT_BYTES, ROUNDED_UP = 2 * 4096, 0.25

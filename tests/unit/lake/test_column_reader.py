@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.curation.columns import column_reader
-from analytics.curation.columns.value_columns import Cuts, read_values
+from analytics.curation import column_reader
+from analytics.curation.column_reader import Cuts, read_values
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.layout import Place
 from bench.lake.curating.table_items import ITEMS

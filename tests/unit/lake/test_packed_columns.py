@@ -5,7 +5,7 @@ from unittest import mock
 
 import pytest
 
-from analytics.curation.columns import column_reader
+from analytics.curation import column_reader
 from analytics.lake.layout import Place
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import framed, head_of, is_frame

@@ -13,14 +13,18 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects, NoObject
 from analytics.curation.curate import Task, curate
-from analytics.curation.planning.batches import BATCH_BYTES_MAX, BATCH_TASKS_MAX, Plan
-from analytics.curation.planning.plan import (
+from analytics.curation.plan import (
+    BATCH_BYTES_MAX,
+    BATCH_TASKS_MAX,
+    BEGINNING,
+    Plan,
     commit,
+    move_watermark,
     plan,
     read_tasks,
+    watermark,
     write_plan,
 )
-from analytics.curation.planning.watermark import BEGINNING, move_watermark, watermark
 from analytics.lake import failed_tasks, layout
 from tests.support.raw_lake import DAY, DT, PLACE, event, put_raw
 
@@ -151,7 +155,7 @@ def test_one_hour_or_a_large_day_is_left_alone(lake: Lake, monkeypatch: pytest.M
     assert run(lake, SOON) == []
     lake.put_at("a", OTHER, NOW)
     run(lake)
-    monkeypatch.setattr("analytics.curation.planning.plan.COMPACTED_BYTES_MAX", 100)
+    monkeypatch.setattr("analytics.curation.plan.COMPACTED_BYTES_MAX", 100)
     assert run(lake, SOON) == []
 
 
@@ -176,7 +180,7 @@ def test_a_past_day_of_which_little_has_come_needs_no_hours(
         lake.put_at("a", place, NOW)
     assert plan(lake, SOON).tasks == [DAY]
     assert plan(lake, TODAY).tasks == [PLACE, OTHER]
-    monkeypatch.setattr("analytics.curation.planning.plan.NEW_BYTES_MAX", 100)
+    monkeypatch.setattr("analytics.curation.plan.NEW_BYTES_MAX", 100)
     assert plan(lake, SOON).tasks == [PLACE, OTHER]
 
 

@@ -1,1 +1,0 @@
-"""Lines of raw objects read by columns."""
