@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.book import shipped_version
-from analytics.features.feature_sql import GENERATED
+from analytics.features.feature_models import GENERATED
 from analytics.warehouse.ddl import SQL, TYPES
 from analytics.warehouse.lake_page import lake_page
 from analytics.warehouse.statements import literal

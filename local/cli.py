@@ -234,7 +234,7 @@ def _report(arguments: argparse.Namespace) -> None:
 
 def _training_set(arguments: argparse.Namespace) -> None:
     from adapters.platform.objects import S3Objects
-    from analytics.features.point_in_time import training_set
+    from analytics.features.training_sets import training_set
 
     stack = _stack(arguments)
     lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])

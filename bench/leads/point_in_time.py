@@ -38,7 +38,7 @@ def ours(folder: Path) -> Any:
     import pyarrow.parquet as pq
 
     from adapters.platform.objects import FolderObjects
-    from analytics.features.point_in_time import point_in_time
+    from analytics.features.training_sets import point_in_time
 
     return point_in_time(FolderObjects(folder), pq.read_table(folder / "labels.parquet"))
 
@@ -48,7 +48,7 @@ WAYS: dict[str, Callable[[Path], Any]] = {"ours": ours, "duckdb": duckdb, "merge
 
 def measure(way: str, folder: Path) -> None:
     """Run one way in this process, and print its time and memory."""
-    for library in ("duckdb", "pandas", "pyarrow.dataset", "analytics.features.point_in_time"):
+    for library in ("duckdb", "pandas", "pyarrow.dataset", "analytics.features.training_sets"):
         importlib.import_module(library)
     start, cpu = time.perf_counter(), time.process_time()
     table = WAYS[way](folder)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.platform.objects import FolderObjects
-from analytics.features.point_in_time import point_in_time
+from analytics.features.training_sets import point_in_time
 from analytics.lake.arrow_schema import arrow_schema
 from rules.lake.entities import LEAD_EVENTS
 from tests.lake.test_point_in_time import table

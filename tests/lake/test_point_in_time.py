@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
-from analytics.features import point_in_time as module
-from analytics.features.labels import COLUMNS
-from analytics.features.point_in_time import point_in_time, training_set
+from analytics.features import training_sets as module
+from analytics.features.training_sets import COLUMNS, point_in_time, training_set
 from rules.lake.lead_entities import column_of
 from rules.leads.feature_items import evaluate
 from rules.leads.features import FEATURES

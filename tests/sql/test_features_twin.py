@@ -13,8 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from adapters.platform.objects import FolderObjects
-from analytics.features.labels import AS_OF, LEAD
-from analytics.features.point_in_time import point_in_time
+from analytics.features.training_sets import AS_OF, LEAD, point_in_time
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse

@@ -5,17 +5,15 @@ order of 2 March does not count in a row as of 1 March. The declaration is the l
 (rules.leads.features), and all arithmetic is in whole numbers.
 """
 
-# ruff: noqa: S608 (what the statements are made of is our own declaration)
-
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
-from analytics.features.labels import COLUMNS, LEAD, check, numbered
 from analytics.features.series_parts import (
     DUCKDB_DIVISION,
     PRICED,
@@ -29,11 +27,45 @@ from analytics.features.series_parts import (
     windows_of,
 )
 from analytics.lake import curated_files
+from analytics.lake.arrow_schema import ARROW
 from analytics.lake.duckdb_memory import connect, query, registered
-from rules.lake.entities import LEAD_EVENTS
+from rules.lake.entities import LEAD_EVENTS, Type
 from rules.lake.lead_entities import column_of
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input, Unit
 from rules.leads.lead_events import CAMPAIGN_SENT
+
+# The labels of a training set: a table of leads and instants, checked and numbered.
+
+
+LEAD, AS_OF = "lead_organization_id", "as_of"
+COLUMNS = {
+    column_of(each): ARROW[Type.BOOLEAN if each.unit is Unit.FLAG else Type.INTEGER] for each in FEATURES
+}
+
+
+def check(labels: pa.Table) -> None:
+    """Raise ValueError for labels of another shape than `point_in_time` takes."""
+    for name in (LEAD, AS_OF):
+        if labels.column_names.count(name) != 1:
+            raise ValueError(f"labels must have one column {name}")
+        if labels[name].null_count:
+            raise ValueError(f"{name} is null in {labels[name].null_count} labels")
+    kind = labels.schema.field(AS_OF).type
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        raise ValueError(f"{AS_OF} must be a timestamp with a zone, not {kind}")
+    if taken := sorted(COLUMNS.keys() & set(labels.column_names)):
+        raise ValueError(f"labels have columns of the names of features: {', '.join(taken)}")
+
+
+def numbered(labels: pa.Table) -> pa.Table:
+    """Return the labels as n (the place), lead and as_of (microseconds, UTC)."""
+    moments = labels[AS_OF].cast(pa.timestamp("us", "UTC"), safe=False)  # cuts nanoseconds off
+    numbers = pa.array(np.arange(labels.num_rows))
+    return pa.table({"n": numbers, "lead": labels[LEAD].cast(pa.string()), "as_of": moments})
+
+
+# ruff: noqa: S608 (what the statements are made of is our own declaration)
+
 
 Names = Collection[str] | None
 READERS = 4  # files that are fetched at once
