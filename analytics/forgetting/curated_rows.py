@@ -15,7 +15,7 @@ from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.kept_rows import ROW_GROUP_ROWS
 from analytics.curation.older_rows import of_today
 from analytics.curation.row_staging import Staging
-from analytics.forgetting.waiting import Erasee, moment_of
+from analytics.forgetting.erasees import Erasee, moment_of
 from analytics.lake import curated_files, layout
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping

@@ -23,8 +23,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
 from analytics.forgetting.curated_rows import written_without
-from analytics.forgetting.lines import Finder
-from analytics.forgetting.raw_objects import RawObjects
+from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import bookkeeping
 from analytics.lake.layout import run_key

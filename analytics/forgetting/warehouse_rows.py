@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from analytics.forgetting.waiting import KINDS, Erasee
+from analytics.forgetting.erasees import KINDS, Erasee
 from analytics.warehouse.ddl import SCHEMAS
 from analytics.warehouse.merge_sql import LOCK
 from analytics.warehouse.statements import literal, literal_lists

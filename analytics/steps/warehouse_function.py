@@ -17,8 +17,7 @@ from adapters.platform.turn import fenced
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import curated_tasks
-from analytics.forgetting.progress import Progress, changed_places
-from analytics.forgetting.waiting import Everybody
+from analytics.forgetting.erasees import Everybody, Progress, changed_places
 from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.lake import unloaded
 from analytics.warehouse.build import Builder

@@ -14,7 +14,7 @@ import pytest
 
 from adapters import clock
 from adapters.platform.objects import FolderObjects
-from analytics.forgetting.progress import Progress
+from analytics.forgetting.erasees import Progress
 from analytics.lake import unloaded
 from analytics.lake.layout import Place, run_key
 from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.forgetting.waiting import Erasee
+from analytics.forgetting.erasees import Erasee
 from analytics.forgetting.warehouse_rows import TABLES, WarehouseRows
 from analytics.proving.copies import warehouse_copies
 from analytics.recompute.warehouse_accounts import accounts_query

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analytics.forgetting.waiting import Erasee
+from analytics.forgetting.erasees import Erasee
 from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.warehouse.build import build
 from analytics.warehouse.models import ancestors, models
