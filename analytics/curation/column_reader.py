@@ -16,17 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.curation.raw_lines import Batch
-from analytics.lake.arrow_buffers import (
+from analytics.lake.arrow import (
+    ARROW,
     Flags,
     Indices,
     Places,
     array_of,
+    arrow_schema,
     as_array,
     as_flags,
     flag_array,
     raw_values,
 )
-from analytics.lake.arrow_schema import ARROW, arrow_schema
 from analytics.lake.layout import Place
 from rules.days import EPOCH, MICROSECOND
 from rules.lake.entities import ENTITIES, Entity, Field, Type

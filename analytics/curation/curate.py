@@ -32,12 +32,11 @@ from analytics.curation.refused_lines import (
     unreadable_objects,
 )
 from analytics.curation.row_staging import Staging
-from analytics.lake import layout, odd_objects, rebuild_notes
-from analytics.lake.arrow_buffers import array_of
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake import layout, run_notes
+from analytics.lake.arrow import array_of, arrow_schema
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping, merged_bookkeeping
 from analytics.lake.layout import Place, quarantine_key, raw_place, source_name
-from analytics.lake.raw_listing import of_place
+from analytics.lake.listing import of_place
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import row_text
 from rules.lake.valid_row import RowRefused, read_row
@@ -356,9 +355,9 @@ def curate_in_run(
 ) -> Counts:
     """Bring a partition up to date in a nightly run, or make it anew; returns its counts."""
     if is_rebuild:
-        counts = rebuild(objects, task, partial(rebuild_notes.note, objects, run_id, task), arrived)
+        counts = rebuild(objects, task, partial(run_notes.note_rebuild, objects, run_id, task), arrived)
     else:
         counts = curate(objects, task, arrived=arrived)
     for key, reason in unreadable_objects(objects, task) if counts.quarantined else ():
-        odd_objects.note(objects, run_id, key, reason)
+        run_notes.note_odd_object(objects, run_id, key, reason)
     return counts

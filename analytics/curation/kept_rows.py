@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, StoredObject
-from analytics.lake.arrow_buffers import Indices, as_array, as_flags, raw_values
+from analytics.lake.arrow import Indices, as_array, as_flags, raw_values
 from rules.lake.entities import Entity
 
 # Whether a curated file is as it was written: its footer has a hash of all that is before the footer.

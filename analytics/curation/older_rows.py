@@ -6,8 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.lake.arrow_buffers import array_of
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import array_of, arrow_schema
 from rules.lake.entities import EXTRA, Entity
 from rules.lake.schema import Field
 from rules.lake.valid_row import read_extra

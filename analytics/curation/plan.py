@@ -16,9 +16,9 @@ from pyarrow import ArrowInvalid
 
 from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.curation.curate import Task
-from analytics.lake import failed_tasks, layout
+from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import bookkeeping
-from analytics.lake.raw_listing import arrived_since, of_dates
+from analytics.lake.listing import arrived_since, of_dates
 from rules.engagement.reconciliation import dates_due
 from rules.lake.entities import ENTITIES
 from rules.privacy.tombstones import TellsNobody
@@ -262,16 +262,16 @@ def plan(
     """
     if unknown := set(entities) - set(ENTITIES):
         raise NoEntity(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
-    last, failed = (today - COMPACTED_AFTER).isoformat(), failed_tasks.remembered(objects)
+    last, failed = (today - COMPACTED_AFTER).isoformat(), run_notes.remembered_tasks(objects)
     if since_dt or until_dt or entities:
         made = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
-        return replace(made, failed=failed_tasks.among(made.tasks, failed))
+        return replace(made, failed=run_notes.among_tasks(made.tasks, failed))
     mark, past_days = state_of(objects)
     raw = RawSizes.arrived(objects, mark)
     files = curated_files_of(objects, {*raw.days(), *past_days, *grown_old(mark, last), *map(day_of, failed)})
     raw.leave_out(lambda place: holds(objects, files.get(day_of(place)) or files.get(place), raw.seen[place]))
     made = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
-    again = failed_tasks.among(made.tasks, failed)
+    again = run_notes.among_tasks(made.tasks, failed)
     checks = _checks(files_due(objects, today), set(made.tasks))
     return replace(made, watermark=max(mark, raw.newest), failed=again, checks=checks)
 
@@ -392,7 +392,7 @@ def read_batches(objects: Objects, run_id: str) -> list[dict[str, Any]]:
 
 def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Task]:
     """Return the tasks of a plan without those that a run has given up; raises NoObject."""
-    failed = failed_tasks.failed_tasks(objects, run_id)
+    failed = run_notes.failed_tasks(objects, run_id)
     return [task for task in read_tasks(objects, key) if task not in failed]
 
 
@@ -403,6 +403,6 @@ def commit(objects: Objects, run_id: str) -> datetime:
     """
     made = json.loads(objects.get(layout.run_key(run_id, "plan.json")))
     planned = read_tasks(objects, layout.run_key(run_id, "tasks.json"))
-    failed_tasks.remember(objects, planned, failed_tasks.failed_tasks(objects, run_id))
+    run_notes.remember_tasks(objects, planned, run_notes.failed_tasks(objects, run_id))
     move_watermark(objects, datetime.fromisoformat(made["watermark"]), made["past_days"])
     return watermark(objects)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from isal import isal_zlib
 
-from analytics.lake.arrow_buffers import Flags
+from analytics.lake.arrow import Flags
 from rules.lake.packed_records import FOOT, HEAD_BYTES, is_frame
 
 GZIP = b"\x1f\x8b"

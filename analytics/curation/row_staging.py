@@ -14,8 +14,7 @@ from analytics.curation import kept_rows
 from analytics.curation.column_reader import read_columns
 from analytics.curation.older_rows import of_today
 from analytics.curation.raw_lines import Batch
-from analytics.lake.arrow_buffers import Indices, array_of, as_array, raw_values
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import Indices, array_of, arrow_schema, as_array, raw_values
 from analytics.lake.bookkeeping import FOOTER_KEY, Bookkeeping
 from analytics.lake.layout import Place
 from rules.lake.entities import Entity

@@ -27,7 +27,7 @@ from analytics.features.series_parts import (
     windows_of,
 )
 from analytics.lake import curated_files
-from analytics.lake.arrow_schema import ARROW
+from analytics.lake.arrow import ARROW
 from analytics.lake.duckdb_memory import connect, query, registered
 from rules.lake.entities import LEAD_EVENTS, Type
 from rules.lake.lead_entities import column_of

@@ -17,7 +17,7 @@ from analytics.curation.older_rows import of_today
 from analytics.curation.row_staging import Staging
 from analytics.forgetting.erasees import Erasee, moment_of
 from analytics.lake import curated_files, layout
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping
 from rules.days import stamp
 from rules.lake.entities import ENTITIES

@@ -26,8 +26,8 @@ from analytics.forgetting.curated_rows import written_without
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import bookkeeping
+from analytics.lake.curated_files import RangedFile
 from analytics.lake.layout import run_key
-from analytics.lake.ranged_file import RangedFile
 from rules.days import stamp, unstamp
 from rules.lake.table_items import PHONES, TABLE_ITEMS, ends_phone
 from rules.privacy.retention import GONE_PHONES_STAY

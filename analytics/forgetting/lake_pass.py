@@ -25,10 +25,10 @@ from analytics.curation.recover import ERRORS
 from analytics.forgetting.curated_rows import Found, goes, may_hold, names_in, written_anew
 from analytics.forgetting.erasees import KINDS, Everybody, Progress
 from analytics.forgetting.raw_objects import Finder, RawObjects
-from analytics.lake import layout, odd_objects
+from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Bookkeeping, footer_of, read_bookkeeping
-from analytics.lake.failed_tasks import failed_tasks, remembered
 from analytics.lake.layout import CURATED, QUARANTINE, RAW, RUNS, Place, report_key, run_of
+from analytics.lake.run_notes import failed_tasks, remembered_tasks
 from rules.days import unstamp
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import PERSONS
@@ -86,7 +86,7 @@ class OtherObjects:
         for stored in self._of_others():
             with suppress(NoObject):
                 if named := self._named(self.objects.get(stored.key)):
-                    odd_objects.note(self.objects, self.run_id, stored.key, NAMES_SOMEBODY)
+                    run_notes.note_odd_object(self.objects, self.run_id, stored.key, NAMES_SOMEBODY)
                     left += named
         return left
 
@@ -250,7 +250,7 @@ class LakePass:
 
     def _lines(self, entity: str) -> None:
         finder, raw = Finder(entity, self.everybody.in_entity(entity)), self._raw(entity)
-        failed = {*remembered(self.objects), *failed_tasks(self.objects, self.progress.run_id)}
+        failed = {*remembered_tasks(self.objects), *failed_tasks(self.objects, self.progress.run_id)}
         raw.clean_loose(entity, finder, {each for each in failed if each.entity == entity})
         raw.clean_quarantine(entity, finder)
         raw.clean_errors(f"{ERRORS}{entity}/", finder)

@@ -14,7 +14,7 @@ from analytics.curation.raw_lines import Unreadable, unzipped, zipped_as
 from analytics.curation.recover import DATA, ErrorRecord, error_records
 from analytics.curation.refused_lines import line_of
 from analytics.lake.layout import QUARANTINE, RAW, Place, curated_place, curated_prefix, raw_place
-from analytics.lake.raw_listing import of_dates
+from analytics.lake.listing import of_dates
 from rules.lake.packed_records import row_text, row_texts
 from rules.lake.residue import PERSONS
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.platform.tables import chunks
 from analytics.lake import layout
-from analytics.lake.arrow_schema import glue_columns
+from analytics.lake.arrow import glue_columns
 from analytics.lake.layout import Place
 from rules.lake.entities import LOADED, Entity
 

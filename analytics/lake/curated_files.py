@@ -1,7 +1,6 @@
 """Reads curated files: some columns of an entity, one file after another, or all of them by DuckDB."""
 
-# ruff: noqa: S608 (names of tables are our own)
-
+import io
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,11 +13,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapters.platform.objects import Objects, StoredObject
-from analytics.lake.arrow_schema import arrow_schema
+from adapters.platform.objects import Objects, RangedObjects, StoredObject
+from analytics.lake.arrow import arrow_schema
 from analytics.lake.duckdb_memory import registered
 from analytics.lake.layout import curated_files, curated_place
 from rules.lake.entities import ENTITIES
+
+# ruff: noqa: S608 (names of tables are our own)
 
 
 def date_of(stored: StoredObject) -> str:
@@ -134,3 +135,40 @@ def _rows(db: duckdb.DuckDBPyConnection, declared: str, folder: str | None) -> s
 def _columns(db: duckdb.DuckDBPyConnection, source: str) -> list[tuple[str, str]]:
     """Return the names of a table's columns, with DuckDB's names of their types."""
     return [(name, kind) for name, kind, *_ in db.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]
+
+
+# Reads parts of a stored object as those of a file.
+
+
+class RangedFile(io.RawIOBase):
+    """An object as a file of which parts are read; each part is a request."""
+
+    def __init__(self, objects: RangedObjects, stored: StoredObject) -> None:
+        super().__init__()
+        self._objects, self._stored, self._at = objects, stored, 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the place of the next byte."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._stored.size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; raises NoObject."""
+        left = max(0, self._stored.size - self._at)
+        wanted = left if size is None or size < 0 else min(size, left)
+        found = self._objects.part(self._stored.key, self._at, wanted) if wanted else b""
+        self._at += len(found)
+        return found

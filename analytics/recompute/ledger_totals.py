@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.lake.duckdb_memory import registered
 from rules.engagement.ledger import EARNING, FreezeNote
 from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR

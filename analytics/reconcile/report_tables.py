@@ -28,7 +28,7 @@ def partitions(noted: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def rebuilt(notes: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what there is to say of a rebuild (see analytics.lake.rebuild_notes)."""
+    """Yield what there is to say of a rebuild (see analytics.lake.run_notes)."""
     if before := notes["raw_deleted_before"]:
         yield (
             f"**Raw objects that came before {before} are deleted** (RawRetentionDays). Partitions of "

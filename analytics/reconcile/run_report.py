@@ -9,9 +9,9 @@ from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.curation import spark_job
-from analytics.lake import odd_objects, rebuild_notes, unloaded
-from analytics.lake.failed_tasks import noted
+from analytics.lake import run_notes
 from analytics.lake.layout import report_key, run_key
+from analytics.lake.run_notes import failed_tasks_of_run
 from analytics.reconcile.answers import answer_stats
 from analytics.reconcile.report_tables import PARTITION, partitions, quiet, rebuilt, table, warehouse_tables
 from analytics.reconcile.shares import failed
@@ -61,12 +61,12 @@ def gather(
         "leads": [],
         **_warehouse(objects, run_id, warehouse_error),
         "curation": [],
-        "curation_failures": noted(objects, run_id),
-        "odd_objects": odd_objects.noted(objects, run_id),
+        "curation_failures": failed_tasks_of_run(objects, run_id),
+        "odd_objects": run_notes.odd_objects(objects, run_id),
         "spark": spark_job.noted(objects, run_id),
         "failed_shares": failed.noted(objects, run_id),
         "recompute": asdict(Way.load(objects, run_id)),
-        "rebuild": rebuild_notes.read(objects, run_id),
+        "rebuild": run_notes.read_rebuilds(objects, run_id),
     }
 
 
@@ -103,7 +103,7 @@ def _warehouse(objects: Objects, run_id: str, error: Any) -> Report:
     night = WarehouseNight.read(objects, run_id)
     items = night.items if night else []
     not_done = [each for each in items if each.state in (State.FAILED, State.SKIPPED)]
-    notes = unloaded.read_notes(objects).values()
+    notes = run_notes.read_unloaded(objects).values()
     lacks = {(each.entity, each.dt, each.hour) for places in notes for each in places}
     told = [
         {"what": f"{each.kind} {each.name}", "state": each.state, "reason": each.reason} for each in not_done

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import RangedObjects, StoredObject
 from analytics.lake import curated_files, layout
-from analytics.lake.ranged_file import RangedFile
+from analytics.lake.curated_files import RangedFile
 from rules.days import DAY, stamp, unstamp
 from rules.lake.entities import EVENTS
 from rules.lake.held_rows import event_item

@@ -23,11 +23,11 @@ from analytics.curation.plan import FIRST, commit, curated_tasks, plan, write_pl
 from analytics.curation.recover import recover
 from analytics.curation.spark_job import SparkJob, put_code
 from analytics.forgetting.erasees import changed_places
-from analytics.lake import layout, odd_objects, rebuild_notes, unloaded
+from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
-from analytics.lake.failed_tasks import failed_tasks, note
 from analytics.lake.listing import list_beforehand
+from analytics.lake.run_notes import failed_tasks, note_failed_task
 
 KEYS = ("tasks_key", "batches_key")
 GIGABYTE = 2**30
@@ -51,7 +51,7 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
     objects, catalog = _parts()
     catalog.ensure()
     today = clock.now().date()
-    moved, stay = recover(objects, today, partial(odd_objects.note, objects, event["run_id"]))
+    moved, stay = recover(objects, today, partial(run_notes.note_odd_object, objects, event["run_id"]))
     metrics.add_metric("RecoveredRows", MetricUnit.Count, moved)
     metrics.add_metric("UnplacedRows", MetricUnit.Count, stay)
     rebuild, days = event.get("rebuild") is True, event.get("days") or {}
@@ -80,7 +80,7 @@ def _note_deleted(objects: Objects, event: dict[str, Any], today: date) -> None:
     """Say in the report that raw objects of some of the days asked for are deleted."""
     kept = settings.read(CurateSettings).raw_retention_days
     if kept and (event.get("from") or FIRST) < (first := (today - timedelta(days=kept)).isoformat()):
-        rebuild_notes.note_deleted(objects, event["run_id"], first)
+        run_notes.note_deleted_file(objects, event["run_id"], first)
 
 
 def _curate(event: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
 
 def _give_up(event: dict[str, Any]) -> dict[str, Any]:
     """{"run_id", "task", "error"} -> {}. The report names the task, and the next run plans it again."""
-    note(_parts()[0], event["run_id"], Task(**event["task"]), event["error"])
+    note_failed_task(_parts()[0], event["run_id"], Task(**event["task"]), event["error"])
     return {}
 
 
@@ -121,7 +121,7 @@ def _commit(event: dict[str, Any]) -> dict[str, Any]:
     objects, run_id = _parts()[0], event["run_id"]
     if objects.etag(layout.run_key(run_id, layout.WAREHOUSE_RESULT)) is None:
         places = curated_tasks(objects, run_id, layout.run_key(run_id, "tasks.json"))
-        unloaded.note(objects, run_id, [*places, *changed_places(objects, run_id)])
+        run_notes.note_unloaded(objects, run_id, [*places, *changed_places(objects, run_id)])
     moved = commit(objects, run_id).isoformat()
     return {"run_id": run_id, "watermark": moved, "failed": len(failed_tasks(objects, run_id))}
 

@@ -19,7 +19,7 @@ from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import curated_tasks
 from analytics.forgetting.erasees import Everybody, Progress, changed_places
 from analytics.forgetting.warehouse_rows import WarehouseRows
-from analytics.lake import unloaded
+from analytics.lake import run_notes
 from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.load import DAYS_MAX, Loader
@@ -105,8 +105,8 @@ class WarehouseSteps:
         if isinstance(self.warehouse, NoWarehouse):
             return night
         places = curated_tasks(self.objects, run_id, event["tasks_key"])
-        unloaded.note(self.objects, run_id, [*places, *changed_places(self.objects, run_id)])
-        owed = {each.entity for places in unloaded.read_notes(self.objects).values() for each in places}
+        run_notes.note_unloaded(self.objects, run_id, [*places, *changed_places(self.objects, run_id)])
+        owed = {each.entity for places in run_notes.read_unloaded(self.objects).values() for each in places}
         progress = Progress.read(self.objects, run_id)
         forgets = progress is not None and bool(progress.due)
         last, is_wanted = LastAsked.read(self.objects), full or event.get("everybody") is True
@@ -155,7 +155,7 @@ class _Calls:
     def _load(self, entity: str) -> bool:
         """Load the oldest days that the warehouse lacks, as many as one transaction takes."""
         steps = self.steps
-        notes = unloaded.read_notes(steps.objects)
+        notes = run_notes.read_unloaded(steps.objects)
         owed = sorted(
             {each for places in notes.values() for each in places if each.entity == entity}, key=str
         )
@@ -163,7 +163,7 @@ class _Calls:
         some = {each for each in owed if each.dt in days}
         loader = Loader(steps.warehouse, steps.objects, steps.lake, steps.role_arn)
         files = loader.load(self.night.run_id, sorted(some, key=str))
-        unloaded.strike_out(steps.objects, notes, some)
+        run_notes.strike_out_unloaded(steps.objects, notes, some)
         metrics.add_metric("LoadedFiles", MetricUnit.Count, sum(files.values()))
         return len(some) == len(owed)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from adapters.platform.objects import Objects, StoredObject
 from adapters.platform.tables import chunks
 from analytics.lake import layout
-from analytics.lake.footers import Footer, read_footer
+from analytics.lake.bookkeeping import Footer, read_footer
 from analytics.lake.layout import Place
 from analytics.warehouse import merge_sql
 from analytics.warehouse.statements import literal

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import FolderObjects
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import Place, curated_key
 from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare

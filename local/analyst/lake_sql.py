@@ -12,7 +12,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from analytics.lake.arrow_schema import HIVE
+from analytics.lake.arrow import HIVE
 from analytics.warehouse.dialect.kinds import TEXT, Kind, of_type
 from analytics.warehouse.dialect.on_duckdb import on_duckdb
 from analytics.warehouse.dialect.reading import read

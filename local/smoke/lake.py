@@ -6,7 +6,7 @@ from typing import Any
 from adapters.platform.objects import S3Objects
 from analytics.curation.raw_lines import readable
 from analytics.lake.layout import Place
-from analytics.lake.raw_listing import of_place
+from analytics.lake.listing import of_place
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
 from local.operate import nightly_run
 from local.smoke.asking import must

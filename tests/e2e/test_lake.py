@@ -17,7 +17,7 @@ import pytest
 
 from adapters.platform.items import item, plain
 from adapters.platform.objects import S3Objects
-from analytics.lake.raw_listing import of_dates
+from analytics.lake.listing import of_dates
 from local.operate import nightly_run
 from local.operate.account_days import account_days
 from local.paths import WAREHOUSE

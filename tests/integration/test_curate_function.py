@@ -24,11 +24,11 @@ from analytics.curation import plan as watermark
 from analytics.curation.curate_all import curate_all
 from analytics.curation.plan import plan, write_plan
 from analytics.curation.spark_job import PACKAGES_KEY, SCRIPT_KEY
-from analytics.lake.arrow_schema import glue_columns
+from analytics.lake.arrow import glue_columns
 from analytics.lake.bookkeeping import Counts, bookkeeping
 from analytics.lake.catalog import Catalog
-from analytics.lake.failed_tasks import noted, remembered
 from analytics.lake.layout import curated_key
+from analytics.lake.run_notes import failed_tasks_of_run, remembered_tasks
 from analytics.reconcile.run_report import gather, is_whole, markdown
 from analytics.steps import curate_function, curate_large_function, curate_spark
 from rules.lake.entities import EVENTS, LOADED, Field, Type
@@ -237,9 +237,9 @@ def test_one_task_that_fails_does_not_hold_back_the_others(lake: S3Objects) -> N
         alone(left["tasks"][0])
     error = {"Error": "ArrowInvalid", "Cause": "no Parquet file"}
     assert step("give_up", task=left["tasks"][0], error=error) == {}
-    assert noted(lake, "r1") == [{**asdict(PLACE), "reason": "ArrowInvalid: no Parquet file"}]
+    assert failed_tasks_of_run(lake, "r1") == [{**asdict(PLACE), "reason": "ArrowInvalid: no Parquet file"}]
     report = gather(lake, "r1", datetime(2026, 3, 2, tzinfo=UTC), {"Error": "of another step"})
-    assert report["curation_failures"] == noted(lake, "r1")
+    assert report["curation_failures"] == failed_tasks_of_run(lake, "r1")
     assert "| events | 2026-03-01 | 05 | ArrowInvalid: no Parquet file |" in markdown(report)
     assert step("commit")["failed"] == 1
     assert watermark.watermark(lake).year > 2025
@@ -248,7 +248,7 @@ def test_one_task_that_fails_does_not_hold_back_the_others(lake: S3Objects) -> N
     assert (first["tasks"], first["large"]) == ([asdict(PLACE)], True)
     assert alone(first["tasks"][0]) == Counts(4, 2, 1, 1).as_dict()
     assert step("commit", run_id="r2")["failed"] == 0
-    assert remembered(lake) == set()
+    assert remembered_tasks(lake) == set()
     assert len(rows(lake)) == 3
 
 

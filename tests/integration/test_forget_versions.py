@@ -18,7 +18,7 @@ from moto import mock_aws
 from adapters.platform.objects import S3Objects
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.lake.odd_objects import noted
+from analytics.lake.run_notes import odd_objects
 from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
 from analytics.warehouse.warehouse import NoWarehouse
@@ -151,7 +151,7 @@ def test_no_certificate_while_any_object_of_the_bucket_names_somebody(s3: Any, i
     for number in range(3):
         assert not night(f"early-{number}", now + timedelta(minutes=number))
         assert naming(lake, USER) == {*DIED, *COPIES}  # moto has begun all uploads in 2010
-        assert {each["object"] for each in noted(lake, f"early-{number}")} == COPIES.keys()
+        assert {each["object"] for each in odd_objects(lake, f"early-{number}")} == COPIES.keys()
     assert jobs.all["other"].is_done, "nobody else waits for it"
     later = now + timedelta(days=1, minutes=1)
     assert not night("later", later)

@@ -16,7 +16,7 @@ from adapters.platform.publishing import DeliveryStream
 from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import Place, raw_place
-from analytics.lake.raw_listing import of_dates
+from analytics.lake.listing import of_dates
 from local.cloud.streams.delivery import EventSourceMapping, InvocationReply, Record, deliver
 from processors.publisher import Publisher
 from rules.lake.entities import EVENTS

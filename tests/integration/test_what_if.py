@@ -20,7 +20,7 @@ from adapters.book import DOCUMENTS, shipped_document
 from adapters.platform.items import item, plain
 from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import query_all
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.what_if.what_if import Asked, what_if
 from rules.book.document import read_book
 from rules.lake.entities import ENTITIES, rows_of

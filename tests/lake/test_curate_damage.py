@@ -15,7 +15,7 @@ from analytics.curation.plan import plan
 from analytics.curation.raw_lines import Unreadable, readable, unzipped
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import NOWHERE, Place, nowhere
-from analytics.lake.odd_objects import noted
+from analytics.lake.run_notes import odd_objects
 from analytics.recompute.recompute import recompute
 from tests.support.raw_lake import DAY, DT, PLACE, event, line, put_raw, quarantined, rows, total
 
@@ -81,13 +81,13 @@ def test_an_object_that_is_not_whole_gives_its_whole_members_and_the_report_name
         counts = curate_in_run(objects, run_id, PLACE, is_rebuild=False, arrived=None)
         assert (counts.curated, counts.quarantined) == (1 + members, 1)
         (entry,) = quarantined(objects)
-        (named,) = noted(objects, run_id)
+        (named,) = odd_objects(objects, run_id)
         assert named == {"object": key, "reason": entry["reason"]}
         assert named["reason"].startswith(f"unreadable object: {len(rest)} of {len(before + rest)} bytes")
     objects.put(key, before + zipped(TWO))
     counts = curate_in_run(objects, "three", PLACE, is_rebuild=False, arrived=None)
     assert (counts.curated, counts.quarantined) == (2 + members, 0)
-    assert noted(objects, "three") == []
+    assert odd_objects(objects, "three") == []
 
 
 def test_the_largest_text_of_an_object(objects: FolderObjects, monkeypatch: pytest.MonkeyPatch) -> None:

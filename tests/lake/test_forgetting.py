@@ -18,8 +18,8 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate, rebuild
 from analytics.curation.recover import recover
 from analytics.forgetting.erasees import Progress
-from analytics.lake.failed_tasks import remember
 from analytics.lake.layout import Place
+from analytics.lake.run_notes import remember_tasks
 from analytics.recompute.recompute import recompute
 from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
@@ -306,7 +306,7 @@ def test_raw_objects_that_cannot_be_read_whole_name_nobody(tmp_path: Path, name:
     put_raw(lake, "first", [THEIRS])
     if state == "failed beside others":
         curate(lake, place)
-        remember(lake, [], [place])
+        remember_tasks(lake, [], [place])
     key = "raw/events/dt=2026-03-01/hour=05/cut"
     lake.put(key, CUT_OFF[name])
     if state in ("curated", "no quarantine"):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import FolderObjects
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.recompute.recompute import recompute
 from rules.engagement.ledger import append
 from rules.engagement.opening_positions import OpeningPosition, position_of

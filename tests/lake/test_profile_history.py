@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import Place
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.profile_settings import PastSettings, changes_of

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.curate import RawGone, Task, curate
 from analytics.curation.plan import commit, plan, read_tasks, write_plan
-from analytics.lake import failed_tasks
+from analytics.lake import run_notes
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import quarantine_key, raw_key, raw_place, source_name
-from analytics.lake.raw_listing import arrivals, of_dates, of_place
+from analytics.lake.listing import arrivals, of_dates, of_place
 from tests.support.examples import examples
 from tests.support.raw_lake import DT, PLACE, event, put_raw, quarantined, rows, total
 
@@ -134,7 +134,7 @@ def test_a_task_that_failed_looks_under_all_dates_of_arrival(tmp_path: Path) -> 
     lake = FolderObjects(tmp_path)
     came = datetime(2026, 3, 1, 2, tzinfo=UTC)
     put_at(lake, "a", PLACE, 1, came, 0)
-    failed_tasks.note(lake, "first", PLACE, {"Error": "OutOfMemory"})
+    run_notes.note_failed_task(lake, "first", PLACE, {"Error": "OutOfMemory"})
     write_plan(lake, "first", plan(lake, FIRST))
     commit(lake, "first")
     other = replace(PLACE, dt="2026-03-20")

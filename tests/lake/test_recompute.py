@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.recompute.activity_runs import places_of
 from analytics.recompute.recompute import recompute
 from rules.engagement.streak import Cover, fold

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.lake.shares import UserShare
 from analytics.recompute import ledger_totals, settled_users
 from analytics.recompute.recompute import recompute

@@ -17,7 +17,7 @@ from analytics.curation import kept_rows, row_staging
 from analytics.curation.curate import curate
 from analytics.curation.raw_lines import Batch, batches
 from analytics.curation.row_staging import Staging, hashes
-from analytics.lake.arrow_buffers import array_of
+from analytics.lake.arrow import array_of
 from analytics.lake.bookkeeping import Bookkeeping, Counts
 from rules.lake.entities import EVENTS
 from tests.support.raw_lake import PLACE, event, expected, line, put_raw, quarantined, rows, total

@@ -6,7 +6,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from analytics.lake.footers import Footer
+from analytics.lake.bookkeeping import Footer
 from analytics.warehouse.models import models
 from analytics.warehouse.translate import POSTGRES, translate
 from tests.sql.conftest import Lake

@@ -13,7 +13,7 @@ import pytest
 
 from adapters import clock
 from adapters.platform.objects import FolderObjects
-from analytics.lake import unloaded
+from analytics.lake import run_notes
 from analytics.steps import warehouse_function
 from analytics.steps.warehouse_function import WarehouseSteps, _Calls
 from analytics.warehouse.build import Builder
@@ -125,7 +125,7 @@ def test_the_handler(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     failed = [each for line in lines for each in line.get("ModelTestsFailed", ())]  # a hundred values a line
     assert set(failed) == {0.0}
-    assert unloaded.read_notes(objects) == {}
+    assert run_notes.read_unloaded(objects) == {}
     warehouse_function._steps.cache_clear()
 
 
@@ -146,7 +146,7 @@ def test_a_model_that_fails_hinders_its_descendants_and_nobody_else(
         f"test {name}" for name in ("facts.monthly_changes", "marts.stickiness")
     }
     assert steps.warehouse.rows("SELECT 1 AS n FROM marts.points_liability LIMIT 1")
-    assert unloaded.read_notes(objects) == {}, "all of it is loaded"
+    assert run_notes.read_unloaded(objects) == {}, "all of it is loaded"
     # The next night makes good, though nothing new was loaded for these models.
     assert steps.work(planned(objects, "r2", []), MONDAY) == {"left": 0, "failed": 0}
     assert steps.warehouse.rows("SELECT 1 AS n FROM marts.stickiness LIMIT 1")
@@ -171,13 +171,13 @@ def test_an_entity_that_cannot_be_loaded_is_loaded_the_next_night(
     with monkeypatch.context() as patch:
         failing(patch, Kind.LOAD, "ledger")
         assert steps.work(event, MONDAY)["failed"] == 1
-    (left,) = unloaded.read_notes(objects).values()
+    (left,) = run_notes.read_unloaded(objects).values()
     assert {each.entity for each in left} == {"ledger"}
     assert steps.warehouse.rows("SELECT COUNT(*) AS n FROM lake.ledger") == [{"n": 0}]
     assert steps.warehouse.rows("SELECT COUNT(*) AS n FROM facts.events")[0]["n"] > 0
     steps.work(planned(objects, "r2", []), MONDAY)
     assert steps.warehouse.rows("SELECT COUNT(*) AS n FROM lake.ledger")[0]["n"] > 0
-    assert unloaded.read_notes(objects) == {}
+    assert run_notes.read_unloaded(objects) == {}
 
 
 def test_a_warehouse_that_was_away_for_two_nights_is_as_if_it_had_been_there(
@@ -191,9 +191,11 @@ def test_a_warehouse_that_was_away_for_two_nights_is_as_if_it_had_been_there(
         with pytest.raises(OSError, match="nowhere"):
             WarehouseSteps(away, objects, steps.lake, "").work(event, MONDAY)
         assert WarehouseNight.read(objects, f"r{number}") is None
-        unloaded.note(objects, f"r{number}", places)  # as the commit does where the work never began
+        run_notes.note_unloaded(
+            objects, f"r{number}", places
+        )  # as the commit does where the work never began
     assert steps.work(planned(objects, "r2", []), MONDAY) == {"left": 0, "failed": 0}
-    assert unloaded.read_notes(objects) == {}
+    assert run_notes.read_unloaded(objects) == {}
     shutil.copy(first_night.folder / "w.duckdb", tmp_path / "there.duckdb")
     there = DuckWarehouse(tmp_path / "there.duckdb", steps.lake, objects)
     WarehouseSteps(there, objects, steps.lake, "").work(planned(objects, "t1", nights_of[1]), MONDAY)
@@ -260,7 +262,7 @@ def test_what_is_left_after_the_night_s_time_is_told(
     monkeypatch.setattr(clock, "now", lambda: MONDAY + timedelta(hours=5))
     assert steps.work(event, MONDAY) == {"left": 0, "failed": 0}
     assert len(items(objects, "r1", State.SKIPPED)) > 40
-    assert unloaded.read_notes(objects), "and nothing is forgotten"
+    assert run_notes.read_unloaded(objects), "and nothing is forgotten"
 
 
 def test_tests_look_at_what_came_and_at_all_of_it_on_sundays(

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.objects import StoredObject
-from analytics.lake.arrow_schema import arrow_schema
-from analytics.lake.footers import Footer
+from analytics.lake.arrow import arrow_schema
+from analytics.lake.bookkeeping import Footer
 from analytics.lake.layout import Place, curated_key
 from analytics.warehouse.load import DAYS_MAX, CuratedFile, Loader, curation
 from analytics.warehouse.statements import StatementFailed

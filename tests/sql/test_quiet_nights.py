@@ -15,7 +15,7 @@ import pytest
 from adapters import clock
 from adapters.platform.objects import FolderObjects
 from analytics.forgetting.erasees import Progress
-from analytics.lake import unloaded
+from analytics.lake import run_notes
 from analytics.lake.layout import Place, run_key
 from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown
 from analytics.reconcile.shares.findings import RESULT
@@ -90,8 +90,8 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
     def do(calls: _Calls, item: Item) -> bool:
         made.fails(item)
         if item.kind is Kind.LOAD:
-            notes = unloaded.read_notes(objects)
-            unloaded.strike_out(objects, notes, {each for some in notes.values() for each in some})
+            notes = run_notes.read_unloaded(objects)
+            run_notes.strike_out_unloaded(objects, notes, {each for some in notes.values() for each in some})
         return True
 
     monkeypatch.setattr(_Calls, "do", do)
@@ -204,7 +204,7 @@ def test_models_of_an_erasure_and_what_is_asked_for_ask(nights: Nights) -> None:
 
 def test_an_earlier_night_s_partitions_that_are_not_loaded_ask(nights: Nights) -> None:
     nights.night(MONDAY, [PLACE])
-    unloaded.note(nights.objects, "another run", [PLACE])
+    run_notes.note_unloaded(nights.objects, "another run", [PLACE])
     assert nights.night(MONDAY + DAY)
     assert not nights.night(MONDAY + 2 * DAY)
 

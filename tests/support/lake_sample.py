@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from adapters.platform.objects import Objects
 from analytics.curation.kept_rows import write_groups
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import Place, curated_key
 from rules.lake.entities import ENTITIES
 from tests.support.books import TYPES

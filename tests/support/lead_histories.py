@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from adapters.platform.objects import Objects
 from analytics.curation.row_staging import Staging
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.lake.bookkeeping import Bookkeeping, Counts
 from analytics.lake.layout import Place, curated_key
 from rules.days import stamp

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from rules.book.book import Book, Books, Version, terms_of
 from rules.book.document import read_book
 from rules.days import date_of, parse_moment, stamp, unstamp

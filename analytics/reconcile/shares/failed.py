@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.platform.objects import Objects
-from analytics.lake.failed_tasks import REASON_MAX
 from analytics.lake.layout import run_key
+from analytics.lake.run_notes import REASON_MAX
 
 FOLDER = "failed_shares/"
 

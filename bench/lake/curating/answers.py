@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from bench.lake.curating.rivals import DT
 from bench.lake.curating.ways import FLOORS, LOOSE, OURS, PACKED, place
 from rules.lake.entities import ENTITIES

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.lake.arrow_buffers import array_of
-from analytics.lake.arrow_schema import ARROW
+from analytics.lake.arrow import ARROW, array_of
 from rules.lake.entities import Type
 
 VALUES: dict[Type, st.SearchStrategy[Any]] = {

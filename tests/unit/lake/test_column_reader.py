@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from analytics.curation import column_reader
 from analytics.curation.column_reader import Cuts, read_values
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import Place
 from bench.lake.curating.table_items import ITEMS
 from rules.lake.entities import ENTITIES, EVENTS, Type, row_of

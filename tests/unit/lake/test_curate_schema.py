@@ -8,7 +8,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.lake.bookkeeping import Counts, bookkeeping
 from analytics.lake.layout import curated_files
 from rules.lake import entities

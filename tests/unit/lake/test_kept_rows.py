@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.curation.kept_rows import kept
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from rules.lake.entities import EVENTS, LEAD_EVENTS, LEAD_FEATURES, RESPONSES
 from rules.lake.schema import Entity, Type
 

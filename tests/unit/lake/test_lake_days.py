@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.recompute.lake_days import LakeDays, signature
 from rules.days import EPOCH, stamp
 from rules.engagement.account import absorb_days

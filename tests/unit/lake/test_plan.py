@@ -25,7 +25,7 @@ from analytics.curation.plan import (
     watermark,
     write_plan,
 )
-from analytics.lake import failed_tasks, layout
+from analytics.lake import layout, run_notes
 from tests.support.raw_lake import DAY, DT, PLACE, event, put_raw
 
 TODAY, SOON = date(2026, 3, 3), date(2026, 3, 20)
@@ -242,7 +242,7 @@ def test_a_task_that_failed_is_planned_until_it_is_done(lake: Lake) -> None:
     lake.put_at("a", later, NOW + timedelta(days=1))
     write_plan(lake, "r1", plan(lake, TODAY))
     curate(lake, later)
-    failed_tasks.note(lake, "r1", PLACE, {"Error": "Runtime.ExitError", "Cause": "signal: killed"})
+    run_notes.note_failed_task(lake, "r1", PLACE, {"Error": "Runtime.ExitError", "Cause": "signal: killed"})
     commit(lake, "r1")
     made = plan(lake, TODAY)
     assert made.tasks == [PLACE]
@@ -254,38 +254,38 @@ def test_a_task_that_failed_is_planned_until_it_is_done(lake: Lake) -> None:
     assert next(made.batches()) == [PLACE]
     _, batches = write_plan(lake, "r2", made)
     assert [each["large"] for each in json.loads(lake.get(batches))] == [True, False]
-    failed_tasks.note(lake, "r2", PLACE, {"Error": "Runtime.ExitError", "Cause": "again"})
+    run_notes.note_failed_task(lake, "r2", PLACE, {"Error": "Runtime.ExitError", "Cause": "again"})
     commit(lake, "r2")
     assert PLACE in plan(lake, TODAY).tasks
     assert PLACE in run(lake, name="r3")
     assert PLACE not in plan(lake, TODAY).tasks
-    assert failed_tasks.remembered(lake) == set()
+    assert run_notes.remembered_tasks(lake) == set()
 
 
 def test_a_failed_hour_is_done_with_its_day(lake: Lake) -> None:
     lake.put_at("a", PLACE, NOW)
     write_plan(lake, "r1", plan(lake, TODAY))
-    failed_tasks.note(lake, "r1", PLACE, {})
+    run_notes.note_failed_task(lake, "r1", PLACE, {})
     commit(lake, "r1")
     curate(lake, DAY)
     made = plan(lake, SOON)
     assert (made.tasks, set(made.failed)) == ([DAY], {DAY})
     run(lake, SOON, "r2")
-    assert failed_tasks.remembered(lake) == set()
+    assert run_notes.remembered_tasks(lake) == set()
 
 
 def test_a_run_over_other_dates_forgets_nothing(lake: Lake) -> None:
     for place in (PLACE, replace(PLACE, dt="2026-03-02")):
         lake.put_at("a", place, NOW)
     write_plan(lake, "r1", plan(lake, TODAY))
-    failed_tasks.note(lake, "r1", PLACE, {})
+    run_notes.note_failed_task(lake, "r1", PLACE, {})
     commit(lake, "r1")
     write_plan(lake, "r2", plan(lake, TODAY, since_dt="2026-03-02", until_dt="2026-03-02"))
     commit(lake, "r2")
-    assert failed_tasks.remembered(lake) == {PLACE}
+    assert run_notes.remembered_tasks(lake) == {PLACE}
     write_plan(lake, "r3", plan(lake, TODAY, since_dt=DT, until_dt=DT))
     commit(lake, "r3")
-    assert failed_tasks.remembered(lake) == set()
+    assert run_notes.remembered_tasks(lake) == set()
 
 
 def test_keys_of_another_form_are_not_ours(lake: Lake) -> None:

@@ -14,7 +14,7 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.curation import row_staging
 from analytics.curation.curate import curate
-from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import curated_files
 from analytics.warehouse.ddl import declared_tables
 from rules.lake.entities import LOADED
