@@ -5,7 +5,7 @@ from datetime import date, datetime
 
 from adapters.engagement.account_store import BEFORE_ALL
 from adapters.engagement.ledger_store import LedgerStore
-from analytics.proving.witness import Witness
+from analytics.proof import Witness
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
 from analytics.reconcile.account_view import View
 from analytics.reconcile.profile_settings import UNREADABLE

@@ -20,7 +20,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import ProjectionChanged, Projections
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, item, plain
-from analytics.proving.witness import Witness
+from analytics.proof import Witness
 from analytics.recompute.lake_snapshot import LakeUser
 from analytics.reconcile.account_view import View, day_item
 from analytics.reconcile.archived_profiles import as_archived, mark_of, with_old_pauses

@@ -9,9 +9,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from adapters.platform.tables import chunks
-from analytics.proving.audit import TABLE, CopyFault, audited
-from analytics.proving.copies import lake_copies, warehouse_copies
-from analytics.proving.heads import Heads
+from analytics.proof import TABLE, CopyFault, Heads, audited, lake_copies, warehouse_copies
 from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.warehouse.warehouse import Warehouse
 from rules.engagement.ledger import Entry, with_folded

@@ -5,7 +5,7 @@ from typing import Any
 from adapters.engagement.account_store import BEFORE_ALL
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.objects import Objects
-from analytics.proving.heads import Heads
+from analytics.proof import Heads
 from rules.engagement.ledger import Entry, entry_id
 from rules.engagement.proof import bucket_of, chain_of, fault_texts, link_of, own_faults, proof_of
 

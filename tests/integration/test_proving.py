@@ -15,9 +15,7 @@ import pytest
 from adapters.engagement.account_items import entry_item
 from adapters.platform.objects import FolderObjects
 from analytics.lake import layout
-from analytics.proving.copies import lake_copies
-from analytics.proving.heads import HEADS, Heads
-from analytics.proving.roots import LATEST, root_key
+from analytics.proof import HEADS, LATEST, Heads, lake_copies, root_key
 from analytics.reconcile.run_report import gather, markdown
 from analytics.steps.forget_function import ForgetSteps
 from local.prove import check_proof

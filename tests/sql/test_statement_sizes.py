@@ -8,7 +8,7 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.forgetting.erasees import Erasee
 from analytics.forgetting.warehouse_rows import TABLES, WarehouseRows
-from analytics.proving.copies import warehouse_copies
+from analytics.proof import warehouse_copies
 from analytics.recompute.warehouse_accounts import accounts_query
 from analytics.warehouse.build import Builder, Built, build
 from analytics.warehouse.ddl import prepare

@@ -7,9 +7,7 @@ from typing import Any
 from adapters.engagement.account_store import AccountContended
 from adapters.platform.objects import Objects
 from analytics.lake.shares import UserShare
-from analytics.proving.heads import Heads
-from analytics.proving.roots import publish_root
-from analytics.proving.witness import changes_of
+from analytics.proof import Heads, changes_of, publish_root
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
 from analytics.recompute.recompute import Recomputed
 from analytics.reconcile.reconcile_user import Reconciler

@@ -30,7 +30,7 @@ class Findings:
     run, would wait. spared: by the doubt, how many would wait if they were not so many. lowered: how many
     lapsed streaks were taken out of the leaderboard's index; in a dry run, how many would be. after: the last
     user that was looked at, while there are more.
-    heads: of the chains of a share's accounts (analytics.proving.witness); they name nobody. root: over
+    heads: of the chains of a share's accounts (analytics.proof); they name nobody. root: over
     all accounts, as it was published; None: none was.
     """
 

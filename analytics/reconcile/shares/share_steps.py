@@ -14,7 +14,7 @@ from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NOBODY, Erased
 from analytics.lake.layout import curated_files, run_key
 from analytics.lake.shares import UserShare
-from analytics.proving.witness import Witness
+from analytics.proof import Witness
 from analytics.recompute.lake_books import lake_books
 from analytics.recompute.recompute import Recomputed, recompute
 from analytics.recompute.settled_users import FOLDED, LakeFiles

@@ -1,0 +1,354 @@
+"""What is known of all accounts' heads since the last night: a file for each bucket of the tree.
+
+state/heads/ROOT.leaves   the leaves of a bucket with this root: a file never changes
+state/heads.json          the buckets' roots, and the root over them. It is put last, so it is true of files
+                          that are all there; a night that died before is as if it had not been.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapters.platform.objects import NoObject, Objects, StoredObject
+from analytics.lake import curated_files, layout
+from analytics.warehouse.statements import literal_lists
+from analytics.warehouse.warehouse import Warehouse
+from rules.days import unstamp
+from rules.engagement.ledger import OPENED_AT, Entry
+from rules.engagement.proof import (
+    BUCKETS,
+    DROPPED,
+    EMPTY,
+    FLIPPED,
+    AccountChain,
+    Leaves,
+    LedgerFault,
+    LedgerLink,
+    Path,
+    TreeLeaf,
+    bucket_of,
+    chain_differences,
+    chain_of,
+    digests_of,
+    fault_texts,
+    leaves_from_bytes,
+    link_of,
+    own_faults,
+    packed_leaves,
+    path_of,
+    root_of,
+)
+from rules.engagement.seals import HIDDEN, SHOWN, encoded_fields, fields_of
+from rules.lake.residue import is_residue
+
+HEADS, LEAVES = "state/heads.json", "state/heads/"
+
+
+@dataclass(slots=True)
+class Heads:
+    """roots: of the buckets. accounts: how many are in each. at: of the night that made them; "": none has.
+
+    since: of the first night that made any.
+    """
+
+    roots: list[bytes] = field(default_factory=lambda: [EMPTY] * BUCKETS)
+    accounts: list[int] = field(default_factory=lambda: [0] * BUCKETS)
+    at: str = ""
+    run_id: str = ""
+    since: str = ""
+
+    @property
+    def root(self) -> bytes:
+        """The root over all accounts."""
+        return root_of(self.roots)
+
+    @classmethod
+    def read(cls, objects: Objects) -> "Heads":
+        """Return what the last night has left."""
+        try:
+            held = json.loads(objects.get(HEADS))
+        except NoObject:
+            return cls()
+        roots = list(map(bytes.fromhex, held["roots"]))
+        return cls(roots, held["accounts"], held["at"], held["run_id"], held["since"])
+
+    def leaves(self, objects: Objects, bucket: int) -> Leaves:
+        """Return a bucket's leaves; raises ValueError if they do not give its root."""
+        root = self.roots[bucket]
+        if root == EMPTY:
+            return {}
+        found = leaves_from_bytes(objects.get(_key(root)))
+        if root_of(digests_of(found)) != root:
+            raise ValueError(f"the leaves of bucket {bucket} do not give its root: {_key(root)} was changed")
+        return found
+
+    def path(self, leaves: Leaves, bucket: int, name: bytes) -> Path:
+        """Return what leads from an account's leaf to the root."""
+        inside = path_of(digests_of(leaves), sorted(leaves).index(name))
+        return [*inside, *path_of(self.roots, bucket)]
+
+    def with_changes(
+        self, objects: Objects, changed: Mapping[int, Mapping[bytes, TreeLeaf]], at: str, run_id: str
+    ) -> "Heads":
+        """Return the heads after a night; only buckets with changes are read and written."""
+        roots, accounts = list(self.roots), list(self.accounts)
+        for bucket, some in changed.items():
+            leaves = {**self.leaves(objects, bucket), **some}
+            roots[bucket], accounts[bucket] = root_of(digests_of(leaves)), len(leaves)
+            objects.put(_key(roots[bucket]), packed_leaves(leaves))
+        made = Heads(roots, accounts, at, run_id, self.since or at)
+        objects.put(HEADS, json.dumps(made._told()).encode())
+        objects.delete([_key(each) for each in set(self.roots) - {*roots, EMPTY}])
+        return made
+
+    def _told(self) -> dict[str, Any]:
+        roots = [each.hex() for each in self.roots]
+        return {
+            "at": self.at,
+            "run_id": self.run_id,
+            "since": self.since,
+            "root": self.root.hex(),
+            "accounts": self.accounts,
+            "roots": roots,
+        }
+
+
+def _key(root: bytes) -> str:
+    return f"{LEAVES}{root.hex()}.leaves"
+
+
+# What last night's tree says against a journal, and the head that a sound journal brings to tonight's.
+#
+# The night reads the whole journal of whoever is looked at anyway: of all who have changed, and of a slice of
+# the others (rule 7). So the chain is recomputed from its beginning, and no history is read for it.
+
+
+# By then every account has been looked at, and has a leaf.
+KNOWN_AFTER = timedelta(days=30)
+Head = list[str | int]  # bucket, name, seq, digest: as findings keep it
+
+
+class Witness:
+    """Last night's tree; what is read of it is kept."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects, self._heads = objects, Heads.read(objects)
+        self._known: dict[int, Leaves] = {}
+        self._brought: dict[str, Head] = {}
+
+    def faults(self, account_id: str, entries: Sequence[Entry]) -> list[str]:
+        """Return, in words, what a journal contradicts: its own hashes, or the tree of the last night."""
+        links = list(map(link_of, entries))
+        if own := own_faults(account_id, links):
+            return fault_texts(own)
+        chain = chain_of(account_id, links)
+        if chain is None:
+            return []
+        known = self._leaf(account_id, chain)
+        if known is None:
+            return self._unknown(chain, entries)
+        if known.seq > chain.seq:
+            return [f"entries {chain.seq + 1} to {known.seq} were dropped: the last root has them"]
+        if chain.leaf_at(known.seq) != known.digest:
+            return [f"entry {known.seq}, or one before it, is not the one of the last root"]
+        return []
+
+    def _leaf(self, account_id: str, chain: AccountChain) -> TreeLeaf | None:
+        bucket = bucket_of(account_id)
+        if bucket not in self._known:
+            self._known[bucket] = self._heads.leaves(self._objects, bucket)
+        return self._known[bucket].get(chain.name)
+
+    def _unknown(self, chain: AccountChain, entries: Sequence[Entry]) -> list[str]:
+        """A chain that began long ago has a leaf: without one it is not the chain that was published."""
+        first = min(chain.parts)
+        begun = [each.created_at for each in entries if each.seq >= first and each.created_at > OPENED_AT]
+        if not self._heads.since or not begun:
+            return []
+        oldest = datetime.fromisoformat(self._heads.at) - KNOWN_AFTER
+        is_old = datetime.fromisoformat(self._heads.since) < oldest and unstamp(begun[0]) < oldest
+        return [f"its chain, which begins at entry {first}, is in no root"] if is_old else []
+
+    def bring(self, account_id: str, entries: Sequence[Entry]) -> None:
+        """Note the head of a journal that nothing speaks against."""
+        chain = chain_of(account_id, list(map(link_of, entries)))
+        if chain:
+            self._brought[account_id] = [bucket_of(account_id), chain.name.hex(), chain.seq, chain.leaf.hex()]
+
+    def brought(self) -> list[Head]:
+        """Return what was noted since this was asked."""
+        found, self._brought = self._brought, {}
+        return list(found.values())
+
+
+def changes_of(heads: Sequence[Head]) -> dict[int, dict[bytes, TreeLeaf]]:
+    """Return heads as findings keep them, by bucket and name."""
+    found: dict[int, dict[bytes, TreeLeaf]] = {}
+    for bucket, name, seq, digest in heads:
+        found.setdefault(int(bucket), {})[bytes.fromhex(str(name))] = TreeLeaf(
+            int(seq), bytes.fromhex(str(digest))
+        )
+    return found
+
+
+# Roots as they are published: roots/RUN.json, each with the one before, so that none can be left out.
+#
+# The bucket keeps each version under a lock, so nobody can replace a root, whatever their rights. What is put
+# under the key again is a further version, and who asks for the first one gets it.
+
+
+ROOTS = "roots/"
+LATEST = f"{ROOTS}latest.json"
+
+
+def root_key(run_id: str) -> str:
+    """Return where a run's root is."""
+    return f"{ROOTS}{run_id}.json"
+
+
+def publish_root(objects: Objects, heads: Heads) -> dict[str, Any]:
+    """Write the root of a night; returns it as it is told."""
+    try:
+        last = json.loads(objects.get(LATEST))
+    except NoObject:
+        last = {}
+    if last.get("run_id") == heads.run_id:
+        return dict(last)
+    told = {
+        "run_id": heads.run_id,
+        "at": heads.at,
+        "root": heads.root.hex(),
+        "accounts": sum(heads.accounts),
+        "before": last.get("root", ""),
+    }
+    text = json.dumps(told, indent=1).encode()
+    objects.put(root_key(heads.run_id), text)
+    objects.put(LATEST, text)
+    return told
+
+
+# All copies of an account's ledger against each other, and against the last root (rule 19).
+
+
+TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFault:
+    """What is wrong with one copy of an account's ledger."""
+
+    account: str
+    copy: str
+    fault: LedgerFault
+
+    @property
+    def text(self) -> str:
+        """The fault in words."""
+        return f"{self.account}: {self.copy}: {self.fault.text}"
+
+
+def audited(
+    account: str,
+    copies: Mapping[str, Sequence[LedgerLink]],
+    leaf: TreeLeaf | None = None,
+    until: Mapping[str, int] | None = None,
+) -> Iterator[CopyFault]:
+    """Yield what is wrong with the copies of one account, and where.
+
+    The sound copy is one whose chain follows, and that has the leaf of the last root: the table's, if it is
+    sound, because it alone tells hashes; else another that agrees with the leaf. leaf: None: no root has the
+    account. until: by copy, up to which seq it must be whole; entries after it may be on their way.
+    """
+    names = sorted(copies, key=lambda name: name != TABLE)
+    sound = next((name for name in names if _is_sound(account, copies[name], leaf)), None)
+    if sound is None:
+        yield from _alone(account, copies, leaf)
+        return
+    for name in names:
+        last = (until or {}).get(name, copies[sound][-1].seq)
+        for fault in chain_differences(copies[name], copies[sound]) if name != sound else ():
+            if fault.seq <= last or fault.what != DROPPED:
+                yield CopyFault(account, name, fault)
+
+
+def _alone(
+    account: str, copies: Mapping[str, Sequence[LedgerLink]], leaf: TreeLeaf | None
+) -> Iterator[CopyFault]:
+    """Yield what each copy tells against itself, where none of them leads to the root."""
+    for name, links in copies.items():
+        faults = own_faults(account, links)
+        yield from (CopyFault(account, name, each) for each in faults)
+        if leaf and links and not faults:
+            yield CopyFault(
+                account, name, LedgerFault(leaf.seq, f"{FLIPPED}, or one before it: the root differs")
+            )
+
+
+def _is_sound(account: str, links: Sequence[LedgerLink], leaf: TreeLeaf | None) -> bool:
+    if not links or own_faults(account, links):
+        return False
+    chain = chain_of(account, links)
+    if chain is None or leaf is None:
+        return chain is not None or leaf is None
+    return chain.leaf_at(leaf.seq) == leaf.digest
+
+
+# The ledger's copies in lake and warehouse, account by account, in the form that is compared (rule 19).
+
+
+COLUMNS = (*SHOWN, *HIDDEN, "seal")
+Copies = dict[str, list[LedgerLink]]
+
+
+def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
+    """Return a row of the lake or the warehouse."""
+    first, _, name = (row["seal"] or "").partition(" ")
+    seal, gone = bytes.fromhex(first), is_residue(row["account_id"])
+    hidden = None if gone else encoded_fields(fields_of(row, HIDDEN))
+    place = {name: value for name, _, value in fields_of(row, HIDDEN)}["created_at"]
+    shown = encoded_fields(fields_of(row, SHOWN))
+    if gone:
+        return LedgerLink(row["seq"], place, shown, hidden, committed=seal, name=bytes.fromhex(name))
+    return LedgerLink(row["seq"], place, shown, hidden, begins=seal)
+
+
+def lake_copies(
+    objects: Objects, accounts: Collection[str], files: Iterable[StoredObject] | None = None
+) -> Copies:
+    """Return what the lake has of some accounts; it reads the ledger's whole history, or these files."""
+    asked = pa.array(sorted(accounts), pa.string())
+    rows: list[Mapping[str, Any]] = []
+    found = layout.curated_files(objects, "ledger") if files is None else files
+    for _, table in curated_files.tables(objects, "ledger", found, COLUMNS):
+        rows += table.filter(pc.is_in(table["account_id"], asked)).to_pylist()
+    return _by_account(rows)
+
+
+def warehouse_copies(warehouse: Warehouse, accounts: Collection[str]) -> Copies:
+    """Return what the warehouse has of some accounts."""
+    rows = list[Mapping[str, Any]]()
+    names = ", ".join(f'"{each}"' for each in COLUMNS)
+    for some in literal_lists(sorted(accounts)):
+        rows += warehouse.rows(f"SELECT {names} FROM lake.ledger WHERE account_id IN ({some})")  # noqa: S608 (quoted)
+    return _by_account(rows)
+
+
+def _by_account(rows: Iterable[Mapping[str, Any]]) -> Copies:
+    copies: Copies = {}
+    for row in rows:
+        copies.setdefault(row["account_id"], []).append(link_of_row(row))
+    return {account: list(_ordered(links)) for account, links in copies.items()}
+
+
+def _ordered(links: list[LedgerLink]) -> Iterator[LedgerLink]:
+    """Yield entries in the order of their places. Copies of an opening entry may lie in two partitions."""
+    last = None
+    for each in sorted(links, key=lambda link: (link.place, link.seq)):
+        if each.seq > 0 or each != last:
+            yield each
+        last = each
