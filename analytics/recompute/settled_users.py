@@ -7,22 +7,35 @@ Otherwise, and if one of the statements that made it has changed, everything is 
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
 from io import BytesIO
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake.bookkeeping import footer_of
 from analytics.lake.curated_files import date_of
+from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.lake.layout import curated_files
 from analytics.lake.shares import UserShare
 from analytics.recompute import activity_runs, ledger_totals
+from analytics.recompute.activity_runs import (
+    JOINED,
+    STREAK,
+    create_runs,
+    dates_of,
+    dates_of_users,
+    opening_of,
+    pauses_of,
+)
+from analytics.recompute.ledger_totals import PARTS, PROFILE, Grants, Totals
 from rules.book.book import USUAL_OFFLINE
+from rules.engagement.streak import Cover, Streak, advance, cover_until, fold, is_still_settled, net_freezes
 
 # Events arrive up to 72 hours late, and those of a device that was offline a fortnight (rule 16): one of them
 # must not make every night read everything. Files of hours become one of a day within the days that are left.
@@ -136,3 +149,166 @@ def _made_by() -> str:
     """Return a digest of what makes the table: with other statements it would be another."""
     statements = (activity_runs.RUNS, activity_runs.JOINED, ledger_totals.TOTALS, ledger_totals.NEWEST)
     return hashlib.sha256("\0".join([*statements, str(USERS)]).encode()).hexdigest()
+
+
+# Folds later partitions of the lake into what is settled of all users.
+
+
+REFOLDED = pa.schema([("user_id", pa.string()), *STREAK])
+NOTES = pa.schema([("user_id", pa.string()), ("cover", pa.string()), ("freezes", pa.string())])
+ALL_COVERS = f"""
+SELECT user_id, {", ".join(name for name, _ in STREAK)}, cover, {", ".join(name for name, _ in PARTS)},
+  freezes, {", ".join(name for name, _ in PROFILE)}
+FROM (
+  SELECT * FROM joined ANTI JOIN watched USING (user_id) UNION ALL BY NAME SELECT * FROM refolded
+) FULL JOIN totals USING (user_id) FULL JOIN settings USING (user_id) LEFT JOIN notes USING (user_id)
+ORDER BY user_id
+"""  # noqa: S608 (no input)
+LISTED = """SELECT user_id, pauses, skipped_dates, opening FROM settings
+WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
+
+
+def folded(objects: Objects, settled: SettledUsers, files: LakeFiles, until: date | None) -> pa.Table:
+    """Return all users (USERS): what is settled, and what partitions after it and up to a date add to it.
+
+    until: None for all that is there; then `cover` is of no use.
+    """
+    later = {entity: between(some, settled.until, until) for entity, some in files.read.items()}
+    db = connect()
+    with registered(db, "settled", settled.table):
+        totals = Totals(db, _freezes_of(settled.table))
+        totals.read(objects, later["ledger"], later["streaks"])
+        covers, before = covers_of(totals), _covers_before(settled.table)
+        watched = covers.keys() | before.keys()
+        dates = create_runs(db, objects, later["daily_activity"], watched)
+        db.execute(JOINED)
+        states = _states(db, watched)
+    unsettled = _unsettled(settled.until, states, before, covers)
+    older = dates_of_users(objects, between(files.whole["daily_activity"], None, settled.until), unsettled)
+    streaks = {
+        user: _advanced(states.get(user), dates.get(user, []), covers.get(user, Cover()))
+        if user not in unsettled
+        else fold(older[user] + dates.get(user, []), covers.get(user, Cover()))
+        for user in watched
+    }
+    notes = _notes(totals.freezes, covers, until)
+    with (
+        registered(db, "refolded", _table_of(streaks)),
+        registered(db, "watched", pa.table({"user_id": pa.array(list(watched), pa.string())})),
+        registered(db, "notes", notes),
+    ):
+        return query(db, ALL_COVERS).cast(USERS)
+
+
+def _unsettled(
+    until: date | None, states: Mapping[str, Streak], before: Mapping[str, Cover], covers: Mapping[str, Cover]
+) -> set[str]:
+    """Return the users whose cover has changed so that all of their dates are to be folded anew."""
+    if until is None:
+        return set()
+    return {
+        user
+        for user in covers.keys() | before.keys()
+        if not is_still_settled(
+            states.get(user), before.get(user, Cover()), cover_until(covers.get(user, Cover()), until)
+        )
+    }
+
+
+def covers_of(totals: Totals) -> dict[str, Cover]:
+    """Return the cover of every user who has or had one."""
+    covers = {user: Cover(freezes=net_freezes(changes)) for user, changes in totals.freezes.items()}
+    for user, paused, skipped, opening in totals.db.execute(LISTED).fetchall():
+        freezes = covers.get(user, Cover()).freezes
+        told = opening_of(opening)
+        covers[user] = Cover(freezes, pauses_of(paused), frozenset(dates_of(skipped)), opening=told)
+    return covers
+
+
+def _advanced(state: Streak | None, days: list[date], cover: Cover) -> Streak | None:
+    if state is None:
+        return fold(days, cover)
+    for day in days:  # those up to the opening are told by that
+        state = advance(state, day, cover)
+    return state
+
+
+def _states(db: duckdb.DuckDBPyConnection, users: Collection[str]) -> dict[str, Streak]:
+    """Return the settled streaks of some users."""
+    with registered(db, "asked", pa.table({"user_id": pa.array(list(users), pa.string())})):
+        names = ", ".join(name for name, _ in STREAK)
+        asked = f"SELECT user_id, {names} FROM settled SEMI JOIN asked USING (user_id)"  # noqa: S608 (no input)
+        rows = db.execute(f"{asked} WHERE last_activity_date IS NOT NULL").fetchall()
+    return {
+        user: Streak(last, length, longest, active_days, dates_of(spent))
+        for user, last, length, longest, active_days, spent in rows
+    }
+
+
+def _table_of(streaks: Mapping[str, Streak | None]) -> pa.Table:
+    """Return a row for each user with a streak."""
+    rows = [
+        {
+            "user_id": user,
+            "last_activity_date": streak.last,
+            "current_streak": streak.length,
+            "longest_streak": streak.longest,
+            "active_days": streak.active_days,
+            "freezes_spent": ",".join(day.isoformat() for day in streak.spent) or None,
+        }
+        for user, streak in streaks.items()
+        if streak
+    ]
+    return pa.Table.from_pylist(rows, REFOLDED)
+
+
+def _notes(freezes: Grants, covers: Mapping[str, Cover], until: date | None) -> pa.Table:
+    """Return what the next fold has to know of the users who have or had cover."""
+    rows = []
+    for user in freezes.keys() | covers.keys():
+        cover = cover_until(covers[user], until) if until and user in covers else None
+        changes = [[day.isoformat(), change] for day, change in net_freezes(freezes.get(user, []))]
+        rows.append(
+            {
+                "user_id": user,
+                "cover": _cover_text(cover),
+                "freezes": json.dumps(changes) if changes else None,
+            }
+        )
+    return pa.Table.from_pylist(rows, NOTES)
+
+
+def _freezes_of(table: pa.Table) -> Grants:
+    some = table.filter(table["freezes"].is_valid()).select(["user_id", "freezes"]).to_pylist()
+    return {
+        row["user_id"]: [(date.fromisoformat(day), change) for day, change in json.loads(row["freezes"])]
+        for row in some
+    }
+
+
+def _cover_text(cover: Cover | None) -> str | None:
+    if cover is None or cover == Cover():
+        return None
+    opening = cover.opening and cover.opening.text
+    return json.dumps([cover.freezes, cover.pauses, sorted(cover.skipped), opening], default=date.isoformat)
+
+
+def _covers_before(table: pa.Table) -> dict[str, Cover]:
+    """Return the cover that has made the settled streak, of the users who had any."""
+    some = table.filter(table["cover"].is_valid()).select(["user_id", "cover"]).to_pylist()
+    return {row["user_id"]: _cover_from(*json.loads(row["cover"])) for row in some}
+
+
+def _cover_from(
+    freezes: list[tuple[str, int]],
+    pauses: list[tuple[str, str]],
+    skipped: list[str],
+    opening: str | None = None,
+) -> Cover:
+    day = date.fromisoformat
+    return Cover(
+        tuple((day(when), change) for when, change in freezes),
+        tuple((day(first), day(last)) for first, last in pauses),
+        frozenset(map(day, skipped)),
+        opening=opening_of(opening),
+    )

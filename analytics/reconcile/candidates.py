@@ -18,7 +18,7 @@ from adapters.engagement.account_items import (
 )
 from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_days import Flags, LakeDays, signature
-from analytics.recompute.lake_snapshot import LakeUser, Snapshot
+from analytics.recompute.recompute import LakeUser, Snapshot
 from analytics.reconcile.profile_settings import UNREADABLE, is_newer, readable_profile, settings_agree
 from rules.engagement.archive import is_same_streak
 from rules.engagement.reconciliation import has_lapsed

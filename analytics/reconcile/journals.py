@@ -6,7 +6,7 @@ from datetime import date, datetime
 from adapters.engagement.account_store import BEFORE_ALL
 from adapters.engagement.ledger_store import LedgerStore
 from analytics.proof import Witness
-from analytics.recompute.lake_snapshot import LakeUser, Snapshot
+from analytics.recompute.recompute import LakeUser, Snapshot
 from analytics.reconcile.account_view import View
 from analytics.reconcile.profile_settings import UNREADABLE
 from rules.book.book import Books

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from analytics.lake.layout import curated_files as files_of
-from analytics.recompute.listed_dates import pauses_of
+from analytics.recompute.activity_runs import pauses_of
 from analytics.reconcile.profile_settings import PastSettings, changes_of
 from rules.engagement.account import TZ_CHANGES_KEPT_MAX
 from rules.engagement.archive import Spans

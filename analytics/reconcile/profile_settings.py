@@ -12,8 +12,8 @@ from typing import Any
 
 from adapters.engagement.account_items import profile_attributes, profile_from
 from adapters.platform.items import Item, item, plain
-from analytics.recompute.lake_snapshot import LakeUser
-from analytics.recompute.listed_dates import dates_of, opening_of, pauses_of
+from analytics.recompute.activity_runs import dates_of, opening_of, pauses_of
+from analytics.recompute.recompute import LakeUser
 from rules.days import stamp, zone
 from rules.engagement.account import TZ_CHANGES_KEPT_MAX
 from rules.engagement.account_state import Profile

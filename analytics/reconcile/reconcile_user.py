@@ -21,7 +21,7 @@ from adapters.engagement.projections import ProjectionChanged, Projections
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, item, plain
 from analytics.proof import Witness
-from analytics.recompute.lake_snapshot import LakeUser
+from analytics.recompute.recompute import LakeUser
 from analytics.reconcile.account_view import View, day_item
 from analytics.reconcile.archived_profiles import as_archived, mark_of, with_old_pauses
 from analytics.reconcile.differences import Difference, differences

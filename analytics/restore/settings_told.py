@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters.engagement.account_items import profile_from
 from adapters.platform.items import plain
-from analytics.recompute.listed_dates import pauses_of
+from analytics.recompute.activity_runs import pauses_of
 from analytics.reconcile.profile_settings import BLANK
 from analytics.restore.lake_users import LakeRows, Row
 from rules.days import stamp

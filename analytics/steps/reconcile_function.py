@@ -29,7 +29,7 @@ from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.lake import ReconcileSettings
 from analytics.lake.shares import UserShare
 from analytics.recompute.recompute import Recomputed
-from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
+from analytics.recompute.warehouse_recompute import THEIRS, disagreements
 from analytics.reconcile.answers.answer_stats import reconcile_answers
 from analytics.reconcile.answers.stats_reconciler import StatsReconciler
 from analytics.reconcile.lead_items import LeadItems

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapters.platform.objects import Objects
-from analytics.recompute.achievement_columns import HistoryColumns
-from analytics.recompute.goal_columns import standings_of
+from analytics.recompute.goal_columns import HistoryColumns, standings_of
 from analytics.what_if.capped import Numbers
 from analytics.what_if.entry_columns import EntryColumns, Flags, JudgedEntries
 from analytics.what_if.events_read import sent_properties

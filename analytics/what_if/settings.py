@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime, time
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
+from analytics.recompute.activity_runs import dates_of, opening_of, pauses_of
 from analytics.recompute.ledger_totals import NEWEST
-from analytics.recompute.listed_dates import dates_of, opening_of, pauses_of
 from analytics.what_if.ledger_parts import small
 from analytics.what_if.timeline import Timeline
 from rules.days import UnknownZone, today

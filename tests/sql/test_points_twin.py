@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.recompute.book_points import differing, recomputed_points
-from analytics.recompute.lake_books import lake_books
+from analytics.recompute.book_points import differing, lake_books, recomputed_points
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse

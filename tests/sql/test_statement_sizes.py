@@ -9,7 +9,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.forgetting.erasees import Erasee
 from analytics.forgetting.warehouse_rows import TABLES, WarehouseRows
 from analytics.proof import warehouse_copies
-from analytics.recompute.warehouse_accounts import accounts_query
+from analytics.recompute.warehouse_recompute import accounts_query
 from analytics.warehouse.build import Builder, Built, build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analytics.recompute.recompute import recompute
-from analytics.recompute.warehouse_accounts import accounts_query, unloaded_accounts
+from analytics.recompute.warehouse_recompute import accounts_query, unloaded_accounts
 from analytics.warehouse.build import build
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.transfer.unloading import Unload

@@ -8,8 +8,7 @@ from adapters.engagement.account_store import AccountContended
 from adapters.platform.objects import Objects
 from analytics.lake.shares import UserShare
 from analytics.proof import Heads, changes_of, publish_root
-from analytics.recompute.lake_snapshot import LakeUser, Snapshot
-from analytics.recompute.recompute import Recomputed
+from analytics.recompute.recompute import LakeUser, Recomputed, Snapshot
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.shares import failed
 from analytics.reconcile.shares.findings import PROGRESS, Findings

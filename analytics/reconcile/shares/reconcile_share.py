@@ -17,8 +17,7 @@ from adapters.privacy.tombstones import NOBODY, Erased
 from analytics.lake.layout import curated_files
 from analytics.lake.shares import UserShare
 from analytics.recompute.lake_days import LakeDays
-from analytics.recompute.lake_snapshot import Snapshot
-from analytics.recompute.recompute import Recomputed
+from analytics.recompute.recompute import Recomputed, Snapshot
 from analytics.reconcile.candidates import SEGMENTS, ProfileScan, scan_days, scan_profiles
 from analytics.reconcile.journals import differs, to_compare, whose_turn
 from analytics.reconcile.reconcile_user import Reconciler, Verdict

@@ -15,10 +15,10 @@ from adapters.privacy.tombstones import NOBODY, Erased
 from analytics.lake.layout import curated_files, run_key
 from analytics.lake.shares import UserShare
 from analytics.proof import Witness
-from analytics.recompute.lake_books import lake_books
+from analytics.recompute.book_points import lake_books
 from analytics.recompute.recompute import Recomputed, recompute
 from analytics.recompute.settled_users import FOLDED, LakeFiles
-from analytics.recompute.warehouse_accounts import unloaded_accounts
+from analytics.recompute.warehouse_recompute import unloaded_accounts
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.shares import failed
