@@ -10,11 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from adapters.engagement.account_items import (
-    ARCHIVE,
-    lapsed_attributes,
-    profile_attributes,
-)
+from adapters.engagement.account_items import ARCHIVE, lapsed_attributes, profile_attributes
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import ProjectionChanged, Projections
@@ -22,15 +18,13 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import Item, item, plain
 from analytics.proof import Witness
 from analytics.recompute.recompute import LakeUser
-from analytics.reconcile.account_view import View, day_item
-from analytics.reconcile.archived_profiles import as_archived, mark_of, with_old_pauses
 from analytics.reconcile.differences import Difference, differences
-from analytics.reconcile.journals import figures_of, journal_of, other_days, other_points
+from analytics.reconcile.journals import View, day_item, figures_of, journal_of, other_days, other_points
 from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, believed_settings, readable_profile
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.archive import Spans
+from rules.engagement.archive import Archive, Spans, is_old, put_away
 from rules.engagement.reconciliation import (
     WRONG,
     Counted,
@@ -45,6 +39,44 @@ from rules.engagement.reconciliation import (
     next_step,
 )
 from rules.engagement.review import put_under_review
+from rules.engagement.streak import ArchiveMark
+
+# Profiles that have put something away (rules.engagement.archive), against what they must be.
+
+
+def mark_of(stored: Item | None) -> ArchiveMark | None:
+    """Return what a stored profile says of its archive; None if it has none, or cannot be read."""
+    profile = readable_profile(stored) if stored else None
+    return profile.cover.archived if profile else None
+
+
+def as_archived(profile: Profile, stored: Item | None) -> Profile:
+    """Return a whole profile with as much put away as the stored one has, if that is possible."""
+    mark = mark_of(stored)
+    if mark is None or profile.streak is None or mark.until >= profile.streak.last:
+        return profile
+    (streak, cover), _ = put_away(profile.streak, profile.cover, mark.until)
+    return replace(profile, streak=streak, cover=cover)
+
+
+def with_old_pauses(
+    settings: Profile, stored: Item | None, archive: Archive | None, lake: Callable[[], Spans]
+) -> Profile:
+    """Return settings with the pauses that the stored profile has put away.
+
+    The archive tells them if it is the one that the profile names. Otherwise the lake is asked: the versions
+    of the profile have had all of them.
+    """
+    if stored is None or ARCHIVED not in stored:
+        return settings
+    mark = mark_of(stored)
+    if mark and archive and archive.digest == mark.digest:
+        told = archive.pauses
+    else:
+        told = tuple(each for each in lake() if mark is None or is_old(each[1], mark.until))
+    cover = settings.cover
+    return replace(settings, cover=replace(cover, pauses=tuple(sorted({*told, *cover.pauses}))))
+
 
 LOOKS_MAX = 6
 PAUSE_SECONDS = 0.05

@@ -30,10 +30,8 @@ from adapters.settings.lake import ReconcileSettings
 from analytics.lake.shares import UserShare
 from analytics.recompute.recompute import Recomputed
 from analytics.recompute.warehouse_recompute import THEIRS, disagreements
-from analytics.reconcile.answers.answer_stats import reconcile_answers
-from analytics.reconcile.answers.stats_reconciler import StatsReconciler
-from analytics.reconcile.lead_items import LeadItems
-from analytics.reconcile.lead_repair import LeadRepair
+from analytics.reconcile.answer_stats import StatsReconciler, reconcile_answers
+from analytics.reconcile.lead_repair import LeadItems, LeadRepair
 from analytics.reconcile.run_report import (
     CURATION,
     LEADS,

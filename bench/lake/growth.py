@@ -29,9 +29,8 @@ from analytics.lake.curated_files import date_of
 from analytics.recompute.lake_days import LakeDays
 from analytics.recompute.recompute import recompute
 from analytics.recompute.settled_users import FOLDED, SETTLED_AFTER, lake_files
-from analytics.reconcile.shares.night_plan import SPLITS, NightPlan
+from analytics.reconcile.shares.night_plan import SPLITS, NightPlan, note_compared
 from analytics.reconcile.shares.share_steps import ShareSteps
-from analytics.reconcile.shares.watermarks import note_compared
 from bench.figure import Figure
 from bench.lake.recompute_lakes import FIRST, Crowd, write_whole
 from rules.lake.entities import ENTITIES

@@ -20,7 +20,7 @@ from adapters.questions.phone_table import PhoneTable
 from adapters.settings.choices import settings_of
 from analytics.curation.curate import curate
 from analytics.curation.plan import plan
-from analytics.reconcile.profile_history import SettingsHistory
+from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.lacking import NOT_IN_THE_LAKE
 from analytics.restore.lake_users import READ, LakeBefore

@@ -16,9 +16,8 @@ from analytics.lake.shares import UserShare
 from analytics.recompute.lake_days import EARNED_WITHIN, LakeDays
 from analytics.recompute.recompute import Recomputed
 from analytics.recompute.settled_users import FOLDED, SETTLED_AFTER, etags_digest, lake_files, settled_until
-from analytics.reconcile.shares.night_plan import NightPlan
+from analytics.reconcile.shares.night_plan import NightPlan, note_compared
 from analytics.reconcile.shares.share_steps import ShareSteps
-from analytics.reconcile.shares.watermarks import note_compared
 from rules.engagement.reconciliation import LAKE_LAG, share_of
 from tests.lake.test_settled_users import BASE, World, told
 from tests.support.examples import examples

@@ -24,7 +24,7 @@ from adapters.privacy.tombstones import Tombstones
 from adapters.questions.phone_table import PhoneTable
 from adapters.questions.subscription_store import KEY
 from analytics.curation.curate import Task, curate
-from analytics.reconcile.profile_history import SettingsHistory
+from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.lake_users import LakeBefore
 from analytics.restore.phones_restored import PhonesRestorer

@@ -1,11 +1,13 @@
 """What a night's reconciliation found: of one share of the users, and of all shares together."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import run_key
+from analytics.lake.run_notes import REASON_MAX
 from analytics.lake.shares import UserShare
 from analytics.reconcile.reconcile_user import Verdict
 from rules.engagement.reconciliation import Doubt
@@ -129,3 +131,21 @@ class Findings:
             return None
         del held["counts"]
         return cls(**held)
+
+
+# Shares that a run gave up: runs/{run_id}/failed_shares/NUMBER.json, with the reason.
+
+
+FOLDER = "failed_shares/"
+
+
+def note_failed_share(objects: Objects, run_id: str, number: int, error: Mapping[str, str]) -> None:
+    """Note that a run has given up a share. error: Error and Cause, as Step Functions tells them."""
+    reason = f"{error.get('Error', '')}: {error.get('Cause', '')}"[:REASON_MAX]
+    told = {"share": number, "reason": reason}
+    objects.put(run_key(run_id, f"{FOLDER}{number:04}.json"), json.dumps(told).encode())
+
+
+def failed_shares(objects: Objects, run_id: str) -> list[dict[str, Any]]:
+    """Return the shares that a run has given up: share, reason."""
+    return [json.loads(objects.get(each.key)) for each in objects.list(run_key(run_id, FOLDER))]

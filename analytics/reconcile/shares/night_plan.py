@@ -5,16 +5,16 @@ from where it was, and the others go on.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, cached_property, partial
 from typing import Any
 
-from adapters.platform.objects import Objects, StoredObject
+from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake.curated_files import date_of
-from analytics.lake.layout import run_key
+from analytics.lake.layout import LEDGERS_COMPARED, run_key
 from analytics.lake.shares import FOLDER, UserShare
 from analytics.recompute.lake_days import first_partition, oldest_date
 from analytics.recompute.settled_users import (
@@ -25,8 +25,44 @@ from analytics.recompute.settled_users import (
     lake_files,
     settled_until,
 )
-from analytics.reconcile.shares.watermarks import compared_before, read_compared
 from rules.engagement.reconciliation import LAKE_LAG, shares_for
+
+# When each share was compared with the lake before: state/ledgers_compared.json.
+
+
+def read_compared(objects: Objects) -> list[str | None]:
+    """Return when each share's ledgers were compared with the lake before; an empty list: never."""
+    try:
+        held = json.loads(objects.get(LEDGERS_COMPARED))["compared_at"]
+    except NoObject:
+        return []
+    return held if isinstance(held, list) else [held]
+
+
+def compared_before(compared: list[str | None], share: UserShare) -> datetime | None:
+    """Return when a share was compared; None: never. Of other numbers, the oldest that it meets."""
+    met = [
+        each
+        for number, each in enumerate(compared)
+        if number * share.of // len(compared) == share.number
+        or share.number * len(compared) // share.of == number
+    ]
+    return None if not met or None in met else min(datetime.fromisoformat(each) for each in met if each)
+
+
+def note_compared(objects: Objects, shares: int, now: datetime, failed: Collection[int]) -> None:
+    """Note that all ledgers whose turn it was have been compared, but for the shares that failed."""
+    compared = read_compared(objects)
+    at = [
+        _text(compared_before(compared, UserShare(number, shares))) if number in failed else _text(now)
+        for number in range(shares)
+    ]
+    objects.put(LEDGERS_COMPARED, json.dumps({"compared_at": at}).encode())
+
+
+def _text(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
+
 
 PLAN, FILES = FOLDER + "plan.json", FOLDER + "files.json"
 SPLITS, SHARES = FOLDER + "splits.json", FOLDER + "shares.json"

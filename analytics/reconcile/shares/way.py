@@ -16,8 +16,7 @@ from analytics.lake.layout import run_key
 from analytics.lake.shares import FOLDER
 from analytics.recompute.settled_users import lake_files
 from analytics.recompute.warehouse_recompute import COUNT, accounts_query
-from analytics.reconcile.shares.night_plan import bytes_to_read, is_of_all
-from analytics.reconcile.shares.watermarks import read_compared
+from analytics.reconcile.shares.night_plan import bytes_to_read, is_of_all, read_compared
 from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
 from analytics.warehouse.statements import StatementFailed
 from analytics.warehouse.transfer.unloading import Unload

@@ -1,1 +1,0 @@
-"""Stats of people who answer, held against their responses and the lake."""
