@@ -18,9 +18,8 @@ from adapters.platform.items import Item
 from adapters.privacy.tombstones import Tombstones, subject_of
 from analytics.reconcile.journals import journal_of
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.restore.lacking import Lack
-from analytics.restore.lake_users import LakeBefore, LakeRows, Row
-from analytics.restore.rebuilt import LEDGER, ORDER, RebuiltUser, rebuilt
+from analytics.restore.restored_users import LEDGER, ORDER, RebuiltUser, rebuilt
+from analytics.restore.user_rows import Lack, LakeBefore, LakeRows, Row
 from rules.days import unstamp
 from rules.engagement.ledger import EntryKind
 from rules.lake.table_items import OTHERS, item_of

@@ -22,11 +22,9 @@ from analytics.curation.curate import curate
 from analytics.curation.plan import plan
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.restore.lacking import NOT_IN_THE_LAKE
-from analytics.restore.lake_users import READ, LakeBefore
-from analytics.restore.others_restored import FROM_ROWS, OthersRestorer
-from analytics.restore.phones_restored import PhonesRestorer
+from analytics.restore.other_tables import FROM_ROWS, OthersRestorer, PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restored, Restorer, copied
+from analytics.restore.user_rows import NOT_IN_THE_LAKE, READ, LakeBefore
 from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of
 from rules.days import stamp

@@ -20,10 +20,9 @@ from adapters.platform.objects import FolderObjects
 from adapters.privacy.tombstones import NOBODY
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.restore.lake_users import LakeBefore
-from analytics.restore.others_restored import OthersRestorer
+from analytics.restore.other_tables import OthersRestorer, question_item
 from analytics.restore.restorer import Restored
-from analytics.restore.told_items import question_item
+from analytics.restore.user_rows import LakeBefore
 from processors.leads.lead_events import note_at_roots
 from rules.days import unstamp
 from rules.lake.entities import LEAD_EVENTS, QUESTIONS, RESPONSES, Entity, row_of

@@ -26,9 +26,9 @@ from adapters.questions.subscription_store import KEY
 from analytics.curation.curate import Task, curate
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.restore.lake_users import LakeBefore
-from analytics.restore.phones_restored import PhonesRestorer
+from analytics.restore.other_tables import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restored, Restorer
+from analytics.restore.user_rows import LakeBefore
 from infra.assembly.marks import PUBLISHED
 from local.cloud.streams.event_filters import matches
 from processors.kept_items import KeptItems, table_of

@@ -13,8 +13,8 @@ from adapters.platform.items import item, plain
 from adapters.questions.phone_table import Phone
 from adapters.questions.subscription_store import items_of
 from analytics.forgetting.gone_phones import _finder
-from analytics.restore import others_restored
-from analytics.restore.lacking import NOT_IN_THE_LAKE
+from analytics.restore import other_tables
+from analytics.restore.user_rows import NOT_IN_THE_LAKE
 from local.restore.options import FROM_ROWS, TABLES, copy_of, instant
 from rules.days import stamp
 from rules.engagement.account_state import Profile
@@ -160,7 +160,7 @@ def test_that_a_phone_is_gone_is_kept_and_that_other_items_are_is_not() -> None:
 
 def test_the_options_name_every_table_and_refuse_what_is_no_instant() -> None:
     assert {*KEYS, "RewardsLedger", "BPEvents"} == {*TABLES}
-    assert FROM_ROWS == others_restored.FROM_ROWS
+    assert FROM_ROWS == other_tables.FROM_ROWS
     assert instant("2026-11-24T03:00:00+01:00") == datetime(2026, 11, 24, 2, tzinfo=UTC)
     for wrong in ("2026-11-24T03:00:00.5Z", "2026-11-24T03:00:00", "soon"):
         with pytest.raises(Exception, match=wrong[:10]):

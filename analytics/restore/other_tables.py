@@ -1,0 +1,213 @@
+"""Fills the tables Event and Questions again, and the claims of leads' events (rule 21).
+
+Memory, features and notes at roots follow: an event that comes back is announced as a new one, and whoever
+hears of it joins or counts it once.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from adapters.leads.lead_event_store import CLAIM_KEY
+from adapters.platform.item_tables import ItemTable
+from adapters.platform.items import Item, item
+from adapters.platform.tables import chunks
+from adapters.privacy.tombstones import Erased, is_erased
+from adapters.questions.phone_table import Phone, PhoneTable, ToldMessage
+from analytics.restore.restored_users import KEYS
+from analytics.restore.restorer import Restored
+from analytics.restore.user_rows import Lack, LakeBefore, Row
+from rules.days import stamp, unstamp
+from rules.lake.table_items import PHONES, item_of
+from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent
+from rules.privacy.tombstones import user_subject
+from rules.questions.notifications import NEVER
+from rules.questions.questions import KEPT, UNKNOWN, Question, QuestionStatus, QuestionType
+from rules.questions.questions import to_item as question_attributes
+
+# Fills the table Subscriptions again: phones that are told of questions (rule 21).
+
+
+AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PhonesRestorer:
+    """keep, replaced: names of tables, as for Restorer. erased: those who are not brought back."""
+
+    lake: LakeBefore
+    table: PhoneTable
+    erased: Erased
+    keep: Collection[str] = ()
+    replaced: Collection[str] = ()
+
+    def run(self, told: Restored, now: datetime) -> None:
+        """Restore all phones. It is safe to repeat."""
+        if PHONES in self.keep:
+            return
+        keys: set[str] = set()
+        for rows in chunks(self.lake.phones(), AT_ONCE):
+            phones = [each for each in map(_phone, rows) if self._may_come(each)]
+            phones = [each for each in phones if _is_read(each[0], told, now)]
+            told.phones += len(phones)
+            self._write([each for each, _ in phones], told, now)
+            if PHONES in self.replaced:
+                keys.update(key for each, _ in phones for key in each.items(now))
+        if PHONES in self.replaced:
+            told.written[PHONES] += self.table.remove_others(keys)
+
+    def _may_come(self, found: tuple[Phone, str]) -> bool:
+        """Whether nobody was erased since the row was written."""
+        phone, changed_at = found
+        return not self.erased.forbids(user_subject(phone.owner), changed_at)
+
+    def _write(self, phones: list[Phone], told: Restored, now: datetime) -> None:
+        put = self.table.make_equal if PHONES in self.replaced else self.table.put_missing
+        outcome = put(phones, now)
+        told.written[PHONES] += outcome.written
+        reason = "the phone has another subscription by now, which stays"
+        told.lacks += [Lack(PHONES, own, reason) for own in outcome.elsewhere]
+
+
+def _phone(row: Row) -> tuple[Phone, str]:
+    last = row["last_notified_at"]
+    messages = tuple(ToldMessage(**each) for each in row["messages"] or ())
+    return Phone(item_of(row["item"]), stamp(last) if last else NEVER, messages), stamp(row["changed_at"])
+
+
+def _is_read(phone: Phone, told: Restored, now: datetime) -> bool:
+    try:
+        phone.items(now)
+    except (KeyError, TypeError, ValueError) as error:
+        told.lacks.append(Lack(PHONES, phone.own, f"cannot be read: {error}"))
+        return False
+    return True
+
+
+# Events of leads and questions as their tables have them, from the lake's rows (rule 21).
+#
+# What the lake leaves out on purpose stays out: an integration's own words, and digests of bodies.
+
+
+LakeRow = Mapping[str, Any]
+AS_IN_TABLE = (
+    *("lead_organization_id", "organization_id", "root_id", "source", "source_type", "external_event_id"),
+    *("event_type", "payload", "object_id", "object_id_ref", "raw_payload_ref"),
+)
+
+
+def lead_event_item(row: LakeRow) -> Item:
+    """Return a lead's event as the table Event has it, without its raw payload.
+
+    It is not read, so one that the live path could not read comes back as it was.
+    """
+    occurred_at = stamp(row["occurred_at"])
+    told = {name: row[name] for name in AS_IN_TABLE}
+    keys = {SORT_KEY: f"{occurred_at}#{row['event_id']}", TYPE_KEY: f"{row['event_type']}#{occurred_at}"}
+    return item({**told, **keys, "occurred_at": occurred_at, "received_at": stamp(row["received_at"])})
+
+
+def lead_claim_item(row: LakeRow) -> Item:
+    """Return the claim of an event's external id. It has no digest: whatever comes under it is a duplicate.
+
+    Of an order, which has a state in its claim, it is a claim without one: what comes is kept as a conflict.
+    """
+    return item(
+        {
+            "user_id": f"{row['source']}#{row['external_event_id']}",
+            "idempotency_key": CLAIM_KEY,
+            "target": f"{row['lead_organization_id']}#{stamp(row['occurred_at'])}#{row['event_id']}",
+            "created_at": stamp(row["received_at"]),
+        }
+    )
+
+
+def lead_event_of(row: LakeRow) -> LeadEvent:
+    """Return whose event a row is, for whoever asks for tombstones. Its payload is read if it can be."""
+    try:
+        payload = json.loads(row["payload"])
+    except ValueError:
+        payload = {}
+    texts = {name: row[name] for name in AS_IN_TABLE if name != "payload"}
+    at = {name: stamp(row[name]) for name in ("occurred_at", "received_at")}
+    return LeadEvent(**texts, **at, payload=payload if isinstance(payload, dict) else {})
+
+
+def question_item(row: LakeRow, answers: int, until: datetime) -> Item:
+    """Return a question as the table has it before an instant. answers: how many it had by then.
+
+    It has neither the key nor a digest of what was asked: whoever asks again under its key is told of it.
+    """
+    closes_at = stamp(row["closes_at"])
+    found = Question(
+        question_id=row["question_id"],
+        agent_id=row["agent_id"],
+        type=QuestionType(row["question_type"]),
+        prompt=row["prompt"],
+        options=tuple(json.loads(row["options"] or "[]")),
+        audience=tuple(filter(None, (row["audience"] or "").split(","))),
+        category=row["category"],
+        required_responses=row["required_responses"],
+        current_responses=answers,
+        status=QuestionStatus(row["status"]),
+        created_at=stamp(row["created_at"]),
+        closes_at=closes_at,
+        expires_at=int((unstamp(closes_at) + KEPT).timestamp()),
+        body_hash=UNKNOWN,
+        idempotency_key=UNKNOWN,
+        closed_at=stamp(row["closed_at"]) if row["closed_at"] else None,
+    )
+    is_later = row["closed_at"] is not None and row["closed_at"] >= until
+    if is_later or (found.status is QuestionStatus.EXPIRED and row["closes_at"] >= until):
+        found = replace(found, status=QuestionStatus.OPEN, closed_at=None)
+    return item(question_attributes(found))
+
+
+LEAD_EVENTS, QUESTIONS = "Event", "Questions"
+FROM_ROWS = (LEAD_EVENTS, QUESTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class OthersRestorer:
+    """tables: Event, Questions and IdempotencyKeys. keep: those of them that are not written.
+
+    What is there stays: rows have less than items, so no table is replaced by them.
+    """
+
+    lake: LakeBefore
+    tables: Mapping[str, ItemTable]
+    erased: Erased
+    keep: Collection[str] = ()
+
+    def run(self, told: Restored, now: datetime) -> None:
+        """Restore both. It is safe to repeat."""
+        if LEAD_EVENTS not in self.keep:
+            self._lead_events(told)
+        if QUESTIONS not in self.keep:
+            self._questions(told, now)
+
+    def _lead_events(self, told: Restored) -> None:
+        for some in chunks(self.lake.lead_events(), AT_ONCE):
+            rows = [each for each in some if not is_erased(lead_event_of(each), self.erased)]
+            told.lead_events += len(rows)
+            told.erased_events += len(some) - len(rows)
+            # The event first: a claim without its event would be a duplicate of nothing.
+            told.written[LEAD_EVENTS] += self.tables[LEAD_EVENTS].put_missing(map(lead_event_item, rows))
+            if KEYS not in self.keep:
+                told.written[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
+
+    def _questions(self, told: Restored, now: datetime) -> None:
+        """Restore questions that are not forgotten yet; names those that cannot be read."""
+        for some in chunks(self.lake.questions(), AT_ONCE):
+            items = []
+            for row in some:
+                try:
+                    found = question_item(row, row["answers"], self.lake.until)
+                except (KeyError, TypeError, ValueError) as error:
+                    told.lacks.append(Lack(QUESTIONS, str(row["question_id"]), f"cannot be read: {error}"))
+                    continue
+                if int(found["expires_at"]["N"]) > now.timestamp():
+                    items.append(found)
+            told.written[QUESTIONS] += self.tables[QUESTIONS].put_missing(items)
