@@ -5,17 +5,153 @@ came late to it is too young by then: the state notes when to look again. A part
 anew is looked at that night.
 """
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from adapters.platform.objects import Objects, StoredObject
-from analytics.lake import layout
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from adapters.platform.objects import NoObject, Objects, StoredObject
+from analytics.lake import curated_files, layout
+from analytics.lake.bookkeeping import footer_of
 from analytics.lake.layout import Place
-from analytics.retention.aged_rows import Ages, first_after, old_rows
-from analytics.retention.leaving import Leaving, Left
-from analytics.retention.retention_state import RetentionState
+from analytics.retention.old_items import Leaving, Left
 from rules.days import DAY
+from rules.lake.entities import ENTITIES
+from rules.lake.schema import EXTRA
+
+# How far a kind of thing has left: state/retention/NAME.json, which has dates and names nobody.
+
+
+PREFIX = "state/retention/"
+
+
+@dataclass(slots=True)
+class RetentionState:
+    """Dates are YYYY-MM-DD; of partitions but for `began`.
+
+    began: the first night. through: up to this date all partitions were gone through. due: partitions of
+    before that are to be looked at again, and when. at: the file under way, its ETag, and how many batches
+    of its rows are done. run_id: the last night.
+    """
+
+    name: str
+    began: str
+    through: str = ""
+    due: dict[str, str] = field(default_factory=dict)
+    at: tuple[str, str, int] = ("", "", 0)
+    run_id: str = ""
+
+    @classmethod
+    def read(cls, objects: Objects, name: str, today: str) -> "RetentionState":
+        """Return what the nights before have left, or a beginning."""
+        try:
+            told = json.loads(objects.get(f"{PREFIX}{name}.json"))
+        except NoObject:
+            return cls(name, today)
+        return cls(**{**told, "at": tuple(told["at"])})
+
+    def save(self, objects: Objects) -> None:
+        """Store it."""
+        objects.put(f"{PREFIX}{self.name}.json", json.dumps(asdict(self)).encode())
+
+    def begin(self, run_id: str, grown: Collection[str], today: str) -> None:
+        """Note a night at its first call: partitions of before that have grown are due."""
+        if self.run_id != run_id:
+            self.run_id = run_id
+            self.due |= dict.fromkeys((dt for dt in grown if dt <= self.through), today)
+
+    def done_in(self, key: str, etag: str) -> int:
+        """Return how many batches of a file's rows are done."""
+        return self.at[2] if self.at[:2] == (key, etag) else 0
+
+    def gone_through(self, dt: str, again: str) -> None:
+        """Note a partition. again: when it has to be looked at again; "" if it has not."""
+        self.through = max(self.through, dt)
+        self.due.pop(dt, None)
+        if again:
+            self.due[dt] = again
+        self.at = "", "", 0
+
+
+# Rows of a curated file that have become old: they name the items of a table that may leave.
+
+
+BATCH_ROWS = 2000
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """Which rows are old enough: column, a timestamp, is from since (None: from ever) and before until."""
+
+    column: str
+    since: datetime | None
+    until: datetime
+
+    def of(self, rows: pa.Table) -> pa.Table:
+        """Return the rows that are."""
+        old = pc.less(rows[self.column], pa.scalar(self.until))
+        if self.since is not None:
+            old = pc.and_(old, pc.greater_equal(rows[self.column], pa.scalar(self.since)))
+        return rows.filter(old)
+
+    def may_be_in(self, objects: Objects, stored: StoredObject) -> bool:
+        """Whether a file may have such rows, by its footer alone. Raises NoObject."""
+        metadata = pq.read_metadata(pa.BufferReader(footer_of(objects, stored.key)))
+        spans = list(_spans(metadata, self.column))
+        return not all(
+            span is not None and (span[0] >= self.until or (self.since is not None and span[1] < self.since))
+            for span in spans
+        )
+
+
+def _spans(metadata: pq.FileMetaData, column: str) -> Iterator[tuple[datetime, datetime] | None]:
+    """Yield the least and the greatest value of each group of a file's rows; None where it is not told."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for place in range(group.num_columns):
+            chunk = group.column(place)
+            if chunk.path_in_schema == column:
+                told = chunk.statistics
+                yield (told.min, told.max) if told is not None and told.has_min_max else None
+
+
+def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: Ages) -> Iterator[list[Row]]:
+    """Yield a file's rows that are old enough, two thousand rows of the file at a time; perhaps none of them.
+
+    Raises NoObject if the file is gone.
+    """
+    if not ages.may_be_in(objects, stored):
+        return
+    names = [*(field.name for field in ENTITIES[entity].fields), EXTRA]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "rows.parquet")
+        objects.save(stored.key, path)
+        file = pq.ParquetFile(path)
+        known = set(file.schema_arrow.names)
+        for batch in file.iter_batches(BATCH_ROWS, columns=[name for name in names if name in known]):
+            rows = curated_files.as_declared(pa.Table.from_batches([batch]), entity, names)
+            yield ages.of(rows).to_pylist()
+
+
+def first_after(objects: Objects, entity: str, files: Sequence[StoredObject], ages: Ages) -> datetime | None:
+    """Return the oldest instant of the rows that are not old enough yet; None if there are none."""
+    found = []
+    for stored in files:
+        if not Ages(ages.column, ages.until, datetime.max.replace(tzinfo=UTC)).may_be_in(objects, stored):
+            continue
+        rows = curated_files.read(objects, entity, stored, [ages.column])[ages.column]
+        oldest = pc.min(rows.filter(pc.greater_equal(rows, pa.scalar(ages.until)))).as_py()
+        found += [] if oldest is None else [oldest]
+    return min(found, default=None)
+
 
 # What had a time to live has gone by it, if it came so long before the first night: DynamoDB takes some days.
 TTL_DAYS = 100

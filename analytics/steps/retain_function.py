@@ -20,7 +20,7 @@ from adapters.platform.turn import fenced
 from adapters.settings.lake import RetainSettings
 from analytics.curation.plan import curated_tasks
 from analytics.lake.layout import run_key
-from analytics.retention.leaving import AnswerTexts, Events, Leaving, Left, RawPayloads
+from analytics.retention.old_items import AnswerTexts, Events, Leaving, Left, RawPayloads
 from analytics.retention.retention_pass import RetentionPass
 from rules.leads.lead_events import SORT_KEY
 

@@ -7,7 +7,7 @@ import pytest
 from adapters.settings.choices import OF_BUCKETS, SETTINGS, attributes_of, settings_of
 from adapters.settings.lake import RetainSettings
 from analytics.forgetting import gone_phones
-from analytics.retention.leaving import Leaving
+from analytics.retention.old_items import Leaving
 from analytics.steps import forget_function
 from analytics.steps.retain_function import leaving
 from rules.privacy.inventory import BY_NAME, INVENTORY, Fate, StoreKind

@@ -16,7 +16,7 @@ from adapters.platform.items import item, plain
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.retention.leaving import AnswerTexts, Events, Leaving, RawPayloads
+from analytics.retention.old_items import AnswerTexts, Events, Leaving, RawPayloads
 from analytics.steps.retain_function import CALLS_MAX, RetainSteps
 from rules.days import stamp, unstamp
 from rules.lake.entities import ENTITIES, row_of
