@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from analytics.forgetting.erasees import KINDS, Erasee
 from analytics.warehouse.ddl import SCHEMAS
-from analytics.warehouse.merge_sql import LOCK
+from analytics.warehouse.load import LOCK
 from analytics.warehouse.statements import literal, literal_lists
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED

@@ -16,7 +16,7 @@ from analytics.reconcile import answer_stats
 from analytics.reconcile.shares import findings as failed
 from analytics.reconcile.shares.findings import RESULT
 from analytics.reconcile.shares.way import Way
-from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
+from analytics.warehouse.night import Kind, State, WarehouseNight
 from rules.engagement.reconciliation import Doubt
 
 # The tables of a nightly run's report for people, as Markdown.

@@ -46,7 +46,7 @@ from analytics.reconcile.run_report import (
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import SHARE_BYTES, ShareSteps
 from analytics.reconcile.shares.way import FROM_GB, LAKE, WarehouseWay
-from analytics.warehouse.nightly.quiet_nights import LastAsked, settle
+from analytics.warehouse.night import LastAsked, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")

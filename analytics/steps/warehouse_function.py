@@ -23,13 +23,21 @@ from analytics.lake import run_notes
 from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.load import DAYS_MAX, Loader
-from analytics.warehouse.model_tests import check_model
-from analytics.warehouse.models import Model, ancestors, models
-from analytics.warehouse.nightly.night import Item, Kind, State, WarehouseNight, items_of, work
-from analytics.warehouse.nightly.quiet_nights import SUNDAY, LastAsked, version
-from analytics.warehouse.nightly.workgroup import ensure_daily_limit, grant_analysts
+from analytics.warehouse.models import Model, ancestors, check_model, models
+from analytics.warehouse.night import (
+    SUNDAY,
+    Item,
+    Kind,
+    LastAsked,
+    State,
+    WarehouseNight,
+    items_of,
+    version,
+    work,
+)
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import Compacting, NoWarehouse, Warehouse, warehouse_at
+from analytics.warehouse.workgroup import ensure_daily_limit, grant_analysts
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
 from rules.privacy.erasures import Erasure
 

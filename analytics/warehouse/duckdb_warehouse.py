@@ -10,10 +10,9 @@ import duckdb
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import Objects
+from analytics.warehouse.copy_unload import Copy, Unload, manifest_tables, write_unloaded
 from analytics.warehouse.dialect.refusal import NotAsRedshift
 from analytics.warehouse.statements import StatementFailed, refuse_oversized
-from analytics.warehouse.transfer.copying import Copy, manifest_tables
-from analytics.warehouse.transfer.unloading import Unload, write_unloaded
 from analytics.warehouse.translate import Columns, for_duckdb, tables_of
 
 # While one process writes to the file, no other may write or read it. Whoever comes second waits.

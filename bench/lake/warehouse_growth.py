@@ -32,8 +32,7 @@ from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
-from analytics.warehouse.model_tests import check_model
-from analytics.warehouse.models import models
+from analytics.warehouse.models import check_model, models
 from bench.figure import Figure
 from rules.lake.entities import ENTITIES
 

@@ -6,9 +6,8 @@ from datetime import date
 from typing import Any
 
 from analytics.warehouse import build as building
-from analytics.warehouse import merge_sql
-from analytics.warehouse.model_tests import check
-from analytics.warehouse.models import fingerprint, models
+from analytics.warehouse import load
+from analytics.warehouse.models import check, fingerprint, models
 from rules.lake.entities import LOADED
 
 # Besides the merge: a lock, a staging table, its COPY, and two that replace the bookkeeping.
@@ -51,5 +50,5 @@ def statements_a_night() -> int:
     warehouse = _Counting()
     building.build(warehouse)
     check(warehouse)
-    loads = (LOAD_STATEMENTS + len(list(merge_sql.merge(entity, [()]))) for entity in LOADED.values())
+    loads = (LOAD_STATEMENTS + len(list(load.merge(entity, [()]))) for entity in LOADED.values())
     return warehouse.count + sum(loads)

@@ -128,7 +128,7 @@ def _definition(name: str, parse: Parse, known: Models) -> exp.Expr:
 
 
 def _newest(entity: Entity) -> str:
-    """Return the rows that analytics/warehouse/merge_sql.py would leave of all files in the lake table."""
+    """Return the rows that analytics/warehouse/load.py would leave of all files in the lake table."""
     columns = ", ".join(f'"{each}"' for each in [*(field.name for field in entity.fields), EXTRA])
     keys = ", ".join(f'"{each}"' for each in entity.key)
     newest = f'"{entity.version}" DESC' if entity.version else keys

@@ -32,7 +32,7 @@ from analytics.steps import warehouse_function
 from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.nightly.night import State, WarehouseNight
+from analytics.warehouse.night import State, WarehouseNight
 from ingest import privacy_api
 from processors import engagement, erasure, publisher, ranks
 from processors.erasure import ErasureRunner

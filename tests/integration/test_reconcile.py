@@ -11,8 +11,7 @@ import pytest
 
 from adapters.engagement.account_items import entry_item
 from adapters.engagement.account_store import BEFORE_ALL
-from analytics.warehouse.nightly.night import WarehouseNight
-from analytics.warehouse.nightly.quiet_nights import LastAsked
+from analytics.warehouse.night import LastAsked, WarehouseNight
 from analytics.warehouse.warehouse import warehouse_at
 from tests.support.corruptions import HAND, edit_day, lost_day, number
 from tests.support.engine import Engine

@@ -12,7 +12,7 @@ from analytics.lake.curated_files import date_of
 from analytics.lake.shares import UserShare
 from analytics.recompute.settled_users import lake_files
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.warehouse.nightly.night import Item, Kind, State, WarehouseNight
+from analytics.warehouse.night import Item, Kind, State, WarehouseNight
 from rules.engagement.reconciliation import share_of
 from tests.support.corruptions import HAND
 from tests.support.engine import Engine

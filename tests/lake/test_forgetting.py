@@ -23,7 +23,7 @@ from analytics.lake.run_notes import remember_tasks
 from analytics.recompute.recompute import recompute
 from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
-from analytics.warehouse.nightly.night import Item, Kind, State, WarehouseNight
+from analytics.warehouse.night import Item, Kind, State, WarehouseNight
 from analytics.warehouse.warehouse import NoWarehouse
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import framed, head_of

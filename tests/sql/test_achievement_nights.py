@@ -8,7 +8,7 @@ import pytest
 
 from adapters.platform.items import Item
 from analytics.warehouse.build import build
-from analytics.warehouse.model_tests import check_model
+from analytics.warehouse.models import check_model
 from rules.days import DAY, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Draft, EntryKind

@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from analytics.warehouse.nightly.workgroup import READABLE
+from analytics.warehouse.workgroup import READABLE
 from local.analyst.answer import QueryFailed
 from local.analyst.asking import ask
 from local.stack import Stack

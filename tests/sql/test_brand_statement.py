@@ -3,8 +3,7 @@
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from analytics.warehouse.model_tests import check_model
-from analytics.warehouse.models import models
+from analytics.warehouse.models import check_model, models
 from tests.sql.conftest import Lake
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from analytics.steps import warehouse_function
 from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
 from analytics.warehouse.models import models
-from analytics.warehouse.nightly.night import State, WarehouseNight
+from analytics.warehouse.night import State, WarehouseNight
 from analytics.warehouse.warehouse import Warehouse
 from rules.privacy.erasures import PersonKind
 from tests.sql.conftest import ROLE, Lake

@@ -16,12 +16,11 @@ from adapters.platform.objects import FolderObjects
 from analytics.lake import run_notes
 from analytics.steps import warehouse_function
 from analytics.steps.warehouse_function import WarehouseSteps, _Calls
+from analytics.warehouse import night as nights
 from analytics.warehouse.build import Builder
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.model_tests import check
-from analytics.warehouse.models import models
-from analytics.warehouse.nightly import night as nights
-from analytics.warehouse.nightly.night import ENDED, Item, Kind, State, WarehouseNight
+from analytics.warehouse.models import check, models
+from analytics.warehouse.night import ENDED, Item, Kind, State, WarehouseNight
 from analytics.warehouse.statements import StatementFailed
 from analytics.warehouse.warehouse import Warehouse
 from tests.support.lake_story import Story

@@ -16,8 +16,7 @@ from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
-from analytics.warehouse.model_tests import check_model
-from analytics.warehouse.models import ancestors, models
+from analytics.warehouse.models import ancestors, check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from rules.book.goal_rules import StreakPeriod
 from rules.engagement.goals import KnownPeriods, Outcome, fold_periods, nothing_settled

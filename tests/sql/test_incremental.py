@@ -16,8 +16,7 @@ from analytics.warehouse.build import Builder, build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
-from analytics.warehouse.model_tests import check, check_model
-from analytics.warehouse.models import models
+from analytics.warehouse.models import check, check_model, models
 from rules.lake.entities import ENTITIES, RULES, rows_of
 from rules.lake.valid_row import read_row
 from tests.support.examples import examples

@@ -10,8 +10,7 @@ import pytest
 
 from analytics.warehouse.build import Builder, Built, build
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.model_tests import ALL, Scope, check, check_model
-from analytics.warehouse.models import models
+from analytics.warehouse.models import ALL, Scope, check, check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import LOADED
 from tests.sql.conftest import Lake

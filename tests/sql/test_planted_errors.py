@@ -9,8 +9,7 @@ import pytest
 from analytics.reconcile.run_report import LEADS
 from analytics.warehouse.build import build
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.model_tests import _tests, check, check_model
-from analytics.warehouse.models import ModelError, ancestors, models
+from analytics.warehouse.models import ModelError, _tests, ancestors, check, check_model, models
 from tests.sql.conftest import Lake
 
 FIRST = "(SELECT MIN(event_id) FROM lake.events)"

@@ -14,8 +14,7 @@ from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
-from analytics.warehouse.model_tests import check_model
-from analytics.warehouse.models import ancestors, models
+from analytics.warehouse.models import ancestors, check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from local.book.command import recompute
 from rules.book.book import Terms, Version, terms_of

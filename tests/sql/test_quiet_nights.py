@@ -20,10 +20,9 @@ from analytics.lake.layout import Place, run_key
 from analytics.reconcile.run_report import gather, is_settled, is_whole, markdown
 from analytics.reconcile.shares.findings import RESULT
 from analytics.steps.warehouse_function import WarehouseSteps, _Calls
+from analytics.warehouse import night as quiet_nights
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.nightly import quiet_nights
-from analytics.warehouse.nightly.night import Item, Kind, WarehouseNight
-from analytics.warehouse.nightly.quiet_nights import LastAsked, settle
+from analytics.warehouse.night import Item, Kind, LastAsked, WarehouseNight, settle
 from analytics.warehouse.statements import StatementFailed
 from rules.engagement.reconciliation import NIGHTS
 from tests.sql.test_function import planned

@@ -10,15 +10,13 @@ from analytics.forgetting.erasees import Erasee
 from analytics.forgetting.warehouse_rows import TABLES, WarehouseRows
 from analytics.proof import warehouse_copies
 from analytics.recompute.warehouse_recompute import accounts_query
-from analytics.warehouse.build import Builder, Built, build
+from analytics.warehouse.build import DAY, Builder, Built, build
+from analytics.warehouse.copy_unload import Unload
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
-from analytics.warehouse.model_tests import check_model
-from analytics.warehouse.models import fingerprint, models
+from analytics.warehouse.models import check_model, fingerprint, models
 from analytics.warehouse.statements import StatementFailed, literal, literal_lists, refuse_oversized
-from analytics.warehouse.touched import DAY
-from analytics.warehouse.transfer.unloading import Unload
 from rules.engagement.reconciliation import NIGHTS
 from rules.lake.entities import LOADED
 from rules.lake.residue import Names

@@ -9,8 +9,8 @@ import pytest
 from analytics.recompute.recompute import recompute
 from analytics.recompute.warehouse_recompute import accounts_query, unloaded_accounts
 from analytics.warehouse.build import build
+from analytics.warehouse.copy_unload import Unload
 from analytics.warehouse.models import ancestors, models
-from analytics.warehouse.transfer.unloading import Unload
 from analytics.warehouse.warehouse import Warehouse
 from rules.engagement.reconciliation import NIGHTS, slice_of, turn_digits
 from tests.sql.conftest import ROLE, Databases, Lake, lake_at

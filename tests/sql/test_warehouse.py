@@ -11,8 +11,7 @@ import psycopg
 import pytest
 
 from analytics.warehouse.build import build
-from analytics.warehouse.load import Loader
-from analytics.warehouse.merge_sql import LOCK
+from analytics.warehouse.load import LOCK, Loader
 from analytics.warehouse.models import models
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.statements import StatementFailed, literal

@@ -19,8 +19,7 @@ import psycopg
 import pyarrow as pa
 
 from adapters.platform.objects import Objects
-from analytics.warehouse.transfer.copying import Copy, manifest_tables
-from analytics.warehouse.transfer.unloading import Unload, write_unloaded
+from analytics.warehouse.copy_unload import Copy, Unload, manifest_tables, write_unloaded
 from analytics.warehouse.translate import POSTGRES, translate
 from tests.support.redshift_rules import problems
 

@@ -11,13 +11,12 @@ from analytics.recompute import warehouse_recompute
 from analytics.recompute.warehouse_recompute import accounts_query
 from analytics.reconcile import lead_repair, run_report
 from analytics.warehouse.build import Builder, Built, build
+from analytics.warehouse.copy_unload import Copy
 from analytics.warehouse.ddl import declared_tables, prepare
-from analytics.warehouse.merge_sql import merge, stage
-from analytics.warehouse.model_tests import check
-from analytics.warehouse.models import fingerprint, models
-from analytics.warehouse.nightly.workgroup import grant_analysts
+from analytics.warehouse.load import merge, stage
+from analytics.warehouse.models import check, fingerprint, models
 from analytics.warehouse.statements import refuse_oversized
-from analytics.warehouse.transfer.copying import Copy
+from analytics.warehouse.workgroup import grant_analysts
 from local.operate.report.mart_figures import figures
 from local.smoke import lake as smoke_lake
 from rules.lake.entities import LOADED

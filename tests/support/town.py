@@ -28,12 +28,12 @@ from analytics.curation.curate import Task, curate
 from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.reconcile.shares.way import WarehouseWay
 from analytics.steps.reconcile_function import ReconcileSteps
+from analytics.warehouse import night
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, models
-from analytics.warehouse.nightly import night
 from ingest.engagement.points.commands import Commands, Rewards
 from ingest.engagement.preferences import Preferences
 from ingest.web.caller import ApiError

@@ -17,9 +17,9 @@ from analytics.lake.shares import FOLDER
 from analytics.recompute.settled_users import lake_files
 from analytics.recompute.warehouse_recompute import COUNT, accounts_query
 from analytics.reconcile.shares.night_plan import bytes_to_read, is_of_all, read_compared
-from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
+from analytics.warehouse.copy_unload import Unload
+from analytics.warehouse.night import Kind, State, WarehouseNight
 from analytics.warehouse.statements import StatementFailed
-from analytics.warehouse.transfer.unloading import Unload
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from rules.engagement.reconciliation import LAKE_LAG, slices_due
 

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics.warehouse.build import SPANS_MAX, joined, narrowed, since, sources, starts, within
 from analytics.warehouse.models import models
-from analytics.warehouse.touched import SPANS_MAX, joined, narrowed, since, sources, starts, within
 
 DAYS = st.dates(date(2019, 12, 20), date(2021, 1, 10))
 PERIODS = st.sets(st.sampled_from(["day", "week", "month"]), min_size=1)

@@ -1,1 +1,0 @@
-"""Rows between the warehouse and files of the lake: COPY and UNLOAD."""
