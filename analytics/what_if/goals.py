@@ -17,14 +17,13 @@ import pyarrow.compute as pc
 
 from adapters.platform.objects import Objects
 from analytics.recompute.goal_columns import HistoryColumns, standings_of
-from analytics.what_if.capped import Numbers
+from analytics.what_if.candidates import Ruling, Timeline
 from analytics.what_if.entry_columns import EntryColumns, Flags, JudgedEntries
-from analytics.what_if.events_read import sent_properties
 from analytics.what_if.figures import Figures, GoalChange
+from analytics.what_if.ledger_parts import Numbers
 from analytics.what_if.one_user import OneUser
 from analytics.what_if.runs import FIRST
-from analytics.what_if.settings import Todays
-from analytics.what_if.timeline import Ruling, Timeline
+from analytics.what_if.user_settings import Todays, sent_properties
 from rules.book.book import Book, Books
 from rules.book.goal_rules import AchievementRule
 from rules.book.point_rules import COUNTED

@@ -8,15 +8,27 @@ from datetime import date, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from analytics.what_if.capped import Numbers, earned
+from analytics.what_if.candidates import Timeline
 from analytics.what_if.entry_columns import EntryColumns, Flags, JudgedEntries
-from analytics.what_if.expired import NEVER, Expired, last_expired, running
 from analytics.what_if.figures import USERS, Figures
 from analytics.what_if.goals import Goals
-from analytics.what_if.ledger_parts import CLAWBACK, EXPIRE, GRANTED, OTHER, REDEEM, RERATE, REVERSE
+from analytics.what_if.ledger_parts import (
+    CLAWBACK,
+    EXPIRE,
+    GRANTED,
+    NEVER,
+    OTHER,
+    REDEEM,
+    RERATE,
+    REVERSE,
+    Expired,
+    Numbers,
+    earned,
+    last_expired,
+    running,
+)
 from analytics.what_if.runs import FIRST, RunLengths, StreakColumns, active_keys, fold_covered, streaks
-from analytics.what_if.settings import Todays, UserSettings, pauses_left
-from analytics.what_if.timeline import Timeline
+from analytics.what_if.user_settings import Todays, UserSettings, pauses_left
 from rules.days import EPOCH
 from rules.engagement.streak import Cover, net_freezes
 

@@ -3,22 +3,27 @@
 A part holds the whole ledgers of some users, in order, and fits into memory.
 """
 
-# ruff: noqa: S608 (no input but instants, which are written as stamps)
-
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.lake.duckdb_memory import THREADS, connect, query, registered
 from analytics.lake.layout import curated_files
+from rules.book.point_rules import EXPIRES_AT
 from rules.engagement.ledger import EntryKind, FreezeNote
+
+# ruff: noqa: S608 (no input but instants, which are written as stamps)
+
 
 EARN, REDEEM, REVERSE, EXPIRE, CLAWBACK, RERATE, OTHER = range(7)
 KINDS = {
@@ -150,3 +155,130 @@ def entries_query(stamps: list[str], marks: Collection[str], goals: str) -> str:
     join = " ".join(MARKED.format(name=name) for name in marks)
     broken, undone = (f"{name}_id IS NOT NULL" if name in marks else "false" for name in ("broken", "undone"))
     return ENTRIES.format(segment=segment, join=join, broken=broken, undone=undone, goals=goals)
+
+
+# What caps leave of each entry's points, entry by entry in the order of the ledger, in columns.
+#
+# Twin of rules.engagement.earnings.awards: the same points for each event, and not only the same sums,
+# because the balance at an instant, and what expires when, follow from the order.
+
+
+Numbers = NDArray[np.int64]
+UNLIMITED = 1 << 60
+
+
+def earned(groups: Numbers, points: Numbers, limit: Numbers) -> Numbers:
+    """Return each entry's points.
+
+    groups: equal for the entries of one user, type and period of a cap. All arrays are in the order in which
+    entries were written. limit: the entry's cap, UNLIMITED for none.
+    """
+    given = points.copy()
+    capped = np.flatnonzero(limit < UNLIMITED)
+    if not len(capped):
+        return given
+    order = capped[np.argsort(groups[capped], kind="stable")]
+    keys, worth, most = groups[order], points[order], limit[order]
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    sizes = np.diff(np.append(starts, len(keys)))
+    mixed = np.minimum.reduceat(most, starts) != np.maximum.reduceat(most, starts)
+    before = np.cumsum(worth) - worth
+    before -= np.repeat(before[starts], sizes)
+    result = np.minimum(before + worth, most) - np.minimum(before, most)
+    if mixed.any():
+        _mixed(result, worth, most, starts[mixed], sizes[mixed])
+    given[order] = result
+    return given
+
+
+def _mixed(result: Numbers, worth: Numbers, most: Numbers, starts: Numbers, sizes: Numbers) -> None:
+    """Work out the groups with several caps: the first entries of all of them, then the second ones ...
+
+    had: by group and cap what entries with this cap or a lower one have earned. A cap that no entry has had
+    yet binds no more than the next lower one does.
+    """
+    caps = [np.unique(most[start : start + size]) for start, size in zip(starts, sizes, strict=True)]
+    limits = np.full((len(caps), max(map(len, caps))), UNLIMITED, np.int64)
+    for row, some in enumerate(caps):
+        limits[row, : len(some)] = some
+    had = np.zeros_like(limits)
+    for step in range(int(sizes.max())):
+        rows = np.flatnonzero(sizes > step)
+        at = starts[rows] + step
+        binds = limits[rows] >= most[at, None]
+        left = np.where(binds, limits[rows] - had[rows], UNLIMITED).min(axis=1)
+        result[at] = np.clip(np.minimum(worth[at], left), 0, None)
+        had[rows] += binds * result[at, None]
+
+
+# What has expired of all users' points, in columns (docs/rules.md, rule 11).
+#
+# expired(lot) = max(0, earned with an expiry up to this lot's - spent until then - expired before). Added up,
+# that is the greatest of `earned up to a lot - spent until then` of the lots up to one, and at least 0.
+
+
+DAY_BITS, DAY_ZERO = 24, 1 << 23
+MS_BITS = 43
+MS_A_DAY = 86_400_000
+NOON_MS = EXPIRES_AT.hour * 3_600_000
+NEVER = np.iinfo(np.int32).max  # as a day: the points last
+
+
+def running(values: Numbers, users: Numbers) -> Numbers:
+    """Return running sums that begin anew with each user. users: ascending."""
+    sums = np.cumsum(values)
+    starts = np.flatnonzero(np.append(True, users[1:] != users[:-1])) if len(users) else users
+    base = (sums - values)[starts]
+    return sums - np.repeat(base, np.diff(np.append(starts, len(users))))
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """By user and date of expiry, ascending: what has expired up to it in all. keys: user << 24 | day."""
+
+    keys: Numbers
+    gone: Numbers
+
+    @classmethod
+    def of(cls, lots: tuple[Numbers, Numbers, Numbers], moves: tuple[Numbers, Numbers, Numbers]) -> "Expired":
+        """Work out all lots. lots: users, days on which they expire, points.
+
+        moves: users, when points were spent (microseconds since 1970), how many; below 0: given back.
+        """
+        keys, place = np.unique((lots[0] << DAY_BITS) + lots[1] + DAY_ZERO, return_inverse=True)
+        if not len(keys):
+            return cls(keys, keys)
+        points = np.zeros(len(keys), np.int64)
+        np.add.at(points, place, lots[2])
+        users = keys >> DAY_BITS
+        noon = ((keys & (1 << DAY_BITS) - 1) - DAY_ZERO) * MS_A_DAY + NOON_MS
+        over = running(points, users) - _spent(users, noon, moves)
+        # The users' running maxima, in one pass: each user's values lie above those of the user before.
+        step = int(np.abs(over).max()) + 1
+        shift = (users - users[0]) * 2 * step
+        return cls(keys, np.maximum.accumulate(np.maximum(over, 0) + shift) - shift)
+
+    def by(self, users: Numbers, days: Numbers) -> Numbers:
+        """Return what had expired of users' points in all, up to dates."""
+        if not len(self.keys):
+            return np.zeros(len(users), np.int64)
+        place = np.searchsorted(self.keys, (users << DAY_BITS) + days + DAY_ZERO, side="right") - 1
+        known = (place >= 0) & (self.keys[place] >> DAY_BITS == users)
+        return np.where(known, self.gone[place], 0)
+
+
+def _spent(users: Numbers, until_ms: Numbers, moves: tuple[Numbers, Numbers, Numbers]) -> Numbers:
+    """Return what each user has spent until an instant, which is a whole millisecond."""
+    who, when, points = moves
+    keys = (who << MS_BITS) + -(-when // 1000)
+    order = np.argsort(keys, kind="stable")
+    sums = np.append(0, running(points[order], who[order]))
+    asked = (users << MS_BITS) + until_ms
+    place = np.searchsorted(keys[order], asked, side="right")
+    is_same = np.append(-1, who[order])[place] == users
+    return np.where(is_same, sums[place], 0)
+
+
+def last_expired(at: Numbers) -> Numbers:
+    """Return the newest days on which points have expired by instants, in microseconds since 1970."""
+    return (at // 1000 - NOON_MS) // MS_A_DAY

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from analytics.what_if.candidates import Timeline
 from analytics.what_if.one_user import Earned, OneUser
-from analytics.what_if.timeline import Timeline
 from rules.book.book import Book
 from rules.book.point_rules import Cap
 from rules.engagement.earnings import instant_of

@@ -8,8 +8,7 @@ from datetime import date, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.what_if.capped import Numbers
-from analytics.what_if.expired import DAY_BITS, DAY_ZERO
+from analytics.what_if.ledger_parts import DAY_BITS, DAY_ZERO, Numbers
 from rules.days import EPOCH
 from rules.engagement.streak import Cover, Streak, advance, opening_streak, shown_streak
 

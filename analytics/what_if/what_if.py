@@ -16,23 +16,24 @@ import pyarrow.compute as pc
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.lake.duckdb_memory import query
-from analytics.what_if.events_read import (
-    Refuses,
-    broken_contracts,
-    claims_of,
-    doubtful_users,
-    ledgers_of,
-)
+from analytics.what_if.candidates import Timeline, real_books
 from analytics.what_if.figures import USERS, Figures, Impossible
 from analytics.what_if.goals import Goals, Kept
 from analytics.what_if.judged_part import PartJudge
 from analytics.what_if.ledger_parts import ledger_parts, small
 from analytics.what_if.one_user import OneUser
-from analytics.what_if.real_books import real_books
 from analytics.what_if.reasons import other_reasons, reasons
 from analytics.what_if.runs import FIRST, folded
-from analytics.what_if.settings import UserSettings, pauses_left, user_settings
-from analytics.what_if.timeline import Timeline
+from analytics.what_if.user_settings import (
+    Refuses,
+    UserSettings,
+    broken_contracts,
+    claims_of,
+    doubtful_users,
+    ledgers_of,
+    pauses_left,
+    user_settings,
+)
 from rules.book.book import Book, Books
 
 TOP = 20

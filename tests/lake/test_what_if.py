@@ -14,8 +14,8 @@ import pytest
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.recompute import goal_columns
-from analytics.what_if import capped, corrections, entry_columns, events_read, expired, goals, judged_part
-from analytics.what_if.timeline import Timeline
+from analytics.what_if import entry_columns, goals, judged_part, ledger_parts, one_user, user_settings
+from analytics.what_if.candidates import Timeline
 from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
 from local.replay.event_sources import from_csv
 from local.what_if.summary import summary
@@ -328,7 +328,7 @@ def test_the_book_in_force_changes_nothing(tmp_path: Path, seed: int) -> None:
 
 def nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lots expire as if nothing had been spent of them."""
-    monkeypatch.setattr(expired, "_spent", lambda users, *some: users * 0)
+    monkeypatch.setattr(ledger_parts, "_spent", lambda users, *some: users * 0)
 
 
 def nobody_is_overdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,12 +359,12 @@ def prices_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def clawbacks_of_one_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clawback takes what the event has earned; nothing takes its place."""
-    real = corrections.Corrections.reversed
-    monkeypatch.setattr(corrections.Corrections, "reversed", lambda *some: real(*some)[-1:])
+    real = one_user.Corrections.reversed
+    monkeypatch.setattr(one_user.Corrections, "reversed", lambda *some: real(*some)[-1:])
 
 
 def nothing_is_rated_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corrections.Corrections, "rated", lambda *some: [])
+    monkeypatch.setattr(one_user.Corrections, "rated", lambda *some: [])
 
 
 # By fault, a story in which it shows.
@@ -397,16 +397,16 @@ def test_caps_leave_each_entry_what_the_rule_does(seed: int) -> None:
     size = chance.randrange(1, 60)
     groups = np.array([chance.randrange(4) for _ in range(size)])
     points = np.array([chance.choice((0, 1, 5, 7)) for _ in range(size)])
-    limit = np.array([chance.choice((0, 3, 10, 11, capped.UNLIMITED)) for _ in range(size)])
+    limit = np.array([chance.choice((0, 3, 10, 11, ledger_parts.UNLIMITED)) for _ in range(size)])
     earned: dict[int, dict[int, int]] = {}
     expected = []
     for group, worth, most in zip(groups.tolist(), points.tolist(), limit.tolist(), strict=True):
         had = earned.setdefault(group, {})
-        left = points_left(worth, None if most == capped.UNLIMITED else most, had)
-        if most < capped.UNLIMITED:
+        left = points_left(worth, None if most == ledger_parts.UNLIMITED else most, had)
+        if most < ledger_parts.UNLIMITED:
             had[most] = had.get(most, 0) + left
         expected.append(left)
-    assert capped.earned(groups, points, limit).tolist() == expected
+    assert ledger_parts.earned(groups, points, limit).tolist() == expected
 
 
 class Watched(FolderObjects):
@@ -460,10 +460,10 @@ def test_an_empty_lake_has_nobody(tmp_path: Path) -> None:
 def test_dates_that_no_calendar_gives_are_doubtful(tmp_path: Path) -> None:
     story = WhatIfStory(3, travels=True)
     story.into(FolderObjects(tmp_path / "one"))
-    assert events_read.doubtful_users(FolderObjects(tmp_path / "one"))
+    assert user_settings.doubtful_users(FolderObjects(tmp_path / "one"))
     calm = WhatIfStory(4, calm=True)
     calm.into(FolderObjects(tmp_path / "two"))
-    assert not events_read.doubtful_users(FolderObjects(tmp_path / "two"))
+    assert not user_settings.doubtful_users(FolderObjects(tmp_path / "two"))
     assert calm.now > calm.base + timedelta(days=1)
 
 
