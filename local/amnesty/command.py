@@ -12,7 +12,7 @@ from adapters.engagement.account_store import AccountContended
 from adapters.engagement.amnesty import AmnestyStore, Forgiven, Forgiver, NoAmnesty
 from adapters.platform.objects import S3Objects
 from adapters.platform.tables import chunks
-from analytics.amnesty.concerned import concerned
+from analytics.amnesty import users_concerned
 from ingest.engagement.amnesty import amnesty_view, declared
 from ingest.web.caller import ApiError
 from local.stack import Stack
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
     lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
     forgiver = Forgiver(accounts_of(stack), cache_of(stack))
     amnesties = _with(store.look(), said)
-    named = concerned(lake, said) if users is None else users
+    named = users_concerned(lake, said) if users is None else users
     found = apply(forgiver, named, amnesties, now, is_dry=arguments.dry_run)
     print("\n".join(found.lines(is_dry=arguments.dry_run)))
     if found.failed:

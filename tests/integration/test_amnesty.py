@@ -11,7 +11,7 @@ import pytest
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.amnesty import Forgiver
 from adapters.engagement.ledger_store import LedgerStore
-from analytics.amnesty.concerned import concerned
+from analytics.amnesty import users_concerned
 from local.amnesty.command import Applied, apply
 from rules.engagement.account_state import Amnesties, Amnesty, zone_at
 from rules.engagement.reconciliation import profile_of
@@ -42,7 +42,7 @@ def forgiver(town: Town, dynamodb: Any = None) -> Forgiver:
 
 
 def given(town: Town, said: Amnesty) -> Applied:
-    return apply(forgiver(town), concerned(town.objects, said), of(said), town.tick())
+    return apply(forgiver(town), users_concerned(town.objects, said), of(said), town.tick())
 
 
 def of(said: Amnesty) -> Amnesties:
@@ -117,5 +117,5 @@ def test_killed_at_any_call_and_run_again_the_result_is_the_same(town: Town) -> 
 
 
 def _would(town: Town) -> list[Any]:
-    lake = concerned(town.objects, AMNESTY)
+    lake = users_concerned(town.objects, AMNESTY)
     return apply(forgiver(town), lake, of(AMNESTY), town.tick(), is_dry=True).changed

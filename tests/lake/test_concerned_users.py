@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.amnesty.concerned import concerned
+from analytics.amnesty import users_concerned
 from rules.engagement.account_state import Amnesty, touched_anywhere
 
 USERS, DATES = 100_000, 12
@@ -63,7 +63,7 @@ def longest(active: np.ndarray, neutral: list[bool]) -> np.ndarray:
 
 
 def test_everybody_is_named_for_whom_it_changes_something(activity: np.ndarray, lake: FolderObjects) -> None:
-    named = {int(each[1:]) for each in concerned(lake, OUTAGE)}
+    named = {int(each[1:]) for each in users_concerned(lake, OUTAGE)}
     dates = [FIRST + timedelta(days=number) for number in range(DATES)]
     for zone in ("Pacific/Honolulu", "UTC", "Pacific/Kiritimati"):
         touched = OUTAGE.dates_in(zone)
@@ -73,7 +73,7 @@ def test_everybody_is_named_for_whom_it_changes_something(activity: np.ndarray, 
 
 
 def test_who_was_active_on_all_its_dates_is_not_named(activity: np.ndarray, lake: FolderObjects) -> None:
-    named = {int(each[1:]) for each in concerned(lake, OUTAGE)}
+    named = {int(each[1:]) for each in users_concerned(lake, OUTAGE)}
     first, last = touched_anywhere(OUTAGE)
     span = activity[:, (first - FIRST).days : (last - FIRST).days + 1]
     assert not named & set(np.flatnonzero(span.all(axis=1)).tolist())
@@ -81,4 +81,4 @@ def test_who_was_active_on_all_its_dates_is_not_named(activity: np.ndarray, lake
 
 
 def test_a_lake_without_days_names_nobody(tmp_path: Path) -> None:
-    assert list(concerned(FolderObjects(tmp_path), OUTAGE)) == []
+    assert list(users_concerned(FolderObjects(tmp_path), OUTAGE)) == []

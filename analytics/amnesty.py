@@ -34,7 +34,7 @@ ORDER BY user_id
 """
 
 
-def concerned(objects: Objects, amnesty: Amnesty) -> Iterator[str]:
+def users_concerned(objects: Objects, amnesty: Amnesty) -> Iterator[str]:
     """Yield the users whom an amnesty may concern, by id; of a revoked one, those who may have it.
 
     The account itself tells whether it changes anything: its zone decides which dates are touched.

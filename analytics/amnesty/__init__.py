@@ -1,1 +1,0 @@
-"""Whom an amnesty concerns, as the lake knows it."""
