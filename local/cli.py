@@ -13,24 +13,25 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from local.amnesty.options import add_options as amnesty_options
-from local.aws.sentences import AwsError, sentence
+from local import options
+from local import options as prove_options
 from local.book.command import add_options as rule_options
 from local.book.rerate import add_options as rerate_options
 from local.cloud import cloud
-from local.move_in.options import add_options as import_options
-from local.operate import command_options as options
-from local.operate.command_options import groups_of
-from local.operate.hook_options import add_options as hook_options
-from local.operate.hook_options import add_webhooks_options as webhooks_options
+from local.options import (
+    amnesty_options,
+    groups_of,
+    hook_options,
+    import_options,
+    restore_options,
+    webhooks_options,
+    what_if_options,
+)
 from local.paths import REPORT
 from local.plan.command import add_options as plan_options
-from local.prove import options as prove_options
 from local.regions.options import add_options as region_options
 from local.replay.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
-from local.restore.options import add_options as restore_options
-from local.stack import Stack, load
-from local.what_if.options import add_options as what_if_options
+from local.stack import AwsError, Stack, load, sentence
 
 
 def _print(answer: object) -> None:
@@ -40,7 +41,7 @@ def _print(answer: object) -> None:
 def _stack(arguments: argparse.Namespace) -> Stack:
     """Return the stack that a command acts on: the laptop's, unless one is named."""
     if arguments.stack_name:
-        from local.aws.deployed_stack import find
+        from local.stack import find
 
         return find(arguments.stack_name, arguments.region)
     return load()
@@ -66,7 +67,7 @@ def _status(arguments: argparse.Namespace) -> None:
 
 
 def _token(arguments: argparse.Namespace) -> None:
-    from local.bearer import bearer, subject
+    from local.api import bearer, subject
 
     stack = _stack(arguments)
     token = bearer(stack, arguments.user, *groups_of(arguments))
@@ -76,11 +77,11 @@ def _token(arguments: argparse.Namespace) -> None:
 
 
 def _page(arguments: argparse.Namespace) -> None:
-    from local.bearer import bearer
-    from local.operate import page_link
+    from local import api
+    from local.api import bearer
 
     stack = _stack(arguments)
-    print(page_link.link(stack, bearer(stack, arguments.user, *groups_of(arguments))))
+    print(api.page_link(stack, bearer(stack, arguments.user, *groups_of(arguments))))
 
 
 def _smoke(arguments: argparse.Namespace) -> None:
@@ -135,8 +136,8 @@ def _import(arguments: argparse.Namespace) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> None:
+    from local.api import Api
     from local.replay import verify
-    from local.replay.api import Api
 
     expected = verify.expect(from_csv(arguments.file), arguments.as_of)
     differences = verify.compare(Api(_stack(arguments)), expected, arguments.as_of)
@@ -421,9 +422,15 @@ def parser() -> argparse.ArgumentParser:
     )
     named = command("who", _who, "which users the logs mean: reads all profiles' ids")
     named.add_argument("names", nargs="+", metavar="NAME", help="as logs have it: ~ and 16 digits")
-    prove_options.prove(command("prove", _prove, "a small file that proves an entry of a user's ledger"))
-    prove_options.check(command("check-proof", _check_proof, "verify it with nothing but the file"))
-    prove_options.audit(command("audit", _audit, "table, lake and warehouse against each other and the root"))
+    prove_options.prove_options(
+        command("prove", _prove, "a small file that proves an entry of a user's ledger")
+    )
+    prove_options.check_proof_options(
+        command("check-proof", _check_proof, "verify it with nothing but the file")
+    )
+    prove_options.audit_options(
+        command("audit", _audit, "table, lake and warehouse against each other and the root")
+    )
     restore_options(command("restore", _restore, "what tables had before an instant, from the lake"))
     region_options(
         command("region", _region, "of two regions: which one writes; promote one, let one return")

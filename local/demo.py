@@ -4,12 +4,12 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from local.api import Api
 from local.cloud import cloud
 from local.operate import nightly_run
 from local.operate.report import html_report
 from local.paths import LOCAL, REPORT, ROOT
 from local.replay import draining, order_webhooks, replay, synthetic_shop, verify
-from local.replay.api import Api
 from local.replay.event_sources import Body, from_git, synthetic_crowd
 from local.stack import Stack
 

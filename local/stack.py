@@ -1,13 +1,22 @@
-"""A deployed stack, for the command line and the tests: the laptop's, or one on AWS (local/aws)."""
+"""A deployed stack, for the command line and the tests: the laptop's, or one on AWS, found by its name.
+
+Also its accounts, for commands that change them from outside, and the errors of AWS as sentences.
+"""
 
 import json
+import os
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 
 import boto3
+from botocore import exceptions
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.fence import Fence, Registers, guard
 from adapters.settings.choices import settings_of
 from local.paths import STACK
@@ -122,3 +131,117 @@ def load() -> Stack:
         return Stack(**json.loads(STACK.read_text()))
     except (TypeError, ValueError) as error:
         raise SystemExit(f"{STACK} cannot be read ({error}): `streakline up` writes it anew") from None
+
+
+# Finds a stack on AWS by its name. What commands need of it is in its outputs.
+
+
+UNKNOWN = "ValidationError"  # what CloudFormation answers for a stack that is not there
+
+
+def find(name: str, region: str | None = None) -> Stack:
+    """Return a deployed stack.
+
+    Credentials and region come from where botocore always takes them; AWS_REGION counts too, as in other
+    tools. Raises RuntimeError if there is no such stack or if it is none of this template, and what botocore
+    raises.
+    """
+    client = fresh_client("", region or os.environ.get("AWS_REGION", ""), "cloudformation")
+    where: str = client.meta.region_name
+    try:
+        described = client.describe_stacks(StackName=name)["Stacks"][0]
+    except ClientError as error:
+        if error.response["Error"]["Code"] != UNKNOWN:
+            raise
+        raise RuntimeError(
+            f"there is no stack {name} in {where}, in the account of these credentials: "
+            "is --stack-name right, --region, AWS_PROFILE?"
+        ) from None
+    return _stack(described, name, where)
+
+
+def _stack(described: dict[str, Any], name: str, region: str) -> Stack:
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", ())}
+    if "ApiUrl" not in outputs:
+        raise RuntimeError(
+            f"the stack {name} in {region} is {described['StackStatus']} and has no output ApiUrl: "
+            "it is not deployed completely, or is no stack of this template"
+        )
+    parameters = {
+        each["ParameterKey"]: each.get("ParameterValue", "") for each in described.get("Parameters", ())
+    }
+    api_url = outputs["ApiUrl"].rstrip("/")
+    return Stack(api_url, "", region, outputs, tables_in(outputs), "", name, parameters)
+
+
+# Errors of AWS and of its clients, as sentences that say what to do.
+
+
+AwsError = (BotoCoreError, ClientError)
+CREDENTIALS = "set AWS_PROFILE or AWS_ACCESS_KEY_ID, or sign in with `aws sso login`"
+KINDS: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
+    (
+        (exceptions.NoCredentialsError, exceptions.PartialCredentialsError),
+        f"there are no credentials of AWS: {CREDENTIALS}",
+    ),
+    ((exceptions.NoRegionError,), "no region is known: say --region, or set AWS_REGION"),
+    ((exceptions.ProfileNotFound,), f"the profile is not there: {CREDENTIALS}"),
+    (
+        (
+            exceptions.SSOError,
+            exceptions.TokenRetrievalError,
+            exceptions.CredentialRetrievalError,
+        ),
+        f"the credentials cannot be had: {CREDENTIALS}",
+    ),
+    (
+        (exceptions.EndpointConnectionError, exceptions.ConnectTimeoutError, exceptions.InvalidRegionError),
+        "AWS cannot be reached: is the region's name right (--region), and the network there?",
+    ),
+)
+REFUSED = frozenset(
+    {
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+
+
+def sentence(error: Exception) -> str:
+    """Return what went wrong, and what to do about it if that is known."""
+    if isinstance(error, ClientError):
+        return _answered(error)
+    for kinds, text in KINDS:
+        if isinstance(error, kinds):
+            return f"{text} ({error})"
+    return f"{error}" or type(error).__name__
+
+
+def _answered(error: ClientError) -> str:
+    told = error.response.get("Error", {})
+    code, message = told.get("Code", "unknown"), told.get("Message", "")
+    if code in REFUSED:
+        return f"AWS does not accept these credentials ({code}): {CREDENTIALS}"
+    if code.startswith("AccessDenied") or code == "UnauthorizedOperation":
+        return f"these credentials may not do {error.operation_name}: {message}"
+    return f"{error.operation_name}: {code}: {message}"
+
+
+# A stack's accounts, for the commands that change them from outside.
+
+
+def accounts_of(stack: Stack) -> AccountStore:
+    """Return a stack's accounts; they know no amnesties."""
+    dynamodb = stack.client("dynamodb")
+    ledger = LedgerStore(dynamodb, stack.tables["RewardsLedger"])
+    profiles, days = stack.tables["UserStreaks"], stack.tables["DailyActivity"]
+    return AccountStore(dynamodb, profiles, days, ledger, int(stack.outputs["LeaderboardShards"]))
+
+
+def cache_of(stack: Stack) -> EngagementCache:
+    """Return a stack's cache; that of one on AWS is out of reach: a profile in it may be five minutes old."""
+    return EngagementCache(stack.redis_url if stack.is_laptop else "")

@@ -15,8 +15,7 @@ from adapters.platform.tables import chunks
 from analytics.amnesty import users_concerned
 from ingest.engagement.amnesty import amnesty_view, declared
 from ingest.web.caller import ApiError
-from local.stack import Stack
-from local.stack_accounts import accounts_of, cache_of
+from local.stack import Stack, accounts_of, cache_of
 from rules.days import stamp
 from rules.engagement.account_state import Amnesties, Amnesty
 

@@ -49,7 +49,7 @@ def table(
 def _stack(name: str | None, region: str | None) -> Stack:
     if name is None:
         return load()
-    from local.aws.deployed_stack import find
+    from local.stack import find
 
     return find(name, region)
 

@@ -14,8 +14,7 @@ from adapters.engagement.account_store import AccountContended
 from adapters.engagement.points import Rated, Rerater, Rerating, Settler
 from adapters.engagement.profiles import all_profiles
 from adapters.platform.tables import chunks
-from local.stack import Stack
-from local.stack_accounts import accounts_of, cache_of
+from local.stack import Stack, accounts_of, cache_of
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import debt_of
 

@@ -17,6 +17,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.position_mover import PositionMover
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Erased, Tombstones
+from local.api import Api
 from local.cloud.patience import Patience
 from local.move_in.comparing import Compared, HistoryComparison, ToldRow, told_by
 from local.move_in.door import EventsDoor
@@ -26,9 +27,7 @@ from local.move_in.positions import PositionMoving
 from local.move_in.refused_file import RefusedFile
 from local.move_in.rows import RefusedRow, Row, columns_of, digest_of_file, read_rows
 from local.move_in.taking import TakenIn, take, validate
-from local.replay.api import Api
-from local.stack import Stack
-from local.stack_accounts import accounts_of, cache_of
+from local.stack import Stack, accounts_of, cache_of
 from rules.book.book import Books
 from rules.engagement.opening_positions import COLUMNS as POSITION_COLUMNS
 

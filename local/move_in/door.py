@@ -9,7 +9,7 @@ PAUSE_SECONDS = 1.0
 
 
 class Calls(Protocol):
-    """What calls the API: local.replay.api.Api."""
+    """What calls the API: local.api.Api."""
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Return status and answer."""

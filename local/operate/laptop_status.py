@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from local.aws.sentences import AwsError, sentence
 from local.cloud import health, queue_counts
 from local.cloud.streams.delivery import EventSourceMapping, function_name, mapping_of
 from local.cloud.streams.poller_state import place_name, read_checkpoints
@@ -17,7 +16,7 @@ from local.cloud.streams.stream_records import iterator_of, shards_of
 from local.operate.function_logs import functions
 from local.operate.unread import Unread, summed, trouble, unread
 from local.operate.verdict import Consumer, Deployment, Part, Queue
-from local.stack import Stack, load
+from local.stack import AwsError, Stack, load, sentence
 
 WHERE = "the laptop cloud"
 AT_ONCE = 8

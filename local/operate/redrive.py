@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from local.aws.sentences import AwsError, sentence
 from local.operate.discarded_batches import records_of
 from local.operate.invocations import invoke
 from local.operate.meant import meant
-from local.stack import Stack
+from local.stack import AwsError, Stack, sentence
 
 RECEIVE_MAX = 10
 HIDDEN_SECONDS = 120

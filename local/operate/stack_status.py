@@ -8,7 +8,6 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from local.aws.sentences import AwsError, sentence
 from local.cloud import queue_counts
 from local.cloud.emulator_template import ACCOUNT
 from local.cloud.streams.delivery import EventSourceMapping, function_name, mapping_of
@@ -16,7 +15,7 @@ from local.cloud.streams.stream_records import iterator_since, shards_of
 from local.operate.function_logs import functions
 from local.operate.unread import Unread, summed, trouble, unread
 from local.operate.verdict import Consumer, Deployment, Part, Queue
-from local.stack import Stack
+from local.stack import AwsError, Stack, sentence
 
 ALARM, NESTED = "AWS::CloudWatch::Alarm", "AWS::CloudFormation::Stack"
 ALARMS_MAX = 100  # in one request

@@ -11,8 +11,7 @@ from analytics.warehouse.warehouse import NoWarehouse
 from local.prove.auditing import Auditor
 from local.prove.proving import proof
 from local.smoke.lake import warehouse_of
-from local.stack import Stack
-from local.stack_accounts import accounts_of
+from local.stack import Stack, accounts_of
 from rules.days import stamp
 from rules.engagement.reconciliation import LAKE_LAG
 from rules.lake.residue import is_residue

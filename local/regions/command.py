@@ -17,12 +17,12 @@ from adapters.platform.fence import Fence, Registers, guard
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones
 from adapters.regions import Follower
+from local.api import Api
 from local.regions.finding import FoundUnseen, UnseenFinder
 from local.regions.promoting import Promoting
 from local.regions.returning import Returning, ReturnOutcome, WriterDoor
 from local.regions.roles import change_role
 from local.regions.sides import Side
-from local.replay.api import Api
 from local.stack import REGISTER, Stack, fresh_client
 from rules.engagement.ledger import Entry
 from rules.regions.changes import KEYS
@@ -83,7 +83,7 @@ def waiting_in(stack: Stack) -> int:
 
 
 def _return(arguments: argparse.Namespace, stack: Stack, registers: Registers) -> None:
-    from local.aws.deployed_stack import find
+    from local.stack import find
 
     if arguments.report.exists():
         raise RuntimeError(f"{arguments.report} is there: it is the report of a former attempt; name another")

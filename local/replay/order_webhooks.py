@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from adapters.platform.tables import chunks
-from local.replay.api import Api
+from local.api import Api
 from local.replay.event_sources import Purchase
 from local.replay.replay import ReplayResult, progress_bar
 from local.stack import Stack

@@ -13,8 +13,8 @@ from typing import Any
 from aws_kinesis_agg.aggregator import RecordAggregator
 
 from adapters.platform.tables import chunks
+from local.api import Api
 from local.paths import LOCAL
-from local.replay.api import Api
 from local.replay.applied import wait_until_applied
 from local.replay.draining import drain
 from local.replay.event_sources import Body

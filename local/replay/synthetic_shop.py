@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from local.replay.api import Api
+from local.api import Api
 from local.stack import Stack
 
 ORGANIZATION = "demo-shop"

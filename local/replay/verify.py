@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from adapters.book import shipped_document
-from local.replay.api import Api
+from local.api import Api
 from local.replay.event_sources import Body
 from rules.days import UnknownZone
 from rules.zone_names import zone_named

@@ -25,8 +25,7 @@ from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import FROM_ROWS, OthersRestorer, PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restored, Restorer, copied
 from analytics.restore.user_rows import NOT_IN_THE_LAKE, READ, LakeBefore
-from local.stack import Stack
-from local.stack_accounts import accounts_of, cache_of
+from local.stack import Stack, accounts_of, cache_of
 from rules.days import stamp
 from rules.engagement.events import RETENTION
 from rules.lake.table_items import KEYS, PHONES

@@ -6,7 +6,7 @@ out.
 
 import time
 
-from local.bearer import users_of
+from local.api import users_of
 from local.operate.invocations import Invocation, invoke
 from local.smoke import leftovers
 from local.smoke.steps import SmokeStep, StepFailed

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from local.replay.api import ADMIN, Api
+from local.api import ADMIN, Api
 from local.replay.replay import aggregated_records, plain_records
 from local.smoke.asking import Event, ask, must, profile, shown
 from local.smoke.steps import SmokeStep, StepSkipped

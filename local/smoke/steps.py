@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from local.aws.sentences import sentence
 from local.smoke.subject import Subject
+from local.stack import sentence
 
 SAID_MAX = 300
 

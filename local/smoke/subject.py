@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeVar
 
-from local.bearer import subject as subject_of
-from local.replay.api import Api
+from local.api import Api
+from local.api import subject as subject_of
 from local.smoke.units import UnitMeter
 from local.stack import Stack
 from rules.smoke_names import smoke_name

@@ -14,8 +14,8 @@ from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
 from ingest.web.validate import first_problem
 from local.analyst.printing import as_cells
 from local.book.command import check
+from local.options import IN_FORCE
 from local.stack import Stack
-from local.what_if.options import IN_FORCE
 from local.what_if.page import page
 from local.what_if.summary import summary
 from local.what_if.text import lines

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from local import cli
+from local.api import Api
 from local.cloud import cloud, processes
-from local.replay.api import Api
 from local.replay.draining import drain
 from local.stack import Stack
 from rules.engagement.boards import partitions_of

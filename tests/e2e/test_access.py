@@ -10,8 +10,8 @@ import pytest
 import urllib3
 from streakline_client import Queueing, Refused, Streakline
 
+from local.api import Api
 from local.cloud.tokens import KEY_FILE, KEY_ID, token
-from local.replay.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event
 

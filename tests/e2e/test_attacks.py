@@ -14,7 +14,7 @@ from urllib.parse import quote
 import aws_kinesis_agg.aggregator
 import pytest
 
-from local.replay.api import Api
+from local.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.core.result import Ok
 
+from local.api import Api
 from local.cloud.tokens import token
-from local.replay.api import Api
 from local.stack import Stack, load
 from tests.e2e.conftest import event
 from tests.support.effort import effort

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from local.api import Api
 from local.cloud.tokens import token
-from local.replay.api import Api
 from local.stack import Stack
 from tests.clients.schedule import Story, plan
 from tests.support.chromium_tabs import Device, app_server, page_of

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from local.replay.api import Api
+from local.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event
 from tests.e2e.test_survival import workers

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from local import cli
+from local.api import Api
 from local.cloud import cloud, embedded_postgres, processes
-from local.replay.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
 

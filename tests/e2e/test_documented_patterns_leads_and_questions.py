@@ -14,7 +14,7 @@ import pytest
 from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import ClientError
 
-from local.replay.api import Api
+from local.api import Api
 from local.replay.draining import drain_leads
 from local.stack import Stack
 from rules.questions.notifications import INTERVALS, LISTENER_SHARDS, listener_partition

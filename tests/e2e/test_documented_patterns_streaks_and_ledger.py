@@ -18,7 +18,7 @@ from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import ClientError
 
 from adapters.platform.redis import Redis
-from local.replay.api import Api
+from local.api import Api
 from local.replay.draining import drain
 from local.stack import Stack
 from rules.days import STAMP

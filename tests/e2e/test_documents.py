@@ -19,10 +19,9 @@ import pytest
 
 from adapters.book import shipped_document
 from ingest.web.caller import PRODUCERS
-from local.bearer import bearer
+from local.api import Api, bearer
 from local.operate import nightly_run
 from local.paths import ROOT
-from local.replay.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import printed
 from tests.support.document_run import (

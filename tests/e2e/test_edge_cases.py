@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from local.api import Api
 from local.cloud import cloud
-from local.replay.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 import urllib3
 
-from local.replay.api import Api
+from local.api import Api
 from local.replay.draining import drain_leads
 from local.stack import Stack
 from tests.e2e.conftest import printed

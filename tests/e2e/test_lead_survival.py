@@ -16,11 +16,11 @@ from typing import Any
 import psycopg
 import pytest
 
+from local.api import Api
 from local.cloud import cloud, embedded_postgres, processes
 from local.operate.redrive import redrive
 from local.paths import LOCAL
 from local.replay import order_webhooks
-from local.replay.api import Api
 from local.replay.draining import drain_leads
 from local.replay.event_sources import Purchase
 from local.stack import Stack

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from local.replay.api import Api
+from local.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import is_indexed, printed
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from local.api import Api
 from local.replay import order_webhooks
-from local.replay.api import Api
 from local.replay.draining import drain_leads
 from local.stack import Stack
 from tests.support.lead_orders import Lead

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
+from local.api import Api
 from local.operate import outgoing
 from local.operate.invocations import invoke
-from local.replay.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event
 from tests.e2e.test_survival import workers

@@ -12,8 +12,8 @@ import pytest
 import urllib3
 
 from adapters.platform.items import item
+from local.api import Api
 from local.operate import fingerprint_keys
-from local.replay.api import Api
 from local.replay.draining import drain
 from local.stack import Stack
 from rules.key_ring import KeyRing, StepRefused, from_text, to_text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from local.replay.api import Api
+from local.api import Api
 from local.replay.event_sources import Body, from_csv
 from local.replay.replay import replay, shuffled
 from local.replay.verify import compare, expect

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from local.replay.api import Api
+from local.api import Api
 from local.stack import Stack
 from rules.engagement.offline import new_receipt, read_receipt
 from rules.key_ring import from_text

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from local.api import Api
 from local.operate.redrive import redrive
-from local.replay.api import Api
 from local.replay.replay import put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event, printed

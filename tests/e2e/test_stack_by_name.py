@@ -13,9 +13,7 @@ from typing import Any
 import pytest
 
 from local import stack as stack_module
-from local.aws.deployed_stack import find
-from local.aws.pool_users import PoolUsers
-from local.bearer import subject
+from local.api import Api, PoolUsers, subject
 from local.cloud import queue_counts
 from local.cloud.tokens import ADMIN, token
 from local.operate import stack_status
@@ -23,14 +21,13 @@ from local.operate.rebuild_features import rebuild
 from local.operate.redrive import redrive
 from local.operate.verdict import as_json, problems
 from local.replay import draining, order_webhooks, verify
-from local.replay.api import Api
 from local.replay.event_sources import Purchase, synthetic_crowd
 from local.replay.replay import replay
 from local.smoke import cleanup
 from local.smoke.report import failures, prove
 from local.smoke.subject import Subject, Waits
 from local.smoke.units import UnitMeter
-from local.stack import KEY, SECRET, Stack
+from local.stack import KEY, SECRET, Stack, find
 from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from adapters.platform.items import item
+from local.api import Api
 from local.cloud import cloud, processes
 from local.operate.redrive import redrive
-from local.replay.api import Api
 from local.replay.draining import drain
 from local.replay.replay import post_events, put_on_stream
 from local.stack import Stack

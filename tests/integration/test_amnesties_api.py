@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from adapters.engagement.amnesty import FRESH_SECONDS, AmnestyStore
-from local.amnesty.options import add_options
+from local.options import amnesty_options
 from rules.engagement.account_state import Amnesty
 from rules.engagement.streak import DAY
 from tests.support.engine import Engine
@@ -130,7 +130,7 @@ def test_two_who_declare_at_once_get_two_numbers(engine: Engine) -> None:
 
 def test_the_options_name_instants_with_their_zone() -> None:
     parser = argparse.ArgumentParser()
-    add_options(parser)
+    amnesty_options(parser)
     told = parser.parse_args(
         ["declare", "--from", "2026-03-01T22:00:00+01:00", "--to", "2026-03-02T01:00:00Z", "--reason", "x"]
     )

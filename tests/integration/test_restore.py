@@ -23,8 +23,8 @@ from adapters.platform.objects import FolderObjects, S3Objects
 from adapters.platform.redis import Redis
 from analytics.lake.layout import curated_files
 from analytics.restore.restorer import RESTORED, copied
+from local.options import restore_options
 from local.restore import command
-from local.restore.options import add_options
 from local.stack import Stack
 from rules.days import stamp
 from rules.engagement.proof import chain_of, link_of, own_faults
@@ -131,7 +131,7 @@ def test_the_command_curates_restores_and_names_what_it_cannot_have(
     outputs = {"LakeBucketName": "lake", "ErasureSecretId": SECRET, "LeaderboardShards": "2"}
     stack = Stack("", engine.endpoint, "us-east-1", outputs, {name: name for name in TABLES}, "")
     parser = argparse.ArgumentParser()
-    add_options(parser)
+    restore_options(parser)
     report = tmp_path / "report.json"
     arguments = parser.parse_args(["--report", str(report)])
     command.run(arguments, stack)

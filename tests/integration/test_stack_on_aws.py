@@ -8,8 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from local import cli
-from local.aws.deployed_stack import find
-from local.aws.sentences import sentence
+from local.stack import find, sentence
 from tests.support.aws_stack import described, known
 
 OUTPUTS = {"ApiUrl": "https://api/", "BPEventsTable": "t", "EventsApiFunctionName": "f"}
@@ -109,5 +108,5 @@ def test_errors_are_sentences(monkeypatch: pytest.MonkeyPatch, error: Exception,
         raise error
 
     assert text in sentence(error)
-    monkeypatch.setattr("local.aws.deployed_stack.find", raised)
+    monkeypatch.setattr("local.stack.find", raised)
     assert text in said(monkeypatch, "--stack-name", "live", "status")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from local import stack
 from local import stack as stack_module
-from local.aws import deployed_stack
 
 
 class CloudFormation:
@@ -46,7 +46,7 @@ def described(outputs: dict[str, str], **parameters: str) -> dict[str, Any]:
 def known(monkeypatch: pytest.MonkeyPatch, name: str, found: dict[str, Any]) -> Iterator[None]:
     """There is this stack, in eu-west-1. Clients of an earlier test are forgotten."""
     monkeypatch.setattr(
-        deployed_stack,
+        stack,
         "fresh_client",
         lambda _, region, __: CloudFormation(name, region or "eu-west-1", found),
     )

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.aws.pool_users import MARK, PoolUsers
-from local.bearer import bearer, subject
+from local.api import MARK, PoolUsers, bearer, subject
 from local.stack import Stack
 from tests.support.aws_stack import token_of
 

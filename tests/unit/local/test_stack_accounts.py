@@ -4,8 +4,7 @@ from datetime import date
 
 import pytest
 
-from local.stack import Stack
-from local.stack_accounts import accounts_of
+from local.stack import Stack, accounts_of
 from rules.engagement.account_state import Profile
 from rules.engagement.streak import Streak
 

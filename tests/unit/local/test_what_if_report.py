@@ -15,8 +15,8 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.what_if.runs import RunLengths
 from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
+from local.options import what_if_options
 from local.what_if.command import ask
-from local.what_if.options import add_options
 from local.what_if.page import page
 from local.what_if.plots import Plot
 from local.what_if.summary import summary
@@ -143,7 +143,7 @@ def test_a_plot_of_nothing_is_drawn() -> None:
 
 def asked(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    add_options(parser)
+    what_if_options(parser)
     return parser.parse_args(words)
 
 

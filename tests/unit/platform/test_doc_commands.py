@@ -44,7 +44,7 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     "docs/runbook.md": {
         "streakline --stack-name streakline --region eu-west-1 status": AWS,
         "streakline --stack-name streakline rotate-key announce": AWS,
-        "from local.aws.deployed_stack import find": AWS,
+        "from local.stack import find": AWS,
         'aws dynamodb scan --table-name REWARDS_TABLE --filter-expression "fulfilment = :requested" '
         """--expression-attribute-values '{":requested": {"S": "requested"}}'""": AWS,
         "sam deploy --region us-east-1 --parameter-overrides Role=active PeerRegion=us-west-2 "
@@ -251,8 +251,8 @@ def test_a_block_is_found_with_its_mark_wherever_it_stands() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        "from local.aws.deployed_stack import found",
-        "from local.aws.deployed_stack import find\nfind()",
+        "from local.stack import found",
+        "from local.stack import find\nfind()",
         "from local import stack\nstack.load('a', 'b')",
         "from local import analyst\nanalyst.frames('SELECT 1')",
     ],

@@ -1,0 +1,231 @@
+"""The deployed API over HTTP, and the tokens for it: of the laptop's issuer, of a stack's Cognito pool, or of another issuer."""
+
+import base64
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import urllib3
+
+from ingest.web.caller import AUDIENCE, LEADS
+from local.cloud import tokens
+from local.stack import Stack
+
+# Users of a stack's Cognito pool, as the command line makes and signs them in.
+#
+# A user that the command line made carries a mark. Only of such a user it sets password and groups. Anybody
+# else signs in with a password of their own, and keeps their groups.
+
+
+GROUPS = "streakline/"
+# Groups of organizations and audiences come and go with these: who first needs one makes it.
+MADE_WHEN_NEEDED = (LEADS, AUDIENCE)
+MARK = {"Name": "nickname", "Value": "made by streakline"}
+PASSWORD = "STREAKLINE_PASSWORD"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolUsers:
+    """cognito: a client of cognito-idp. pool, app: the ids of the pool and of its client."""
+
+    cognito: Any
+    pool: str
+    app: str
+
+    def token(self, user: str, *groups: str) -> str:
+        """Return an access token of a user who is a member of these groups; makes the user if there is none.
+
+        Raises RuntimeError for a person's own user: without the password, or without one of the groups.
+        """
+        if self._is_ours(user):
+            password = f"Aa1!{secrets.token_urlsafe(24)}"  # what any policy of a pool wants
+            self._call("admin_set_user_password", user, Password=password, Permanent=True)
+            self._keep_only(user, set(groups))
+            return self._sign_in(user, password)
+        return self._sign_in(user, self._own_password(user, groups))
+
+    def remove(self, user: str) -> None:
+        """Delete a user that the command line made; does nothing to anybody else."""
+        try:
+            found = self._call("admin_get_user", user)
+        except self.cognito.exceptions.UserNotFoundException:
+            return
+        if MARK in found["UserAttributes"]:
+            self._call("admin_delete_user", user)
+
+    def _call(self, operation: str, user: str, **more: Any) -> Any:
+        return getattr(self.cognito, operation)(UserPoolId=self.pool, Username=user, **more)
+
+    def _is_ours(self, user: str) -> bool:
+        try:
+            return MARK in self._call("admin_get_user", user)["UserAttributes"]
+        except self.cognito.exceptions.UserNotFoundException:
+            self._call("admin_create_user", user, MessageAction="SUPPRESS", UserAttributes=[MARK])
+            return True
+
+    def _groups(self, user: str) -> set[str]:
+        listed = self._call("admin_list_groups_for_user", user)["Groups"]
+        return {each["GroupName"] for each in listed if each["GroupName"].startswith(GROUPS)}
+
+    def _keep_only(self, user: str, wanted: set[str]) -> None:
+        held = self._groups(user)
+        for each in held - wanted:
+            self._call("admin_remove_user_from_group", user, GroupName=each)
+        for each in wanted - held:
+            if each.startswith(MADE_WHEN_NEEDED):
+                self._make_group(each)
+            self._call("admin_add_user_to_group", user, GroupName=each)
+
+    def _make_group(self, group: str) -> None:
+        with contextlib.suppress(self.cognito.exceptions.GroupExistsException):
+            self.cognito.create_group(UserPoolId=self.pool, GroupName=group)
+
+    def _own_password(self, user: str, groups: Collection[str]) -> str:
+        if missing := sorted(set(groups) - self._groups(user)):
+            raise RuntimeError(
+                f"{user} is a person's own user, and is not in {missing[0]}: add the user to it first"
+            )
+        password = os.environ.get(PASSWORD)
+        if not password:
+            raise RuntimeError(f"{user} is a person's own user: put the password into {PASSWORD}")
+        return password
+
+    def _sign_in(self, user: str, password: str) -> str:
+        answer = self.cognito.admin_initiate_auth(
+            UserPoolId=self.pool,
+            ClientId=self.app,
+            AuthFlow="ADMIN_USER_PASSWORD_AUTH",
+            AuthParameters={"USERNAME": user, "PASSWORD": password},
+        )
+        if "AuthenticationResult" not in answer:
+            raise RuntimeError(f"{user} cannot sign in here: Cognito asks for {answer.get('ChallengeName')}")
+        return str(answer["AuthenticationResult"]["AccessToken"])
+
+
+# Where a token comes from: the laptop's own issuer, a stack's Cognito pool, or another issuer.
+
+
+GIVEN = "STREAKLINE_TOKEN"
+
+
+def bearer(stack: Stack, user_id: str, *groups: str) -> str:
+    """Return an access token of a user who is a member of these groups.
+
+    On AWS a token in STREAKLINE_TOKEN is taken as it is, whoever it names. Raises RuntimeError if the stack
+    takes tokens of another issuer and there is no such token.
+    """
+    if stack.is_laptop:
+        return tokens.token(stack, user_id, *groups)
+    if given := os.environ.get(GIVEN):
+        return given
+    users = users_of(stack)
+    if users is None:
+        issuer = stack.parameters.get("JwtIssuer") or "an issuer of your own"
+        needs = f" of a member of {' and '.join(groups)}" if groups else ""
+        raise RuntimeError(
+            f"the stack {stack.name} takes tokens of {issuer}: get one{needs} there, and put it into {GIVEN}"
+        )
+    return users.token(user_id, *groups)
+
+
+def users_of(stack: Stack) -> PoolUsers | None:
+    """Return the users of a stack's pool; None if the stack has no pool."""
+    pool, app = (stack.outputs.get(name) for name in ("UserPoolId", "UserPoolClientId"))
+    return PoolUsers(stack.client("cognito-idp"), pool, app) if pool and app else None
+
+
+def subject(token: str) -> str:
+    """Return whom a token names: the API's user id. The API verifies tokens, this does not.
+
+    Raises RuntimeError for a text that is no JWT.
+    """
+    try:
+        middle = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
+        return str(claims["sub"])
+    except (IndexError, KeyError, TypeError, ValueError):
+        raise RuntimeError("the token is no JWT that names somebody (sub)") from None
+
+
+ADMIN = "streakline/admin"
+ATTEMPTS_MAX = 10
+
+
+class Api:
+    """The deployed API, called as an admin, as a member of another group, or as one user."""
+
+    def __init__(
+        self, stack: Stack, user_id: str = "operator", *, admin: bool = True, group: str | None = None
+    ) -> None:
+        member_of = group or (ADMIN if admin else None)
+        self._stack, self._who = stack, (user_id, *([member_of] if member_of else []))
+        self._pool = urllib3.PoolManager(maxsize=64, retries=False)
+        self.token = bearer(stack, *self._who)
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Return (status, JSON answer). An answer that is no JSON is {"error": {"message": its text}}.
+
+        A 429 or a 5xx is repeated after the seconds of Retry-After. That is safe, because requests carry
+        keys. After a 401 the token is fetched anew, once: a long replay outlives a token.
+        """
+        renewed = False
+        for attempt in range(ATTEMPTS_MAX):
+            answer = self._request(method, path, body)
+            if answer.status == 401 and not renewed:
+                renewed, self.token = True, bearer(self._stack, *self._who)
+                continue
+            if (answer.status != 429 and answer.status < 500) or attempt == ATTEMPTS_MAX - 1:
+                break
+            time.sleep(float(answer.headers.get("Retry-After", 1)))
+        return answer.status, _json(answer.data)
+
+    def _request(self, method: str, path: str, body: Any) -> Any:
+        return self._pool.request(
+            method,
+            self._stack.api_url + path,
+            body=None if body is None else json.dumps(body).encode(),
+            headers={"authorization": f"Bearer {self.token}", "content-type": "application/json"},
+            timeout=180,
+        )
+
+    def download(self, url: str, file: Path) -> int:
+        """Write what a URL that the API gave leads to; returns its bytes; raises RuntimeError."""
+        with self._pool.request("GET", url, timeout=180, preload_content=False) as answer:
+            if answer.status != 200:
+                raise RuntimeError(f"{urlsplit(url).netloc}: {answer.status} {answer.read(200)!r}")
+            with file.open("wb") as out:
+                shutil.copyfileobj(answer, out)
+        return file.stat().st_size
+
+    def get(self, path: str) -> Any:
+        """Return the answer to a GET; raises RuntimeError unless it is 200."""
+        status, answer = self.call("GET", path)
+        if status != 200:
+            raise RuntimeError(f"GET {path}: {status} {answer}")
+        return answer
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data or b"null")
+    except ValueError:  # a proxy's page, or a gateway's text
+        return {"error": {"message": data[:200].decode(errors="replace")}}
+
+
+# The link that signs a person in to the web page of the laptop cloud.
+
+
+def page_link(stack: Stack, bearer: str) -> str:
+    """Return the page's address with a token. The slash before `#` matters: the page's links are relative.
+
+    The token is in the fragment. Browsers send a fragment to no server, and the page removes it at once.
+    """
+    return f"{stack.api_url.rstrip('/')}/#token={bearer}"
