@@ -95,8 +95,8 @@ down: ## stop it
 
 ENVIRONMENT := default
 deploy: setup ## to AWS, with your credentials: small, or ENVIRONMENT=standard or large (samconfig.toml)
-	@$(RUN) python -m local.cloud.tools sam build
-	@$(RUN) python -m local.cloud.tools sam deploy --config-env $(ENVIRONMENT)
+	@$(RUN) python -m local.cloud.processes sam build
+	@$(RUN) python -m local.cloud.processes sam deploy --config-env $(ENVIRONMENT)
 
 clean:
 	rm -rf .aws-sam .local .venv

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from infra.assembly.short_forms import parse
-from local.cloud.streams.event_filters import matches
+from local.cloud.streams import matches
 from local.paths import ROOT
 from local.plan.given.environments import called
 

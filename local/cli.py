@@ -17,7 +17,7 @@ from local import options
 from local import options as prove_options
 from local.book.command import add_options as rule_options
 from local.book.rerate import add_options as rerate_options
-from local.cloud import cloud
+from local.cloud import laptop_cloud
 from local.options import (
     amnesty_options,
     groups_of,
@@ -110,7 +110,8 @@ def _replay(arguments: argparse.Namespace) -> None:
 
 
 def _replay_orders(arguments: argparse.Namespace) -> None:
-    from local.replay import draining, order_webhooks, replay
+    from local.cloud import patience
+    from local.replay import order_webhooks, replay
 
     webhooks = [order_webhooks.webhook(each) for each in purchases(arguments.orders)] * (
         2 if arguments.twice else 1
@@ -119,7 +120,7 @@ def _replay_orders(arguments: argparse.Namespace) -> None:
         webhooks = replay.shuffled(webhooks, arguments.shuffle)
     started, stack = time.monotonic(), _stack(arguments)
     outcome = (order_webhooks.post if arguments.via == "http" else order_webhooks.send)(stack, webhooks)
-    draining.drain_leads(stack)
+    patience.drain_leads(stack)
     _print({**outcome.counts, "seconds": round(time.monotonic() - started, 1)})
 
 
@@ -385,8 +386,13 @@ def parser() -> argparse.ArgumentParser:
         _add_stack(sub, argparse.SUPPRESS)  # what was said before the command stays
         return sub
 
-    command("up", lambda _: cloud.up(), "start the laptop cloud and deploy template.yaml to it", on_aws=False)
-    command("down", lambda _: cloud.down(), "stop it", on_aws=False)
+    command(
+        "up",
+        lambda _: laptop_cloud.up(),
+        "start the laptop cloud and deploy template.yaml to it",
+        on_aws=False,
+    )
+    command("down", lambda _: laptop_cloud.down(), "stop it", on_aws=False)
     status = command("status", _status, "whether all is well: what runs, what waits and for how long")
     status.add_argument("--json", action="store_true", help="the same for machines")
     command("demo", _demo, "up, replay, check, show", on_aws=False)

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from local.api import Api
-from local.cloud import cloud
+from local.cloud import laptop_cloud, patience
 from local.operate import nightly_run
 from local.operate.report import html_report
 from local.paths import LOCAL, REPORT, ROOT
-from local.replay import draining, order_webhooks, replay, synthetic_shop, verify
+from local.replay import order_webhooks, replay, synthetic_shop, verify
 from local.replay.event_sources import Body, from_git, synthetic_crowd
 from local.stack import Stack
 
@@ -23,7 +23,7 @@ STARTED = LOCAL / "demo-started"
 def demo() -> None:
     """Run the demo. Raises RuntimeError if any answer differs from the independent calculation."""
     began = time.monotonic()
-    stack = cloud.up()
+    stack = laptop_cloud.up()
     now = _started()
     history = list(from_git(ROOT))
     people = synthetic_crowd(CROWD_USERS, CROWD_EVENTS, CROWD_SEED, now)
@@ -81,7 +81,7 @@ def _shop(stack: Stack, now: datetime) -> None:
     if set(posted.counts) != {"accepted"}:
         raise RuntimeError(f"webhooks were refused, the first: {posted.refused[0]}")
     order_webhooks.send(stack, sent[half:])
-    draining.drain_leads(stack)
+    patience.drain_leads(stack)
     customers, wrong = synthetic_shop.differences(stack, sent, datetime.now(UTC).date())
     if wrong:
         raise RuntimeError(f"{len(wrong)} customers' features are wrong, the first: {wrong[0]}")
@@ -94,7 +94,7 @@ def _shop(stack: Stack, now: datetime) -> None:
 def _nightly(stack: Stack) -> None:
     """Do the nightly run now: load every event into the warehouse, and compare all tables with the lake."""
     print("\nthe nightly run: curate, load, models, tests, recompute, reconcile, repair, report", flush=True)
-    draining.drain(stack, lake=True)
+    patience.drain(stack, lake=True)
     found = nightly_run.run(stack)
     counts = found["counts"]
     print(f"{'entity':<16}{'rows in':>9}{'curated':>9}{'doubles':>9}{'refused':>9}")
@@ -109,7 +109,7 @@ def _nightly(stack: Stack) -> None:
 
 
 def _show(stack: Stack) -> None:
-    cloud.list_boards(stack)  # all of the replay may have come within the minute
+    laptop_cloud.list_boards(stack)  # all of the replay may have come within the minute
     api = Api(stack)
     for board, unit in (("streaks", "days"), ("points", "points")):
         print(f"\n{board:<22}{'rank':>5}{unit:>9}")

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench.figure import Figure, ratio, shown
-from local.cloud.tools import uv
+from local.cloud.processes import uv
 from local.paths import ROOT
 from tests.support.dynamodb_engine import Engine
 

@@ -14,11 +14,11 @@ from uuid import uuid4
 
 from bench.engagement.workload import bodies
 from bench.figure import Figure
-from local.cloud import cloud
+from local.cloud import laptop_cloud, patience
 from local.cloud.patience import Patience
 from local.cloud.processes import pid_of
 from local.paths import STACK
-from local.replay import draining, replay
+from local.replay import replay
 from local.replay.event_sources import Body
 from local.stack import Stack, load
 
@@ -50,13 +50,13 @@ def _figure(stack: Stack, posters: int, budget: float | None) -> Figure:
 
 @contextlib.contextmanager
 def _cloud() -> Iterator[Stack]:
-    if STACK.exists() and all(map(pid_of, cloud.PROCESSES)):
+    if STACK.exists() and all(map(pid_of, laptop_cloud.PROCESSES)):
         yield load()
         return
     try:
-        yield cloud.up()
+        yield laptop_cloud.up()
     finally:
-        cloud.down()
+        laptop_cloud.down()
 
 
 def _events_per_second(stack: Stack, events: int, batch: int) -> float:
@@ -65,7 +65,7 @@ def _events_per_second(stack: Stack, events: int, batch: int) -> float:
     outcome = replay.post_events(stack, sent, batch)
     assert outcome.counts == {"accepted": events}, outcome.counts
     # The Kinesis door has no part in this.
-    draining.await_stream(stack, "Engagement", Patience(DRAIN_SECONDS_MAX))
+    patience.await_stream(stack, "Engagement", Patience(DRAIN_SECONDS_MAX))
     return events / (time.monotonic() - started)
 
 

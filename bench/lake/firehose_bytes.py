@@ -25,8 +25,7 @@ from bench.lake.publisher import CONTEXT
 from bench.units.paths.publishing import billed_bytes
 from ingest.engagement.events import AcceptStatus, acceptor
 from ingest.web.caller import Caller
-from local.cloud.streams.event_filters import matches
-from local.cloud.streams.stream_records import table_record
+from local.cloud.streams import matches, table_record
 from local.paths import ROOT
 from processors import engagement, publisher
 from rules.lake.packed_records import row_texts

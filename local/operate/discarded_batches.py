@@ -4,8 +4,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from local.cloud.streams.delivery import Record, sequence_of
-from local.cloud.streams.stream_records import kinesis_record, table_record
+from local.cloud.streams import Record, kinesis_record, sequence_of, table_record
 from local.stack import Stack
 
 READ_MAX = 1000

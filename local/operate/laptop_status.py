@@ -9,10 +9,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from local.cloud import health, queue_counts
-from local.cloud.streams.delivery import EventSourceMapping, function_name, mapping_of
-from local.cloud.streams.poller_state import place_name, read_checkpoints
-from local.cloud.streams.stream_records import iterator_of, shards_of
+from local.cloud import laptop_cloud, patience
+from local.cloud.poller import place_name, read_checkpoints
+from local.cloud.streams import EventSourceMapping, function_name, iterator_of, mapping_of, shards_of
 from local.operate.function_logs import functions
 from local.operate.unread import Unread, summed, trouble, unread
 from local.operate.verdict import Consumer, Deployment, Part, Queue
@@ -33,7 +32,7 @@ MENDS = {
 def look() -> Deployment:
     """Look at every part; raises SystemExit, with what to do, if no laptop cloud is up."""
     stack = load()
-    found = health.troubles(stack)
+    found = laptop_cloud.troubles(stack)
     parts = tuple(
         Part(NAMES[process], not why, why or "runs", MENDS[process]) for process, why in found.items()
     )
@@ -46,8 +45,8 @@ def _waiting(stack: Stack) -> dict[str, Any]:
     found: dict[str, Any] = {"unseen": {}}
     for name, read in (
         ("consumers", lambda: tuple(_consumers(stack))),
-        ("queues", lambda: {each: Queue(held) for each, held in queue_counts.waiting(stack).items()}),
-        ("failures", lambda: queue_counts.failures(stack)),
+        ("queues", lambda: {each: Queue(held) for each, held in patience.messages_waiting(stack).items()}),
+        ("failures", lambda: patience.failures(stack)),
     ):
         try:
             found[name] = read()

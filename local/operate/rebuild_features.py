@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from adapters.leads.feature_store import FeatureQueue
-from local.cloud import queue_counts
+from local.cloud import patience
 from local.cloud.patience import Patience
 from local.stack import Stack
 
@@ -33,8 +33,8 @@ def rebuild(stack: Stack, leads: Sequence[str] = (), *, dry_run: bool = False) -
     with ThreadPoolExecutor(SEGMENTS) as pool:
         asked, messages = map(sum, zip(*pool.map(send, parts), strict=True))
     if messages:
-        queue_counts.wait_until_empty(stack, (QUEUE,), Patience(STALLED_SECONDS_MAX))
-    failures = queue_counts.depth(stack, stack.outputs["FeatureFailuresUrl"])
+        patience.wait_until_empty(stack, (QUEUE,), Patience(STALLED_SECONDS_MAX))
+    failures = patience.depth(stack, stack.outputs["FeatureFailuresUrl"])
     return {"leads": asked, "messages": messages, "failures": failures}
 
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from local.cloud import queue_counts
-from local.cloud.emulator_template import ACCOUNT
-from local.cloud.streams.delivery import EventSourceMapping, function_name, mapping_of
-from local.cloud.streams.stream_records import iterator_since, shards_of
+from local.cloud import patience
+from local.cloud.deployment import ACCOUNT
+from local.cloud.streams import EventSourceMapping, function_name, iterator_since, mapping_of, shards_of
 from local.operate.function_logs import functions
 from local.operate.unread import Unread, summed, trouble, unread
 from local.operate.verdict import Consumer, Deployment, Part, Queue
@@ -44,7 +43,7 @@ def look(stack: Stack) -> Deployment:
         ("functions", lambda: _functions(stack)),
         ("mappings", lambda: _mappings(stack)),
         ("queues", lambda: _queues(stack)),
-        ("failures", lambda: queue_counts.failures(stack)),
+        ("failures", lambda: patience.failures(stack)),
         ("alarms", lambda: alarm_states(stack)),
     ):
         try:
@@ -161,7 +160,7 @@ def _stream_state(stack: Stack, source: str) -> str:
 def _queues(stack: Stack) -> dict[str, Queue]:
     """Return the queues of work: how much waits, and for how long the oldest has, as CloudWatch last said."""
     now = datetime.now(UTC)
-    waiting = queue_counts.waiting(stack)
+    waiting = patience.messages_waiting(stack)
 
     def age(name: str) -> timedelta | None:
         queue = stack.outputs[f"{name}Url"].rpartition("/")[2]

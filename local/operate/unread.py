@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from local.cloud.streams.delivery import EventSourceMapping, arrival_of
-from local.cloud.streams.event_filters import is_wanted
-from local.cloud.streams.stream_records import read_records
+from local.cloud.streams import EventSourceMapping, arrival_of, is_wanted, read_records
 from local.operate.verdict import Consumer
 from local.stack import Stack
 

@@ -14,9 +14,9 @@ from aws_kinesis_agg.aggregator import RecordAggregator
 
 from adapters.platform.tables import chunks
 from local.api import Api
+from local.cloud.patience import drain
 from local.paths import LOCAL
 from local.replay.applied import wait_until_applied
-from local.replay.draining import drain
 from local.replay.event_sources import Body
 from local.stack import Stack
 

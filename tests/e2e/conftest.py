@@ -12,8 +12,8 @@ import pytest
 
 from local import cli
 from local.api import Api
-from local.cloud import cloud, processes
-from local.replay.draining import drain
+from local.cloud import laptop_cloud, processes
+from local.cloud.patience import drain
 from local.stack import Stack
 from rules.engagement.boards import partitions_of
 from tests.faults.invariants import violations
@@ -26,9 +26,9 @@ NAMES = itertools.count()
 @pytest.fixture(scope="package")
 def stack() -> Iterator[Stack]:
     was_up = processes.pid_of("ministack") is not None
-    yield cloud.up()
+    yield laptop_cloud.up()
     if not was_up:
-        cloud.down()
+        laptop_cloud.down()
 
 
 @pytest.fixture(scope="package")

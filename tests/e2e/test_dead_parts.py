@@ -13,7 +13,7 @@ import pytest
 
 from local import cli
 from local.api import Api
-from local.cloud import cloud, embedded_postgres, processes
+from local.cloud import embedded_postgres, laptop_cloud, processes
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
 
@@ -27,7 +27,7 @@ NAMES = {"poller": "poller", "redis": "Redis", "postgres": "PostgreSQL", "minist
 def whole(stack: Stack) -> Iterator[None]:
     """The cloud is whole again afterwards, whatever happens."""
     yield
-    cloud.up()
+    laptop_cloud.up()
 
 
 def status() -> tuple[int, dict[str, Any]]:
@@ -82,7 +82,7 @@ def test_a_dead_part_is_named_and_mended_and_nothing_is_lost(
         board, answer = Api(stack).call("GET", "/v1/leaderboards/points")
         assert board == 503 or answer["entries"] or not answer["is_old"]
 
-    cloud.up()
+    laptop_cloud.up()
     settled(user)
     assert status()[1]["parts"][NAMES[process]]["runs"]
     assert Api(stack).get(f"/v1/users/{user}")["balance"] == 20
@@ -109,7 +109,7 @@ def test_a_part_that_is_there_and_does_not_answer_is_mended_too(process: str, st
     finally:
         if process == "postgres":
             os.kill(pid, signal.SIGCONT)
-    cloud.up()
+    laptop_cloud.up()
     assert status()[1]["parts"][NAMES[process]]["runs"]
 
 
@@ -124,7 +124,7 @@ def test_a_server_whose_processes_are_stopped_is_mended(who: str) -> None:
     if who == "all but the first one":
         os.kill(first, signal.SIGKILL)
     assert status()[1]["parts"]["PostgreSQL"]["runs"] is False
-    cloud.up()
+    laptop_cloud.up()
     assert status()[1]["parts"]["PostgreSQL"]["runs"]
 
 
@@ -138,7 +138,7 @@ def test_a_queue_whose_consumer_is_not_fed_is_named_and_mended(stack: Stack, nam
     assert code == 1
     what = f"{name} is not fed: an event source mapping is Disabled"
     assert {"what": what, "mend": "`streakline up` enables it again"} in told["problems"]
-    cloud.up()
+    laptop_cloud.up()
     assert what not in [each["what"] for each in status()[1]["problems"]]
 
 

@@ -15,7 +15,7 @@ from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import ClientError
 
 from local.api import Api
-from local.replay.draining import drain_leads
+from local.cloud.patience import drain_leads
 from local.stack import Stack
 from rules.questions.notifications import INTERVALS, LISTENER_SHARDS, listener_partition
 from tests.e2e.test_questions import settled

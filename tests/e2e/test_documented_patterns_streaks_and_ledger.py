@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError
 
 from adapters.platform.redis import Redis
 from local.api import Api
-from local.replay.draining import drain
+from local.cloud.patience import drain
 from local.stack import Stack
 from rules.days import STAMP
 from tests.e2e.test_questions import settled

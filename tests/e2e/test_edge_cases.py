@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local.api import Api
-from local.cloud import cloud
+from local.cloud import laptop_cloud
 from local.stack import Stack
 from tests.e2e.conftest import event
 
@@ -186,7 +186,7 @@ def test_ties_share_a_rank(stack: Stack, admin: Api, user: str, post: Post, sett
         moments = [(today - timedelta(days=back)).isoformat() for back in range(length)]
         post(*[event(f"{user}-{name}", f"k{n}", moment, timezone=zone) for n, moment in enumerate(moments)])
     settled(*[f"{user}-{name}" for name in lengths])
-    cloud.build_ranks(stack)
+    laptop_cloud.build_ranks(stack)
     board = admin.get("/v1/leaderboards/streaks?region=arctic&limit=100")["entries"]
     own = [admin.get(f"/v1/leaderboards/streaks/users/{user}-{name}?region=arctic") for name in lengths]
     names = {each["alias"] for each in own}

@@ -15,8 +15,8 @@ import pytest
 
 from analytics.curation.raw_lines import unzipped
 from local.api import Api
+from local.cloud.patience import drain, drain_leads
 from local.operate import nightly_run, persons
-from local.replay.draining import drain, drain_leads
 from local.stack import Stack
 from tests.support.lead_orders import Lead, bought, send
 

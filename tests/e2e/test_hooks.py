@@ -10,7 +10,7 @@ import pytest
 import urllib3
 
 from local.api import Api
-from local.replay.draining import drain_leads
+from local.cloud.patience import drain_leads
 from local.stack import Stack
 from tests.e2e.conftest import printed
 from tests.support.lead_orders import Lead

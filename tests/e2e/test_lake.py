@@ -19,10 +19,10 @@ from adapters.platform.items import item, plain
 from adapters.platform.objects import S3Objects
 from analytics.lake.listing import of_dates
 from local.api import Api
+from local.cloud.patience import drain
 from local.operate import nightly_run
 from local.operate.account_days import account_days
 from local.paths import WAREHOUSE
-from local.replay.draining import drain
 from local.replay.replay import post_events, put_on_stream, shuffled
 from local.stack import Stack
 from rules.lake.question_entities import pseudonym

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from local.api import Api
+from local.cloud.patience import drain_leads
 from local.replay import order_webhooks
-from local.replay.draining import drain_leads
 from local.stack import Stack
 from tests.support.lead_orders import Lead, bought, send
 

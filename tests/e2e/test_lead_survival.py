@@ -17,11 +17,11 @@ import psycopg
 import pytest
 
 from local.api import Api
-from local.cloud import cloud, embedded_postgres, processes
+from local.cloud import embedded_postgres, laptop_cloud, processes
+from local.cloud.patience import drain_leads
 from local.operate.redrive import redrive
 from local.paths import LOCAL
 from local.replay import order_webhooks
-from local.replay.draining import drain_leads
 from local.replay.event_sources import Purchase
 from local.stack import Stack
 from tests.e2e.test_survival import workers
@@ -65,7 +65,7 @@ def test_consumers_killed_and_postgresql_restarted_lose_nothing(
     processes.stop("postgres")
     time.sleep(1)
     send(stack, organization, *some[10:])
-    cloud.up()
+    laptop_cloud.up()
     time.sleep(5)
     drain_leads(stack)
     assert dying

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from local.api import Api
+from local.cloud.patience import drain_leads
 from local.replay import order_webhooks
-from local.replay.draining import drain_leads
 from local.replay.event_sources import Purchase, purchases
 from local.replay.replay import shuffled
 from local.stack import Stack

@@ -13,8 +13,8 @@ import urllib3
 
 from adapters.platform.items import item
 from local.api import Api
+from local.cloud.patience import drain
 from local.operate import fingerprint_keys
-from local.replay.draining import drain
 from local.stack import Stack
 from rules.key_ring import KeyRing, StepRefused, from_text, to_text
 from tests.support.released import release, variables_of

@@ -14,13 +14,13 @@ import pytest
 
 from local import stack as stack_module
 from local.api import Api, PoolUsers, subject
-from local.cloud import queue_counts
+from local.cloud import patience
 from local.cloud.tokens import ADMIN, token
 from local.operate import stack_status
 from local.operate.rebuild_features import rebuild
 from local.operate.redrive import redrive
 from local.operate.verdict import as_json, problems
-from local.replay import draining, order_webhooks, verify
+from local.replay import order_webhooks, verify
 from local.replay.event_sources import Purchase, synthetic_crowd
 from local.replay.replay import replay
 from local.smoke import cleanup
@@ -46,8 +46,8 @@ def live(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(draining, "AWS_QUIET_SECONDS", 1)
-    monkeypatch.setattr(draining, "AWS_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(patience, "AWS_QUIET_SECONDS", 1)
+    monkeypatch.setattr(patience, "AWS_PAUSE_SECONDS", 0.1)
     monkeypatch.setattr(cleanup, "AWS_QUIET_SECONDS", 1)
     stack_module._client.cache_clear()
     yield replace(find(stack.name), api_url=stack.api_url)
@@ -65,7 +65,7 @@ def test_status_tells_what_runs_and_waits(live: Stack) -> None:
     assert all(each.runs for each in seen.parts), seen.parts
     told = as_json(seen)
     assert told["state"].endswith("_COMPLETE")
-    assert told["queues"].keys() == set(queue_counts.WORK)
+    assert told["queues"].keys() == set(patience.WORK)
     assert {"EngagementFailures", "PublisherFailures"} <= told["failures"].keys()
     assert told["consumers"]["Leads"]["mappings"] == ["Enabled"]
     assert told["alarms"] == {"known": 0, "not_ok": {}}
@@ -100,7 +100,7 @@ def test_a_replay_waits_for_its_effects_and_verify_finds_them_right(live: Stack,
 def test_orders_are_replayed_and_features_rebuilt(live: Stack, organization: str) -> None:
     purchase = Purchase("c", 1, datetime.now(UTC) - timedelta(days=1), 1, Decimal("7.00"))
     order_webhooks.send(live, [order_webhooks.webhook(purchase, organization)])
-    draining.drain_leads(live, stalled_max=60)
+    patience.drain_leads(live, stalled_max=60)
     assert rebuild(live, dry_run=True)["leads"] >= 1
 
 

@@ -17,9 +17,9 @@ import pytest
 
 from adapters.platform.items import item
 from local.api import Api
-from local.cloud import cloud, processes
+from local.cloud import laptop_cloud, processes
+from local.cloud.patience import drain
 from local.operate.redrive import redrive
-from local.replay.draining import drain
 from local.replay.replay import post_events, put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event
@@ -212,7 +212,7 @@ def test_redis_stopped_halfway_changes_no_answer(stack: Stack, user: str, settle
     invoke = {"FunctionName": stack.outputs["RanksFunctionName"], "Payload": b"{}"}
     assert json.loads(stack.client("lambda").invoke(**invoke)["Payload"].read())["counted"] >= len(users)
     board = api.get("/v1/leaderboards/points?region=antarctica&limit=100")
-    cloud.up()
+    laptop_cloud.up()
     time.sleep(6)  # a function leaves a failed Redis alone for five seconds
     assert {name: api.get(f"/v1/users/{name}") for name in users} == without
     ranks = {row["alias"]: row["rank"] for row in board["entries"]}

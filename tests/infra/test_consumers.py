@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from local.cloud.streams.event_filters import matches
+from local.cloud.streams import matches
 from tests.support.declared import (
     FUNCTIONS,
     MAPPINGS,

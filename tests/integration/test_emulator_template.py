@@ -9,7 +9,7 @@ import pytest
 from infra.assembly.short_forms import parse
 from infra.lint.refusals import Refused
 from infra.lint.resolved import resolved
-from local.cloud.emulator_template import ACCOUNT, as_json, conditions, taken
+from local.cloud.deployment import ACCOUNT, as_json, conditions, taken
 from tests.support.template import ROOT
 
 TEXT = (ROOT / "template.yaml").read_text()

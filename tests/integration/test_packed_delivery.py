@@ -17,7 +17,7 @@ from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import Place, raw_place
 from analytics.lake.listing import of_dates
-from local.cloud.streams.delivery import EventSourceMapping, InvocationReply, Record, deliver
+from local.cloud.streams import EventSourceMapping, InvocationReply, Record, deliver
 from processors.publisher import Publisher
 from rules.lake.entities import EVENTS
 from rules.lake.packed_records import row_texts

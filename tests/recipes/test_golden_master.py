@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from local.cloud.tools import tool
+from local.cloud.processes import tool
 from tests.golden.__main__ import differences
 from tests.recipes.scratch import Scratch, copied
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from local.cloud.streams.delivery import EventSourceMapping, InvocationReply, Record, deliver, sequence_of
+from local.cloud.streams import EventSourceMapping, InvocationReply, Record, deliver, sequence_of
 
 PLAIN = EventSourceMapping("function", "arn:aws:dynamodb:us-east-1:0:table/T/stream/1")
 BISECTING = replace(PLAIN, bisect=True, retries_max=2)

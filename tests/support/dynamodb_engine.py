@@ -19,8 +19,7 @@ from botocore.config import Config
 
 from infra.assembly.short_forms import parse
 from infra.lint.intrinsics import Scope, resolve
-from local.cloud.processes import free_port
-from local.cloud.tools import emulator
+from local.cloud.processes import emulator, free_port
 from local.paths import ROOT
 from rules.lake.entities import ENTITIES
 

@@ -23,7 +23,7 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError
 
-from local.cloud.tools import tool
+from local.cloud.processes import tool
 from tests.support.dynamodb_engine import TABLES, Engine, prepared, served
 from tests.support.remembered_expressions import remember_expressions
 from tests.support.short_way import Asked, Told, shorten, take_short_way

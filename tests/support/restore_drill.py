@@ -30,7 +30,7 @@ from analytics.restore.other_tables import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restored, Restorer
 from analytics.restore.user_rows import LakeBefore
 from infra.assembly.marks import PUBLISHED
-from local.cloud.streams.event_filters import matches
+from local.cloud.streams import matches
 from processors.kept_items import KeptItems, table_of
 from processors.publisher import Publisher
 from rules.engagement.proof import chain_of, link_of

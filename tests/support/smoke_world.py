@@ -12,7 +12,7 @@ from typing import Any
 
 from ingest.engagement.events_stream import parts_of
 from ingest.questions.questions import open_questions
-from local.cloud.streams.stream_records import kinesis_record
+from local.cloud.streams import kinesis_record
 from local.replay.applied import ids_by_user
 from local.replay.verify import expect
 from local.smoke.assumptions import ASSUMPTIONS

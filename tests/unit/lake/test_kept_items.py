@@ -13,7 +13,7 @@ from adapters.platform.publishing import DeliveryStream
 from adapters.privacy import tombstones
 from adapters.privacy.tombstones import NOBODY
 from infra.assembly.marks import PUBLISHED
-from local.cloud.streams.event_filters import matches
+from local.cloud.streams import matches
 from processors import publisher
 from processors.kept_items import KeptItems
 from processors.publisher import Publisher, PublisherSettings

@@ -14,7 +14,7 @@ from adapters.questions.message_claims import SENDING
 from adapters.questions.response_store import COUNTED
 from adapters.questions.subscription_store import KEY, claim_key
 from adapters.questions.user_stats_store import stats_attributes
-from local.cloud.streams.event_filters import matches
+from local.cloud.streams import matches
 from rules.days import stamp
 from rules.lake.entities import (
     ANSWER_STATS,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.cloud.streams.delivery import InvocationReply
+from local.cloud.streams import InvocationReply
 from tests.support.deliveries import BISECTING, PLAIN, Run, record, records
 from tests.support.examples import examples
 

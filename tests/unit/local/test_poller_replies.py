@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.cloud.streams.delivery import InvocationReply, reply_of
+from local.cloud.streams import InvocationReply, reply_of
 from tests.support.deliveries import BISECTING, Run, record, records
 
 BATCH = records(3)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from local.cloud.streams import resting as module
-from local.cloud.streams.resting import TABLE_SECONDS, TABLE_SECONDS_MAX, Resting, table_seconds
+from local.cloud import poller as module
+from local.cloud.poller import TABLE_SECONDS, TABLE_SECONDS_MAX, Resting, table_seconds
 
 LONG = 60.0
 

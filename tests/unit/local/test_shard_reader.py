@@ -5,8 +5,7 @@ from itertools import count
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from local.cloud.streams.delivery import Record, sequence_of
-from local.cloud.streams.shard_reader import PAGES_MAX, ShardReader
+from local.cloud.streams import PAGES_MAX, Record, ShardReader, sequence_of
 from tests.support.deliveries import record
 from tests.support.examples import examples
 

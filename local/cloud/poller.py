@@ -4,30 +4,159 @@ The emulator's own mappings ignore partial failures, bisecting, retry limits and
 template disables them on a laptop, and this process reads their settings and does their work.
 """
 
+import contextlib
 import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
-from local.cloud.streams.delivery import (
+from local.cloud.streams import (
     EventSourceMapping,
     InvocationReply,
     Record,
+    ShardReader,
     deliver,
     discarded_message,
     function_name,
+    is_wanted,
+    iterator_of,
     mapping_of,
+    read_records,
     reply_of,
     sequence_of,
+    shards_of,
 )
-from local.cloud.streams.event_filters import is_wanted
-from local.cloud.streams.poller_state import PollerState, place_name
-from local.cloud.streams.resting import Resting
-from local.cloud.streams.shard_reader import ShardReader
-from local.cloud.streams.stream_records import iterator_of, read_records, shards_of
+from local.paths import ASKED, LOCAL
 from local.stack import Stack, load
+
+# What the poller tells in two files: its counts, and how far each consumer of a shard is.
+
+
+CHECKPOINTS = LOCAL / "checkpoints.json"
+HEARTBEAT = LOCAL / "poller.json"
+
+
+def place_name(mapping: EventSourceMapping, shard: str) -> str:
+    """Return the key of a consumer of a shard in the file CHECKPOINTS."""
+    return f"{mapping.function} {mapping.source} {shard}"
+
+
+def read_checkpoints() -> dict[str, str]:
+    """Return the last record done, by consumer and shard; empty before a poller has written any."""
+    return dict(json.loads(CHECKPOINTS.read_text())) if CHECKPOINTS.exists() else {}
+
+
+@dataclass(slots=True)
+class PollerState:
+    """checkpoints: the last record done, by consumer and shard. counts: of each function.
+
+    caught_up: when a consumer last had nothing left to do, by function, then by consumer and shard.
+    written: the text of each file.
+    """
+
+    checkpoints: dict[str, str] = field(default_factory=dict)
+    caught_up: dict[str, dict[str, float]] = field(default_factory=dict)
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    written: dict[Path, str] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def load(self) -> None:
+        """Go on where a former poller stopped."""
+        self.checkpoints = read_checkpoints()
+
+    def checkpoint(self, key: str, number: str) -> None:
+        """Note the last record that a consumer of a shard has done."""
+        with self.lock:
+            self.checkpoints[key] = number
+
+    def count(self, function: str, what: str, number: int) -> None:
+        """Add to one of a function's counts."""
+        with self.lock:
+            counts = self.counts.setdefault(function, {})
+            counts[what] = counts.get(what, 0) + number
+
+    def write(self) -> None:
+        """Write the files whose text has changed."""
+        with self.lock:
+            state = {
+                name: {**self.counts.get(name, {}), "caught_up_at": min(shards.values(), default=0.0)}
+                for name, shards in self.caught_up.items()
+            }
+            texts = {HEARTBEAT: json.dumps(state), CHECKPOINTS: json.dumps(self.checkpoints)}
+        for path, text in texts.items():
+            if self.written.get(path) == text:
+                continue
+            self.written[path] = text
+            fresh = path.with_suffix(".new")
+            fresh.write_text(text)
+            fresh.replace(path)
+
+
+# When an idle shard is asked again: now and then, and at once when somebody waits for its consumer.
+#
+# Who waits writes the consumer's name, and when he began, into the file ASKED.
+
+
+# As Lambda does: a stream once a second, a table four times. (More often would be slow on Kinesis: the
+# emulator keeps iterators for five minutes, and walks over all of them at each call.) A table that stays idle
+# is asked once a second, too: asking took a sixth of a laptop.
+KINESIS_SECONDS = 1.0
+TABLE_SECONDS = 0.25
+TABLE_SECONDS_MAX = 1.0
+GROWTH = 1.2
+
+
+@dataclass(slots=True)
+class Resting:
+    """What all shards' threads wait on. asked: when somebody last began to wait for a function."""
+
+    asked: dict[str, float] = field(default_factory=dict)
+    waited_for: threading.Condition = field(default_factory=threading.Condition)
+
+    def rest(self, function: str, polled_at: float, idle: int, *, is_kinesis: bool) -> None:
+        """Wait for the next look, or until somebody asks. idle: how many looks in turn found nothing."""
+        seconds = KINESIS_SECONDS if is_kinesis else table_seconds(idle)
+        self._wait(function, polled_at, seconds)
+
+    def gather(self, function: str, caught_up_at: float) -> None:
+        """Wait a little until a batch has more records; not at all if somebody waits for the function.
+
+        caught_up_at: when the function last had nothing left to do.
+        """
+        self._wait(function, caught_up_at, TABLE_SECONDS)
+
+    def is_awaited(self, function: str, since: float) -> bool:
+        """Whether somebody has begun to wait for a function, at `since` or later."""
+        return self.asked.get(function, -1.0) >= since
+
+    def _wait(self, function: str, since: float, seconds: float) -> None:
+        with self.waited_for:
+            self.waited_for.wait_for(lambda: self.is_awaited(function, since), seconds)
+
+    def hear(self) -> None:
+        """Wake the idle threads of a function for which somebody has begun to wait."""
+        with contextlib.suppress(OSError, ValueError):  # nobody has yet, or is just writing it
+            at, function = ASKED.read_text().split(" ")
+            if float(at) != self.asked.get(function):
+                with self.waited_for:
+                    self.asked[function] = float(at)
+                    self.waited_for.notify_all()
+
+
+def ask(function: str, at: float) -> None:
+    """Tell the poller that somebody waits for a function. at: since when (epoch seconds)."""
+    fresh = ASKED.with_suffix(".new")
+    fresh.write_text(f"{at} {function}")
+    fresh.replace(ASKED)
+
+
+def table_seconds(idle: int) -> float:
+    """Return how long to leave a shard alone that has answered with nothing so many times in a row."""
+    return min(TABLE_SECONDS_MAX, TABLE_SECONDS * GROWTH ** min(idle - 1, 99))
+
 
 STATE_SECONDS = 0.1
 DISCOVER_SECONDS = 10.0

@@ -3,19 +3,90 @@
 Everything binds to loopback only. State lives as long as the emulator does.
 """
 
+import contextlib
 import fcntl
 import json
 import shutil
 import sys
 import time
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
-from local.cloud import embedded_postgres, health, processes
-from local.cloud.deployment import DEPLOYED, deploy, describe
-from local.cloud.emulator_template import allowed_to_pages
-from local.cloud.tools import emulator
+from adapters.platform.redis import Redis, RedisError
+from local.cloud import embedded_postgres, processes
+from local.cloud.deployment import DEPLOYED, allowed_to_pages, deploy, describe
+from local.cloud.poller import HEARTBEAT
+from local.cloud.processes import emulator
 from local.paths import LOCAL, ROOT, STACK, WAREHOUSE
 from local.stack import KEY, SECRET, Stack, load
+
+# Whether the parts of the laptop cloud run. Each is asked itself: that its process is there says little.
+
+
+PORTS = LOCAL / "ports.json"
+# The poller writes its file whenever it has looked at an idle shard, which is every second.
+SILENT_SECONDS_MAX = 30
+PORTS_END = 65_536
+UNKNOWN_PORT = 0  # nobody answers there
+REDIS_ATTEMPTS = 8  # each waits a quarter of a second
+STOPPED, SILENT = "does not run", "does not answer"
+
+
+def known_ports() -> dict[str, int]:
+    """Return each process's port, by its name; empty before the first `up`, or if the file is damaged."""
+    try:
+        found = dict(json.loads(PORTS.read_text()))
+    except (OSError, TypeError, ValueError):
+        return {}
+    return {name: port for name, port in found.items() if type(port) is int and 0 < port < PORTS_END}
+
+
+def troubles(stack: Stack) -> dict[str, str]:
+    """Return why each process does not do its work, "" if it does; by its name."""
+    ports = known_ports()
+    emulator = _trouble(
+        "ministack", lambda: "" if is_healthy(ports.get("ministack", UNKNOWN_PORT)) else SILENT
+    )
+    return {
+        "ministack": emulator,
+        # Without the emulator it has nothing to do.
+        "poller": _trouble("poller", (lambda: "") if emulator else _poller),
+        "redis": _trouble("redis", lambda: _redis(stack.redis_url)),
+        "postgres": _trouble(
+            "postgres", lambda: "" if embedded_postgres.is_up(ports.get("postgres", UNKNOWN_PORT)) else SILENT
+        ),
+    }
+
+
+def is_healthy(port: int) -> bool:
+    """Whether the emulator answers."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _trouble(process: str, ask: Callable[[], str]) -> str:
+    return STOPPED if processes.pid_of(process) is None else ask()
+
+
+def _poller() -> str:
+    try:
+        silent = time.time() - HEARTBEAT.stat().st_mtime
+    except OSError:
+        return "has not begun"
+    return "" if silent < SILENT_SECONDS_MAX else f"has done nothing for {silent:.0f} s"
+
+
+def _redis(url: str) -> str:
+    for _ in range(REDIS_ATTEMPTS):
+        with contextlib.suppress(RedisError):
+            Redis(url).call("PING")
+            return ""
+    return SILENT
+
 
 RANKS_SECONDS_MAX = 20
 PROCESSES = ("poller", "redis", "postgres", "ministack")
@@ -55,7 +126,7 @@ def _up() -> Stack:
     if processes.pid_of("poller") is None:
         heartbeat = LOCAL / "poller.json"
         heartbeat.unlink(missing_ok=True)
-        processes.start("poller", [sys.executable, "-m", "local.cloud.streams.poller"], {}, heartbeat.exists)
+        processes.start("poller", [sys.executable, "-m", "local.cloud.poller"], {}, heartbeat.exists)
     print(f"up: {stack.api_url}", flush=True)
     return stack
 
@@ -70,11 +141,11 @@ def down() -> None:
 def _stop_what_is_stuck() -> None:
     """Stop what is there and does not do its work, so that it is started anew. The emulator has the data."""
     try:
-        found = health.troubles(load())
+        found = troubles(load())
     except SystemExit:  # nothing is up yet, or its file is damaged
         found = {}
     for name, trouble in found.items():
-        if trouble not in ("", health.STOPPED) and name != "ministack":
+        if trouble not in ("", STOPPED) and name != "ministack":
             print(f"{name} {trouble}: stopping it ...", flush=True)
             processes.stop(name)
     if processes.pid_of("postgres") is None:
@@ -83,10 +154,10 @@ def _stop_what_is_stuck() -> None:
 
 def _ports() -> dict[str, int]:
     """Return the ports. What does not run gets the port that it had, if that is still free, or a new one."""
-    known = health.known_ports()
+    known = known_ports()
     if "ministack" not in known and processes.pid_of("ministack") is not None:
         raise RuntimeError(
-            f"the emulator runs, and {health.PORTS} does not say at which port: `streakline down` and "
+            f"the emulator runs, and {PORTS} does not say at which port: `streakline down` and "
             "`streakline up` begin anew"
         )
     for name in ("redis", "postgres"):
@@ -96,7 +167,7 @@ def _ports() -> dict[str, int]:
         name: known[name] if _is_ours(name, known) else processes.free_port()
         for name in ("ministack", "redis", "postgres")
     }
-    health.PORTS.write_text(json.dumps(ports))
+    PORTS.write_text(json.dumps(ports))
     return ports
 
 
@@ -133,7 +204,7 @@ def _start_ministack(port: int) -> None:
         "TMPDIR": str(_made(LOCAL / "tmp")),
         "STATE_DIR": str(LOCAL / "ministack-state"),
     }
-    processes.start("ministack", command, env, lambda: health.is_healthy(port))
+    processes.start("ministack", command, env, lambda: is_healthy(port))
 
 
 def _made(folder: Path) -> Path:

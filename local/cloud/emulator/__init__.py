@@ -1,1 +1,0 @@
-"""The emulator, as the laptop cloud starts it."""

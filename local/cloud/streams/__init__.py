@@ -1,1 +1,0 @@
-"""Streams, delivered as Lambda does it: the poller, and what it is made of."""
