@@ -15,9 +15,9 @@ from typing import Any
 
 from local import options
 from local import options as prove_options
-from local.book.command import add_options as rule_options
-from local.book.rerate import add_options as rerate_options
+from local.book import add_options as rule_options
 from local.cloud import laptop_cloud
+from local.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
 from local.options import (
     amnesty_options,
     groups_of,
@@ -29,8 +29,8 @@ from local.options import (
 )
 from local.paths import REPORT
 from local.plan.command import add_options as plan_options
-from local.regions.options import add_options as region_options
-from local.replay.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
+from local.regions import add_options as region_options
+from local.rerate import add_options as rerate_options
 from local.stack import AwsError, Stack, load, sentence
 
 
@@ -92,7 +92,7 @@ def _smoke(arguments: argparse.Namespace) -> None:
 
 
 def _replay(arguments: argparse.Namespace) -> None:
-    from local.replay import replay
+    from local import replay
 
     if arguments.orders:
         _replay_orders(arguments)
@@ -110,16 +110,14 @@ def _replay(arguments: argparse.Namespace) -> None:
 
 
 def _replay_orders(arguments: argparse.Namespace) -> None:
+    from local import replay
     from local.cloud import patience
-    from local.replay import order_webhooks, replay
 
-    webhooks = [order_webhooks.webhook(each) for each in purchases(arguments.orders)] * (
-        2 if arguments.twice else 1
-    )
+    webhooks = [replay.webhook(each) for each in purchases(arguments.orders)] * (2 if arguments.twice else 1)
     if arguments.shuffle is not None:
         webhooks = replay.shuffled(webhooks, arguments.shuffle)
     started, stack = time.monotonic(), _stack(arguments)
-    outcome = (order_webhooks.post if arguments.via == "http" else order_webhooks.send)(stack, webhooks)
+    outcome = (replay.post if arguments.via == "http" else replay.send)(stack, webhooks)
     patience.drain_leads(stack)
     _print({**outcome.counts, "seconds": round(time.monotonic() - started, 1)})
 
@@ -137,8 +135,8 @@ def _import(arguments: argparse.Namespace) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> None:
+    from local import verify
     from local.api import Api
-    from local.replay import verify
 
     expected = verify.expect(from_csv(arguments.file), arguments.as_of)
     differences = verify.compare(Api(_stack(arguments)), expected, arguments.as_of)
@@ -277,19 +275,19 @@ def _hook(arguments: argparse.Namespace) -> None:
 
 
 def _rules(arguments: argparse.Namespace) -> None:
-    from local.book import command
+    from local import book
 
-    command.run(arguments, None if arguments.action == "check" else _stack(arguments))
+    book.run(arguments, None if arguments.action == "check" else _stack(arguments))
 
 
 def _amnesty(arguments: argparse.Namespace) -> None:
-    from local.amnesty import command
+    from local import amnesty
 
-    command.run(arguments, _stack(arguments))
+    amnesty.run(arguments, _stack(arguments))
 
 
 def _rerate(arguments: argparse.Namespace) -> None:
-    from local.book import rerate
+    from local import rerate
 
     rerate.run(arguments, _stack(arguments))
 
@@ -333,33 +331,33 @@ def _who(arguments: argparse.Namespace) -> None:
 
 
 def _restore(arguments: argparse.Namespace) -> None:
-    from local.restore import command
+    from local import restore
 
-    command.run(arguments, _stack(arguments))
+    restore.run(arguments, _stack(arguments))
 
 
 def _region(arguments: argparse.Namespace) -> None:
-    from local.regions import command
+    from local import regions
 
-    command.run(arguments, _stack(arguments))
+    regions.run(arguments, _stack(arguments))
 
 
 def _prove(arguments: argparse.Namespace) -> None:
-    from local.prove import command
+    from local import prove
 
-    _print(command.prove(arguments, _stack(arguments)))
+    _print(prove.prove(arguments, _stack(arguments)))
 
 
 def _check_proof(arguments: argparse.Namespace) -> None:
-    from local.prove import check_proof
+    from local import check_proof
 
     print("\n".join(["proven:", *check_proof.check(arguments.file, arguments.root)]))
 
 
 def _audit(arguments: argparse.Namespace) -> None:
-    from local.prove import command
+    from local import prove
 
-    command.audit(arguments, _stack(arguments))
+    prove.audit(arguments, _stack(arguments))
 
 
 def _demo(_: argparse.Namespace) -> None:

@@ -14,12 +14,12 @@ from uuid import uuid4
 
 from bench.engagement.workload import bodies
 from bench.figure import Figure
+from local import replay
 from local.cloud import laptop_cloud, patience
 from local.cloud.patience import Patience
 from local.cloud.processes import pid_of
+from local.event_sources import Body
 from local.paths import STACK
-from local.replay import replay
-from local.replay.event_sources import Body
 from local.stack import Stack, load
 
 BATCHED, SINGLE, BATCH = 2_000, 200, 100

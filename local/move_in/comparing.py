@@ -15,7 +15,7 @@ from adapters.platform.spreadsheets import cell
 from local.cloud.patience import Patience
 from local.move_in.histories import Body
 from local.move_in.rows import RefusedRow
-from local.replay.verify import local_date
+from local.verify import local_date
 from rules.days import parse_moment
 from rules.engagement.events import event_id
 from rules.engagement.ledger import Applied, applied_by

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from local.api import ADMIN, Api
-from local.replay.replay import aggregated_records, plain_records
+from local.replay import aggregated_records, plain_records
 from local.smoke.asking import Event, ask, must, profile, shown
 from local.smoke.steps import SmokeStep, StepSkipped
 from local.smoke.subject import Subject

@@ -15,7 +15,7 @@ from rules.engagement.ledger import Draft, Entry, EntryKind, Head
 
 # What is hashed, and how (rule 19). A digest has 32 bytes: SHA-256, with a first byte for what it is of.
 #
-# Leaves and nodes of the tree have 0 and 1, as in RFC 6962. local/prove/check_proof.py has the same a second
+# Leaves and nodes of the tree have 0 and 1, as in RFC 6962. local/check_proof.py has the same a second
 # time, on purpose: a verifier shares nothing with the writer.
 
 

@@ -23,7 +23,7 @@ from local.cloud.patience import drain
 from local.operate import nightly_run
 from local.operate.account_days import account_days
 from local.paths import WAREHOUSE
-from local.replay.replay import post_events, put_on_stream, shuffled
+from local.replay import post_events, put_on_stream, shuffled
 from local.stack import Stack
 from rules.lake.question_entities import pseudonym
 from tests.e2e.conftest import event

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from local import replay
 from local.api import Api
 from local.cloud.patience import drain_leads
-from local.replay import order_webhooks
 from local.stack import Stack
 from tests.support.lead_orders import Lead, bought, send
 
@@ -47,7 +47,7 @@ def test_a_merge_joins_two_leads_and_its_reversal_restores_both(
         "identities": {"email": email, "phone": phone},
         "data": {},
     }
-    order_webhooks.send(stack, [{"organization_id": organization, "source": "generic", "payload": proof}])
+    replay.send(stack, [{"organization_id": organization, "source": "generic", "payload": proof}])
     drain_leads(stack)
     merged = everything(api, two)
     assert merged == everything(api, one)

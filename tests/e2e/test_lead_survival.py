@@ -16,13 +16,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from local import replay
 from local.api import Api
 from local.cloud import embedded_postgres, laptop_cloud, processes
 from local.cloud.patience import drain_leads
+from local.event_sources import Purchase
 from local.operate.redrive import redrive
 from local.paths import LOCAL
-from local.replay import order_webhooks
-from local.replay.event_sources import Purchase
 from local.stack import Stack
 from tests.e2e.test_survival import workers
 from tests.support.lead_orders import Lead, bought, send
@@ -92,9 +92,7 @@ def identities() -> str:
 
 def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organization: str) -> None:
     api = Api(stack)
-    good = order_webhooks.webhook(
-        Purchase("c", 1, datetime(2026, 1, 1, tzinfo=UTC), 1, Decimal(1)), organization
-    )
+    good = replay.webhook(Purchase("c", 1, datetime(2026, 1, 1, tzinfo=UTC), 1, Decimal(1)), organization)
 
     def refused(**change: Any) -> tuple[int, str]:
         status, answer = api.call("POST", "/v1/leads/events", {**good, **change})
@@ -111,7 +109,7 @@ def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organ
     assert Api(stack, "somebody", admin=False).call("POST", "/v1/leads/events", good)[0] == 403
 
     bad = {**good, "payload": {**good["payload"], "created_at": f"never, {organization}"}}
-    order_webhooks.send(stack, [bad])
+    replay.send(stack, [bad])
     drain_leads(stack)
     (kept,) = [
         each
@@ -124,7 +122,7 @@ def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organ
 
 def test_a_large_webhook_is_kept_whole(stack: Stack, organization: str, lead_of: Lead) -> None:
     today = datetime(2026, 1, 1, tzinfo=UTC)
-    webhook = order_webhooks.webhook(Purchase("big", 1, today, 1, Decimal(3)), organization)
+    webhook = replay.webhook(Purchase("big", 1, today, 1, Decimal(3)), organization)
     webhook["payload"]["note"] = "x" * 300_000
     assert Api(stack).call("POST", "/v1/leads/events", webhook)[0] == 202
     drain_leads(stack)

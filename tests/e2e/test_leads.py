@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from local import replay
 from local.api import Api
 from local.cloud.patience import drain_leads
-from local.replay import order_webhooks
-from local.replay.event_sources import Purchase, purchases
-from local.replay.replay import shuffled
+from local.event_sources import Purchase, purchases
+from local.replay import shuffled
 from local.stack import Stack
 from tests.support.effort import effort
 from tests.support.lead_orders import Lead, bought, send
@@ -43,11 +43,11 @@ def test_real_orders_sent_twice_shuffled_and_through_both_doors(
         if row.customer not in by_customer and len(by_customer) == CUSTOMERS:
             break
         by_customer.setdefault(row.customer, []).append(row)
-    webhooks = [order_webhooks.webhook(row, organization) for rows in by_customer.values() for row in rows]
+    webhooks = [replay.webhook(row, organization) for rows in by_customer.values() for row in rows]
     mixed = shuffled(webhooks * 2, seed=4)
-    posted = order_webhooks.post(stack, mixed[: len(mixed) // 3])
+    posted = replay.post(stack, mixed[: len(mixed) // 3])
     assert set(posted.counts) == {"accepted"}, posted.refused[:1]
-    order_webhooks.send(stack, mixed[len(mixed) // 3 :])
+    replay.send(stack, mixed[len(mixed) // 3 :])
     drain_leads(stack)
     api, today = Api(stack), datetime.now(UTC).date()
     for customer, rows in by_customer.items():
@@ -74,7 +74,7 @@ def test_32_first_events_of_one_person_over_two_channels_are_one_lead(
         for number in range(32)
     ]
     bodies = [{"organization_id": organization, "source": "ecommerce", "payload": each} for each in payloads]
-    order_webhooks.send(stack, bodies)
+    replay.send(stack, bodies)
     drain_leads(stack)
     api = Api(stack)
     leads = {lead_of(organization, f"order:o{number}") for number in range(32)}
@@ -101,7 +101,7 @@ def test_two_people_on_one_device_stay_two(stack: Stack, organization: str, lead
 
     people = [f"{name}-{organization}@example.com" for name in ("ann", "bob")]
     for number, bodies in enumerate((people[0], people[1], people[0])):
-        order_webhooks.send(stack, [form(number, email=bodies, device="tablet")])
+        replay.send(stack, [form(number, email=bodies, device="tablet")])
         drain_leads(stack)
     ann, bob, ann_again = (lead_of(organization, f"f{number}", "generic") for number in range(3))
     assert ann == ann_again

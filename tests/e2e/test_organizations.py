@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from local import replay
 from local.api import Api
 from local.cloud.patience import drain_leads
-from local.replay import order_webhooks
 from local.stack import Stack
 from tests.support.lead_orders import Lead
 
@@ -56,7 +56,7 @@ def test_organizations_with_the_same_people_are_apart(stack: Stack, organization
 
     # The first one's people turn out to be one; an operator of the second merges by hand; nothing of the third moves.
     first, second, third = names
-    order_webhooks.send(stack, [seen(first, "both", **email, **phone)])
+    replay.send(stack, [seen(first, "both", **email, **phone)])
     drain_leads(stack)
     told = tokens[first].get(f"/v1/leads/{one[first]}/changes")["changes"]
     merge = {"leads": [one[second], two[second]], "reason": "one person"}

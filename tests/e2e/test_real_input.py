@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from local.api import Api
-from local.replay.event_sources import Body, from_csv
-from local.replay.replay import replay, shuffled
-from local.replay.verify import compare, expect
+from local.event_sources import Body, from_csv
+from local.replay import replay, shuffled
 from local.stack import Stack
+from local.verify import compare, expect
 from tests.support.effort import effort
 from tests.support.real_input import COMMITS
 

@@ -11,7 +11,7 @@ import pytest
 
 from local.api import Api
 from local.operate.redrive import redrive
-from local.replay.replay import put_on_stream
+from local.replay import put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event, printed
 

@@ -12,17 +12,18 @@ from typing import Any
 
 import pytest
 
+from local import replay as order_webhooks
 from local import stack as stack_module
+from local import verify
 from local.api import Api, PoolUsers, subject
 from local.cloud import patience
 from local.cloud.tokens import ADMIN, token
+from local.event_sources import Purchase, synthetic_crowd
 from local.operate import stack_status
 from local.operate.rebuild_features import rebuild
 from local.operate.redrive import redrive
 from local.operate.verdict import as_json, problems
-from local.replay import order_webhooks, verify
-from local.replay.event_sources import Purchase, synthetic_crowd
-from local.replay.replay import replay
+from local.replay import replay
 from local.smoke import cleanup
 from local.smoke.report import failures, prove
 from local.smoke.subject import Subject, Waits

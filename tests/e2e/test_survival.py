@@ -20,7 +20,7 @@ from local.api import Api
 from local.cloud import laptop_cloud, processes
 from local.cloud.patience import drain
 from local.operate.redrive import redrive
-from local.replay.replay import post_events, put_on_stream
+from local.replay import post_events, put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event
 from tests.support.released import release, variables_of

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-import local.regions.promoting
-import local.regions.returning
+import local.region_return
+import local.regions
 import processors.region_follower
 import rules.regions.standby
 import tests.faults.regions.failover
 import tests.faults.regions.region
 from adapters.regions import FollowedItems
-from local.regions.returning import Returning
+from local.region_return import Returning
 from tests.faults.planting import must_be_caught
 from tests.faults.test_failovers import run
 from tests.support.engine import Engine
@@ -37,9 +37,9 @@ def the_fence_is_not_checked(patch: Patch) -> None:
 
 
 def nobody_waits_for_the_last_lease(patch: Patch) -> None:
-    patch.setattr(local.regions.promoting, "QUIET_SECONDS", 0.0)
+    patch.setattr(local.regions, "QUIET_SECONDS", 0.0)
     patch.setattr(tests.faults.regions.failover, "QUIET_SECONDS", 0.0)
-    patch.setattr("local.regions.command.QUIET_SECONDS", 0.0)
+    patch.setattr("local.regions.QUIET_SECONDS", 0.0)
 
 
 def a_double_spend_is_not_listed(patch: Patch) -> None:

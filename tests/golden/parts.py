@@ -24,7 +24,7 @@ from analytics.warehouse.models import models
 from infra.lint.parameter_sets import environments
 from infra.lint.resolved import TEMPLATE, resolved
 from ingest.openapi import document
-from local.replay.event_sources import from_csv
+from local.event_sources import from_csv
 from rules.lake.entities import ENTITIES
 from tests.golden.day_of_an_app import play
 from tests.oracle.facts import Facts

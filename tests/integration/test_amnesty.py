@@ -12,7 +12,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.amnesty import Forgiver
 from adapters.engagement.ledger_store import LedgerStore
 from analytics.amnesty import users_concerned
-from local.amnesty.command import Applied, apply
+from local.amnesty import Applied, apply
 from rules.engagement.account_state import Amnesties, Amnesty, zone_at
 from rules.engagement.reconciliation import profile_of
 from rules.engagement.streak import DAY, shown_streak

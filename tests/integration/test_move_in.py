@@ -20,12 +20,12 @@ from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones, journal_puts
 from local.cloud.patience import Patience
+from local.event_sources import from_purchases
 from local.move_in.command import HistoryMoving, move_in
 from local.move_in.door import EventsDoor
 from local.move_in.mark_store import MarkStore
 from local.move_in.rows import digest_of_file
-from local.replay.event_sources import from_purchases
-from local.replay.verify import expect
+from local.verify import expect
 from rules.days import stamp
 from rules.engagement.ledger import EntryKind
 from rules.privacy.tombstones import Act, JournalEntry, user_subject

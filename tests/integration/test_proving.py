@@ -18,9 +18,8 @@ from analytics.lake import layout
 from analytics.proof import HEADS, LATEST, Heads, lake_copies, root_key
 from analytics.reconcile.run_report import gather, markdown
 from analytics.steps.forget_function import ForgetSteps
-from local.prove import check_proof
-from local.prove.auditing import LAKE, WAREHOUSE, Auditor
-from local.prove.proving import proof
+from local import check_proof
+from local.prove import LAKE, WAREHOUSE, Auditor, proof
 from rules.engagement import proof as chains
 from rules.engagement import reconciliation
 from rules.engagement import seals as sealing

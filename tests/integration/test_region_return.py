@@ -11,11 +11,8 @@ import pytest
 from adapters.platform.fence import Fenced, RegisterMoved, Registers
 from adapters.privacy.tombstones import NOBODY
 from adapters.regions import FollowedItems
-from local.regions.command import Steps, report_of
-from local.regions.finding import UnseenFinder
-from local.regions.returning import Returning
-from local.regions.roles import update_of
-from local.regions.sides import Side, told
+from local.region_return import Returning, Side, UnseenFinder, told
+from local.regions import Steps, report_of, update_of
 from local.stack import Stack
 from rules.regions.changes import KEYS, ItemChange
 from rules.regions.register import Phase, Register

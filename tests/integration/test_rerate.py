@@ -16,7 +16,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Rerater, Rerating, Settler
 from adapters.platform.items import item
-from local.book.rerate import Summary, add_options, rerate, run
+from local.rerate import Summary, add_options, rerate, run
 from local.stack import Stack
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import debt_of
@@ -157,7 +157,7 @@ def test_the_command_rates_everybody(bureau: Bureau, capsys: pytest.CaptureFixtu
     engine = bureau.api.engine
     stack = Stack("", "engine", "eu-west-1", {"LeaderboardShards": "2"}, {name: name for name in TABLES}, "")
     bureau.patch.setattr(Stack, "client", lambda _, service: engine.client(service))
-    bureau.patch.setattr("local.book.rerate.everybody", lambda *_: [([bureau.profile_read()], "")])
+    bureau.patch.setattr("local.rerate.everybody", lambda *_: [([bureau.profile_read()], "")])
     before = bureau.entries()
     asked = argparse.ArgumentParser()
     add_options(asked)

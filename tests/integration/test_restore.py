@@ -23,8 +23,8 @@ from adapters.platform.objects import FolderObjects, S3Objects
 from adapters.platform.redis import Redis
 from analytics.lake.layout import curated_files
 from analytics.restore.restorer import RESTORED, copied
+from local import restore
 from local.options import restore_options
-from local.restore import command
 from local.stack import Stack
 from rules.days import stamp
 from rules.engagement.proof import chain_of, link_of, own_faults
@@ -134,7 +134,7 @@ def test_the_command_curates_restores_and_names_what_it_cannot_have(
     restore_options(parser)
     report = tmp_path / "report.json"
     arguments = parser.parse_args(["--report", str(report)])
-    command.run(arguments, stack)
+    restore.run(arguments, stack)
     told = json.loads(report.read_text())
     assert (told["users"], told["lacks"]) == (len(lived.users), [])
     assert {"Questions", "PostgreSQL", "Notifications"} <= told["not_in_the_lake"].keys()
@@ -145,7 +145,7 @@ def test_the_command_curates_restores_and_names_what_it_cannot_have(
     for name in ("q1", "q2"):
         lived.dynamodb.put_item(TableName="questions-0300", Item=item({"question_id": name}))
     again = parser.parse_args(["--report", str(report), "--from-table", "Questions=questions-0300"])
-    command.run(again, stack)
+    restore.run(again, stack)
     assert {"q1", "q2"} < {each["question_id"]["S"] for each in lived.items("Questions")}
     assert "Questions" not in json.loads(report.read_text())["not_in_the_lake"]
     assert not any(json.loads(report.read_text())["written"].values())

@@ -12,7 +12,7 @@ import pytest
 from adapters import book as book_store
 from adapters import clock
 from adapters.book import BookStore, Publication, PublishedMeanwhile, shipped_document
-from local.book.command import check
+from local.book import check
 from rules.days import stamp
 from tests.support.memory import forget
 from tests.support.site import PRODUCERS, Site

@@ -17,7 +17,7 @@ from analytics.recompute import goal_columns
 from analytics.what_if import entry_columns, goals, judged_part, ledger_parts, one_user, user_settings
 from analytics.what_if.candidates import Timeline
 from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
-from local.replay.event_sources import from_csv
+from local.event_sources import from_csv
 from local.what_if.summary import summary
 from rules.book.document import read_book
 from rules.book.point_rules import points_left

@@ -16,7 +16,7 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, check_model, models
 from analytics.warehouse.warehouse import Warehouse
-from local.book.command import recompute
+from local.book import recompute
 from rules.book.book import Terms, Version, terms_of
 from rules.engagement.points import weeks_by_book
 from tests.sql.conftest import Lake

@@ -15,7 +15,7 @@ from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
-from local.replay.event_sources import from_purchases
+from local.event_sources import from_purchases
 from rules.days import parse_moment, stamp
 from rules.engagement.events import Event, event_id, to_item
 from rules.lake.entities import EVENTS, row_of

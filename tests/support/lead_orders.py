@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from local.replay import order_webhooks
-from local.replay.event_sources import Purchase
+from local import replay
+from local.event_sources import Purchase
 from local.stack import Stack
 
 Lead = Callable[..., str]
@@ -21,7 +21,7 @@ def send(stack: Stack, organization: str, *some: dict[str, Any]) -> None:
     webhooks = []
     for each in some:
         purchase = Purchase(each["customer"], each["number"], each["placed"], 1, Decimal(each["amount"]))
-        webhook = order_webhooks.webhook(purchase, organization)
+        webhook = replay.webhook(purchase, organization)
         webhook["payload"]["customer"] |= each.get("identities", {})
         webhooks.append(webhook)
-    assert order_webhooks.send(stack, webhooks).counts["sent"] == len(webhooks)
+    assert replay.send(stack, webhooks).counts["sent"] == len(webhooks)

@@ -27,9 +27,8 @@ import processors.engagement
 from adapters.platform.fence import Fenced, Registers
 from adapters.platform.queues import Poison
 from adapters.privacy.tombstones import NOBODY
-from local.regions.command import Steps
-from local.regions.promoting import Promoting
-from local.regions.sides import Side
+from local.region_return import Side
+from local.regions import Promoting, Steps
 from processors.region_follower import NotYet
 from rules.regions.changes import KEYS
 from rules.regions.register import QUIET_SECONDS, Register, may_follow
@@ -39,7 +38,7 @@ from tests.faults.turns import Faults, Killed, Turns, current
 from tests.support.engine import Engine, lean_client
 
 if TYPE_CHECKING:
-    from local.regions.finding import FoundUnseen, Listed
+    from local.region_return import FoundUnseen, Listed
 
 ACTORS_MAX = 4
 STEPS_MAX = 12_000

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from local.regions.sides import told
+from local.region_return import told
 from rules.engagement.ledger import EntryKind, entry_id
 from rules.regions.standby import UnseenFate
 from tests.faults.invariants import violations

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from adapters.engagement.amnesty import Forgiven
-from local.amnesty.command import apply, listed
+from local.amnesty import apply, listed
 from rules.engagement.account_state import Amnesties
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -7,8 +7,7 @@ import pytest
 
 from adapters.book import shipped_document
 from ingest.book.publication import DOCUMENT_BYTES_MAX
-from local.book.book_file import FILE_BYTES_MAX, UnreadableBook, read_file, written
-from local.book.command import check
+from local.book import FILE_BYTES_MAX, UnreadableBook, check, read_file, written
 
 SMALL = """# points for readers
 event_types:

@@ -9,8 +9,7 @@ import pytest
 
 from adapters.book import BookStore, shipped_document
 from ingest.book.publication import Proposal, checked, publish
-from local.book.book_file import UnreadableBook, read_file
-from local.book.command import check
+from local.book import UnreadableBook, check, read_file
 from rules.book.book import Book, differences
 from rules.book.document import BookRefused
 from rules.json_values import DoubledKey, read_json, single_keys

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from adapters.book import shipped_document
-from local.book import command
+from local import book as command
 from rules.book.book import Books, Version
 from rules.book.document import read_book
 from rules.book.goal_rules import NeedKind

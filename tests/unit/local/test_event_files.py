@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from local.cli import _source
-from local.replay.event_sources import BadRow, from_csv, from_purchases, purchases
-from local.replay.verify import local_date
+from local.event_sources import BadRow, from_csv, from_purchases, purchases
+from local.verify import local_date
 
 EVENTS = 'user_id,occurred_at,idempotency_key,properties\nj\u00fcrgen,2026-06-01T12:00:00Z,k1,"{""a"": 1}"\n'
 PURCHASES = "customer_id,date,quantity,amount\nk\u00e4the,20260301,2,11.77\n"

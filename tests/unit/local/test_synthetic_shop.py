@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 from ingest.leads.payloads import DecodeContext
-from local.replay.synthetic_shop import webhooks
+from local.demo import webhooks
 from tests.support.webhooks import decode
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from adapters.book import shipped_document
-from local.book.command import check
+from local.book import check
 from tests.support.document_run import RUN, is_carried_out
 from tests.support.documents import Block, blocks, blocks_of, documents, fences, other_code, spans_of, text_of
 from tests.support.message_schema import problems as message_problems

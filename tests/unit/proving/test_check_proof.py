@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.prove import check_proof
+from local import check_proof
 from rules.engagement.ledger import append
 from rules.engagement.proof import chain_of, link_of, path_of, proof_of, root_by_path, root_of
 from rules.engagement.seals import seal_entries, tag_of

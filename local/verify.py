@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from adapters.book import shipped_document
 from local.api import Api
-from local.replay.event_sources import Body
+from local.event_sources import Body
 from rules.days import UnknownZone
 from rules.zone_names import zone_named
 

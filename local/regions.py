@@ -8,21 +8,19 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from botocore.exceptions import ClientError
 
 from adapters.platform.fence import Fence, Registers, guard
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones
 from adapters.regions import Follower
 from local.api import Api
-from local.regions.finding import FoundUnseen, UnseenFinder
-from local.regions.promoting import Promoting
-from local.regions.returning import Returning, ReturnOutcome, WriterDoor
-from local.regions.roles import change_role
-from local.regions.sides import Side
+from local.region_return import FoundUnseen, Returning, ReturnOutcome, Side, UnseenFinder, WriterDoor
 from local.stack import REGISTER, Stack, fresh_client
 from rules.engagement.ledger import Entry
 from rules.regions.changes import KEYS
@@ -31,10 +29,119 @@ from rules.regions.register import (
     NotPossible,
     Phase,
     Register,
+    close_following,
     join_region,
     mark_filled,
     may_follow,
+    open_writing,
+    promote_region,
 )
+
+# Makes a region the writer (rule 23): first nobody writes, then the region has all that was sent, then it
+# writes.
+#
+# Each step is one change of the register, and then a wait that outlasts every lease. If this dies, it is run
+# again: it goes on where the register stands, and waits once more.
+
+
+DRAIN_SECONDS_MAX = 300.0
+LOOK_EVERY_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Promoting:
+    """waiting: how many messages of changes are in the region's queue. sleep: waits some seconds."""
+
+    registers: Registers
+    region: str
+    waiting: Callable[[], int]
+    sleep: Callable[[float], None]
+    say: Callable[[str], None] = lambda _: None
+
+    def run(self, drain_seconds: float = DRAIN_SECONDS_MAX) -> Register:
+        """Promote the region; returns the register. Raises NotPossible, RegisterMoved.
+
+        drain_seconds: how long what was sent may take to arrive. What speaks of entries that never came
+        waits for ever, and is found when the old region returns.
+        """
+        read = self.registers.read()
+        if read is None:
+            raise NotPossible("there is no register yet: `streakline region start` in the region that writes")
+        register = self._to(read, promote_region(read, self.region))
+        if register.phase is Phase.OPEN:
+            self.say(f"{self.region} writes already, epoch {register.epoch}")
+            return register
+        if register.phase is Phase.DRAINING:
+            self.say(
+                f"epoch {register.epoch}: nobody writes; waiting {QUIET_SECONDS:.0f} s for the last lease"
+            )
+            self.sleep(QUIET_SECONDS)
+            self._drain(drain_seconds)
+            register = self._to(register, close_following(register))
+        self.say(f"nobody follows; waiting {QUIET_SECONDS:.0f} s for the last lease")
+        self.sleep(QUIET_SECONDS)
+        register = self._to(register, open_writing(register))
+        self.say(f"{self.region} writes, epoch {register.epoch}")
+        return register
+
+    def _to(self, read: Register, register: Register) -> Register:
+        if register != read:
+            self.registers.change(read, register)
+        return register
+
+    def _drain(self, seconds: float) -> None:
+        while (left := self.waiting()) and seconds > 0:
+            self.say(f"{left} messages of changes are on their way")
+            self.sleep(min(LOOK_EVERY_SECONDS, seconds))
+            seconds -= LOOK_EVERY_SECONDS
+        if left:
+            self.say(f"{left} messages are left: what they tell is found when the old region returns")
+
+
+# Changes a stack's parameter Role: so consumers and schedules are on in the region that writes, and off in
+# the other.
+
+
+NOTHING = "No updates are to be performed"
+CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
+
+
+def change_role(stack: Stack, role: str, say: Callable[[str], None]) -> bool:
+    """Update a stack with another Role, its template and all else as they are; returns whether it had
+    another.
+
+    Waits for the end. Raises what CloudFormation raises.
+    """
+    if stack.parameters.get("Role") == role:
+        return False
+    client = stack.client("cloudformation")
+    say(f"{stack.name} in {stack.region}: Role={role}; an update of the stack takes some minutes")
+    try:
+        client.update_stack(**update_of(stack, role))
+    except ClientError as error:
+        if NOTHING in str(error):
+            return False
+        raise
+    client.get_waiter("stack_update_complete").wait(StackName=stack.name)
+    return True
+
+
+def update_of(stack: Stack, role: str) -> dict[str, Any]:
+    """Return the request: every parameter but Role keeps its value."""
+    return {
+        "StackName": stack.name,
+        "UsePreviousTemplate": True,
+        "Capabilities": CAPABILITIES,
+        "Parameters": [
+            {"ParameterKey": "Role", "ParameterValue": role},
+            *(
+                {"ParameterKey": each, "UsePreviousValue": True}
+                for each in sorted(stack.parameters)
+                if each != "Role"
+            ),
+        ],
+    }
+
 
 ACTIVE, STANDBY = "active", "standby"
 SHOWN = 20
@@ -199,3 +306,36 @@ def _told(entry: Entry) -> dict[str, Any]:
 
 def _say(line: str) -> None:
     print(line, flush=True)
+
+
+# The options of `streakline region`.
+
+
+ACTIONS = ("status", "start", "promote", "return")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "action",
+        choices=ACTIONS,
+        help="status: who writes; start: the first region begins; promote: the stack's region becomes the"
+        " writer; return: it follows the writer, once all that nobody saw was told and applied",
+    )
+    parser.add_argument(
+        "--drain-seconds",
+        type=float,
+        default=DRAIN_SECONDS_MAX,
+        metavar="N",
+        help="promote: how long what was sent may take to arrive (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="return: only tell what the writer never saw; nothing changes"
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        default=Path(f"region-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"),
+        metavar="FILE",
+        help="return: what was unseen, applied and listed (default: region-NOW.json)",
+    )

@@ -1,1 +1,0 @@
-"""`streakline amnesty`: what an outage cost is given back (rule 17)."""

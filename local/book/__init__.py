@@ -1,1 +1,0 @@
-"""`streakline rules`: books of rules as files."""

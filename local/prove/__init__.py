@@ -1,1 +1,0 @@
-"""Proofs of ledger entries, and the audit of all copies (rule 19)."""

@@ -1,0 +1,276 @@
+"""Sends events to the deployed stack, through HTTP, Kinesis and order webhooks, and waits until they are processed."""
+
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from aws_kinesis_agg.aggregator import RecordAggregator
+
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.items import item
+from adapters.platform.tables import chunks, get_all
+from local.api import Api
+from local.cloud.patience import STALLED_SECONDS_MAX, Patience, drain
+from local.event_sources import Body, Purchase
+from local.paths import LOCAL
+from local.stack import Stack
+from rules.days import parse_moment, stamp
+from rules.engagement.events import event_id
+
+# Waits on AWS until events are in their accounts. Tables tell it, as nobody sees how far the consumers are.
+#
+# An event is applied if, and only if, a ledger entry names it; it is shown once the profile has counted that.
+
+
+READERS = 8
+PAUSE_SECONDS = 2.0
+HELP = "`streakline status` and `streakline redrive --list` say what is wrong"
+# This machine's clock and AWS's may differ by so much.
+SKEW = timedelta(minutes=5)
+
+
+def ids_by_user(events: Iterable[Body]) -> dict[str, set[str]]:
+    """Return the ids under which events are stored, by user."""
+    found: dict[str, set[str]] = {}
+    for each in events:
+        user = each["user_id"]
+        found.setdefault(user, set()).add(
+            event_id(user, each["idempotency_key"], parse_moment(each["occurred_at"]))
+        )
+    return found
+
+
+def wait_until_applied(
+    stack: Stack, events: Iterable[Body], sent_from: float, stalled_max: float = STALLED_SECONDS_MAX
+) -> None:
+    """Wait until profiles show all events that were new. sent_from: when the first was sent (epoch seconds).
+
+    Raises RuntimeError when nothing has happened for `stalled_max` seconds.
+    """
+    waiting, patience = ids_by_user(events), Patience(stalled_max)
+    count = sum(map(len, waiting.values()))
+    since = stamp(datetime.fromtimestamp(sent_from, UTC) - SKEW)
+    while waiting := _still_waiting(stack, waiting, since):
+        left = sum(map(len, waiting.values()))
+        patience.wait(f"some of {count} events are in no account: {HELP}", f"{left} are not", PAUSE_SECONDS)
+
+
+def _still_waiting(stack: Stack, waiting: Mapping[str, set[str]], since: str) -> dict[str, set[str]]:
+    with ThreadPoolExecutor(READERS) as pool:
+        left = pool.map(lambda user: (user, _missing(stack, user, waiting[user], since)), waiting)
+        return {user: ids for user, ids in left if ids}
+
+
+def _missing(stack: Stack, user: str, ids: set[str], since: str) -> set[str]:
+    """Return which of a user's events are not shown yet. An event that was stored before counts as shown."""
+    dynamodb = stack.client("dynamodb")
+    entries, _ = LedgerStore(dynamodb, stack.tables["RewardsLedger"]).after(user, since)
+    places = {str(each.draft.event_id): each.created_at for each in entries if each.draft.event_id in ids}
+    missing = ids - places.keys()
+    if missing:
+        keys = [{"user_id": user, "event_id": each} for each in sorted(missing)]
+        stored = get_all(dynamodb, stack.tables["BPEvents"], keys)
+        missing -= {each["event_id"]["S"] for each in stored if each["created_at"]["S"] < since}
+    return missing | _unseen(stack, user, places)
+
+
+def _unseen(stack: Stack, user: str, places: Mapping[str, str]) -> set[str]:
+    """Return the events whose entries the profile has not counted yet."""
+    if not places:
+        return set()
+    answer = stack.client("dynamodb").get_item(
+        TableName=stack.tables["UserStreaks"], Key=item({"user_id": user}), ConsistentRead=True
+    )
+    head = answer.get("Item", {}).get("ledger_head", {}).get("S", "")
+    return {each for each, place in places.items() if place > head}
+
+
+BATCH = 100
+POSTERS = 4
+KINESIS_RECORDS_MAX = 100
+REFUSED_FILE = LOCAL / "replay-refused.ndjson"
+
+
+@dataclass(slots=True)
+class ReplayResult:
+    """What became of the events: how many by status, and the refused ones with the reason."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    refused: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def progress_bar(total: int, what: str) -> Callable[[int], None]:
+    """Return a function that is called with how many more are done; on a terminal it draws a bar."""
+    done, started, shown = 0, time.monotonic(), 0.0
+
+    def more(number: int) -> None:
+        nonlocal done, shown
+        done += number
+        now = time.monotonic()
+        last = done >= total
+        if sys.stderr.isatty() and (last or now - shown > 0.2):
+            shown = now
+            bar = "#" * (30 * done // max(total, 1))
+            rate = done / max(now - started, 1e-9)
+            end = "\n" if last else ""
+            print(f"\r{what} [{bar:30}] {done}/{total} {rate:,.0f}/s", end=end, file=sys.stderr, flush=True)
+
+    return more
+
+
+def post_events(stack: Stack, events: Sequence[Body], batch: int = BATCH) -> ReplayResult:
+    """Post events over HTTP, as an admin (who may backfill), batches in parallel."""
+    api, outcome = Api(stack), ReplayResult()
+    more = progress_bar(len(events), "HTTP   ")
+    started = time.monotonic()
+
+    def send(some: list[Body]) -> tuple[list[Body], int, Any]:
+        status, answer = api.call("POST", "/v1/events", {"events": some})
+        more(len(some))
+        return some, status, answer
+
+    with ThreadPoolExecutor(POSTERS) as posters:
+        for some, status, answer in posters.map(send, chunks(events, batch)):
+            results = answer.get("results") or answer.get("error", {}).get("details")
+            if not isinstance(results, list) or len(results) != len(some):
+                results = [{"status": f"http {status}", "error": answer.get("error")}] * len(some)
+            for body, result in zip(some, results, strict=True):
+                outcome.counts[result["status"]] += 1
+                if result["status"] not in ("accepted", "duplicate"):
+                    outcome.refused.append({"event": body, "result": result})
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
+    """Put events on the Kinesis stream. Every other batch is KPL-aggregated, the others are plain."""
+    kinesis, stream = stack.client("kinesis"), stack.output("EventsStreamName", "Kinesis door")
+    outcome, started = ReplayResult(), time.monotonic()
+    more = progress_bar(len(events), "Kinesis")
+    for number, some in enumerate(chunks(events, KINESIS_RECORDS_MAX)):
+        records = aggregated_records(some) if number % 2 else plain_records(some)
+        while records:
+            answer = kinesis.put_records(StreamName=stream, Records=records)
+            pairs = zip(records, answer["Records"], strict=True)
+            records = [record for record, result in pairs if result.get("ErrorCode")]
+        outcome.counts["sent"] += len(some)
+        more(len(some))
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+def plain_records(events: Iterable[Body]) -> list[dict[str, Any]]:
+    """Return a Kinesis record for each event."""
+    return [{"Data": json.dumps(each).encode(), "PartitionKey": each["user_id"]} for each in events]
+
+
+def aggregated_records(events: Iterable[Body]) -> list[dict[str, Any]]:
+    """Return one KPL record for each user: the record goes to one shard, which keeps the user's order."""
+    records = []
+    by_user: dict[str, list[Body]] = {}
+    for each in events:
+        by_user.setdefault(each["user_id"], []).append(each)
+    for user, some in by_user.items():
+        aggregator = RecordAggregator()
+        for each in some:
+            aggregator.add_user_record(user, json.dumps(each))
+        key, _, data = aggregator.clear_and_get().get_contents()
+        records.append({"Data": data, "PartitionKey": key})
+    return records
+
+
+def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayResult:
+    """Send events through a door ("http", "kinesis", "both": half of them each), and wait for the effects."""
+    sent_from = time.time()
+    if via == "both":
+        outcome = post_events(stack, events[::2])
+        sent = put_on_stream(stack, events[1::2])
+        outcome.counts += sent.counts
+        outcome.seconds += sent.seconds
+    else:
+        outcome = (post_events if via == "http" else put_on_stream)(stack, events)
+    started = time.monotonic()
+    _settle(stack, events, outcome, sent_from)
+    outcome.seconds += time.monotonic() - started
+    if outcome.refused:
+        REFUSED_FILE.write_text("".join(json.dumps(each) + "\n" for each in outcome.refused))
+    return outcome
+
+
+def _settle(stack: Stack, events: Sequence[Body], outcome: ReplayResult, sent_from: float) -> None:
+    if stack.is_laptop:
+        drain(stack)
+        return
+    refused = {(each["event"]["user_id"], each["event"]["idempotency_key"]) for each in outcome.refused}
+    taken = [each for each in events if (each["user_id"], each["idempotency_key"]) not in refused]
+    wait_until_applied(stack, taken, sent_from)
+
+
+def shuffled(events: Sequence[Body], seed: int) -> list[Body]:
+    """Return the events in random order; the same seed gives the same order."""
+    mixed = list(events)
+    random.Random(seed).shuffle(mixed)
+    return mixed
+
+
+# Sends the purchases of a CSV file through the leads' doors, as a shop's order webhooks.
+
+
+ORGANIZATION = "cdnow"
+SEND_MAX = 10
+Webhook = dict[str, Any]
+
+
+def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
+    """Return a purchase as a shop's webhook: one order of one product."""
+    return {
+        "organization_id": organization,
+        "source": "ecommerce",
+        "payload": {
+            "id": f"{purchase.customer}-{purchase.number}",
+            "created_at": purchase.placed.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "currency": "USD",
+            "total_price": str(purchase.amount),
+            "customer": {"id": purchase.customer},
+            "line_items": [{"product_id": "cd", "quantity": purchase.quantity}],
+        },
+    }
+
+
+def post(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
+    """Post webhooks over HTTP, one in each request."""
+    api, outcome, listed = Api(stack), ReplayResult(), list(webhooks)
+    more = progress_bar(len(listed), "HTTP   ")
+
+    def send(webhook: Webhook) -> tuple[Webhook, int, Any]:
+        status, answer = api.call("POST", "/v1/leads/events", webhook)
+        more(1)
+        return webhook, status, answer
+
+    with ThreadPoolExecutor(POSTERS) as posters:
+        for webhook, status, answer in posters.map(send, listed):
+            outcome.counts["accepted" if status == 202 else f"http {status}"] += 1
+            if status != 202:
+                outcome.refused.append({"event": webhook, "result": answer})
+    return outcome
+
+
+def send(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
+    """Put webhooks on the lead-ingestion queue directly, ten in each call."""
+    sqs, url, outcome = stack.client("sqs"), stack.outputs["LeadIngestionUrl"], ReplayResult()
+    for some in chunks(webhooks, SEND_MAX):
+        entries = [{"Id": str(place), "MessageBody": json.dumps(each)} for place, each in enumerate(some)]
+        while entries:
+            answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
+            failed = {each["Id"] for each in answer.get("Failed", ())}
+            entries = [each for each in entries if each["Id"] in failed]
+        outcome.counts["sent"] += len(some)
+    return outcome

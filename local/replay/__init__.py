@@ -1,1 +1,0 @@
-"""Sends input to a deployed stack, and checks its answers by an independent calculation."""

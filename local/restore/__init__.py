@@ -1,1 +1,0 @@
-"""`streakline restore` (rule 21)."""
