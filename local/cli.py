@@ -293,9 +293,9 @@ def _rerate(arguments: argparse.Namespace) -> None:
 
 
 def _what_if(arguments: argparse.Namespace) -> None:
-    from local.what_if import command
+    from local.what_if import what_if_command
 
-    command.run(arguments, _stack(arguments))
+    what_if_command.run(arguments, _stack(arguments))
 
 
 def _rotate_key(arguments: argparse.Namespace) -> None:

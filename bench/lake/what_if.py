@@ -32,7 +32,7 @@ OURS, NIGHT, POINTS = "what-if", "recompute", "rules recompute"
 def what_if_users(folder: Path) -> int:
     from adapters.platform.objects import FolderObjects
     from analytics.what_if.what_if import Asked, what_if
-    from local.what_if.summary import summary
+    from local.what_if.figures import summary
     from rules.book.document import read_book
 
     found = what_if(FolderObjects(folder), Asked(read_book(CANDIDATE), datetime.now(UTC)))

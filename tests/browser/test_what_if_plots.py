@@ -9,7 +9,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.what_if.what_if import Asked, what_if
-from local.what_if.summary import summary
+from local.what_if.figures import summary
 from rules.book.document import read_book
 from tests.browser.given import SCRIPT_TITLE
 from tests.browser.test_page import axe

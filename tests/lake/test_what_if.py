@@ -18,7 +18,7 @@ from analytics.what_if import entry_columns, goals, judged_part, ledger_parts, o
 from analytics.what_if.candidates import Timeline
 from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
 from local.event_sources import from_csv
-from local.what_if.summary import summary
+from local.what_if.figures import summary
 from rules.book.document import read_book
 from rules.book.point_rules import points_left
 from rules.days import parse_moment

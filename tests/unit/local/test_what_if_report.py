@@ -16,11 +16,9 @@ from adapters.platform.objects import FolderObjects
 from analytics.what_if.runs import RunLengths
 from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
 from local.options import what_if_options
-from local.what_if.command import ask
-from local.what_if.page import page
-from local.what_if.plots import Plot
-from local.what_if.summary import summary
-from local.what_if.text import lines
+from local.what_if.figures import lines, summary
+from local.what_if.page import Plot, page
+from local.what_if.what_if_command import ask
 from rules.book.document import read_book
 from tests.support.what_if_goals import GoalWhatIfStory
 from tests.support.what_if_story import WhatIfStory

@@ -16,9 +16,8 @@ from local.analyst.printing import as_cells
 from local.book import check
 from local.options import IN_FORCE
 from local.stack import Stack
+from local.what_if.figures import lines, summary
 from local.what_if.page import page
-from local.what_if.summary import summary
-from local.what_if.text import lines
 from rules.book.document import read_book
 
 
