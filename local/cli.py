@@ -129,9 +129,9 @@ def _source(arguments: argparse.Namespace) -> tuple[Callable[[Path], Iterable[Bo
 
 
 def _import(arguments: argparse.Namespace) -> None:
-    from local.move_in import command
+    from local.move_in import import_command
 
-    command.run(arguments, _stack(arguments))
+    import_command.run(arguments, _stack(arguments))
 
 
 def _verify(arguments: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ from adapters.platform.spreadsheets import cell
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import Erased
 from ingest.web.json_schema import USER_ID
-from local.move_in.comparing import ABSENT, SAME, Compared
+from local.move_in.histories import ABSENT, SAME, Compared
 from local.move_in.rows import RefusedRow, Row, read_rows
 from rules.book.book import Books
 from rules.days import stamp

@@ -21,9 +21,8 @@ from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones, journal_puts
 from local.cloud.patience import Patience
 from local.event_sources import from_purchases
-from local.move_in.command import HistoryMoving, move_in
-from local.move_in.door import EventsDoor
-from local.move_in.mark_store import MarkStore
+from local.move_in.histories import EventsDoor
+from local.move_in.import_command import HistoryMoving, MarkStore, move_in
 from local.move_in.rows import digest_of_file
 from local.verify import expect
 from rules.days import stamp

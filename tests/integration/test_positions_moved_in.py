@@ -19,8 +19,7 @@ from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.position_mover import PositionMover
 from adapters.privacy.tombstones import NOBODY
-from local.move_in.command import move_in
-from local.move_in.mark_store import MarkStore
+from local.move_in.import_command import MarkStore, move_in
 from local.move_in.positions import PositionMoving
 from local.move_in.rows import digest_of_file
 from tests.support.dying import Dying, Killed

@@ -16,9 +16,8 @@ from adapters.book import shipped_version
 from adapters.privacy.tombstones import NOBODY
 from ingest.web.json_schema import USER_ID
 from local.move_in.histories import checked
-from local.move_in.refused_file import RefusedFile
-from local.move_in.rows import RefusedRow, Row, UnreadableFile, columns_of, read_rows
-from local.move_in.taking import validate
+from local.move_in.import_command import validate
+from local.move_in.rows import RefusedFile, RefusedRow, Row, UnreadableFile, columns_of, read_rows
 from rules.book.book import Books
 from rules.engagement.opening_positions import position_of
 from rules.json_values import NO_TEXT

@@ -12,8 +12,8 @@ import pytest
 from adapters.book import shipped_version
 from adapters.privacy.tombstones import NOBODY
 from ingest.web.json_schema import USER_ID
-from local.move_in.command import is_of_positions
 from local.move_in.histories import checked
+from local.move_in.import_command import is_of_positions
 from local.move_in.rows import RefusedRow, Row, columns_of, read_rows
 from local.paths import ROOT
 from rules.book.book import Books

