@@ -220,9 +220,9 @@ def _backfill(arguments: argparse.Namespace) -> None:
 
 
 def _sql(arguments: argparse.Namespace) -> None:
-    from local.analyst import command
+    from local.analyst import sql
 
-    command.run(arguments, _stack(arguments))
+    sql.run(arguments, _stack(arguments))
 
 
 def _report(arguments: argparse.Namespace) -> None:

@@ -5,6 +5,6 @@ Example: `from local.analyst import frame`, then `frame("SELECT * FROM marts.sti
 """
 
 from local.analyst.answer import Answer, QueryFailed
-from local.analyst.asking import ask, frame, table
+from local.analyst.sql import ask, frame, table
 
 __all__ = ["Answer", "QueryFailed", "ask", "frame", "table"]

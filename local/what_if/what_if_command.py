@@ -12,7 +12,7 @@ from adapters.platform.objects import Objects, S3Objects
 from analytics.what_if.figures import USERS
 from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
 from ingest.web.validate import first_problem
-from local.analyst.printing import as_cells
+from local.analyst.answer import as_cells
 from local.book import check
 from local.options import IN_FORCE
 from local.stack import Stack

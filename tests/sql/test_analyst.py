@@ -7,9 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from local.analyst import on_laptop, on_redshift
+from local.analyst import redshift
+from local.analyst import sql as on_laptop
 from local.analyst.answer import QueryFailed
-from local.analyst.asking import ask, warehouse_of
+from local.analyst.sql import ask, warehouse_of
 from local.stack import Stack
 from tests.sql.test_questions import QUESTIONS
 from tests.support.analyst_engines import TYPED, WANTED, Engines, plain
@@ -59,7 +60,7 @@ def test_pages_of_the_data_api_make_one_answer(engines: Engines, monkeypatch: py
 
 
 def test_nested_values_are_json_text(engines: Engines) -> None:
-    with on_laptop.answer(engines.file, "SELECT ARRAY(1, 2) AS j, ARRAY('é') AS k") as answer:
+    with on_laptop.laptop_answer(engines.file, "SELECT ARRAY(1, 2) AS j, ARRAY('é') AS k") as answer:
         assert answer.table().to_pylist() == [{"j": "[1, 2]", "k": '["é"]'}]
 
 
@@ -93,7 +94,7 @@ def test_a_question_that_is_given_up_is_cancelled(engines: Engines) -> None:
     api = engines.lake.redshift.data_api
     with (
         pytest.raises(KeyboardInterrupt),
-        on_redshift.by_data_api(api, "workgroup", "dev", "SELECT 1 AS a", give_up),
+        redshift.by_data_api(api, "workgroup", "dev", "SELECT 1 AS a", give_up),
     ):
         pass
     assert engines.lake.api.calls[-1][0] == "CancelStatement"
@@ -109,14 +110,14 @@ def test_where_a_stack_s_warehouse_is() -> None:
 
 
 def test_a_driver_is_used_only_where_there_is_a_way(engines: Engines) -> None:
-    assert on_redshift.is_reachable("127.0.0.1", engines.port)
-    assert not on_redshift.is_reachable("127.0.0.1", 1)
+    assert redshift.is_reachable("127.0.0.1", engines.port)
+    assert not redshift.is_reachable("127.0.0.1", 1)
 
 
 def test_a_laptop_without_a_warehouse(tmp_path: Path) -> None:
     with (
         pytest.raises(QueryFailed, match="streakline recompute"),
-        on_laptop.answer(tmp_path / "a.duckdb", "SELECT 1"),
+        on_laptop.laptop_answer(tmp_path / "a.duckdb", "SELECT 1"),
     ):
         pass
 

@@ -8,7 +8,7 @@ import pytest
 
 from analytics.warehouse.workgroup import READABLE
 from local.analyst.answer import QueryFailed
-from local.analyst.asking import ask
+from local.analyst.sql import ask
 from local.stack import Stack
 from tests.sql.conftest import Lake
 from tests.support.analyst_engines import WRITES, Engines

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from analytics.warehouse import analyst_clients
-from local.analyst import on_laptop, on_redshift
+from local.analyst import redshift
+from local.analyst import sql as on_laptop
 from local.analyst.answer import Answer
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ class Engines:
         self.database = lake.dsn.partition("@/")[2].partition("?")[0]
 
     def duckdb(self, sql: str) -> AbstractContextManager[Answer]:
-        return on_laptop.answer(self.file, sql)
+        return on_laptop.laptop_answer(self.file, sql)
 
     def data_api(self, sql: str) -> AbstractContextManager[Answer]:
-        return on_redshift.by_data_api(self.lake.redshift.data_api, "workgroup", "dev", sql, silent)
+        return redshift.by_data_api(self.lake.redshift.data_api, "workgroup", "dev", sql, silent)
 
     def connected(self) -> AbstractContextManager[Any]:
         return analyst_clients.connect(
@@ -57,7 +58,7 @@ class Engines:
 
     def ways(self) -> dict[str, Any]:
         def driver(sql: str) -> pa.Table:
-            with self.connected() as connection, on_redshift.by_driver(connection, sql) as answer:
+            with self.connected() as connection, redshift.by_driver(connection, sql) as answer:
                 return answer.table()
 
         def reading(way: Any) -> Any:

@@ -11,10 +11,9 @@ import pyarrow.parquet
 import pytest
 
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from local.analyst import on_laptop
-from local.analyst.answer import QueryFailed
-from local.analyst.asking import ask
-from local.analyst.printing import write
+from local.analyst import sql
+from local.analyst.answer import QueryFailed, write
+from local.analyst.sql import ask
 from local.stack import Stack
 
 ROWS = 300_000
@@ -30,22 +29,22 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _while_open(file: Path) -> int:
-    with on_laptop.answer(file, "SELECT n FROM marts.many") as first:
+    with sql.laptop_answer(file, "SELECT n FROM marts.many") as first:
         begun = next(first.batches).num_rows
-        with on_laptop.answer(file, "SELECT COUNT(*) AS n FROM marts.many") as second:
+        with sql.laptop_answer(file, "SELECT COUNT(*) AS n FROM marts.many") as second:
             assert second.table().to_pylist() == [{"n": ROWS}]
         return int(begun + sum(each.num_rows for each in first.batches))
 
 
 def _after_a_part(file: Path) -> int:
-    with on_laptop.answer(file, "SELECT n FROM marts.many") as first:
+    with sql.laptop_answer(file, "SELECT n FROM marts.many") as first:
         next(first.batches)
-    with on_laptop.answer(file, "SELECT n FROM marts.many") as second:
+    with sql.laptop_answer(file, "SELECT n FROM marts.many") as second:
         return int(second.table().num_rows)
 
 
 def _after_an_error(file: Path) -> int:
-    with pytest.raises(ZeroDivisionError), on_laptop.answer(file, "SELECT n FROM marts.many") as first:
+    with pytest.raises(ZeroDivisionError), sql.laptop_answer(file, "SELECT n FROM marts.many") as first:
         next(first.batches)
         raise ZeroDivisionError
     return _after_a_part(file)
@@ -57,7 +56,7 @@ def test_a_second_query_does_not_wait_for_the_first(file: Path, ask: Callable[[P
 
 
 def test_an_answer_ends_with_its_block(file: Path) -> None:
-    with on_laptop.answer(file, "SELECT n FROM marts.many") as first:
+    with sql.laptop_answer(file, "SELECT n FROM marts.many") as first:
         next(first.batches)
     with pytest.raises(Exception, match="closed"):
         next(first.batches)
@@ -88,7 +87,7 @@ def test_a_value_in_a_file_is_right_or_text(
 ) -> None:
     query = f"SELECT {expression} AS x UNION ALL SELECT NULL"
     for name in ("x.csv", "x.parquet"):
-        with on_laptop.answer(file, query) as answer:
+        with sql.laptop_answer(file, query) as answer:
             assert write(answer, tmp_path / name) == 2
     with (tmp_path / "x.csv").open(newline="") as lines:
         told = [row[0] for row in csv.reader(lines) if row]
@@ -101,7 +100,7 @@ def test_equal_names_of_a_join_differ_in_a_file(file: Path, tmp_path: Path) -> N
     query = """SELECT * FROM (SELECT 1 AS id, 'a' AS name) AS a INNER JOIN (SELECT 1 AS id, 'b' AS id_2) AS b ON a.id = b.id
     INNER JOIN (SELECT 1 AS "ID") AS c ON c."ID" = a.id"""
     for name in ("x.csv", "x.parquet"):
-        with on_laptop.answer(file, query) as answer:
+        with sql.laptop_answer(file, query) as answer:
             write(answer, tmp_path / name)
     wanted = [{"id": 1, "name": "a", "id_3": 1, "id_2": "b", "ID_4": 1}]
     assert pyarrow.parquet.read_table(tmp_path / "x.parquet").to_pylist() == wanted
@@ -119,6 +118,6 @@ def test_a_question_is_read_as_redshift_reads_it(file: Path, asked: str, answer:
 def test_what_is_refused_is_told_with_the_reason(file: Path) -> None:
     with (
         pytest.raises(QueryFailed, match=r"LEVENSHTEIN: it is not known to answer here as Redshift does"),
-        on_laptop.answer(file, "SELECT LEVENSHTEIN('a', 'b')"),
+        sql.laptop_answer(file, "SELECT LEVENSHTEIN('a', 'b')"),
     ):
         pass

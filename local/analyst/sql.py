@@ -1,19 +1,49 @@
-"""Asks one question of a stack: chooses the engine, and gives the rows as Arrow or pandas."""
+"""`streakline sql`: one question of a stack. Chooses the engine, and gives the rows as Arrow, as pandas, as a table or into a file."""
 
+import argparse
+import shutil
+import sys
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import duckdb
 import pyarrow as pa
 
 from analytics.warehouse import analyst_clients
-from local.analyst import lake_sql, on_athena, on_laptop, on_redshift
-from local.analyst.answer import Answer, QueryFailed, Tell
-from local.analyst.question import Value, read_only
+from analytics.warehouse.dialect.refusal import NotAsRedshift
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
+from local.analyst import answer as printing
+from local.analyst import athena, redshift
+from local.analyst import query as lake_sql
+from local.analyst.answer import Answer, QueryFailed, Tell, sentence
+from local.analyst.query import Value, read_only
 from local.paths import WAREHOUSE
 from local.stack import Stack, load
+
+# Asks the laptop's warehouse: a DuckDB file, opened for reading alone.
+
+
+LAPTOP_ENGINE = "DuckDB"
+BATCH_ROWS = 10_000
+
+
+@contextmanager
+def laptop_answer(path: Path, query: str) -> Iterator[Answer]:
+    """Ask the file at path; until the block ends, nobody can write to it. Raises QueryFailed."""
+    if not path.exists():
+        raise QueryFailed(f"there is no warehouse at {path}: `streakline recompute` makes it")
+    try:
+        with DuckWarehouse(path, read_only=True).reading() as connection:
+            reader = connection.sql(sql_for(connection, query)).to_arrow_reader(BATCH_ROWS)
+            with closing(reader):  # whoever comes next would wait for its other rows, for ever
+                yield Answer.of(LAPTOP_ENGINE, reader.schema, reader)
+    except (duckdb.Error, NotAsRedshift, pa.ArrowException) as error:
+        raise QueryFailed(sentence(LAPTOP_ENGINE, error)) from error
+
 
 ON_WAREHOUSE, ON_LAKE = "warehouse", "lake"
 OWN_WAREHOUSE = "OwnWarehouse"  # the parameter of a stack whose warehouse somebody else runs
@@ -74,13 +104,13 @@ def ask(
     """
     query = read_only(sql, parameters)
     if on == ON_LAKE:
-        lake = on_athena.Lake.of(stack)
+        lake = athena.Lake.of(stack)
         over_files = lake_sql.over_files(query, lake.dialect, stack.campaign_grace_days)
-        asked = on_athena.answer(lake, over_files, tell)
+        asked = athena.answer(lake, over_files, tell)
     elif on != ON_WAREHOUSE:
         raise QueryFailed(f"{on} is neither {ON_WAREHOUSE} nor {ON_LAKE}")
     elif stack.is_laptop:
-        asked = on_laptop.answer(file or WAREHOUSE, query)
+        asked = laptop_answer(file or WAREHOUSE, query)
     else:
         asked = _redshift(stack, query, tell)
     with asked as answer:
@@ -91,13 +121,13 @@ def ask(
 def _redshift(stack: Stack, query: str, tell: Tell) -> Iterator[Answer]:
     workgroup, database = warehouse_of(stack)
     host = stack.outputs.get("WarehouseEndpoint", "")
-    if host and on_redshift.is_reachable(host):
+    if host and redshift.is_reachable(host):
         session = analyst_clients.connect(host, database, workgroup=workgroup, region=stack.region)
-        with session as connection, on_redshift.by_driver(connection, query) as answer:
+        with session as connection, redshift.by_driver(connection, query) as answer:
             yield answer
         return
     data_api = stack.client("redshift-data")
-    with on_redshift.by_data_api(data_api, workgroup, database, query, tell) as answer:
+    with redshift.by_data_api(data_api, workgroup, database, query, tell) as answer:
         yield answer
 
 
@@ -112,3 +142,41 @@ def warehouse_of(stack: Stack) -> tuple[str, str]:
     if url.scheme == "redshift":
         return url.netloc, url.path.strip("/")
     raise QueryFailed(f"the stack {stack.name} has no warehouse: ask its lake (--on lake)")
+
+
+# `streakline sql`: one query of the warehouse or of the lake, as a table or into a file.
+
+
+WIDTH_ELSEWHERE = 200  # where the output is no terminal
+
+
+def run(arguments: argparse.Namespace, stack: Stack) -> None:
+    """Ask, and print the rows or write them to --out.
+
+    Raises QueryFailed, ValueError and what botocore raises.
+    """
+    if arguments.out is not None:
+        printing.check_file(arguments.out)
+    began, tell = time.monotonic(), _teller()
+    with ask(stack, arguments.query, on=arguments.on, tell=tell) as answer:
+        tell("")
+        told = _written(answer, arguments.out) if arguments.out else _printed(answer)
+    scanned = "" if answer.scanned_bytes is None else f", {answer.scanned_bytes:,} bytes scanned"
+    print(f"{told}; {answer.engine}, {time.monotonic() - began:.1f} s{scanned}", file=sys.stderr)
+
+
+def _written(answer: Answer, path: Path) -> str:
+    return f"{printing.write(answer, path):,} rows in {path}"
+
+
+def _printed(answer: Answer) -> str:
+    rows, are_more = printing.first_rows(answer)
+    print(printing.text_table(rows, shutil.get_terminal_size((WIDTH_ELSEWHERE, 24)).columns))
+    return f"the first {rows.num_rows} rows: --out FILE has all" if are_more else f"{rows.num_rows} rows"
+
+
+def _teller() -> Tell:
+    """Return what shows progress on one line of a terminal, and nowhere else."""
+    if not sys.stderr.isatty():
+        return lambda _: None
+    return lambda text: print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)

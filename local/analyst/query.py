@@ -1,12 +1,9 @@
-"""A query on the warehouse's names, as Athena can answer it from the curated files alone.
-
-`lake.events` becomes the newest version of each event in the files, as the warehouse's load would keep it.
-A model becomes its own SELECT. Any other name is a table of the Glue catalog, which has the rows as they
-are in the files, and the column `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
-"""
+"""A query as analysts write it: one statement in Redshift's SQL that only reads; and the same as Athena can answer it."""
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from graphlib import TopologicalSorter
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
@@ -15,13 +12,71 @@ from sqlglot.errors import SqlglotError
 from analytics.lake.arrow import HIVE
 from analytics.warehouse.dialect.kinds import TEXT, Kind, of_type
 from analytics.warehouse.dialect.on_duckdb import on_duckdb
-from analytics.warehouse.dialect.reading import read
+from analytics.warehouse.dialect.reading import read, statements
 from analytics.warehouse.dialect.refusal import NotAsRedshift
 from analytics.warehouse.models import FOLDERS, Model, models
+from analytics.warehouse.statements import literal
 from analytics.warehouse.translate import DUCKDB, REDSHIFT, translate
 from local.analyst.answer import QueryFailed
 from rules.lake.entities import EXTRA, LOADED, Entity, Type
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
+
+Value = str | int | date | None
+# What writes can hide within a query: SELECT ... INTO makes a table.
+_WRITES = (exp.DML, exp.DDL, exp.Into, exp.Command, exp.Lock)
+
+
+def read_only(sql: str, parameters: Mapping[str, Value] | None = None) -> str:
+    """Return the query's text with its parameters filled in, without a semicolon at its end.
+
+    Raises QueryFailed for anything but one query that only reads. That spares an analyst a mistake. What
+    holds against somebody who wants to write are rights: sql/README.md says which.
+    """
+    text = _filled(sql, parameters or {})
+    try:
+        found = statements(text)
+    except SqlglotError as error:
+        raise QueryFailed(f"this is no SQL of Redshift: {_first_line(error)}") from error
+    if len(found) != 1:
+        raise QueryFailed(f"this is {len(found)} statements: one query is asked at a time")
+    tree = found[0]
+    writes = next((each for each in tree.walk() if isinstance(each, _WRITES)), None)
+    if not isinstance(tree, exp.Query) or writes is not None:
+        what = (tree if writes is None else writes).key.upper()
+        raise QueryFailed(f"only a query that reads is run here, SELECT or WITH ... SELECT: this is {what}")
+    return text.strip().rstrip(";").rstrip()
+
+
+def _filled(sql: str, parameters: Mapping[str, Value]) -> str:
+    """Put literals in the places of :name. A colon within a text or in `::` is none."""
+    try:
+        tokens = sqlglot.tokenize(sql, read=REDSHIFT)
+    except SqlglotError as error:
+        raise QueryFailed(f"this is no SQL of Redshift: {_first_line(error)}") from error
+    parts, end, used = [], 0, set()
+    for colon, name in pairwise(tokens):
+        if colon.token_type is not sqlglot.TokenType.COLON or name.start != colon.end + 1:
+            continue
+        if name.text not in parameters:
+            raise QueryFailed(f"the query has a parameter :{name.text}, and no value was given for it")
+        parts += [sql[end : colon.start], literal(parameters[name.text])]
+        end = name.end + 1
+        used.add(name.text)
+    if unused := sorted(parameters.keys() - used):
+        raise QueryFailed(f"the query has no parameter :{unused[0]}")
+    return "".join([*parts, sql[end:]])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+# A query on the warehouse's names, as Athena can answer it from the curated files alone.
+#
+# `lake.events` becomes the newest version of each event in the files, as the warehouse's load would keep it.
+# A model becomes its own SELECT. Any other name is a table of the Glue catalog, which has the rows as they
+# are in the files, and the column `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
+
 
 LAKE = "lake"
 SCHEMAS = frozenset({LAKE, *FOLDERS})
