@@ -48,10 +48,10 @@ def _stack(arguments: argparse.Namespace) -> Stack:
 
 
 def _status(arguments: argparse.Namespace) -> None:
-    from local.operate import laptop_status, stack_status, verdict
+    from local.operate import status, verdict
 
     try:
-        seen = stack_status.look(_stack(arguments)) if arguments.stack_name else laptop_status.look()
+        seen = status.look_at_stack(_stack(arguments)) if arguments.stack_name else status.look_at_laptop()
     except SystemExit as nothing:  # no laptop cloud is up
         if arguments.json:
             _print(
@@ -169,21 +169,20 @@ def _redrive(arguments: argparse.Namespace) -> None:
 
 
 def _logs(arguments: argparse.Namespace) -> None:
-    from local.operate import function_logs
+    from local.operate import functions
 
     stack, now = _stack(arguments), datetime.now(UTC)
     wanted = arguments.function, arguments.since
-    for line in function_logs.lines(stack, *wanted, follow=arguments.follow, now=now):
+    for line in functions.lines(stack, *wanted, follow=arguments.follow, now=now):
         print(line, flush=arguments.follow)
 
 
 def _rebuild(arguments: argparse.Namespace) -> None:
     from local.operate import nightly_run
-    from local.operate.account_days import account_days
-    from local.operate.rebuild_features import rebuild
+    from local.operate.nightly_run import account_days, rebuild_features
 
     if arguments.what == "features":
-        _print(rebuild(_stack(arguments), arguments.lead, dry_run=arguments.dry_run))
+        _print(rebuild_features(_stack(arguments), arguments.lead, dry_run=arguments.dry_run))
         return
     stack, span, days = _stack(arguments), (arguments.since, arguments.until), None
     if arguments.dry_run or arguments.lead or (not all(span) and not arguments.user):
@@ -211,11 +210,14 @@ def _recompute(arguments: argparse.Namespace) -> None:
 
 
 def _backfill(arguments: argparse.Namespace) -> None:
-    from local.operate import backfill, nightly_run
+    from local.operate import nightly_run
 
     stack = _stack(arguments)
     span = arguments.since, arguments.until
-    print(backfill.run(stack, *span, rebuild=arguments.rebuild, workers=arguments.workers), flush=True)
+    print(
+        nightly_run.run_backfill(stack, *span, rebuild=arguments.rebuild, workers=arguments.workers),
+        flush=True,
+    )
     _print(nightly_run.run(stack, *span, repair=False))
 
 
@@ -226,7 +228,7 @@ def _sql(arguments: argparse.Namespace) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> None:
-    from local.operate.report import html_report
+    from local.operate import html_report
 
     html_report.write(load(), arguments.out)
     print(arguments.out)
@@ -263,15 +265,15 @@ def _parameters(stack: Stack) -> dict[str, str]:
 
 
 def _webhooks(arguments: argparse.Namespace) -> None:
-    from local.operate import outgoing
+    from local.operate import webhooks
 
-    outgoing.run(arguments, _stack(arguments))
+    webhooks.run_webhooks(arguments, _stack(arguments))
 
 
 def _hook(arguments: argparse.Namespace) -> None:
-    from local.operate import hooks
+    from local.operate import webhooks
 
-    hooks.run(arguments, _stack(arguments))
+    webhooks.run_hook(arguments, _stack(arguments))
 
 
 def _rules(arguments: argparse.Namespace) -> None:

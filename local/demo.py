@@ -12,8 +12,7 @@ from local import replay, verify
 from local.api import Api
 from local.cloud import laptop_cloud, patience
 from local.event_sources import Body, from_git, synthetic_crowd
-from local.operate import nightly_run
-from local.operate.report import html_report
+from local.operate import html_report, nightly_run
 from local.paths import LOCAL, REPORT, ROOT
 from local.stack import Stack
 

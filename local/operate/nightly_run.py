@@ -1,12 +1,21 @@
-"""Starts the nightly run by hand, watches the state machine, and fetches the report."""
+"""What is computed anew by hand: the nightly run, many days of the lake at once, a user's days, the features of leads."""
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from typing import Any
 
+from adapters import clock
+from adapters.leads.feature_store import FeatureQueue
+from adapters.platform.items import item, plain
+from adapters.platform.tables import query_all
+from local.cloud import patience
+from local.cloud.patience import Patience
+from local.operate.functions import invoke
 from local.stack import Stack
+from rules.lake.entities import ENTITIES, Unplaceable, row_of
 
 SECONDS_MAX = 1800
 LAPTOP_POLL_SECONDS, AWS_POLL_SECONDS = 0.3, 5.0
@@ -121,3 +130,147 @@ def run(
         described = stack.client("stepfunctions").describe_execution(executionArn=execution)
         raise RuntimeError(f"the run {status.lower()}: {described.get('cause') or described.get('error')}")
     return report_of(stack, execution)
+
+
+# Curates many days at once: has the deployed function start the Spark job on Glue, and waits for its end.
+
+
+POLL_SECONDS = 15.0
+SUCCEEDED = "SUCCEEDED"
+BACKFILL_DONE = (SUCCEEDED, "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED")
+
+
+def run_backfill(
+    stack: Stack,
+    since: date,
+    until: date,
+    *,
+    rebuild: bool,
+    workers: int,
+    pause: Callable[[float], None] = time.sleep,
+) -> str:
+    """Curate the raw rows of the days `since` to `until`; returns what to look up in Glue.
+
+    rebuild: also the hours whose raw objects are curated already. workers: of Glue's type G.1X, at least 2.
+    Raises RuntimeError on a laptop, which has no Glue, and with Glue's reason if the job does not succeed.
+    """
+    if "CurateJobName" not in stack.outputs:
+        raise RuntimeError("no Glue here: `streakline recompute --from DAY --to DAY` curates these days, too")
+    job, glue = stack.outputs["CurateJobName"], stack.client("glue")
+    days = {"from": since.isoformat(), "to": until.isoformat(), "rebuild": str(rebuild).lower()}
+    asked = {"step": "backfill", "arguments": days, "workers": workers}
+    answer = invoke(stack, stack.outputs["CurateFunctionName"], asked)
+    if answer.error:
+        raise RuntimeError(f"the Glue job {job} did not start: {answer.answer.get('errorMessage')}")
+    started = answer.answer["job_run"]
+    state = _backfill_end(glue, job, started, pause)
+    if state["JobRunState"] != SUCCEEDED:
+        reason = state.get("ErrorMessage", "no reason is given; see its log")
+        raise RuntimeError(f"run {started} of the Glue job {job}: {state['JobRunState']}: {reason}")
+    return f"run {started} of the Glue job {job} succeeded"
+
+
+def _backfill_end(glue: Any, job: str, started: str, pause: Callable[[float], None]) -> dict[str, Any]:
+    while True:
+        state: dict[str, Any] = glue.get_job_run(JobName=job, RunId=started)["JobRun"]
+        if state["JobRunState"] in BACKFILL_DONE:
+            return state
+        pause(POLL_SECONDS)
+
+
+# In which of the lake's days an account has rows: `streakline rebuild lake --user` curates these alone.
+
+
+TABLES = {
+    "events": ("BPEvents", "user_id"),
+    "daily_activity": ("DailyActivity", "user_id"),
+    "ledger": ("RewardsLedger", "account_id"),
+    "streaks": ("UserStreaks", "user_id"),
+}
+
+
+def account_days(stack: Stack, users: Iterable[str]) -> dict[str, list[str]]:
+    """Return the dates (YYYY-MM-DD) of the partitions that have rows of some accounts, by entity.
+
+    Each item of the tables tells the partition of its row. A profile has had a row for each change, and each
+    entry of the ledger has changed it. Raises ValueError if no account has any item.
+    """
+    found: dict[str, set[str]] = {entity: set() for entity in TABLES}
+    for user in users:
+        for entity, dates in found.items():
+            dates.update(_dates_of(stack, entity, user))
+    if not any(found.values()):
+        raise ValueError("there is nothing of these accounts")
+    found["streaks"] |= found["ledger"]
+    return {entity: sorted(dates) for entity, dates in found.items()}
+
+
+def _dates_of(stack: Stack, entity: str, user: str) -> Iterator[str]:
+    for attributes in _items_of(stack, entity, user):
+        try:
+            yield str(row_of(ENTITIES[entity], attributes, clock.now())["dt"])
+        except Unplaceable:
+            continue  # its line is not in the lake either
+
+
+def _items_of(stack: Stack, entity: str, user: str) -> Iterator[dict[str, Any]]:
+    table, key = TABLES[entity]
+    found = query_all(
+        stack.client("dynamodb"),
+        TableName=stack.tables[table],
+        KeyConditionExpression="#key = :user",
+        ExpressionAttributeNames={"#key": key},
+        ExpressionAttributeValues=item({":user": user}),
+    )
+    yield from map(plain, found)
+
+
+# streakline rebuild features: makes the live features of all leads what their stored events say.
+#
+# It sends the leads' ids to the feature-refresh queue, and the deployed processor does the work. The
+# processor reads each lead's events once and writes only what differs, on condition that nobody has changed
+# the lead meanwhile. So it is safe to run this twice, or while events arrive. Memory is not touched.
+
+
+SEGMENTS = 8
+QUEUE = "FeatureRefresh"
+STALLED_SECONDS_MAX = 120.0
+
+
+def rebuild_features(stack: Stack, leads: Sequence[str] = (), *, dry_run: bool = False) -> dict[str, int]:
+    """Rebuild some leads (none: all), and wait until the queue is empty; returns counts.
+
+    failures: how many messages wait for an operator in the queue of those that failed, older ones among them.
+    dry_run: count the leads and send nothing. Raises RuntimeError when nothing has happened for 120 s.
+    """
+    parts = (
+        [list(dict.fromkeys(leads))] if leads else [leads_to_rebuild(stack, each) for each in range(SEGMENTS)]
+    )
+    queue = FeatureQueue(stack.client("sqs"), stack.outputs[f"{QUEUE}Url"])
+
+    def send(part: Iterable[str]) -> tuple[int, int]:
+        return (sum(1 for _ in part), 0) if dry_run else queue.request_rebuild(part)
+
+    with ThreadPoolExecutor(SEGMENTS) as pool:
+        asked, messages = map(sum, zip(*pool.map(send, parts), strict=True))
+    if messages:
+        patience.wait_until_empty(stack, (QUEUE,), Patience(STALLED_SECONDS_MAX))
+    failures = patience.depth(stack, stack.outputs["FeatureFailuresUrl"])
+    return {"leads": asked, "messages": messages, "failures": failures}
+
+
+def leads_to_rebuild(stack: Stack, segment: int) -> Iterator[str]:
+    """Yield the leads in a segment of the Feature table, but for absorbed ones: these have no features."""
+    pages = (
+        stack.client("dynamodb")
+        .get_paginator("scan")
+        .paginate(
+            TableName=stack.tables["Feature"],
+            Segment=segment,
+            TotalSegments=SEGMENTS,
+            ProjectionExpression="lead_organization_id",
+            FilterExpression="attribute_not_exists(merged_into)",
+        )
+    )
+    for page in pages:
+        yield from (each["lead_organization_id"]["S"] for each in page["Items"])

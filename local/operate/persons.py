@@ -8,7 +8,7 @@ from typing import Any
 
 from ingest.web.caller import LEADS
 from local.api import Api
-from local.operate.invocations import invoke
+from local.operate.functions import invoke
 from local.stack import Stack
 from rules.json_values import DoubledKey, parse_json, single_keys
 from rules.privacy.erasures import PersonKind, nightly_plan_of, problem_of

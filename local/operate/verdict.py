@@ -1,6 +1,6 @@
 """What `streakline status` says: from what was seen of a deployment to what is wrong with it, and what to do.
 
-Pure: local/operate/laptop_status.py and local/operate/stack_status.py look.
+Pure: local/operate/status.py and local/operate/status.py look.
 """
 
 from collections.abc import Iterator, Mapping

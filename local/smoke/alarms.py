@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from local.operate.stack_status import alarm_states
+from local.operate.status import alarm_states
 from local.smoke.asking import must
 from local.smoke.steps import SmokeStep, StepSkipped
 from local.smoke.subject import Subject, TooLate

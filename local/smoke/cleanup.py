@@ -7,7 +7,7 @@ out.
 import time
 
 from local.api import users_of
-from local.operate.invocations import Invocation, invoke
+from local.operate.functions import Invocation, invoke
 from local.smoke import leftovers
 from local.smoke.steps import SmokeStep, StepFailed
 from local.smoke.subject import Subject

@@ -21,7 +21,7 @@ from analytics.lake.listing import of_dates
 from local.api import Api
 from local.cloud.patience import drain
 from local.operate import nightly_run
-from local.operate.account_days import account_days
+from local.operate.nightly_run import account_days
 from local.paths import WAREHOUSE
 from local.replay import post_events, put_on_stream, shuffled
 from local.stack import Stack

@@ -14,8 +14,8 @@ import pytest
 from standardwebhooks import Webhook
 
 from local.api import Api
-from local.operate import outgoing
-from local.operate.invocations import invoke
+from local.operate import webhooks
+from local.operate.functions import invoke
 from local.stack import Stack
 from tests.e2e.conftest import event
 from tests.e2e.test_survival import workers
@@ -118,7 +118,7 @@ def test_what_happens_is_told_of_users_leads_and_questions(
 
     replay = {"action": "replay", "user": user, "lead": None, "question": None, "since": None}
     before = len(customer.there.received)
-    outgoing.run(Namespace(endpoint=customer.id, **replay), stack)
+    webhooks.run_webhooks(Namespace(endpoint=customer.id, **replay), stack)
     until(lambda: len(customer.there.received) >= before + 7)
     assert [each["current_streak"] for each in customer.heard("streak.extended", user_id=user)] == [1, 2, 3]
 

@@ -19,8 +19,8 @@ from local.api import Api, PoolUsers, subject
 from local.cloud import patience
 from local.cloud.tokens import ADMIN, token
 from local.event_sources import Purchase, synthetic_crowd
-from local.operate import stack_status
-from local.operate.rebuild_features import rebuild
+from local.operate import status
+from local.operate.nightly_run import rebuild_features
 from local.operate.redrive import redrive
 from local.operate.verdict import as_json, problems
 from local.replay import replay
@@ -61,7 +61,7 @@ def test_it_is_found_with_all_that_the_laptop_knows(stack: Stack, live: Stack) -
 
 
 def test_status_tells_what_runs_and_waits(live: Stack) -> None:
-    seen = stack_status.look(live)
+    seen = status.look_at_stack(live)
     assert seen.unseen == {}
     assert all(each.runs for each in seen.parts), seen.parts
     told = as_json(seen)
@@ -81,7 +81,7 @@ def test_a_function_that_is_stopped_and_a_queue_that_nobody_reads_are_named(live
     client.put_function_concurrency(FunctionName=function, ReservedConcurrentExecutions=0)
     client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
     try:
-        found = [each.what for each in problems(stack_status.look(live))]
+        found = [each.what for each in problems(status.look_at_stack(live))]
     finally:
         client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
         client.delete_function_concurrency(FunctionName=function)
@@ -102,7 +102,7 @@ def test_orders_are_replayed_and_features_rebuilt(live: Stack, organization: str
     purchase = Purchase("c", 1, datetime.now(UTC) - timedelta(days=1), 1, Decimal("7.00"))
     order_webhooks.send(live, [order_webhooks.webhook(purchase, organization)])
     patience.drain_leads(live, stalled_max=60)
-    assert rebuild(live, dry_run=True)["leads"] >= 1
+    assert rebuild_features(live, dry_run=True)["leads"] >= 1
 
 
 def test_redrive_says_why_a_record_failed_again(live: Stack, user: str) -> None:

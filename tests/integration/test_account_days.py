@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from adapters.platform.items import plain
-from local.operate.account_days import TABLES as READ
-from local.operate.account_days import account_days
+from local.operate.nightly_run import TABLES as READ
+from local.operate.nightly_run import account_days
 from local.stack import Stack
 from rules.lake.entities import ENTITIES, row_of
 from tests.support.engine import TABLES, Engine

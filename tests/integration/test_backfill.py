@@ -22,7 +22,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation.spark_job import NIGHT_MINUTES_MAX, SCRIPT, SCRIPT_KEY, SparkJob, packages
 from analytics.reconcile.run_report import gather, markdown
 from analytics.steps import curate_function
-from local.operate import backfill
+from local.operate import nightly_run
 from tests.support.declared import properties
 from tests.support.raw_lake import DT, event, put_raw, rows
 from tests.support.template import ROOT
@@ -96,7 +96,7 @@ def backfilled(s3: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         monkeypatch.setattr(curate_function, "client", lambda name: {"s3": s3, "glue": glue}[name])
         curate_function._parts.cache_clear()
         asked = {"rebuild": False, "workers": 4, **options}
-        return backfill.run(stack, SINCE, UNTIL, pause=lambda _: None, **asked)
+        return nightly_run.run_backfill(stack, SINCE, UNTIL, pause=lambda _: None, **asked)
 
     return run
 

@@ -12,8 +12,8 @@ import pytest
 from adapters.platform.aws import client
 from adapters.platform.items import item
 from local import cli
-from local.operate import rebuild_features
-from local.operate.rebuild_features import rebuild
+from local.operate import nightly_run
+from local.operate.nightly_run import rebuild_features
 from local.stack import Stack
 from processors.leads import features
 from rules.days import DAY, stamp
@@ -105,9 +105,9 @@ def test_all_leads_become_what_their_events_say(stack: Stack, leads: Leads) -> N
     damage(leads, "c", "REMOVE inputs")
     damage(leads, "d", "REMOVE inputs.declared, features.recency_days")
     with consuming(stack) as taken:
-        assert rebuild(stack, dry_run=True) == {"leads": 5, "messages": 0, "failures": 0}
+        assert rebuild_features(stack, dry_run=True) == {"leads": 5, "messages": 0, "failures": 0}
         assert taken == []
-        told = rebuild(stack)
+        told = rebuild_features(stack)
         assert (told["leads"], told["failures"]) == (5, 0)
         assert sorted(each for body in taken for each in body["rebuild"]["leads"]) == [
             leads.leaf(each) for each in "abcde"
@@ -116,7 +116,7 @@ def test_all_leads_become_what_their_events_say(stack: Stack, leads: Leads) -> N
             leads.check(which)
         leads.check("e", "f")
         before = [leads.root(each) for each in "abcdef"]
-        assert rebuild(stack)["leads"] == 5
+        assert rebuild_features(stack)["leads"] == 5
     assert [leads.root(each) for each in "abcdef"] == before, "a second run writes nothing"
 
 
@@ -171,7 +171,7 @@ def test_a_lead_that_was_computed_as_of_a_time_to_come_is_mended(stack: Stack, l
         ExpressionAttributeValues=item({":v": "2062-01-01T00:00:00.000000Z", ":n": 13149}),
     )
     with consuming(stack):
-        rebuild(stack, [leads.leaf("a")])
+        rebuild_features(stack, [leads.leaf("a")])
     leads.check("a")
     after = leads.root("a")
     assert after
@@ -185,7 +185,7 @@ def test_some_leads_alone(stack: Stack, leads: Leads) -> None:
         damage(leads, which, "SET features.monetary_total = :v", v=99999)
     before = leads.root("b")
     with consuming(stack) as taken:
-        told = rebuild(stack, [leads.leaf("a"), leads.leaf("a"), "nobody"])
+        told = rebuild_features(stack, [leads.leaf("a"), leads.leaf("a"), "nobody"])
     assert told == {"leads": 2, "messages": 1, "failures": 0}
     assert len(taken) == 1
     leads.check("a")
@@ -201,7 +201,7 @@ def test_while_events_arrive_nothing_is_lost(stack: Stack, leads: Leads) -> None
         for each in more:
             leads.both(each)
             if each.external_event_id.endswith(("0", "5")):
-                rebuild(stack)
+                rebuild_features(stack)
     for which in "abcdef":
         leads.check(which)
 
@@ -236,15 +236,15 @@ def test_a_lead_costs_one_reading_of_its_events_and_a_write_only_if_it_differs(l
 
 def test_many_leads_are_fifty_a_message(stack: Stack) -> None:
     with consuming(stack) as taken:
-        told = rebuild(stack, [f"lead-{number}" for number in range(120)])
+        told = rebuild_features(stack, [f"lead-{number}" for number in range(120)])
     assert told == {"leads": 120, "messages": 3, "failures": 0}
     assert [len(each["rebuild"]["leads"]) for each in taken] == [50, 50, 20]
 
 
 def test_a_queue_that_nobody_empties_is_told(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rebuild_features, "STALLED_SECONDS_MAX", 0)
+    monkeypatch.setattr(nightly_run, "STALLED_SECONDS_MAX", 0)
     with pytest.raises(RuntimeError, match=r"messages still wait in FeatureRefresh \(1\)"):
-        rebuild(stack, ["nobody"])
+        rebuild_features(stack, ["nobody"])
 
 
 def test_the_command(

@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from local.operate.report.mart_figures import figures
+from local.operate.html_report import figures
 from tests.sql.conftest import Lake
 
 

@@ -17,7 +17,7 @@ from analytics.warehouse.load import merge, stage
 from analytics.warehouse.models import check, fingerprint, models
 from analytics.warehouse.statements import refuse_oversized
 from analytics.warehouse.workgroup import grant_analysts
-from local.operate.report.mart_figures import figures
+from local.operate.html_report import figures
 from local.smoke import lake as smoke_lake
 from rules.lake.entities import LOADED
 

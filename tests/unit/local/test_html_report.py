@@ -7,7 +7,7 @@ from typing import Any
 
 from adapters.platform.objects import FolderObjects
 from analytics.lake.layout import report_key
-from local.operate.report.html_report import _page, last_night
+from local.operate.html_report import _page, last_night
 
 TOLD: dict[str, Any] = {
     "error": None,

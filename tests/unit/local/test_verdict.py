@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.operate.unread import trouble
+from local.operate.status import trouble
 from local.operate.verdict import (
     LATE,
     Consumer,

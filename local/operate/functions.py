@@ -1,16 +1,105 @@
-"""What a function has logged, from the log group that the stack gave it: `streakline logs`."""
+"""Functions of the stack: what one has logged (`streakline logs`), and what it answers that is invoked."""
 
+import base64
+import difflib
+import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from local.operate.meant import meant
 from local.stack import Stack
+
+# Invokes a function of the stack, and says why it failed.
+
+
+TEXT_MAX = 400
+LEVELS = ("ERROR", "WARNING", "CRITICAL")
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What a function answered. error: that the function itself failed. log: the end of its log."""
+
+    answer: Any
+    error: str = ""
+    log: str = ""
+
+    def failure(self) -> str | None:
+        """Return why a consumer did not take its records; None if it took them all.
+
+        The consumer says it of poison; what may come again says it in its log.
+        """
+        if self.error:
+            return f"{self.error}: {_shown(self.answer)}"
+        failed = self.answer.get("batchItemFailures") if isinstance(self.answer, dict) else None
+        if failed is None:
+            return f"the answer is not a consumer's: {_shown(self.answer)}"
+        reasons = dict.fromkeys(each["reason"] for each in failed if each.get("reason"))
+        if not failed:
+            return None
+        return ("; ".join(reasons) or last_trouble(self.log) or "the function's log says why")[:TEXT_MAX]
+
+
+def invoke(stack: Stack, function: str, payload: Any) -> Invocation:
+    """Invoke a function and wait for its answer. Raises what botocore raises."""
+    answer = stack.client("lambda").invoke(
+        FunctionName=function, Payload=json.dumps(payload).encode(), LogType="Tail"
+    )
+    text: str = answer["Payload"].read().decode(errors="replace")
+    log = base64.b64decode(answer.get("LogResult") or "").decode(errors="replace")
+    try:
+        found = json.loads(text or "null")
+    except ValueError:
+        found = text
+    return Invocation(found, answer.get("FunctionError", ""), log)
+
+
+def last_trouble(log: str) -> str:
+    """Return the last warning or error of a function's log; "" if there is none."""
+    for line in reversed(log.splitlines()):
+        try:
+            told = json.loads(line[line.index("{") :])
+        except ValueError:
+            continue
+        if isinstance(told, dict) and told.get("level") in LEVELS:
+            raised = str(told.get("exception") or "").strip().splitlines()
+            return ": ".join(dict.fromkeys(each for each in (str(told.get("message")), *raised[-1:]) if each))
+    return ""
+
+
+def _shown(answer: Any) -> str:
+    told = answer.get("errorMessage") if isinstance(answer, dict) else None
+    return str(told or json.dumps(answer))[:TEXT_MAX]
+
+
+# Which of several names somebody means who has typed one.
+
+
+def meant(typed: str, spellings: Mapping[str, str], what: str) -> str:
+    """Return the name that a spelling stands for. Case, hyphens and underscores do not matter.
+
+    spellings: spelling -> name. what: a word for the sentence, such as "failure queue". Raises RuntimeError,
+    with the names that are near or else with all, if there is no such spelling.
+    """
+    plain = {_plain(spelling): name for spelling, name in spellings.items()}
+    if found := plain.get(_plain(typed)):
+        return found
+    near = dict.fromkeys(plain[each] for each in difflib.get_close_matches(_plain(typed), plain))
+    hint = (
+        f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted({*plain.values()}))}"
+    )
+    raise RuntimeError(f"there is no {what} {typed}: {hint}")
+
+
+def _plain(name: str) -> str:
+    return "".join(each for each in name.casefold() if each.isalnum())
+
 
 FUNCTION = "FunctionName"  # the end of an output that names a function
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}

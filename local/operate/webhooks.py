@@ -1,8 +1,4 @@
-"""`streakline hook`: the addresses that vendors send webhooks to, and the secrets that open them.
-
-A command ends two seconds after it has changed a hook: by then every process reads the hook anew before it
-refuses anything. So nobody learns a secret that is not valid yet.
-"""
+"""`streakline hook` and `streakline webhooks`: addresses that vendors send to, and endpoints that the stack sends to."""
 
 import argparse
 import base64
@@ -19,19 +15,23 @@ from urllib.parse import urlsplit
 from adapters import clock
 from adapters.leads.ecdsa import new_key_pair, public_key
 from adapters.leads.hook_store import HookExists, HookStore, NoHook
+from adapters.outgoing.endpoint_store import EndpointStore
 from ingest.leads import sources
 from ingest.leads.hooks import KEPT_SECONDS, REREAD_SECONDS
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.validate import first_problem
+from local.operate.functions import invoke
+from local.operate.redrive import redrive
 from local.stack import Stack
+from rules.days import parse_moment, stamp
 from rules.leads.hooks import STANDARD_PREFIX, Algorithm, Hook, HookSecret, challenge_token, rotate_hook
 
 SECRET_BYTES = 32
 SECRET_CHARACTERS_MIN = 16
 
 
-def run(arguments: argparse.Namespace, stack: Stack) -> None:
+def run_hook(arguments: argparse.Namespace, stack: Stack) -> None:
     """Carry out one action; prints JSON, one line a hook. Raises RuntimeError for what cannot be done."""
     store = HookStore(stack.client("secretsmanager"), stack.output("HookSecretPrefix", "webhooks"))
     if arguments.action == "list":
@@ -160,3 +160,52 @@ def _listed(stack: Stack, hook: Hook) -> dict[str, Any]:
 
 def _tell(found: Mapping[str, Any]) -> None:
     print(json.dumps(found))
+
+
+# `streakline webhooks`: endpoints of outgoing webhooks, what they did not take, and sending it again.
+
+
+CONSUMER = "deliveries"
+
+
+def run_webhooks(arguments: argparse.Namespace, stack: Stack) -> None:
+    """Carry out one action; prints JSON. Raises RuntimeError for what cannot be done."""
+    if arguments.action == "list":
+        store = EndpointStore(stack.client("dynamodb"), stack.tables["WebhookEndpoints"])
+        for each in store.all():
+            about = {"endpoint_id": each.endpoint_id, "url": each.url, "disabled": each.disabled}
+            _tell_plain({**about, "organization_id": each.organization_id})
+        _tell_plain(redrive(stack, only_list=True, only=CONSUMER))
+    elif _named(arguments) or arguments.endpoint or arguments.since:
+        _tell_plain(_of_one(arguments, stack))
+    else:
+        _tell_plain(redrive(stack, only=CONSUMER))
+
+
+def _named(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return whose notifications are meant, as messages name them."""
+    named = {"user_id": arguments.user, "lead_id": arguments.lead, "question_id": arguments.question}
+    return {name: each for name, each in named.items() if each}
+
+
+def _of_one(arguments: argparse.Namespace, stack: Stack) -> Mapping[str, Any]:
+    named = _named(arguments)
+    if not arguments.endpoint or len(named) != 1:
+        raise RuntimeError(
+            "replay takes --endpoint with --user, --lead or --question;"
+            " without them it sends what is in DeliveryFailures"
+        )
+    asked = {"endpoint_id": arguments.endpoint, **named}
+    if arguments.since:
+        try:
+            asked["since"] = stamp(parse_moment(arguments.since).utc)
+        except ValueError as error:
+            raise RuntimeError(f"--since {error}") from None
+    payload = {"Records": [{"messageId": "replay", "body": json.dumps(asked)}], "streakline_redrive": True}
+    if failure := invoke(stack, stack.output("DeliverFunctionName", "outgoing webhooks"), payload).failure():
+        raise RuntimeError(failure)
+    return {"replayed": asked}
+
+
+def _tell_plain(told: Mapping[str, Any]) -> None:
+    print(json.dumps(told))

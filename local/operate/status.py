@@ -1,20 +1,102 @@
-"""What runs on AWS, what waits, and what alarms say: `streakline status` of a deployed stack."""
+"""What runs of a deployment, what waits, and what alarms say: of a stack on AWS, and of the laptop cloud, each part of which is asked itself."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from local.cloud import patience
+from local.cloud import laptop_cloud, patience
 from local.cloud.deployment import ACCOUNT
-from local.cloud.streams import EventSourceMapping, function_name, iterator_since, mapping_of, shards_of
-from local.operate.function_logs import functions
-from local.operate.unread import Unread, summed, trouble, unread
+from local.cloud.poller import place_name, read_checkpoints
+from local.cloud.streams import (
+    EventSourceMapping,
+    arrival_of,
+    function_name,
+    is_wanted,
+    iterator_of,
+    iterator_since,
+    mapping_of,
+    read_records,
+    shards_of,
+)
+from local.operate.functions import functions
 from local.operate.verdict import Consumer, Deployment, Part, Queue
-from local.stack import AwsError, Stack, sentence
+from local.stack import AwsError, Stack, load, sentence
+
+# What a stream holds that its consumer has not processed, read from the stream itself.
+
+
+PAGES_MAX = 5  # of up to a thousand records
+FED = frozenset({"Enabled", "Enabling", "Creating", "Updating"})
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What a consumer of a shard has not processed. oldest, newest: when they arrived (epoch seconds).
+
+    newest: of all records that were read, also of those that the consumer's filter leaves out.
+    """
+
+    records: int = 0
+    oldest: float | None = None
+    newest: float | None = None
+    is_more: bool = False
+
+
+def unread(
+    stack: Stack, mapping: EventSourceMapping, iterator: str, *, since: float = 0.0, empty_max: int = 1
+) -> Unread:
+    """Read what follows an iterator, for some pages. since: older records (epoch seconds) are done.
+
+    empty_max: after so many empty pages nothing follows. Raises what botocore raises.
+    """
+    patterns = [json.loads(each) for each in mapping.patterns]
+    found, newest, empty, place = list[float](), None, 0, iterator
+    for _ in range(PAGES_MAX * empty_max):
+        records, following = read_records(stack, mapping, place)
+        arrived = [(arrival_of(each), each) for each in records]
+        found += [at for at, each in arrived if at > since and is_wanted(each, patterns)]
+        newest = max([at for at, _ in arrived] + ([newest] if newest else []), default=None)
+        empty = 0 if records else empty + 1
+        if not following or empty >= empty_max:
+            return Unread(len(found), min(found, default=None), newest)
+        place = following
+    return Unread(len(found), min(found, default=None), newest, is_more=True)
+
+
+def summed(
+    name: str, stack: Stack, found: Sequence[tuple[EventSourceMapping, Unread]], states: Sequence[str]
+) -> Consumer:
+    """Return a consumer with what waits in all of its shards. states: those of its mappings."""
+    tables = {physical: logical for logical, physical in stack.tables.items()}
+    waiting: dict[str, int] = {}
+    for mapping, each in found:
+        stream = mapping.source.split("/")[1]
+        stream = tables.get(stream, "Events" if mapping.is_kinesis else stream)
+        waiting[stream] = waiting.get(stream, 0) + each.records
+    return Consumer(
+        name,
+        tuple(states),
+        waiting,
+        oldest_at=_instant(min((each.oldest for _, each in found if each.oldest), default=None)),
+        newest_at=_instant(max((each.newest for _, each in found if each.newest), default=None)),
+        is_more=any(each.is_more for _, each in found),
+    )
+
+
+def trouble(states: Sequence[str]) -> str:
+    """Return why a consumer gets nothing, from the states of its mappings; "" if it does."""
+    bad = sorted({each for each in states if each not in FED})
+    return f"an event source mapping is {', '.join(bad)}" if bad else ""
+
+
+def _instant(seconds: float | None) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None
+
 
 ALARM, NESTED = "AWS::CloudWatch::Alarm", "AWS::CloudFormation::Stack"
 ALARMS_MAX = 100  # in one request
@@ -30,7 +112,7 @@ STANDBY = "standby"
 Described = dict[str, Any]
 
 
-def look(stack: Stack) -> Deployment:
+def look_at_stack(stack: Stack) -> Deployment:
     """Look at a stack's state, functions, streams, queues, consumers and alarms.
 
     What cannot be looked at is told with the reason. Raises what botocore raises if the stack itself cannot.
@@ -278,3 +360,80 @@ def _alarms(stack: Stack, name: str) -> Iterator[str]:
                 yield each["PhysicalResourceId"]
             elif each["ResourceType"] == NESTED and each.get("PhysicalResourceId"):
                 yield from _alarms(stack, each["PhysicalResourceId"])
+
+
+# What runs of the laptop cloud, and what waits.
+#
+# Each part is asked itself: that its process is there says little.
+
+
+LAPTOP = "the laptop cloud"
+PROCESS_NAMES = {"ministack": "emulator", "poller": "poller", "redis": "Redis", "postgres": "PostgreSQL"}
+PROCESS_MEND = "`streakline up` starts it again"
+PROCESS_MENDS = {
+    "ministack": "`streakline down` and `streakline up` begin anew: its data went with it",
+    "poller": f"{PROCESS_MEND}; it goes on where it stopped",
+    "redis": f"{PROCESS_MEND}; it is a cache, and filled anew",
+    "postgres": f"{PROCESS_MEND}; its data are still there, and what came meanwhile waits in LeadIngestion",
+}
+
+
+def look_at_laptop() -> Deployment:
+    """Look at every part; raises SystemExit, with what to do, if no laptop cloud is up."""
+    stack = load()
+    found = laptop_cloud.troubles(stack)
+    parts = tuple(
+        Part(PROCESS_NAMES[process], not why, why or "runs", PROCESS_MENDS[process])
+        for process, why in found.items()
+    )
+    seen = Deployment(LAPTOP, datetime.now(UTC), parts, about={"api_url": stack.api_url})
+    return replace(seen, **_laptop_waiting(stack)) if not found["ministack"] else seen
+
+
+def _laptop_waiting(stack: Stack) -> dict[str, Any]:
+    """Return what waits: in streams, in queues, in failure queues; or why that cannot be seen."""
+    found: dict[str, Any] = {"unseen": {}}
+    for name, read in (
+        ("consumers", lambda: tuple(_laptop_consumers(stack))),
+        ("queues", lambda: {each: Queue(held) for each, held in patience.messages_waiting(stack).items()}),
+        ("failures", lambda: patience.failures(stack)),
+    ):
+        try:
+            found[name] = read()
+        except AwsError as error:
+            found["unseen"][name] = sentence(error)
+    return found
+
+
+def _laptop_consumers(stack: Stack) -> Iterator[Consumer]:
+    """Yield each consumer with what it has not processed, from what the poller has noted as done."""
+    names = {physical: name for name, physical in functions(stack).items()}
+    described = stack.client("lambda").list_event_source_mappings()["EventSourceMappings"]
+    of_queues = {each["UUID"] for each in described if ":sqs:" in each["EventSourceArn"]}
+    done = read_checkpoints()
+    asked = [
+        (mapping, shard)
+        for mapping in (mapping_of(each) for each in described if each["UUID"] not in of_queues)
+        for shard in shards_of(stack, mapping)
+    ]
+
+    def read(place: tuple[EventSourceMapping, str]) -> Unread:
+        mapping, shard = place
+        begin = iterator_of(stack, mapping, shard, done.get(place_name(mapping, shard), ""))
+        return unread(stack, mapping, begin)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = list(zip((mapping for mapping, _ in asked), pool.map(read, asked), strict=True))
+    for physical, name in names.items():
+        states = [
+            each["State"]
+            for each in described
+            if each["UUID"] in of_queues and function_name(each["FunctionArn"]) == physical
+        ]
+        of_streams = [each for each in found if function_name(each[0].function) == physical]
+        if of_streams:
+            yield summed(name, stack, of_streams, ("ByPoller",))
+        elif states:
+            yield Consumer(
+                name, tuple(states), trouble=trouble(states), mend="`streakline up` enables it again"
+            )

@@ -1,1 +1,0 @@
-"""The report as a page: figures and plots of the marts."""
