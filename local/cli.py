@@ -85,7 +85,7 @@ def _page(arguments: argparse.Namespace) -> None:
 
 
 def _smoke(arguments: argparse.Namespace) -> None:
-    from local.smoke.report import smoke
+    from local.smoke.smoke_command import smoke
 
     if not smoke(_stack(arguments), as_json=arguments.json):
         raise SystemExit(1)

@@ -5,12 +5,118 @@ out.
 """
 
 import time
+from collections.abc import Iterator
 
+from adapters.leads.lead_event_store import CLAIM_KEY
+from adapters.platform.items import Item, item, plain
+from analytics.lake.layout import report_key, run_key
+from ingest.questions.questions import open_questions
 from local.api import users_of
 from local.operate.functions import Invocation, invoke
-from local.smoke import leftovers
-from local.smoke.steps import SmokeStep, StepFailed
-from local.smoke.subject import Subject
+from local.smoke import parts
+from local.smoke.parts import asked_id
+from local.smoke.steps import SmokeStep, StepFailed, Subject
+
+# What a smoke test leaves in tables and buckets: found by key, never by a scan, and deleted.
+
+
+Keys = dict[str, tuple[str, ...]]
+# By table: the attributes of its key.
+OF_USER: Keys = {
+    "BPEvents": ("user_id", "event_id"),
+    "IdempotencyKeys": ("user_id", "idempotency_key"),
+    "RewardsLedger": ("account_id", "created_at"),
+    "DailyActivity": ("user_id", "activity_date"),
+    "UserStreaks": ("user_id",),
+}
+OF_LEAD: Keys = {
+    "Event": ("lead_organization_id", "occurred_at#id"),
+    "Memory": ("lead_organization_id", "memory_type#key"),
+    "Feature": ("lead_organization_id",),
+}
+OF_QUESTION: Keys = {"Questions": ("question_id",), "Responses": ("question_id", "response_id")}
+# Counters of a minute expire by themselves.
+HELD: Keys = {"Limits": ("counter",)}
+STATS: Keys = {"UserStats": ("fingerprint_hash",)}
+CLAIMS: Keys = {"IdempotencyKeys": ("user_id", "idempotency_key")}
+POINTER = "raw_payload_ref"
+
+
+def remove_items(subject: Subject) -> tuple[int, int]:
+    """Delete all items that are there now; returns how many items and how many objects they pointed to."""
+    items = objects = 0
+    subject.places |= {(table, key): names for table, names, key in _places(subject)}
+    for (table, key), names in subject.places.items():
+        for each in _found(subject, table, names[0], key):
+            objects += _remove_object(subject, each.get(POINTER, {}).get("S", ""))
+            subject.meter.client.delete_item(
+                TableName=subject.stack.tables[table], Key={name: each[name] for name in names}
+            )
+            items += 1
+    return items, objects
+
+
+def _places(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Yield table, names of its key, partition. What is found by an item comes before that item."""
+    lead_claim = f"{parts.source(subject)}#{parts.EXTERNAL_ID}"
+    lead = _lead(subject, lead_claim)
+    groups = [(OF_LEAD, lead)] if lead else []
+    if subject.api is not None:
+        question = asked_id(subject)
+        responses = _found(subject, "Responses", "question_id", question)
+        answers = [plain(each) for each in responses]
+        people = {h for each in answers for h in (each["response_id"], *each.get("older_hashes", ()))}
+        groups += [(STATS, each) for each in sorted(people)] + [(OF_QUESTION, question)]
+        groups.append((HELD, open_questions(subject.agent)))
+    groups += [(CLAIMS, lead_claim), (OF_USER, subject.name), (OF_USER, subject.second_user)]
+    for tables, key in groups:
+        yield from ((table, names, key) for table, names in tables.items())
+
+
+def _lead(subject: Subject, claim: str) -> str | None:
+    """Return the order's lead, as the claim of its event names it: that of an order has `leaf`."""
+    answer = subject.meter.client.get_item(
+        TableName=subject.stack.tables["IdempotencyKeys"],
+        Key=item({"user_id": claim, "idempotency_key": CLAIM_KEY}),
+        ConsistentRead=True,
+    )
+    if "Item" not in answer:
+        return None
+    held: Item = answer["Item"]
+    return str(held["leaf" if "leaf" in held else "target"]["S"]).partition("#")[0]
+
+
+def _found(subject: Subject, table: str, name: str, key: str) -> list[Item]:
+    pages = subject.meter.client.get_paginator("query").paginate(
+        TableName=subject.stack.tables[table],
+        KeyConditionExpression="#name = :key",
+        ExpressionAttributeNames={"#name": name},
+        ExpressionAttributeValues=item({":key": key}),
+        ConsistentRead=True,
+    )
+    return [each for page in pages for each in page["Items"]]
+
+
+def _remove_object(subject: Subject, url: str) -> int:
+    bucket, _, key = url.removeprefix("s3://").partition("/")
+    if not key:
+        return 0
+    subject.stack.client("s3").delete_object(Bucket=bucket, Key=key)
+    return 1
+
+
+def remove_run_files(subject: Subject) -> int:
+    """Delete the files and reports of the nightly runs that the test started; returns how many."""
+    s3, bucket = subject.stack.client("s3"), subject.stack.outputs["LakeBucketName"]
+    runs = [each.rpartition(":")[2] for each in subject.executions]
+    keys = [report_key(run, suffix) for run in runs for suffix in ("json", "md")]
+    for run in runs:
+        for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=run_key(run, "")):
+            keys += [each["Key"] for each in page.get("Contents", ())]
+    for key in keys:
+        s3.delete_object(Bucket=bucket, Key=key)
+    return len(keys)
+
 
 SWEEPS_MAX = 10
 LAPTOP_QUIET_SECONDS, AWS_QUIET_SECONDS = 1.0, 10.0
@@ -19,10 +125,10 @@ STAY = "stay, marked by the name: rows in the lake and the warehouse"
 
 def clean_up(subject: Subject) -> str:
     """Remove items, objects, leads, ranks and the pool's user; raises StepFailed with what it could not."""
-    objects = leftovers.remove_run_files(subject)
+    objects = remove_run_files(subject)
     items, troubles = 0, []
     for sweep in range(SWEEPS_MAX):
-        removed, referred = leftovers.remove_items(subject)
+        removed, referred = remove_items(subject)
         items, objects = items + removed, objects + referred
         if sweep and not removed:
             break

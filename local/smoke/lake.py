@@ -1,5 +1,7 @@
 """Rows reach the lake; the nightly run curates, loads and compares; the warehouse answers."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,11 +9,11 @@ from adapters.platform.objects import S3Objects
 from analytics.curation.raw_lines import readable
 from analytics.lake.layout import Place
 from analytics.lake.listing import of_place
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.statements import StatementFailed
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
 from local.operate import nightly_run
-from local.smoke.asking import must
-from local.smoke.steps import SmokeStep, StepSkipped
-from local.smoke.subject import Subject
+from local.smoke.steps import SmokeStep, StepSkipped, Subject, must
 from local.stack import Stack
 
 SKEW = timedelta(minutes=5)  # between this machine's clock and S3's
@@ -69,8 +71,162 @@ def warehouse(subject: Subject) -> str:
     return "one query: the event of the day, once"
 
 
-STEPS = (
+LAKE_STEPS = (
     SmokeStep("lake", rows_arrive, ("late events",)),
     SmokeStep("nightly run", nightly, ("lake",)),
     SmokeStep("warehouse", warehouse, ("nightly run",)),
 )
+
+
+# What is known of Redshift from its documentation alone, or in two ways: asked of the stack's own workgroup.
+#
+# Each assumption is a query that needs no table of ours and changes nothing, with the answer that our SQL
+# relies on, and the page about it. That COPY reads our files has been seen by then, in the warehouse's row.
+
+
+COPIED = "COPY reads Parquet of zstd"
+GUIDE = "https://docs.aws.amazon.com/redshift/latest/dg/"
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A query of one value, and the value as text. on_laptop: why DuckDB cannot settle it; None if it can."""
+
+    name: str
+    sql: str
+    answer: str
+    page: str
+    on_laptop: str | None = None
+
+
+_TWO = "SELECT 1 AS n UNION ALL SELECT 3"
+_WALK = "SELECT 1 AS n UNION ALL SELECT n + 1 FROM walk WHERE n < 40"
+ASSUMPTIONS: tuple[Assumption, ...] = (
+    Assumption(
+        "microseconds are kept",
+        "SELECT CAST(CAST('2026-01-31 23:59:59.123456' AS TIMESTAMP) AS VARCHAR(32)) AS v",
+        "2026-01-31 23:59:59.123456",
+        "r_Datetime_types.html",
+    ),
+    Assumption(
+        "a text's size counts bytes",
+        "SELECT OCTET_LENGTH('é€') AS v",
+        "5",
+        "r_OCTET_LENGTH.html",
+        "DuckDB's texts have no size",
+    ),
+    Assumption(
+        "a backslash escapes in a literal",
+        r"SELECT LENGTH('a\\b') AS v",
+        "3",
+        "r_Character_types.html",
+        "the translation writes it as DuckDB does",
+    ),
+    Assumption(
+        "dates subtract to whole days",
+        "SELECT CAST('2026-03-01' AS DATE) - CAST('2026-02-27' AS DATE) AS v",
+        "2",
+        "r_Dateparts_for_datetime_functions.html",
+    ),
+    Assumption("whole numbers divide to whole numbers", "SELECT 7 / 2 AS v", "3", "r_OPERATOR_SYMBOLS.html"),
+    Assumption(
+        "a Sunday is day 0",
+        "SELECT CAST(EXTRACT(dow FROM CAST('2026-02-01' AS DATE)) AS INTEGER) AS v",
+        "0",
+        "r_EXTRACT_function.html",
+    ),
+    Assumption(
+        "EXCEPT takes two NULLs as equal",
+        "SELECT COUNT(*) AS v FROM "
+        "(SELECT CAST(NULL AS INTEGER) AS n EXCEPT SELECT CAST(NULL AS INTEGER)) AS distinct_rows",
+        "0",
+        "r_UNION.html",
+    ),
+    Assumption(
+        "descending, NULL comes first",
+        "SELECT COALESCE(n, 0) AS v FROM (SELECT 1 AS n UNION ALL SELECT CAST(NULL AS INTEGER)) AS t "
+        "ORDER BY n DESC LIMIT 1",
+        "0",
+        "r_ORDER_BY_clause.html",
+    ),
+    Assumption(
+        "texts sort by their bytes",
+        "SELECT MIN(t) AS v FROM (SELECT 'a' AS t UNION ALL SELECT 'B') AS texts",
+        "B",
+        "c_collation_sequences.html",
+    ),
+    Assumption(
+        "LEAST leaves out NULL",
+        "SELECT LEAST(2, CAST(NULL AS INTEGER), 1) AS v",
+        "1",
+        "r_GREATEST_LEAST.html",
+    ),
+    Assumption(
+        "a frame of ROWS looks forward",
+        "SELECT MIN(later) AS v FROM (SELECT MIN(n) OVER (ORDER BY n ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED "
+        f"FOLLOWING) AS later FROM ({_TWO}) AS two) AS w",
+        "3",
+        "r_Window_function_synopsis.html",
+    ),
+    Assumption(
+        "a recursion goes 40 steps",
+        f"WITH RECURSIVE walk (n) AS ({_WALK}) SELECT MAX(n) AS v FROM walk",
+        "40",
+        "r_WITH_clause.html",
+    ),
+    Assumption(
+        "a text knows whether it is JSON",
+        "SELECT CASE WHEN IS_VALID_JSON('{\"a\": 1}') AND NOT IS_VALID_JSON('{a') THEN 1 ELSE 0 END AS v",
+        "1",
+        "IS_VALID_JSON.html",
+    ),
+    Assumption(
+        "hundredths stay exact",
+        "SELECT CAST(CAST(12345678901234567 AS DECIMAL(22, 2)) / 100 AS DECIMAL(24, 2)) AS v",
+        "123456789012345.67",
+        "r_numeric_computations201.html",
+        "DuckDB divides decimals as doubles",
+    ),
+)
+
+
+def settled(
+    warehouse: Warehouse, assumptions: Sequence[Assumption] = ASSUMPTIONS
+) -> tuple[list[str], dict[str, str]]:
+    """Ask; returns the names that hold, and of the others what was answered, or the reason of a skip."""
+    held, others = [], {}
+    is_laptop = isinstance(warehouse, DuckWarehouse)
+    for assumption in assumptions:
+        if is_laptop and assumption.on_laptop is not None:
+            continue
+        answered = _answer(warehouse, assumption.sql)
+        if answered == assumption.answer:
+            held.append(assumption.name)
+        else:
+            others[assumption.name] = f"{answered}, not {assumption.answer}"
+    return held, others
+
+
+def _answer(warehouse: Warehouse, sql: str) -> str:
+    try:
+        rows: list[dict[str, Any]] = warehouse.rows(sql)
+    except StatementFailed as error:
+        return error.reason
+    return ", ".join(str(value) for row in rows for value in row.values())
+
+
+def redshift(subject: Subject) -> str:
+    """What the warehouse's SQL relies on holds on this workgroup."""
+    warehouse = warehouse_of(subject.stack)
+    if isinstance(warehouse, NoWarehouse):
+        raise StepSkipped("not deployed: the stack has no warehouse")
+    held, others = settled(warehouse)
+    must(not others, "an answer as documented", others)
+    if not isinstance(warehouse, DuckWarehouse):
+        held.append(COPIED)
+    left = [assumption.name for assumption in ASSUMPTIONS if assumption.name not in held]
+    left += [] if COPIED in held else [COPIED]
+    return f"{len(held)} hold" + (f"; DuckDB cannot say whether {', '.join(left)}" if left else "")
+
+
+REDSHIFT_STEPS = (SmokeStep("redshift", redshift, ("warehouse",)),)

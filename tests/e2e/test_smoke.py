@@ -11,7 +11,7 @@ from adapters.platform.redis import Redis
 from local.cloud import embedded_postgres
 from local.operate import nightly_run
 from local.paths import LOCAL
-from local.smoke.report import STEPS
+from local.smoke.smoke_command import STEPS
 from local.stack import Stack
 from tests.e2e.conftest import printed
 from tests.support.effort import only_soak

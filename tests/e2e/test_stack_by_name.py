@@ -25,9 +25,8 @@ from local.operate.redrive import redrive
 from local.operate.verdict import as_json, problems
 from local.replay import replay
 from local.smoke import cleanup
-from local.smoke.report import failures, prove
-from local.smoke.subject import Subject, Waits
-from local.smoke.units import UnitMeter
+from local.smoke.smoke_command import failures, prove
+from local.smoke.steps import Subject, UnitMeter, Waits
 from local.stack import KEY, SECRET, Stack, find
 from tests.support.effort import only_soak
 

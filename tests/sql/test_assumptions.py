@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from local.smoke.assumptions import ASSUMPTIONS, GUIDE, settled
+from local.smoke.lake import ASSUMPTIONS, GUIDE, settled
 from tests.sql.conftest import Lake
 from tests.support.redshift_rules import problems
 

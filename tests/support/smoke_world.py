@@ -14,8 +14,8 @@ from ingest.engagement.events_stream import parts_of
 from ingest.questions.questions import open_questions
 from local.cloud.streams import kinesis_record
 from local.replay import ids_by_user
-from local.smoke.assumptions import ASSUMPTIONS
-from local.smoke.leads import AMOUNT
+from local.smoke.lake import ASSUMPTIONS
+from local.smoke.parts import AMOUNT
 from local.stack import Stack
 from local.verify import expect
 from rules.questions.questions import question_ids

@@ -11,12 +11,11 @@ from botocore.exceptions import ClientError
 
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import NoWarehouse, warehouse_at
-from local.smoke import cleanup, events, lake, report
-from local.smoke.assumptions import ASSUMPTIONS
+from local.smoke import cleanup, lake, parts, smoke_command
 from local.smoke.cleanup import CLEAN_UP
-from local.smoke.report import STEPS, failures, prove
-from local.smoke.steps import SmokeStep, StepOutcome, StepResult
-from local.smoke.subject import Subject, Waits
+from local.smoke.lake import ASSUMPTIONS
+from local.smoke.smoke_command import STEPS, failures, prove
+from local.smoke.steps import SmokeStep, StepOutcome, StepResult, Subject, Waits
 from tests.support.aws_stack import token_of
 from tests.support.smoke_world import FORMER_HASH, PERSON, Answer, Tables, World
 
@@ -60,7 +59,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     meter: Any = SimpleNamespace(client=Tables(world), total=0.0)
     subject = Subject(world.stack, meter, QUICK)
     api = FaultyApi(world, subject.name)
-    monkeypatch.setattr(events, "Api", lambda *_, **__: api)
+    monkeypatch.setattr(parts, "Api", lambda *_, **__: api)
     monkeypatch.setattr(cleanup, "LAPTOP_QUIET_SECONDS", 0)
     rows = SimpleNamespace(rows=lambda sql: world.assumptions.get(sql, [{"events": world.rows}]))
     monkeypatch.setattr(lake, "warehouse_at", lambda url, **_: rows)
@@ -275,15 +274,15 @@ def test_the_table_and_the_document_say_the_same(
 ) -> None:
     bench.api.faults["conflict"] = ("POST /v1/events", results(status="duplicate"))
     found = bench.run()
-    monkeypatch.setattr(report, "UnitMeter", lambda _: bench.subject.meter)
-    monkeypatch.setattr(report, "prove", lambda _: found)
+    monkeypatch.setattr(smoke_command, "UnitMeter", lambda _: bench.subject.meter)
+    monkeypatch.setattr(smoke_command, "prove", lambda _: found)
     capsys.readouterr()
-    assert not report.smoke(bench.world.stack, as_json=True)
+    assert not smoke_command.smoke(bench.world.stack, as_json=True)
     out, err = capsys.readouterr()
     document = json.loads(out)
     assert "smoke failed: conflict" in err
     assert not document["ok"]
-    assert not report.smoke(bench.world.stack)
+    assert not smoke_command.smoke(bench.world.stack)
     lines = capsys.readouterr().out.splitlines()
     for step, line in zip(document["steps"], lines[1:], strict=False):
         assert line.startswith(f"{step['step']:<14}{step['outcome']}")

@@ -5,21 +5,28 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from local.smoke import alarms, assumptions, events, lake, leads, questions, rewards
+from local.smoke import lake, parts
 from local.smoke.cleanup import CLEAN_UP
-from local.smoke.steps import SmokeStep, StepOutcome, StepResult, run_step, run_steps
-from local.smoke.subject import Subject, Waits
-from local.smoke.units import UnitMeter
+from local.smoke.steps import (
+    SmokeStep,
+    StepOutcome,
+    StepResult,
+    Subject,
+    UnitMeter,
+    Waits,
+    run_step,
+    run_steps,
+)
 from local.stack import Stack
 
 STEPS: tuple[SmokeStep, ...] = (
-    *events.STEPS,
-    *rewards.STEPS,
-    *leads.STEPS,
-    *questions.STEPS,
-    *lake.STEPS,
-    *assumptions.STEPS,
-    *alarms.STEPS,
+    *parts.EVENT_STEPS,
+    *parts.REWARD_STEPS,
+    *parts.LEAD_STEPS,
+    *parts.QUESTION_STEPS,
+    *lake.LAKE_STEPS,
+    *lake.REDSHIFT_STEPS,
+    *parts.ALARM_STEPS,
 )
 UNITS = "units: request units of DynamoDB that this command used itself; what functions used, it cannot see"
 

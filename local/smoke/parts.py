@@ -1,0 +1,321 @@
+"""What a deployment does for people, each part once: events, rewards, leads, questions; and that no alarm sounds."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from adapters.platform.items import item
+from adapters.settings.choices import currency_of
+from local.api import ADMIN, Api
+from local.operate.status import alarm_states
+from local.replay import aggregated_records, plain_records
+from local.smoke.steps import Event, SmokeStep, StepSkipped, Subject, TooLate, ask, must, profile, shown
+from rules.questions.questions import question_ids
+
+FIRST, LATE = (4, 1, 3), (2, 0)  # places in Subject.days, as they are sent
+LARGE = 600  # bytes of properties: too many for an item, so they go to the bucket
+POINTS = 10  # of a contribution; a boost of points multiplies it
+
+
+def event_on(subject: Subject, user: str, place: int, **more: Any) -> Event:
+    """Return an event at noon (UTC) of one of the test's days."""
+    day = subject.days[place].isoformat()
+    return {
+        "user_id": user,
+        "idempotency_key": f"day-{place}",
+        "event_type": "CONTRIBUTION",
+        "occurred_at": f"{day}T12:00:00Z",
+        "source": "smoke",
+        **more,
+    }
+
+
+def first_events(subject: Subject) -> list[Event]:
+    """Return the events that are sent first, unordered; one has properties that go to the bucket."""
+    events = [event_on(subject, subject.name, place) for place in FIRST]
+    return [*events[:-1], {**events[-1], "properties": {"note": "x" * LARGE}}]
+
+
+def sign_in(subject: Subject) -> str:
+    """The API runs, and takes the token of an admin."""
+    subject.api = Api(subject.stack, subject.name, group=ADMIN)
+    ask(subject, "GET", "/v1/health", None, 200)
+    found = profile(subject, subject.name)
+    must(found["balance"] == 0, "a user whom nobody knows", found)
+    return f"{subject.name}, an admin, is let in"
+
+
+def _post(subject: Subject, events: Sequence[Event], wanted: str) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = ask(subject, "POST", "/v1/events", {"events": events}, 202)["results"]
+    seen = Counter(each["status"] for each in results)
+    must(seen == {wanted: len(events)}, f"{len(events)} events {wanted}", results)
+    return results
+
+
+def http_door(subject: Subject) -> str:
+    """Events posted unordered are taken."""
+    results = _post(subject, first_events(subject), "accepted")
+    return f"{len(results)} events accepted, unordered"
+
+
+def kinesis_door(subject: Subject) -> str:
+    """Plain and aggregated records, one event in both, count each once."""
+    name = subject.stack.outputs.get("EventsStreamName")
+    if not name:
+        raise StepSkipped("not deployed: the stack has no Kinesis door")
+    user = subject.second_user
+    events = [event_on(subject, user, place) for place in (1, 3, 2)]
+    records = [*plain_records(events[:2]), *aggregated_records(events[1:])]
+    answer = subject.stack.client("kinesis").put_records(StreamName=name, Records=records)
+    must(answer["FailedRecordCount"] == 0, "all records on the stream", answer["Records"])
+    shown(subject, user, active_days=3, longest_streak=3)
+    listed = ask(subject, "GET", f"/v1/users/{user}/events", None, 200)["events"]
+    must(len(listed) == len(events), f"{len(events)} events, one of which came twice", listed)
+    return f"{len(events)} events, plain and aggregated, one twice: a streak of 3"
+
+
+def duplicates(subject: Subject) -> str:
+    """The same events again get the first result."""
+    events = first_events(subject)
+    results = _post(subject, events, "duplicate")
+    listed = ask(subject, "GET", f"/v1/users/{subject.name}/events", None, 200)["events"]
+    stored, told = {each["event_id"] for each in listed}, {each.get("event_id") for each in results}
+    must(stored == told, "the ids of the stored events", sorted(map(str, told)))
+    return f"{len(events)} events sent again are duplicates, with their first ids"
+
+
+def conflict(subject: Subject) -> str:
+    """A key that was used for another body is refused."""
+    _post(subject, [event_on(subject, subject.name, FIRST[0], event_type="CHECK_IN")], "conflict")
+    return "another body under a used key is refused"
+
+
+def streak(subject: Subject) -> str:
+    """Days count in their order, not in that of arrival."""
+    shown(subject, subject.name, active_days=len(FIRST), current_streak=2)
+    return "3 dates with a gap: a streak of 2"
+
+
+def late_events(subject: Subject) -> str:
+    """Late events close the gaps; points, balance and ledger agree."""
+    _post(subject, [event_on(subject, subject.name, place) for place in LATE], "accepted")
+    found = shown(subject, subject.name, active_days=5, current_streak=5, longest_streak=5)
+    entries = ask(subject, "GET", f"/v1/users/{subject.name}/ledger", None, 200)["entries"]
+    points = sum(each["points"] for each in entries)
+    must(points >= 5 * POINTS, f"at least {5 * POINTS} points", points)
+    seen = (found["total_bestie_points"], found["balance"])
+    must(seen == (points, points), f"total and balance {points}, as the entries add up", seen)
+    return f"2 late events make it a streak of 5, with {points} points"
+
+
+EVENT_STEPS = (
+    SmokeStep("sign-in", sign_in),
+    SmokeStep("HTTP door", http_door, ("sign-in",)),
+    SmokeStep("Kinesis door", kinesis_door, ("sign-in",)),
+    SmokeStep("duplicates", duplicates, ("HTTP door",)),
+    SmokeStep("conflict", conflict, ("HTTP door",)),
+    SmokeStep("streak", streak, ("HTTP door",)),
+    SmokeStep("late events", late_events, ("streak",)),
+)
+
+
+# Points are spent once, and never overdrawn.
+
+
+PRICE, TOO_MUCH = 20, 1_000_000
+
+
+def redemption(subject: Subject) -> str:
+    """A redemption lowers the balance; the same one again gives the same entry."""
+    before = profile(subject, subject.name)["balance"]
+    first, again = (_redeem(subject, PRICE, "mug", 201) for _ in range(2))
+    must(first["balance"] == before - PRICE, f"a balance of {before - PRICE} in the entry", first)
+    same = again.get("duplicate") is True and again["entry_id"] == first["entry_id"]
+    must(same, f"the entry {first['entry_id']} again, as a duplicate", again)
+    shown(subject, subject.name, balance=before - PRICE)
+    return f"{PRICE} of {before} points spent, once"
+
+
+def overdraft(subject: Subject) -> str:
+    """More than the balance is refused, and the ledger adds up."""
+    before = profile(subject, subject.name)["balance"]
+    refused = _redeem(subject, TOO_MUCH, "yacht", 409)
+    must(refused["error"]["code"] == "insufficient_balance", "the code insufficient_balance", refused)
+    entries = ask(subject, "GET", f"/v1/users/{subject.name}/ledger", None, 200)["entries"]
+    total = sum(each["points"] for each in entries)
+    after = profile(subject, subject.name)["balance"]
+    must(before == after == total, f"a balance of {before}, as the entries add up", (after, total))
+    return f"{TOO_MUCH} points are refused, the balance stays {after}"
+
+
+def _redeem(subject: Subject, points: int, reward: str, wanted: int) -> dict[str, Any]:
+    body = {"points": points, "reward_id": reward, "idempotency_key": reward}
+    path = f"/v1/users/{subject.name}/redemptions"
+    answer: dict[str, Any] = ask(subject, "POST", path, body, wanted)
+    return answer
+
+
+REWARD_STEPS = (
+    SmokeStep("redemption", redemption, ("late events",)),
+    SmokeStep("overdraft", overdraft, ("redemption",)),
+)
+
+
+# A shop's webhook finds or makes a lead, once, and the lead's features follow.
+
+
+AMOUNT, ORDER = "11.77", "1"
+INTEGRATION, EXTERNAL_ID = "ecommerce", f"order:{ORDER}"
+
+
+def source(subject: Subject) -> str:
+    """Return the source of the order's event, as its claim names it."""
+    return f"{subject.name}/{INTEGRATION}"
+
+
+def order(subject: Subject) -> dict[str, Any]:
+    """Return a shop's webhook of one order, in the currency that the stack takes."""
+    return {
+        "organization_id": subject.name,
+        "source": INTEGRATION,
+        "payload": {
+            "id": ORDER,
+            "created_at": f"{subject.days[-1].isoformat()}T12:00:00Z",
+            "currency": currency_of(subject.stack.settings["Currency"], subject.name),
+            "total_price": AMOUNT,
+            "customer": {"email": f"{subject.name}@example.com"},
+            "line_items": [{"product_id": "cd", "quantity": 1}],
+        },
+    }
+
+
+def find_lead(subject: Subject) -> tuple[str | None, Any]:
+    """Return the order's lead, None before it is stored; and the API's answer."""
+    path = (
+        f"/v1/leads?organization_id={subject.name}&integration={INTEGRATION}&external_event_id={EXTERNAL_ID}"
+    )
+    status, answer = subject.signed_in().call("GET", path)
+    return (str(answer["lead_id"]) if status == 200 else None), (status, answer)
+
+
+def webhook(subject: Subject) -> str:
+    """A webhook that comes twice is one event of one lead."""
+    for _ in range(2):
+        receipt = ask(subject, "POST", "/v1/leads/events", order(subject), 202)
+        must(receipt["accepted"] == 1, "one event in the webhook", receipt)
+    lead = subject.until(lambda: find_lead(subject), "the webhook's event is stored", subject.waits.lead)
+    listed = ask(subject, "GET", f"/v1/leads/{lead}/events", None, 200)["events"]
+    must(len(listed) == 1, "one event, though the webhook came twice", listed)
+    return f"an order that came twice is one event of lead {lead}"
+
+
+def features(subject: Subject) -> str:
+    """The lead's features say what the order says."""
+    wanted = {"monetary_total": float(AMOUNT), "frequency_purchases_30d": 1, "has_purchased": True}
+    lead, seen = find_lead(subject)
+    must(lead is not None, "the lead of the webhook", seen)
+
+    def look() -> tuple[dict[str, Any] | None, Any]:
+        told = ask(subject, "GET", f"/v1/leads/{lead}/features", None, 200)["features"]
+        found = {name: told.get(name) for name in wanted}
+        return (found if found == wanted else None), found
+
+    subject.until(look, f"features show {wanted}", subject.waits.lead)
+    return f"monetary_total {AMOUNT}, 1 purchase"
+
+
+LEAD_STEPS = (SmokeStep("webhook", webhook, ("sign-in",)), SmokeStep("features", features, ("webhook",)))
+
+
+# A question is asked once, answered exactly as often as required, and counted.
+
+
+OPTION, TEXT = 1, "smoke"
+
+
+def asked_id(subject: Subject) -> str:
+    """Return the question's id, which follows from agent and key."""
+    return next(question_ids(subject.agent, subject.name))
+
+
+def question(subject: Subject) -> str:
+    """Asking again asks once."""
+    body = {
+        "idempotency_key": subject.name,
+        "type": "multiple_choice",
+        "prompt": "A smoke test asks, and removes this at once: does it work?",
+        "options": ["no", "yes"],
+        "audience": [TEXT],
+        "category": TEXT,
+        "required_responses": 1,
+    }
+    first = ask(subject, "POST", "/v1/questions", body, 201)
+    again = ask(subject, "POST", "/v1/questions", body, 200)
+    seen = {each["question_id"] for each in (first, again)}
+    must(seen == {asked_id(subject)}, f"the question {asked_id(subject)}, twice", seen)
+    return f"question {first['question_id']} asked, once"
+
+
+def answer(subject: Subject) -> str:
+    """One answer closes the question; a second is refused; the agent reads it; stats count it."""
+    path = f"/v1/questions/{asked_id(subject)}/responses"
+    given = {"selected_option": OPTION, "confidence": 5, "response_time_ms": 1500}
+    receipt = ask(subject, "POST", path, {**given, "fingerprint": subject.name}, 201)
+    must(receipt["status"] == "CLOSED", "a question that is closed by its one answer", receipt)
+    refused = ask(subject, "POST", path, {**given, "fingerprint": f"{subject.name}-second"}, 409)
+    must(refused["error"]["code"] == "question_closed", "the code question_closed", refused)
+    listed = ask(subject, "GET", path, None, 200)["responses"]
+    must([each["selected_option"] for each in listed] == [OPTION], f"one answer: option {OPTION}", listed)
+    person = next(iter(people(subject)), None)
+    must(person is not None, "one response in the table", [])
+    stats = subject.until(lambda: _stats(subject, str(person)), "the answer is counted", subject.waits.effect)
+    return f"one answer taken, the second refused; {stats['total_points']} points counted"
+
+
+def people(subject: Subject) -> list[str]:
+    """Return the fingerprint_hash of everybody who answered."""
+    rows = subject.meter.client.query(
+        TableName=subject.stack.tables["Responses"],
+        KeyConditionExpression="question_id = :question",
+        ExpressionAttributeValues=item({":question": asked_id(subject)}),
+        ConsistentRead=True,
+    )["Items"]
+    return [str(each["response_id"]["S"]) for each in rows]
+
+
+def _stats(subject: Subject, person: str) -> tuple[dict[str, Any] | None, Any]:
+    status, told = subject.signed_in().call("GET", f"/v1/stats/{person}")
+    return (told if status == 200 and told["total_answers"] == 1 else None), (status, told)
+
+
+QUESTION_STEPS = (SmokeStep("question", question, ("sign-in",)), SmokeStep("answer", answer, ("question",)))
+
+
+# No alarm of the stack sounds.
+
+
+SOUNDS, NO_DATA = "ALARM", "INSUFFICIENT_DATA"
+
+
+def alarms(subject: Subject) -> str:
+    """All alarms are OK. A new alarm is without data for some minutes, which are waited for."""
+    states = alarm_states(subject.stack)
+    if not states:
+        raise StepSkipped("the stack has no alarms")
+
+    def look() -> tuple[dict[str, str] | None, Any]:
+        found = alarm_states(subject.stack)
+        waiting = sorted(name for name, state in found.items() if state == NO_DATA)
+        return (None if waiting else found), waiting
+
+    try:
+        states = subject.until(look, "alarms have data", subject.waits.alarm)
+    except TooLate:
+        states = alarm_states(subject.stack)
+    sounding = sorted(name for name, state in states.items() if state == SOUNDS)
+    must(not sounding, "no alarm that sounds", sounding)
+    silent = sum(state == NO_DATA for state in states.values())
+    return f"{len(states) - silent} alarms OK" + (f", {silent} without data yet" if silent else "")
+
+
+ALARM_STEPS = (SmokeStep("alarms", alarms),)
