@@ -9,7 +9,7 @@ from typing import Any
 from infra.assembly.short_forms import parse
 from local.cloud.streams import matches
 from local.paths import ROOT
-from local.plan.given.environments import called
+from local.plan.environments import called
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from local.options import (
     what_if_options,
 )
 from local.paths import REPORT
-from local.plan.command import add_options as plan_options
+from local.plan.plan_command import add_options as plan_options
 from local.regions import add_options as region_options
 from local.rerate import add_options as rerate_options
 from local.stack import AwsError, Stack, load, sentence
@@ -252,9 +252,9 @@ def _training_set(arguments: argparse.Namespace) -> None:
 
 
 def _plan(arguments: argparse.Namespace) -> None:
-    from local.plan import command
+    from local.plan import plan_command
 
-    command.run(arguments, _parameters(_stack(arguments)) if arguments.stack_name else None)
+    plan_command.run(arguments, _parameters(_stack(arguments)) if arguments.stack_name else None)
 
 
 def _parameters(stack: Stack) -> dict[str, str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from bench.figure import Figure
-from local.plan.given.measured_units import load_units, minus
+from local.plan.measured_units import load_units, minus
 from processors.questions.fan_out import PAGE
 from rules.questions.notifications import INTERVALS, LISTENER_SHARDS
 

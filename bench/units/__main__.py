@@ -9,7 +9,7 @@ import sys
 
 from bench.units.budget import differences, message
 from bench.units.measure import measured, write
-from local.plan.given.measured_units import HERE, UNITS
+from local.plan.measured_units import HERE, UNITS
 
 
 def main(arguments: list[str]) -> int:

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from local.paths import ROOT
-from local.plan.given.environments import Deployment
-from local.plan.given.measured_units import MeasuredUnits, total
-from local.plan.given.price_list import fact
-from local.plan.given.schedules import DAYS_A_MONTH, SECONDS_A_DAY, fires_a_day, states_of
+from local.plan.environments import DAYS_A_MONTH, SECONDS_A_DAY, Deployment, fires_a_day, states_of
+from local.plan.measured_units import MeasuredUnits, total
+from local.plan.price_list import fact
 from rules.engagement.reconciliation import NIGHTS
 
 Properties = Mapping[str, Any]

@@ -5,13 +5,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import log10
 
-from local.plan.demand.month import DOORS, Load, load
-from local.plan.demand.nightly import a_night, scan_seconds
-from local.plan.demand.traffic import Traffic
-from local.plan.given.environments import Deployment
-from local.plan.given.measured_units import MeasuredUnits, tables_of
-from local.plan.given.price_list import fact
-from local.plan.given.schedules import SECONDS_A_DAY
+from local.plan.environments import SECONDS_A_DAY, Deployment
+from local.plan.measured_units import MeasuredUnits, tables_of
+from local.plan.month import DOORS, Load, a_night, load, scan_seconds
+from local.plan.price_list import fact
+from local.plan.traffic import Traffic
 
 USERS_MAX = 1e12
 USERS_BASE = 1000.0

@@ -13,7 +13,7 @@ from bench.counting.desk import desk
 from bench.units.budget import ACCEPT, differences, message
 from bench.units.measure import measured
 from bench.units.paths.engagement import event_paths
-from local.plan.given.measured_units import UNITS
+from local.plan.measured_units import UNITS
 
 
 @pytest.mark.xdist_group("units")

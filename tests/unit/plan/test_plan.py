@@ -13,21 +13,24 @@ from hypothesis import strategies as st
 
 from bench.deployed import template
 from local.paths import ROOT
-from local.plan import second_region
-from local.plan.bill import CostPlan, by_service, make_plan, stored_gb
-from local.plan.demand.day import a_day
-from local.plan.demand.nightly import Night, a_night
-from local.plan.demand.storage import lake_rows
-from local.plan.demand.traffic import BadTraffic, Traffic
-from local.plan.given.environments import Deployment, UnknownEnvironment, deployment, overrides
-from local.plan.given.measured_units import MeasuredUnits, load_units, minus, total
-from local.plan.given.price_list import BadPriceList, Price, PriceList, fact, prices_of
-from local.plan.given.schedules import DAYS_A_MONTH, fires_a_day
+from local.plan import bill
+from local.plan.bill import CostPlan, by_service, make_plan, operations, stored_gb
+from local.plan.demand import a_day, lake_rows
+from local.plan.environments import (
+    DAYS_A_MONTH,
+    Deployment,
+    UnknownEnvironment,
+    deployment,
+    fires_a_day,
+    overrides,
+)
 from local.plan.idle import acu_hours, idle
 from local.plan.limits import OWN, SHARED, crossing
-from local.plan.operations import operations
-from local.plan.picture import picture
-from local.plan.report import as_json, leaving, table
+from local.plan.measured_units import MeasuredUnits, load_units, minus, total
+from local.plan.month import Night, a_night
+from local.plan.price_list import BadPriceList, Price, PriceList, fact, prices_of
+from local.plan.report import as_json, departures, picture, table
+from local.plan.traffic import BadTraffic, Traffic
 from rules.engagement.reconciliation import NIGHTS
 from tests.support.declared import indexes_of
 
@@ -222,8 +225,8 @@ def test_what_calls_and_objects_cost_is_in_the_plan() -> None:
 
 @pytest.mark.parametrize(("kind", "size"), [("next", 5), ("next", 20), ("first", 5), ("first", 20)])
 def test_a_post_is_its_events_and_what_its_kind_adds(kind: str, size: int) -> None:
-    from local.plan.demand.day import post
-    from local.plan.given.measured_units import tables_of
+    from local.plan.demand import post
+    from local.plan.measured_units import tables_of
 
     built, measured = post(units(), kind, size), units().paths[f"events.{kind}.{size}"]
     assert tables_of(built, "write") == pytest.approx(tables_of(measured, "write"))
@@ -405,7 +408,7 @@ def test_events_that_are_proven_cost_a_read_and_a_write_each_and_are_kept_as_lon
         assert amounts[1][kind] - amounts[0][kind] == pytest.approx(10_000 * DAYS_A_MONTH)
     gb = [stored_gb(each.traffic, units(), each.ours)["BPEvents"] for each in (plain, hot)]
     assert gb[1] == pytest.approx(2 * gb[0])
-    told = leaving(hot)["EventHotDays"]
+    told = departures(hot)["EventHotDays"]
     assert told["dollars"] == pytest.approx(10_000 * DAYS_A_MONTH * 0.75e-6)
     assert "EventHotDays               180         10,000" in table(hot, units())
     young = make_plan(
@@ -447,7 +450,7 @@ def test_a_night_reads_one_of_28_slices_of_leads_and_a_date_of_curated_files() -
 
 def test_a_second_region_costs_what_it_follows_and_one_region_pays_nothing_of_it() -> None:
     idle, some, more = (
-        second_region.as_json(planned(Traffic(daily_actives=each))) for each in (0, 1000, 10_000)
+        bill.second_region_json(planned(Traffic(daily_actives=each))) for each in (0, 1000, 10_000)
     )
     months: list[Any] = [each["a_month"] for each in (idle, some, more)]
     assert months[0]["dynamodb.changes"] == 0

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from local.plan.bill import make_plan
-from local.plan.demand.traffic import Traffic
-from local.plan.given.environments import deployment
-from local.plan.given.measured_units import load_units
-from local.plan.given.price_list import prices_of
+from local.plan.environments import deployment
+from local.plan.measured_units import load_units
+from local.plan.price_list import prices_of
+from local.plan.traffic import Traffic
 from tests.support.template import ROOT
 
 # | `small` (default) | $16 | $50 | $22 | ...

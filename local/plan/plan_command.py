@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from local.plan.demand.traffic import Traffic, option
+from local.plan.traffic import Traffic, option
 
 REGION = "us-east-1"
 HELP = {
@@ -82,9 +82,9 @@ def run(arguments: argparse.Namespace, parameters: Mapping[str, str] | None = No
     names the option.
     """
     from local.plan.bill import make_plan
-    from local.plan.given.environments import SAMCONFIG, deployed_with, deployment
-    from local.plan.given.measured_units import load_units
-    from local.plan.given.price_list import prices_of
+    from local.plan.environments import SAMCONFIG, deployed_with, deployment
+    from local.plan.measured_units import load_units
+    from local.plan.price_list import prices_of
     from local.plan.report import as_json, table
 
     given: dict[str, Any] = {each.name: getattr(arguments, each.name) for each in fields(Traffic)}
@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace, parameters: Mapping[str, str] | None = No
     plan = make_plan(traffic, deployed, units, prices)
     print(json.dumps(as_json(plan, units), indent=2) if arguments.json else table(plan, units))
     if arguments.html:
-        from local.plan.picture import picture
+        from local.plan.report import picture
 
         arguments.html.write_text(picture(traffic, deployed, units, prices), encoding="utf-8")
         if not arguments.json:

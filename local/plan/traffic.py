@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from local.plan.given.measured_units import Functions
+from local.plan.measured_units import Functions
 
 
 class BadTraffic(ValueError):
