@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from infra.assembly.short_forms import parse
+from infra.template_text import parse
 from local.cloud.streams import matches
 from local.paths import ROOT
 from local.plan.environments import called

@@ -11,7 +11,7 @@ from typing import Any
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 
-from infra.assembly.short_forms import parse
+from infra.template_text import parse
 
 REGION = "us-east-1"
 TRANSFORM = "AWS::Serverless-2016-10-31"

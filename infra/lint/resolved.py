@@ -16,11 +16,11 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from infra.assembly.text import ROOT
 from infra.lint import placeholders, refusals
 from infra.lint.expanded import expanded
 from infra.lint.intrinsics import LISTS, MARK, Scope, Unresolvable, function, holds, resolve, spelled
 from infra.lint.refusals import Refused
+from infra.template_text import ROOT
 
 ALWAYS = {"Fn::Equals": ["", ""]}
 NESTED = "AWS::CloudFormation::Stack"

@@ -11,10 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from infra.assembly.text import ROOT
 from infra.lint.faults import Fault
 from infra.lint.remembered import Found, remembered
 from infra.lint.resolved import NESTED, Stack, references
+from infra.template_text import ROOT
 
 MEMORY = ROOT / ".local" / "lint" / "found.json"
 OUTPUTS = "Outputs"

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from infra.assembly.short_forms import parse
 from infra.lint import refusals
 from infra.lint.intrinsics import Scope, holds, spelled
+from infra.template_text import parse
 from local.cloud import tokens
 from local.cloud.processes import sam
 from local.paths import LOCAL, LOGS, ROOT, WAREHOUSE

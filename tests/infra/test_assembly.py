@@ -2,13 +2,11 @@
 
 import pytest
 
-from infra.assemble import FRAGMENTS, stale
-from infra.assembly import watching
-from infra.assembly.fragments import assembled, declared, parameters, read
-from infra.assembly.marks import marks
-from infra.assembly.resources import output, whole
-from infra.assembly.short_forms import parse
-from infra.assembly.text import ROOT, fill, stand_in
+from infra import marks as watching
+from infra.assemble import FRAGMENTS, assembled, declared, parameters, read, stale
+from infra.marks import marks
+from infra.resources import output, whole
+from infra.template_text import ROOT, fill, parse, stand_in
 from ingest.openapi import ROUTES
 
 A_FUNCTION = """\
@@ -41,7 +39,7 @@ def test_a_function_s_log_group_alarms_output_and_dashboard_follow_from_its_bloc
     assert function["Metadata"] == {"BuildMethod": "makefile"}
     assert function["Properties"]["LoggingConfig"] == {"LogGroup": {"Ref": "NewLogs"}}
     assert "".join(map(output, resources)) == "  NewFunctionName: {Value: !Ref NewFunction}\n"
-    found = watching.marks(resources)
+    found = watching.alarm_marks(resources)
     assert found["watched_parameters"] == "NewFunction: {Type: String}\n"
     assert set(parse(found["alarms"])) == {"NewErrors", "NewThrottles"}
     assert "${NewFunction}" in found["errors_and_throttles"]

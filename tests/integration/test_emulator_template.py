@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from infra.assembly.short_forms import parse
 from infra.lint.refusals import Refused
 from infra.lint.resolved import resolved
+from infra.template_text import parse
 from local.cloud.deployment import ACCOUNT, as_json, conditions, taken
 from tests.support.template import ROOT
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.assembly.text import ROOT as REPOSITORY
 from infra.lint.intrinsics import Scope, Unresolvable, resolve
 from infra.lint.refusals import Refused
 from infra.lint.resolved import references, resolved
+from infra.template_text import ROOT as REPOSITORY
 
 ROOT = """
 AWSTemplateFormatVersion: "2010-09-09"

@@ -17,8 +17,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from infra.assembly.short_forms import parse
 from infra.lint.intrinsics import Scope, resolve
+from infra.template_text import parse
 from local.cloud.processes import emulator, free_port
 from local.paths import ROOT
 from rules.lake.entities import ENTITIES

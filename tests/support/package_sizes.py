@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from infra.assembly.text import ROOT
 from infra.lint.expanded import read
 from infra.lint.resolved import TEMPLATE, references
+from infra.template_text import ROOT
 
 UNZIPPED_BYTES_MAX = 262_144_000  # of a function with all its layers
 PLATFORMS = {"arm64": "aarch64-manylinux_2_28", "x86_64": "x86_64-manylinux_2_28"}

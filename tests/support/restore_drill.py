@@ -29,7 +29,7 @@ from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restored, Restorer
 from analytics.restore.user_rows import LakeBefore
-from infra.assembly.marks import PUBLISHED
+from infra.marks import PUBLISHED
 from local.cloud.streams import matches
 from processors.kept_items import KeptItems, table_of
 from processors.publisher import Publisher

@@ -3,8 +3,7 @@
 from functools import cache
 from typing import Any
 
-from infra.assembly.short_forms import parse
-from infra.assembly.text import ROOT
+from infra.template_text import ROOT, parse
 from tests.support.dynamodb_engine import table_definition
 
 __all__ = ["ROOT", "resources", "table_definition", "template"]

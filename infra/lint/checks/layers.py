@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from infra.assembly.text import ROOT
 from infra.lint.checks.found import Stacks, made, on_aws
 from infra.lint.faults import Fault
 from infra.lint.resolved import Stack, references
+from infra.template_text import ROOT
 
 BUILD = "infra/layer/build"
 ARCHITECTURES = {"aarch64": "arm64", "x86_64": "x86_64"}

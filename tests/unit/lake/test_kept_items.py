@@ -12,7 +12,7 @@ from adapters.platform.items import item
 from adapters.platform.publishing import DeliveryStream
 from adapters.privacy import tombstones
 from adapters.privacy.tombstones import NOBODY
-from infra.assembly.marks import PUBLISHED
+from infra.marks import PUBLISHED
 from local.cloud.streams import matches
 from processors import publisher
 from processors.kept_items import KeptItems

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from infra.assembly.text import Block, blocks, fill, patterns, under
+from infra.template_text import Block, blocks, fill, patterns, under
 from ingest.openapi import ROUTES
 from ingest.web.routes import Route
 from rules.regions.changes import KEYS as FOLLOWED

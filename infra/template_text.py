@@ -1,4 +1,7 @@
-"""Reads and fills templates as text, so that comments and short forms (!Ref) stay as they were written."""
+"""Reads and fills templates as text, so that comments and short forms (!Ref) stay as they were written.
+
+And as data: !Ref X is {"Ref": "X"}, !GetAtt X.Y is {"Fn::GetAtt": "X.Y"}.
+"""
 
 import re
 import textwrap
@@ -7,7 +10,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.assembly.short_forms import parse
+import yaml
+
+# CloudFormation's YAML as data: !Ref X is {"Ref": "X"}, !GetAtt X.Y is {"Fn::GetAtt": "X.Y"}.
+
+
+class _Loader(yaml.CSafeLoader):
+    pass
+
+
+def _short(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    name = suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}"
+    if isinstance(node, yaml.ScalarNode):
+        return {name: loader.construct_scalar(node)}
+    if isinstance(node, yaml.SequenceNode):
+        return {name: loader.construct_sequence(node, deep=True)}
+    assert isinstance(node, yaml.MappingNode)  # noqa: S101 (YAML has no fourth kind)
+    return {name: loader.construct_mapping(node, deep=True)}
+
+
+_Loader.add_multi_constructor("!", _short)
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Return a template, or a part of one, as data."""
+    loaded: dict[str, Any] = yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader with short forms)
+    return loaded
+
 
 ROOT = Path(__file__).resolve().parents[2]
 
