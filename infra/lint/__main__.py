@@ -2,8 +2,8 @@
 
 import sys
 
-from infra.lint.resolved import TEMPLATE
 from infra.lint.run import run
+from infra.lint.stacks import TEMPLATE
 
 
 def main() -> None:

@@ -13,8 +13,8 @@ from cfnlint.decode.mark import Mark
 from cfnlint.decode.node import dict_node, list_node, str_node
 from cfnlint.runner.template import run_template_by_data
 
-from infra.lint.expanded import REGION
-from infra.lint.remembered import Found
+from infra.lint.stacks import REGION
+from infra.lint.variants import Found
 
 # Rules that are silent, and why.
 IGNORED = [

@@ -8,42 +8,26 @@ from typing import Any
 
 from samtranslator.model.exceptions import InvalidDocumentException
 
-from infra.lint import variants
-from infra.lint.checks import (
-    absent,
-    actions,
-    documents,
-    layers,
-    limits,
-    networks,
-    partitions,
-    queues,
-    reserved,
-    retained,
-    roles,
-    values,
-)
-from infra.lint.checks.found import on_aws
-from infra.lint.faults import Fault, shrunk, words
-from infra.lint.intrinsics import Unresolvable, spelled
+from infra.lint import functions, iam, templates, variants
+from infra.lint.faults import Fault, fewest_parameters, on_aws, parameters_in_words
+from infra.lint.intrinsics import Refused, Unresolvable, spelled
 from infra.lint.parameter_sets import STRENGTH, environments, parameter_sets
-from infra.lint.refusals import Refused
-from infra.lint.resolved import Stack, resolved
+from infra.lint.stacks import Stack, resolved
 
 Stacks = Mapping[str, Stack]
 Check = Callable[[Stacks], Iterator[Fault]]
 CHECKS: tuple[Check, ...] = (
-    absent.faults,
-    documents.faults,
-    actions.faults,
-    roles.faults,
-    networks.faults,
-    values.faults,
-    layers.faults,
-    queues.faults,
-    limits.faults,
-    retained.faults,
-    reserved.beyond_the_quota,
+    templates.absence_faults,
+    iam.document_faults,
+    iam.action_faults,
+    iam.role_faults,
+    functions.network_faults,
+    templates.value_faults,
+    functions.layer_faults,
+    functions.queue_faults,
+    templates.limit_faults,
+    templates.retention_faults,
+    functions.quota_faults,
 )
 
 
@@ -78,7 +62,9 @@ def run(template: Path, memory: Path = variants.MEMORY, strength: int = STRENGTH
     whole = [place for place, number in enumerate(linted) if number in runs.first]
     for fault, places in variants.faults([runs.sets[each] for each in linted], whole, memory):
         found.setdefault(fault, set()).update(linted[each] for each in places)
-    lines = [f"{fault} (for instance with {words(each)})" for fault, each in runs.refused.items()]
+    lines = [
+        f"{fault} (for instance with {parameters_in_words(each)})" for fault, each in runs.refused.items()
+    ]
     lines += [f"{fault} ({_where(fault, found[fault], runs, template)})" for fault in sorted(found)]
     once = _once(runs.sets, are_all=strength >= STRENGTH)
     return lines + [str(fault) for fault in once], len(runs.sets) + len(runs.refused)
@@ -99,7 +85,9 @@ def _where(fault: Fault, numbers: set[int], runs: Runs, template: Path) -> str:
             return False
         return fault in _checked(stacks) or _variant(fault, stacks) == variant is not None
 
-    return "with " + words(told if ENVIRONMENT in told or len(told) < 2 else shrunk(told, still))
+    return "with " + parameters_in_words(
+        told if ENVIRONMENT in told or len(told) < 2 else fewest_parameters(told, still)
+    )
 
 
 def _variant(fault: Fault, stacks: Stacks) -> Mapping[str, Any] | None:
@@ -135,8 +123,8 @@ def _runs(template: Path, strength: int) -> Runs:
 def _checked(stacks: Stacks, *, defaults: bool = False, first: bool = False) -> Iterator[Fault]:
     """Run the checks. first: with these parameters somebody may deploy for the first time."""
     yield from chain.from_iterable(check(stacks) for check in CHECKS)
-    yield from retained.protected(stacks) if first else ()
-    yield from reserved.faults(stacks) if defaults else ()
+    yield from templates.protection_faults(stacks) if first else ()
+    yield from functions.reserved_faults(stacks) if defaults else ()
 
 
 def _once(sets: Iterable[Stacks], *, are_all: bool) -> Iterator[Fault]:
@@ -146,7 +134,7 @@ def _once(sets: Iterable[Stacks], *, are_all: bool) -> Iterator[Fault]:
     """
     stacks = [stack for each in sets for stack in each.values()]
     for file in sorted({stack.template for stack in stacks}):
-        yield from partitions.faults(file)
+        yield from iam.partition_faults(file)
     seen: dict[str, set[bool]] = {}
     for stack in stacks:
         for name, held in stack.conditions.items() if stack.path == "/" else ():

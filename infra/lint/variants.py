@@ -4,17 +4,51 @@ So rules that look at several resources see them together in whole templates onl
 What was linted before is remembered in a file, so a run after which no template changed takes no cfn-lint.
 """
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from infra.lint.faults import Fault
-from infra.lint.remembered import Found, remembered
-from infra.lint.resolved import NESTED, Stack, references
+from infra.lint.stacks import NESTED, Stack, references
 from infra.template_text import ROOT
+
+# What was found before in the same content, so that only what has changed is looked at again.
+
+
+Found = list[tuple[str, ...]]
+
+
+def remember_findings(
+    path: Path, version: str, contents: Sequence[Any], look: Callable[[Sequence[Any]], Iterable[Found]]
+) -> list[Found]:
+    """Return what was found in each content, looking only at those that the file at path does not know.
+
+    version: of whatever looks; a content is JSON data. The file keeps these contents and no others.
+    """
+    keys = [hashlib.sha256(f"{version}{json.dumps(each)}".encode()).hexdigest() for each in contents]
+    known = _read(path)
+    new = [number for number, key in enumerate(keys) if key not in known]
+    for number, found in zip(new, look([contents[number] for number in new]), strict=True):
+        known[keys[number]] = found
+    kept = {key: known[key] for key in keys}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{hashlib.sha256(json.dumps(kept).encode()).hexdigest()[:8]}")
+    part.write_text(json.dumps(kept))
+    part.replace(path)
+    return [kept[key] for key in keys]
+
+
+def _read(path: Path) -> dict[str, Found]:
+    try:
+        found: Mapping[str, list[list[str]]] = json.loads(path.read_text())
+        return {key: [tuple(each) for each in value] for key, value in found.items()}
+    except (FileNotFoundError, ValueError):
+        return {}
+
 
 MEMORY = ROOT / ".local" / "lint" / "found.json"
 OUTPUTS = "Outputs"
@@ -53,7 +87,7 @@ def faults(
     todo = jobs(sets, whole)
     by = version("cfn-lint") + (Path(__file__).parent / "cfn_lint.py").read_text()
     for job, found in zip(
-        todo, remembered(memory, by, [each.template() for each in todo], _lint), strict=True
+        todo, remember_findings(memory, by, [each.template() for each in todo], _lint), strict=True
     ):
         for section, name, reason in found:
             variant = OUTPUTS if section == OUTPUTS else name

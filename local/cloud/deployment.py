@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from infra.lint import refusals
+from infra.lint import intrinsics
 from infra.lint.intrinsics import Scope, holds, spelled
 from infra.template_text import parse
 from local.cloud import tokens
@@ -98,7 +98,7 @@ def allowed_to_pages(template: str) -> dict[str, Any]:
 
 def conditions(template: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, object]:
     """Return the template's conditions, each as a comparison that tells how it turns out."""
-    values = refusals.values(template["Parameters"], given)
+    values = intrinsics.parameter_values(template["Parameters"], given)
     scope = Scope({**values, "AWS::AccountId": ACCOUNT}, template.get("Mappings", {}), template["Conditions"])
     return {name: {"Fn::Equals": ["true", spelled(holds(name, scope))]} for name in scope.conditions}
 

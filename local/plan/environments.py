@@ -122,8 +122,7 @@ def deployment(name: str, path: Path = SAMCONFIG) -> Deployment:
 
 def deployed_with(name: str, parameters: Mapping[str, str]) -> Deployment:
     """Resolve the template for some parameters, by the name of what has them."""
-    from infra.lint.expanded import read
-    from infra.lint.resolved import TEMPLATE, resolved
+    from infra.lint.stacks import TEMPLATE, read, resolved
 
     stacks = resolved(parameters)
     resources = {

@@ -22,7 +22,7 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import models
 from infra.lint.parameter_sets import environments
-from infra.lint.resolved import TEMPLATE, resolved
+from infra.lint.stacks import TEMPLATE, resolved
 from ingest.openapi import document
 from local.event_sources import from_csv
 from rules.lake.entities import ENTITIES

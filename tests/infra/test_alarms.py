@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.lint.resolved import resolved
+from infra.lint.stacks import resolved
 from tests.support.declared import (
     FAILURES,
     FUNCTIONS,

@@ -13,11 +13,9 @@ from typing import Any
 
 import pytest
 
-from infra.lint.checks.found import listed
-from infra.lint.checks.networks import ENDPOINTS
-from infra.lint.expanded import REGION
-from infra.lint.placeholders import ACCOUNT, PARTITION
-from infra.lint.resolved import NESTED, Stack, references, resolved
+from infra.lint.faults import as_list
+from infra.lint.functions import ENDPOINTS
+from infra.lint.stacks import ACCOUNT, NESTED, PARTITION, REGION, Stack, references, resolved
 from tests.support.calls import declared, known
 from tests.support.declared import FUNCTIONS, statements
 
@@ -85,7 +83,7 @@ def faults(root: Stack, calls: Calls) -> Iterator[str]:
 def statements_of(root: Stack, role: Any) -> list[dict[str, Any]]:
     name = next(each for each, _ in references(role))
     policies = root.flat(root.resources[name]["Properties"].get("Policies", []))
-    return [one for each in policies for one in listed(each["PolicyDocument"]["Statement"])]
+    return [one for each in policies for one in as_list(each["PolicyDocument"]["Statement"])]
 
 
 def endpoints_of(root: Stack, subnets: Any) -> set[str] | None:
@@ -124,13 +122,13 @@ def leading_of(resource: str) -> str:
 
 
 def allows(statement: Mapping[str, Any], action: str, arn: str, leading: str) -> bool:
-    actions, patterns = listed(statement["Action"]), listed(statement["Resource"])
+    actions, patterns = as_list(statement["Action"]), as_list(statement["Resource"])
     return (
         any(_like(action.lower(), each.lower()) for each in actions)
         and any(_like(arn, each) for each in patterns)
         and all(
             key == OWN
-            or (key == "dynamodb:LeadingKeys" and any(_like(leading, each) for each in listed(values)))
+            or (key == "dynamodb:LeadingKeys" and any(_like(leading, each) for each in as_list(values)))
             for condition in statement.get("Condition", {}).values()
             for key, values in condition.items()
         )
@@ -218,7 +216,7 @@ def without(root: Stack, function: str, resource: str) -> Stack:
     for policy in changed["Properties"]["Policies"]:
         document = policy["PolicyDocument"]
         for each in document["Statement"]:
-            named = listed(root.flat(each["Resource"]))
+            named = as_list(root.flat(each["Resource"]))
             each["Resource"] = [one for one in named if not one.endswith(resource)]
     return replace(root, resources={**root.resources, role: changed})
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from adapters.settings.choices import SETTINGS, VALUES_BYTES_MAX, attributes_of, settings_of
-from infra.lint.expanded import expanded
+from infra.lint.stacks import expanded_template
 from infra.marks import SOURCES
 from ingest import release
 from ingest.openapi import ROUTES
@@ -28,7 +28,7 @@ ALSO = {"SignInOrigins": ("OIDC_ORIGINS",)}  # where the pool is ours, the varia
 
 
 def on_aws(**parameters: str) -> dict[str, Any]:
-    found: dict[str, Any] = expanded(ROOT / "template.yaml", parameters)["Resources"]
+    found: dict[str, Any] = expanded_template(ROOT / "template.yaml", parameters)["Resources"]
     return found
 
 

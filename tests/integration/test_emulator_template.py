@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.lint.refusals import Refused
-from infra.lint.resolved import resolved
+from infra.lint.intrinsics import Refused
+from infra.lint.stacks import resolved
 from infra.template_text import parse
 from local.cloud.deployment import ACCOUNT, as_json, conditions, taken
 from tests.support.template import ROOT

@@ -4,18 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.lint.checks import (
-    absent,
-    layers,
-    limits,
-    networks,
-    partitions,
-    queues,
-    reserved,
-    retained,
-    roles,
-    values,
-)
+from infra.lint import functions, iam, templates
 from infra.lint.run import CHECKS
 from tests.support.lint_world import NETWORK, planted, said
 
@@ -32,10 +21,10 @@ def test_a_sound_template_has_no_fault(tmp_path: Path, parameters: dict[str, str
     template = planted(tmp_path)
     found = [
         each
-        for check in (*CHECKS, retained.protected, reserved.faults)
+        for check in (*CHECKS, templates.protection_faults, functions.reserved_faults)
         for each in said(check, template, **parameters)
     ]
-    assert [*found, *partitions.faults(template)] == []
+    assert [*found, *iam.partition_faults(template)] == []
 
 
 CANARY = """      Timeout: 10
@@ -55,7 +44,7 @@ def test_a_canary_deployment_has_no_fault(tmp_path: Path, parameters: dict[str, 
     sooner = template.read_text().replace("Timeout: 60", "Timeout: 9")
     template.write_text(sooner)
     on_aws = parameters.get("OnAws", "true") == "true"
-    assert len(said(queues.faults, template, **parameters)) == on_aws
+    assert len(said(functions.queue_faults, template, **parameters)) == on_aws
 
 
 VPC_POLICY = "!Sub 'arn:${AWS::Partition}:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole'"
@@ -63,17 +52,17 @@ TWICE = ("      Policies:\n", f"      Policies:\n        - !If [HasCache, {VPC_P
 
 
 def test_the_policy_that_sam_adds_itself_is_named_again(tmp_path: Path) -> None:
-    (line,) = said(roles.faults, planted(tmp_path, TWICE), CreateCache="true")
+    (line,) = said(iam.role_faults, planted(tmp_path, TWICE), CreateCache="true")
     assert line.startswith(
         "/ FunctionRole: it has the managed policy arn:aws:iam::aws:policy/service-role/AWSLambdaVPC"
     )
     assert "twice: SAM adds it itself" in line
-    assert said(roles.faults, planted(tmp_path, TWICE)) == []
+    assert said(iam.role_faults, planted(tmp_path, TWICE)) == []
 
 
 def test_concurrency_is_reserved_by_default(tmp_path: Path) -> None:
     change = ("      Timeout: 10\n", "      Timeout: 10\n      ReservedConcurrentExecutions: 5\n")
-    (line,) = said(reserved.faults, planted(tmp_path, change))
+    (line,) = said(functions.reserved_faults, planted(tmp_path, change))
     assert (
         line
         == "/ Function: 1 functions reserve 5 concurrent executions; a new account may have 10, so nothing can be made"
@@ -85,7 +74,7 @@ def test_more_concurrency_is_reserved_than_an_account_has(
     tmp_path: Path, number: int, is_fault: bool
 ) -> None:
     change = ("      Timeout: 10\n", f"      Timeout: 10\n      ReservedConcurrentExecutions: {number}\n")
-    found = said(reserved.beyond_the_quota, planted(tmp_path, change))
+    found = said(functions.quota_faults, planted(tmp_path, change))
     line = "/ Function: 1 functions reserve 901 concurrent executions; an account with the usual quota may reserve 900"
     assert found == ([line] if is_fault else [])
 
@@ -94,7 +83,7 @@ def test_a_service_without_an_endpoint_is_no_exception_for_one_of_its_actions(tm
     """redshift-data asks for credentials by the function's role; all else of redshift-serverless needs an endpoint."""
     for action, faults in (("GetCredentials", 0), ("GetNamespace", 1)):
         change = ("[sqs:ReceiveMessage,", f"['redshift-serverless:{action}', sqs:ReceiveMessage,")
-        found = said(networks.faults, planted(tmp_path, change), CreateCache="true")
+        found = said(functions.network_faults, planted(tmp_path, change), CreateCache="true")
         assert len(found) == faults, found
 
 
@@ -123,17 +112,22 @@ def test_a_layer_is_for_another_machine_than_its_function(
     tmp_path: Path, old: str, new: str, reason: str
 ) -> None:
     script = "${LAYER_PYTHON:-3.13} ${LAYER_PLATFORM:-aarch64-manylinux_2_28}"
-    assert said(lambda stacks: layers.faults(stacks, script), planted(tmp_path, (old, new))) == [reason]
+    assert said(lambda stacks: functions.layer_faults(stacks, script), planted(tmp_path, (old, new))) == [
+        reason
+    ]
 
 
 def test_a_layer_that_is_built_for_what_it_is_asked_for_is_sound(tmp_path: Path) -> None:
     change = ("[arm64]", "[x86_64]")
-    assert said(lambda stacks: layers.faults(stacks, "$LAYER_PLATFORM"), planted(tmp_path, change)) == []
+    assert (
+        said(lambda stacks: functions.layer_faults(stacks, "$LAYER_PLATFORM"), planted(tmp_path, change))
+        == []
+    )
 
 
 def test_a_failed_deployment_leaves_something_behind(tmp_path: Path) -> None:
     template = planted(tmp_path, ("RetainExceptOnCreate", "Retain"))
-    assert said(retained.faults, template) == [f"/ Table: {retained.LEFT}"]
+    assert said(templates.retention_faults, template) == [f"/ Table: {templates.LEFT}"]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +140,7 @@ def test_a_failed_deployment_leaves_something_behind(tmp_path: Path) -> None:
 )
 def test_what_is_kept_has_a_fixed_name(tmp_path: Path, name: str, fixed: bool) -> None:
     template = planted(tmp_path, ("      KeySchema:", f"      TableName: {name}\n      KeySchema:"))
-    found = said(retained.faults, template)
+    found = said(templates.retention_faults, template)
     assert (len(found) == 1 and "finds its TableName" in found[0]) if fixed else not found
 
 
@@ -156,33 +150,35 @@ def test_what_is_not_kept_may_have_a_fixed_name(tmp_path: Path) -> None:
         ("RetainExceptOnCreate", "Delete"),
         ("      KeySchema:", "      TableName: rows\n      KeySchema:"),
     )
-    assert said(retained.faults, template) == []
+    assert said(templates.retention_faults, template) == []
 
 
 def test_deletion_protection_hinders_the_rollback(tmp_path: Path) -> None:
     template = planted(
         tmp_path, ("      KeySchema:", "      DeletionProtectionEnabled: 'true'\n      KeySchema:")
     )
-    (line,) = said(retained.protected, template)
+    (line,) = said(templates.protection_faults, template)
     assert line == "/ Table: it has deletion protection, so a failed first deployment cannot be rolled back"
 
 
 def test_a_database_outside_is_given_to_a_function_without_a_way_out(tmp_path: Path) -> None:
     change = ("          TABLE:", "          IDENTITY_URL: postgresql://db.example.com/x\n          TABLE:")
     template = planted(tmp_path, change)
-    (line,) = said(networks.faults, template, CreateCache="true")
+    (line,) = said(functions.network_faults, template, CreateCache="true")
     assert (
         line
         == "/ Function: its IDENTITY_URL is outside, but its network has no way out: the function needs subnets of yours"
     )
-    assert said(networks.faults, template) == []
+    assert said(functions.network_faults, template) == []
     with_nat = NETWORK.replace("Resources:\n", "Resources:\n  Nat: {Type: AWS::EC2::NatGateway}\n")
-    assert said(networks.faults, planted(tmp_path, change, network=with_nat), CreateCache="true") == []
+    assert (
+        said(functions.network_faults, planted(tmp_path, change, network=with_nat), CreateCache="true") == []
+    )
 
 
 def test_a_service_has_no_endpoint_in_the_functions_network(tmp_path: Path) -> None:
     template = planted(tmp_path, ("[sqs:ReceiveMessage,", "[sqs:SendMessage, sqs:ReceiveMessage,"))
-    (line,) = said(networks.faults, template, CreateCache="true")
+    (line,) = said(functions.network_faults, template, CreateCache="true")
     assert line == "/ Function: it may call sqs, but its network has no endpoint of sqs"
 
 
@@ -190,13 +186,13 @@ def test_a_function_outside_is_given_a_cache_inside(tmp_path: Path) -> None:
     template = planted(
         tmp_path, ("      VpcConfig: !If\n        - HasCache", "      VpcConfig: !If\n        - HasIssuer")
     )
-    (line,) = said(networks.faults, template, CreateCache="true")
+    (line,) = said(functions.network_faults, template, CreateCache="true")
     assert line == "/ Function: its REDIS_URL is in a network, but it is in none"
 
 
 def test_a_warehouse_is_given_without_its_permissions(tmp_path: Path) -> None:
     change = ("          TABLE:", "          WAREHOUSE_URL: redshift://workgroup/database\n          TABLE:")
-    (line,) = said(networks.faults, planted(tmp_path, change))
+    (line,) = said(functions.network_faults, planted(tmp_path, change))
     assert line.endswith(
         "WAREHOUSE_URL is a warehouse, but its role may not call redshift-data:ExecuteStatement"
     )
@@ -204,7 +200,7 @@ def test_a_warehouse_is_given_without_its_permissions(tmp_path: Path) -> None:
 
 def test_an_issuer_comes_without_its_audience_if_no_rule_refuses_that(tmp_path: Path) -> None:
     template = planted(tmp_path, ("Rules:\n", "Metadata:\n"))
-    (line,) = said(values.faults, template, Issuer="https://a")
+    (line,) = said(templates.value_faults, template, Issuer="https://a")
     assert (
         line
         == "/ Authorizer: its JwtConfiguration.Audience has an empty string: Rules should refuse these parameters"
@@ -233,17 +229,19 @@ def test_an_issuer_comes_without_its_audience_if_no_rule_refuses_that(tmp_path: 
     ],
 )
 def test_something_that_is_not_made_is_named(tmp_path: Path, change: tuple[str, str], reason: str) -> None:
-    assert f"/ {reason}" in said(absent.faults, planted(tmp_path, change))
+    assert f"/ {reason}" in said(templates.absence_faults, planted(tmp_path, change))
 
 
 def test_an_output_that_a_nested_stack_does_not_have_is_named(tmp_path: Path) -> None:
-    found = said(absent.faults, planted(tmp_path, ("Outputs.Url", "Outputs.Address")), CreateCache="true")
+    found = said(
+        templates.absence_faults, planted(tmp_path, ("Outputs.Url", "Outputs.Address")), CreateCache="true"
+    )
     assert found == ["/ Function: it names the output Address of Network, which is not there"]
 
 
 def test_an_arn_is_of_one_partition_only(tmp_path: Path) -> None:
     template = planted(tmp_path, ("arn:${AWS::Partition}:execute-api", "arn:aws:execute-api"))
-    (fault,) = partitions.faults(template)
+    (fault,) = iam.partition_faults(template)
     assert fault.place == "Permission"
     assert "arn:aws:execute-api" in fault.reason
 
@@ -251,19 +249,19 @@ def test_an_arn_is_of_one_partition_only(tmp_path: Path) -> None:
 def test_a_state_machine_names_one_partition_only(tmp_path: Path) -> None:
     machine = "  Machine:\n    Type: AWS::Serverless::StateMachine\n    Properties: {DefinitionUri: machine.json}\nOutputs:"
     (tmp_path / "machine.json").write_text('{"Resource": "arn:aws:states:::lambda:invoke"}')
-    (fault,) = partitions.faults(planted(tmp_path, ("Outputs:\n  T", machine + "\n  T")))
+    (fault,) = iam.partition_faults(planted(tmp_path, ("Outputs:\n  T", machine + "\n  T")))
     assert str(fault).startswith(
         "template.yaml Machine: arn:aws:states:::lambda:invoke is of one partition only"
     )
 
 
 def test_a_permission_is_for_another_services_arn(tmp_path: Path) -> None:
-    (line,) = said(roles.faults, planted(tmp_path, ("}:execute-api:", "}:sns:")))
+    (line,) = said(iam.role_faults, planted(tmp_path, ("}:execute-api:", "}:sns:")))
     assert line.startswith("/ Permission: it lets apigateway invoke the function for arn:aws:sns:")
 
 
 def test_a_message_is_hidden_for_less_than_its_function_may_run(tmp_path: Path) -> None:
-    assert said(queues.faults, planted(tmp_path, ("Timeout: 60", "Timeout: 9"))) == [
+    assert said(functions.queue_faults, planted(tmp_path, ("Timeout: 60", "Timeout: 9"))) == [
         "/ Queue: a message is hidden for 9 s, but Function may run for 10 s"
     ]
 
@@ -291,14 +289,14 @@ def test_a_message_is_hidden_for_less_than_its_function_may_run(tmp_path: Path) 
     ],
 )
 def test_a_limit_is_passed(tmp_path: Path, change: tuple[str, str], reason: str) -> None:
-    (line,) = said(limits.faults, planted(tmp_path, change))
+    (line,) = said(templates.limit_faults, planted(tmp_path, change))
     assert reason in line
 
 
 def test_a_role_is_beyond_its_quotas(tmp_path: Path) -> None:
     many = "".join(f"        - !Sub arn:${{AWS::Partition}}:iam::aws:policy/P{n}\n" for n in range(9))
-    (line,) = said(roles.faults, planted(tmp_path, ("      Policies:\n", "      Policies:\n" + many)))
+    (line,) = said(iam.role_faults, planted(tmp_path, ("      Policies:\n", "      Policies:\n" + many)))
     assert line == "/ FunctionRole: it has 11 managed policies; 10 are allowed"
     long = ("Action: [dynamodb:GetItem,", f"Sid: {'x' * 10_240}\n              Action: [dynamodb:GetItem,")
-    (line,) = said(roles.faults, planted(tmp_path, long))
+    (line,) = said(iam.role_faults, planted(tmp_path, long))
     assert "characters; 10240 are allowed" in line

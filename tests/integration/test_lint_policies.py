@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.lint.checks import actions, documents
-from infra.lint.resolved import Stack
+from infra.lint import iam
+from infra.lint.stacks import Stack
 
 TABLE = "arn:aws:dynamodb:us-east-1:123456789012:table/rows"
 BUCKET = "arn:aws:s3:::lake"
@@ -32,11 +32,11 @@ def role(policy: Any = None, trust: Any = None, *, on_aws: bool = True) -> dict[
 
 
 def refused(found: Mapping[str, Stack]) -> list[str]:
-    return [each.reason for each in documents.faults(found)]
+    return [each.reason for each in iam.document_faults(found)]
 
 
 def mismatched(*statements: Mapping[str, Any], on_aws: bool = True) -> list[str]:
-    return [each.reason for each in actions.faults(role(document(*statements), on_aws=on_aws))]
+    return [each.reason for each in iam.action_faults(role(document(*statements), on_aws=on_aws))]
 
 
 def test_a_sound_role_is_not_refused() -> None:
@@ -113,7 +113,7 @@ def test_policies_of_queues_buckets_and_keys_need_a_principal() -> None:
     assert refused(queue) == ["its policy PolicyDocument has a statement without Principal"]
     key = stacks("AWS::KMS::Key", {"KeyPolicy": document({**statement, "Principal": {"AWS": "x"}})})
     assert refused(key) == []
-    assert list(actions.faults(key)) == []
+    assert list(iam.action_faults(key)) == []
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.lint.intrinsics import Scope, Unresolvable, resolve
-from infra.lint.refusals import Refused
-from infra.lint.resolved import references, resolved
+from infra.lint.intrinsics import Refused, Scope, Unresolvable, resolve
+from infra.lint.stacks import references, resolved
 from infra.template_text import ROOT as REPOSITORY
 
 ROOT = """

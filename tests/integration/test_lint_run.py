@@ -8,10 +8,9 @@ import pytest
 
 from infra.lint import variants
 from infra.lint.parameter_sets import parameter_sets
-from infra.lint.remembered import Found, remembered
-from infra.lint.resolved import Stack, resolved
 from infra.lint.run import run
-from infra.lint.variants import jobs
+from infra.lint.stacks import Stack, resolved
+from infra.lint.variants import Found, jobs, remember_findings
 from tests.support.lint_world import planted
 
 
@@ -75,11 +74,11 @@ def test_only_new_content_is_looked_at(tmp_path: Path) -> None:
         return [[("seen", str(each))] for each in contents]
 
     path = tmp_path / "deep" / "memory.json"
-    assert remembered(path, "1", ["a", "b"], look) == [[("seen", "a")], [("seen", "b")]]
-    assert remembered(path, "1", ["b", "c"], look) == [[("seen", "b")], [("seen", "c")]]
+    assert remember_findings(path, "1", ["a", "b"], look) == [[("seen", "a")], [("seen", "b")]]
+    assert remember_findings(path, "1", ["b", "c"], look) == [[("seen", "b")], [("seen", "c")]]
     assert looked == ["a", "b", "c"]
-    remembered(path, "2", ["b"], look)
+    remember_findings(path, "2", ["b"], look)
     assert looked == ["a", "b", "c", "b"]
     path.write_text("{broken")
-    remembered(path, "2", ["b"], look)
+    remember_findings(path, "2", ["b"], look)
     assert looked[-2:] == ["b", "b"]

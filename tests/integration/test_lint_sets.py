@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.lint.covering import Space, covering
-from infra.lint.domains import domains
-from infra.lint.faults import shrunk, words
-from infra.lint.parameter_sets import environments, parameter_sets
-from infra.lint.resolved import resolved
+from infra.lint.faults import fewest_parameters, parameters_in_words
+from infra.lint.parameter_sets import Space, covering_rows, domains, environments, parameter_sets
+from infra.lint.stacks import resolved
 from tests.support.lint_world import planted
 
 NAMES = "abcdef"
@@ -29,7 +27,7 @@ def test_every_combination_that_is_allowed_occurs(sizes: list[int], excluded: se
         values = [*row.values(), *"000000"]
         return not any(values[one] != "0" and values[other] != "0" for one, other in excluded)
 
-    rows = covering(Space(space, allowed), 2)
+    rows = covering_rows(Space(space, allowed), 2)
     assert rows[0] == dict.fromkeys(space, "0")
     assert all(allowed(row) for row in rows)
     possible = [dict(zip(space, values, strict=True)) for values in product(*space.values())]
@@ -39,8 +37,8 @@ def test_every_combination_that_is_allowed_occurs(sizes: list[int], excluded: se
 
 def test_few_rows_cover_much() -> None:
     space = {f"p{number}": ["a", "b"] for number in range(16)}
-    assert len(covering(Space(space, lambda _: True), 2)) <= 12
-    assert len(covering(Space(space, lambda _: True), 3)) <= 32
+    assert len(covering_rows(Space(space, lambda _: True), 2)) <= 12
+    assert len(covering_rows(Space(space, lambda _: True), 3)) <= 32
 
 
 def test_values_follow_from_conditions_rules_and_what_may_be_empty(tmp_path: Path) -> None:
@@ -134,10 +132,13 @@ def test_environments_are_read_from_samconfig(tmp_path: Path, given: str) -> Non
 
 def test_a_fault_is_told_with_the_parameters_that_it_needs() -> None:
     given = {"A": "1", "B": "", "C": "2"}
-    assert shrunk(given, lambda fewer: fewer.get("A") == "1" and "B" in fewer) == {"A": "1", "B": ""}
-    assert shrunk(given, lambda _: True) == {}
-    assert words({"A": "1", "B": ""}) == "A=1 and B=nothing"
-    assert words({}) == "the defaults"
+    assert fewest_parameters(given, lambda fewer: fewer.get("A") == "1" and "B" in fewer) == {
+        "A": "1",
+        "B": "",
+    }
+    assert fewest_parameters(given, lambda _: True) == {}
+    assert parameters_in_words({"A": "1", "B": ""}) == "A=1 and B=nothing"
+    assert parameters_in_words({}) == "the defaults"
 
 
 def test_what_only_rules_could_refuse_is_among_the_sets(tmp_path: Path) -> None:
@@ -152,5 +153,5 @@ def test_a_value_that_needs_two_others_is_reached() -> None:
     def allowed(row: dict[str, str]) -> bool:
         return not row["a"] or bool(row["b"] and row["c"])
 
-    rows = covering(Space(space, allowed), 3)
+    rows = covering_rows(Space(space, allowed), 3)
     assert any(row["a"] and row["d"] and not row["e"] for row in rows)

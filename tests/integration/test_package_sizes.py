@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from infra.lint.expanded import read
-from infra.lint.resolved import TEMPLATE
+from infra.lint.stacks import TEMPLATE, read
 from tests.support.effort import SOAK
 from tests.support.package_sizes import PLATFORMS, UNZIPPED_BYTES_MAX, faults, foreign, imports, too_large
 

@@ -7,8 +7,8 @@ soak` all triples occur, and cfn-lint looks at each variant of each resource. By
 
 from pathlib import Path
 
-from infra.lint.resolved import TEMPLATE
 from infra.lint.run import run
+from infra.lint.stacks import TEMPLATE
 from infra.lint.variants import MEMORY
 from tests.support.effort import SOAK, effort
 

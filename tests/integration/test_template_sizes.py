@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from adapters.leads.feature_store import shard_of
 from adapters.questions.user_stats_store import leaderboard_partition
+from infra.lint.intrinsics import Refused
 from infra.lint.parameter_sets import environments
-from infra.lint.refusals import Refused
-from infra.lint.resolved import resolved
+from infra.lint.stacks import resolved
 from tests.support.template import ROOT, template
 
 QUESTIONS_MAX = 27  # five of them are of a second region alone

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from infra.lint.faults import Fault
-from infra.lint.resolved import Stack, resolved
+from infra.lint.stacks import Stack, resolved
 
 Check = Callable[[Mapping[str, Stack]], Iterator[Fault]]
 SOUND = """

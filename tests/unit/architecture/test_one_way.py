@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from infra.lint.resolved import resolved
+from infra.lint.stacks import resolved
 from local.cloud import deployment
 from local.cloud.deployment import ACCOUNT
 from tests.support.template import ROOT
