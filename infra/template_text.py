@@ -38,7 +38,7 @@ def parse(text: str) -> dict[str, Any]:
     return loaded
 
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""The reference: one page of HTML from an OpenAPI document, with examples and commands of a shell. It needs no script and no style of its own."""
+"""The reference: one page of HTML from an OpenAPI document, with examples and commands of a shell. It
+needs no script and no style of its own.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""The deployed API over HTTP, and the tokens for it: of the laptop's issuer, of a stack's Cognito pool, or of another issuer."""
+"""The deployed API over HTTP, and the tokens for it: of the laptop's issuer, of a stack's Cognito pool, or
+of another issuer.
+"""
 
 import base64
 import contextlib

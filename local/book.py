@@ -1,4 +1,6 @@
-"""`streakline rules check | diff | publish | show | list | recompute`, and the files in which books of rules are written."""
+"""`streakline rules check | diff | publish | show | list | recompute`, and the files in which books of
+rules are written.
+"""
 
 import argparse
 import getpass

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from local import options
-from local import options as prove_options
 from local.book import add_options as rule_options
 from local.cloud import laptop_cloud
 from local.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
@@ -428,13 +427,9 @@ def parser() -> argparse.ArgumentParser:
     )
     named = command("who", _who, "which users the logs mean: reads all profiles' ids")
     named.add_argument("names", nargs="+", metavar="NAME", help="as logs have it: ~ and 16 digits")
-    prove_options.prove_options(
-        command("prove", _prove, "a small file that proves an entry of a user's ledger")
-    )
-    prove_options.check_proof_options(
-        command("check-proof", _check_proof, "verify it with nothing but the file")
-    )
-    prove_options.audit_options(
+    options.prove_options(command("prove", _prove, "a small file that proves an entry of a user's ledger"))
+    options.check_proof_options(command("check-proof", _check_proof, "verify it with nothing but the file"))
+    options.audit_options(
         command("audit", _audit, "table, lake and warehouse against each other and the root")
     )
     restore_options(command("restore", _restore, "what tables had before an instant, from the lake"))

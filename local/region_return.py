@@ -257,7 +257,7 @@ def _is_of_unseen(name: str, mine: Item, found: FoundUnseen) -> bool:
 FILLED_AT_ONCE = 200
 ATTEMPTS_MAX = 5
 DAYS = "DailyActivity"
-# As the writer writes (rules.regions.standby). Claims come twice: those of events, and then those of commands.
+# As the writer writes (rules.regions.standby). Claims come twice: those of events, then those of commands.
 FILL_ORDER = (CLAIMS, EVENTS, LEDGER, DAYS, PROFILES, CLAIMS)
 
 

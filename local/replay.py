@@ -1,4 +1,6 @@
-"""Sends events to the deployed stack, through HTTP, Kinesis and order webhooks, and waits until they are processed."""
+"""Sends events to the deployed stack, through HTTP, Kinesis and order webhooks, and waits until they are
+processed.
+"""
 
 import json
 import random

@@ -107,7 +107,8 @@ class PersonEvents:
 #
 # Memory items have no lock in common, so the order of steps keeps them right:
 #
-# - A writer joins first and asks afterwards where the leaf belongs (`FeatureStore.home`, strongly consistent).
+# - A writer joins first and asks afterwards where the leaf belongs (`FeatureStore.home`,
+#   strongly consistent).
 # - A change sets the topology first; then memory is read, then the events, then what differs is written,
 #   each entry on condition of the version that was read; then the topology is asked for again.
 #

@@ -31,16 +31,15 @@ from analytics.lake.arrow import (
 from analytics.lake.layout import Place
 from rules.days import EPOCH, MICROSECOND
 from rules.lake.entities import ENTITIES, Entity, Field, Type
-from rules.lake.schema import Field
 from rules.lake.valid_row import RowRefused, extra_of, lies_in, read_value
 
 # Lines are cut into their fields without being parsed.
 #
 # A line of a raw object is a flat JSON object. Before each of its fields but the first there is `,"`, and
 # behind each name `":`. Both are found for some thousand lines at once, and each field is known by its name:
-# fields may come in any order, and optional ones may be absent. Example:
+# fields may come in any order, and optional ones may be absent. The line
 #
-#     {"user_id":"u1","version":3,"dt":"2026-03-01","hour":"05"}
+# `{"user_id":"u1","version":3,"dt":"2026-03-01","hour":"05"}`
 #
 # has three places of `,"` and four of `":`. Within a JSON text neither can stand, because its quotes would be
 # escaped; they can only end one, such as "x,". Then a line has not one `":` in each of its fields, and is

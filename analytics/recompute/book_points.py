@@ -236,7 +236,8 @@ def _capped(keys: tuple[Numbers, ...], worth: Worth) -> tuple[Numbers, Numbers]:
     """Return what each group of entries earns under its caps, and the group's first key.
 
     keys: entries that are equal in all of them are a group: a type's events of a user in one period. Each cap
-    binds all that have it or a lower one (rules/book/point_rules.py): so a group earns at most a cap, and what those
+    binds all that have it or a lower one (rules/book/point_rules.py): so a group earns at most
+    a cap, and what those
     with higher ones have; and at most all.
     """
     order = np.lexsort((worth.limit, *reversed(keys)))

@@ -19,7 +19,7 @@ from rules.lake.entities import STREAKS
 
 Grants = dict[str, list[tuple[date, int]]]
 
-# Twin of rules.engagement.reconciliation.digest_of: these are the values of an entry that it hashes, in order.
+# Twin of rules.engagement.reconciliation.digest_of: the values of an entry that it hashes, in order.
 HASHED = (
     *("epoch_us(created_at)", "seq", "kind", "points", "balance", "event_id", "event_type", "activity_date"),
     *("reward_id", "reverses", '"freeze"', "freeze_date", "rules_version", "cap"),

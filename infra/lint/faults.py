@@ -1,4 +1,6 @@
-"""A fault that the lint found, and the fewest parameters with which it occurs; and what several checks look for in stacks."""
+"""A fault that the lint found, and the fewest parameters with which it occurs; and what several checks
+look for in stacks.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,6 @@
-"""Checks of functions: the network they reach things from, their layers, their queues, and reserved concurrency."""
+"""Checks of functions: the network they reach things from, their layers, their queues, and reserved
+concurrency.
+"""
 
 import re
 from collections.abc import Iterator, Mapping

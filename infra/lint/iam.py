@@ -1,4 +1,6 @@
-"""Checks of IAM: policy documents as strictly as IAM reads them, actions and what they act on, roles as a whole, ARNs of one partition."""
+"""Checks of IAM: policy documents as strictly as IAM reads them, actions and what they act on, roles as a
+whole, ARNs of one partition.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""The sets of parameters that the lint looks at: few in which every small combination of values occurs, and those of the environments in samconfig.toml."""
+"""The sets of parameters that the lint looks at: few in which every small combination of values occurs,
+and those of the environments in samconfig.toml.
+"""
 
 import re
 import shlex

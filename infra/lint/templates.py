@@ -1,4 +1,6 @@
-"""Checks of templates as a whole: AWS's limits, references to what is not made, values left empty, and what a failed first deployment would leave."""
+"""Checks of templates as a whole: AWS's limits, references to what is not made, values left empty, and
+what a failed first deployment would leave.
+"""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,6 @@
-"""Publishes a book, for the HTTP door and for the command line: whatever is wrong with the document is told by its place and a reason."""
+"""Publishes a book, for the HTTP door and for the command line: whatever is wrong with the document is
+told by its place and a reason.
+"""
 
 import json
 import re

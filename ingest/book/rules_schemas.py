@@ -5,7 +5,7 @@ from ingest.web.json_schema import INSTANT, TEXT, Schema, closed_object, list_of
 NOW = "now"
 PUBLICATION = closed_object(
     {
-        # What is wrong with a book is told in full by ingest.book.publication, and not by its first fault alone.
+        # What is wrong with a book is told in full by ingest.book.publication, not by its first fault alone.
         "book": {"type": "object", "description": "as GET /v1/rules shows it: components.schemas.Book"},
         "effective?": {
             "type": "string",

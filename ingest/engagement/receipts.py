@@ -1,4 +1,6 @@
-"""Time receipts (rule 16): one is given with every answer to a device that names itself, and what the receipt of a batch proves is found out."""
+"""Time receipts (rule 16): one is given with every answer to a device that names itself, and what the
+receipt of a batch proves is found out.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

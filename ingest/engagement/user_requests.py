@@ -1,4 +1,6 @@
-"""Who asks, what they ask for, and what answers it: of a request under /v1/users, /v1/rewards and /v1/leaderboards."""
+"""Who asks, what they ask for, and what answers it: of a request under /v1/users, /v1/rewards and
+/v1/leaderboards.
+"""
 
 from datetime import date
 from functools import cache

@@ -11,7 +11,7 @@ from adapters.engagement.amnesty import DeclaredMeanwhile
 from adapters.engagement.ledger_store import TooManyEntries
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.settings.users_api import UsersApiSettings
-from ingest.engagement import user_requests  # noqa: F401 (they add routes)
+from ingest.engagement import user_requests
 from ingest.engagement.amnesty import amnesty_view, applied_view
 from ingest.engagement.engagement_schemas import (
     ACHIEVEMENTS_VIEW,

@@ -1,4 +1,6 @@
-"""Takes new questions, each key once and so many open ones an agent, and reads them newest first, in pages."""
+"""Takes new questions, each key once and so many open ones an agent, and reads them newest first, in
+pages.
+"""
 
 import base64
 import json

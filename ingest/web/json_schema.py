@@ -1,4 +1,6 @@
-"""What the bodies of all routes share: the type of a JSON Schema, common patterns, the error body, and every code that a refusal may have."""
+"""What the bodies of all routes share: the type of a JSON Schema, common patterns, the error body, and
+every code that a refusal may have.
+"""
 
 from collections.abc import Mapping
 from typing import Any

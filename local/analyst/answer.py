@@ -1,4 +1,6 @@
-"""What an engine answers: typed columns, in batches, so that a large answer need not be held in memory; and how it is shown."""
+"""What an engine answers: typed columns, in batches, so that a large answer need not be held in memory;
+and how it is shown.
+"""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""A query as analysts write it: one statement in Redshift's SQL that only reads; and the same as Athena can answer it."""
+"""A query as analysts write it: one statement in Redshift's SQL that only reads; and the same as Athena
+can answer it.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import date

@@ -1,4 +1,6 @@
-"""`streakline sql`: one question of a stack. Chooses the engine, and gives the rows as Arrow, as pandas, as a table or into a file."""
+"""`streakline sql`: one question of a stack. Chooses the engine, and gives the rows as Arrow, as pandas,
+as a table or into a file.
+"""
 
 import argparse
 import shutil

@@ -1,4 +1,6 @@
-"""Waits for work that others do, as long as it goes on and no longer: for queues, streams and leads of the stack."""
+"""Waits for work that others do, as long as it goes on and no longer: for queues, streams and leads of the
+stack.
+"""
 
 import json
 import sys

@@ -140,12 +140,12 @@ def tool(name: str) -> Path:
 def emulator() -> list[str | Path]:
     """Return the command that serves the emulator; its settings are environment variables."""
     # -P: our modules' names are not to hide others.
-    return [tool("ministack").with_name("python"), "-P", ROOT / "local" / "cloud" / "emulator" / "launch.py"]
+    return [tool("ministack").with_name("python"), "-P", ROOT / "local" / "cloud" / "ministack_server.py"]
 
 
 def sam() -> list[str | Path]:
     """Return the command of the SAM CLI for a deployment to the emulator."""
-    return [tool("sam").with_name("python"), "-P", ROOT / "local" / "cloud" / "emulator" / "sam.py"]
+    return [tool("sam").with_name("python"), "-P", ROOT / "local" / "cloud" / "sam_cli.py"]
 
 
 def _install(name: str, home: Path) -> None:

@@ -1,4 +1,6 @@
-"""Streams as Lambda delivers them: shards and records, the batches of a consumer, and which records it wants."""
+"""Streams as Lambda delivers them: shards and records, the batches of a consumer, and which records it
+wants.
+"""
 
 import base64
 import json

@@ -1,4 +1,6 @@
-"""Rows of CSV, NDJSON and Parquet files: each with its line, and what it says as JSON values; and the file of those that are refused."""
+"""Rows of CSV, NDJSON and Parquet files: each with its line, and what it says as JSON values; and the file
+of those that are refused.
+"""
 
 import csv
 import hashlib

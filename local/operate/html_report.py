@@ -87,8 +87,6 @@ def _marts() -> list[tuple[str, Callable[[Axes], None]]]:
         return []
     from analytics.warehouse.warehouse import warehouse_at
 
-    pass
-
     return figures(warehouse_at(f"duckdb:{WAREHOUSE}"))
 
 

@@ -1,4 +1,6 @@
-"""What is computed anew by hand: the nightly run, many days of the lake at once, a user's days, the features of leads."""
+"""What is computed anew by hand: the nightly run, many days of the lake at once, a user's days, the
+features of leads.
+"""
 
 import json
 import time

@@ -1,4 +1,6 @@
-"""What runs of a deployment, what waits, and what alarms say: of a stack on AWS, and of the laptop cloud, each part of which is asked itself."""
+"""What runs of a deployment, what waits, and what alarms say: of a stack on AWS, and of the laptop cloud,
+each part of which is asked itself.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,6 @@
-"""`streakline hook` and `streakline webhooks`: addresses that vendors send to, and endpoints that the stack sends to."""
+"""`streakline hook` and `streakline webhooks`: addresses that vendors send to, and endpoints that the
+stack sends to.
+"""
 
 import argparse
 import base64

@@ -1,4 +1,6 @@
-"""A plan: two designs side by side, with their amounts, dollars and limits; what a second region and operators' work cost beside them."""
+"""A plan: two designs side by side, with their amounts, dollars and limits; what a second region and
+operators' work cost beside them.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,6 @@
-"""What a day's traffic comes to: measured paths and how often each is taken, batches of streams, what is stored, what leaves when it is old."""
+"""What a day's traffic comes to: measured paths and how often each is taken, batches of streams, what is
+stored, what leaves when it is old.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

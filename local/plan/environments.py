@@ -1,4 +1,6 @@
-"""The environments of samconfig.toml: what CloudFormation would make of each, the handlers and consumers of its functions, and how often its schedules fire."""
+"""The environments of samconfig.toml: what CloudFormation would make of each, the handlers and consumers
+of its functions, and how often its schedules fire.
+"""
 
 import json
 import re

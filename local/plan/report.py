@@ -1,4 +1,6 @@
-"""A plan as a table that is read, as JSON, and as one HTML file with a picture from 1,000 to 100 million daily actives."""
+"""A plan as a table that is read, as JSON, and as one HTML file with a picture from 1,000 to 100 million
+daily actives.
+"""
 
 import html
 from collections.abc import Iterator, Mapping, Sequence

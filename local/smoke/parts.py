@@ -1,4 +1,6 @@
-"""What a deployment does for people, each part once: events, rewards, leads, questions; and that no alarm sounds."""
+"""What a deployment does for people, each part once: events, rewards, leads, questions; and that no alarm
+sounds.
+"""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""Steps of a smoke test, what they act on, and how they ask the API. Each proves one part, or says why not; one that needs a failed step is skipped."""
+"""Steps of a smoke test, what they act on, and how they ask the API. Each proves one part, or says why
+not; one that needs a failed step is skipped.
+"""
 
 import secrets
 import time

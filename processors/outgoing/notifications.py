@@ -1,8 +1,8 @@
 """Streams of UserStreaks, Rewards and Feature, and time -> notifications (docs/rules.md, rule 18).
 
 A profile's record comes in order, maybe twice. What was told of the user is kept, so the fold of
-rules/outgoing/derivation.py needs no older image, and what comes again is told once. Without an endpoint nothing
-is read or written.
+rules/outgoing/derivation.py needs no older image, and what comes again is told once. Without an endpoint
+nothing is read or written.
 """
 
 from dataclasses import dataclass

@@ -212,7 +212,8 @@ USUAL_OFFLINE = Offline(14, 60)
 class Book:
     """All rules that are data.
 
-    expiry: by which rule points expire (rules.book.point_rules), None for never. rewards, achievements: by id.
+    expiry: by which rule points expire (rules.book.point_rules), None for never. rewards, achievements:
+    by id.
     streaks: those beside the daily one. offline: what time receipts prove. answers: what they earn in stats.
     """
 
@@ -305,7 +306,8 @@ class Version:
 class Terms:
     """What an event is judged by, and under which version. It is fixed when the event is accepted.
 
-    points: before the cap. expiry: by which rule they expire (rules.book.point_rules). keeps_streak, declared_by:
+    points: before the cap. expiry: by which rule they expire (rules.book.point_rules). keeps_streak,
+    declared_by:
     see rules.book.book.EventType. measured: see Book.measured. offline: what time receipts prove.
     """
 

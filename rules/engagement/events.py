@@ -102,7 +102,7 @@ class Event:
     it. points_awarded, cap: by that version; the points are those before the cap. is_passive: whether
     it makes no date an active one. expiry: by which rule its points expire (rule 11). by_server: whether only
     a server may declare it. measures: what it adds to streaks (rules.engagement.events), None where
-    nothing is counted. place: where it stands in its table's stream (rules.engagement.account), if it was read
+    nothing is counted. place: where it stands in its table's stream (rules.engagement.account), if read
     there; it is not stored.
     """
 

@@ -170,7 +170,7 @@ def doubt_of(
 ) -> Doubt:
     """Return what speaks against a journal.
 
-    faults: how it breaks rule 6 (rules/engagement/reconciliation.py). unproven: what its chain, or the last root,
+    faults: how it breaks rule 6. unproven: what its chain, or the last root,
     says against it.
     """
     if faults or contradictions(entries, lake):

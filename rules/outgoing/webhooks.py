@@ -1,4 +1,5 @@
-"""Outgoing webhooks (docs/rules.md, rule 18): where they may be sent, public addresses alone, and how they are
+"""Outgoing webhooks (docs/rules.md, rule 18): where they may be sent, public addresses alone, and how they
+are
 signed, as Standard Webhooks say: https://www.standardwebhooks.com.
 """
 

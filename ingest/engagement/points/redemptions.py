@@ -1,4 +1,6 @@
-"""Rewards of the book (rule 13): the catalogue in force with what is left of each, what is sold at the book's price, and what becomes of it."""
+"""Rewards of the book (rule 13): the catalogue in force with what is left of each, what is sold at the
+book's price, and what becomes of it.
+"""
 
 import re
 import time

@@ -14,7 +14,7 @@ from tests.support.template import ROOT
 
 NOT_NEEDED = {
     # Events come to it judged: the book that judged them is asked at the doors.
-    "processors.engagement": {"rules.book.book", "rules.book.book", "rules.engagement.points"},
+    "processors.engagement": {"rules.book.book", "rules.engagement.points"},
     # It stores events, and knows nothing of what becomes of them.
     "ingest.engagement.events_stream": {
         "rules.engagement.account_state",
