@@ -121,4 +121,4 @@ def test_whoever_wires_a_function_says_on_which_side_of_the_fence_its_tables_are
             for name in around:
                 found.setdefault(name, set()).add(path.name)
     assert found.keys() == {"fenced", "following", "Registers"}
-    assert found["Registers"] == {"turn.py"} and found["following"] == {"taking_over.py"}
+    assert found["Registers"] == {"turn.py"} and found["following"] == {"region_follower.py"}
