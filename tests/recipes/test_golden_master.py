@@ -44,7 +44,7 @@ PLANTED = {
         "      BatchSize: 1 # a message has 50 leads",
         "      BatchSize: 2",
         "resources",
-        "small /",
+        "default /",
     ),
 }
 
