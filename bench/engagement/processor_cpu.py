@@ -109,7 +109,7 @@ def _hashing(handler: Callable[[Any, Any], Any], per_user: int) -> tuple[list[fl
             spent += time.thread_time_ns() - started
 
     hashing, everything = [], []
-    with patch.object(seals, "sealed", timed):
+    with patch.object(seals, "seal_entries", timed):
         for _ in range(ROUNDS + 1):
             spent = 0
             everything.append(_cpu(ours, event, OURS_PER_ROUND))

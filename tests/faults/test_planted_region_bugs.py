@@ -94,7 +94,7 @@ def entries_do_not_wait_for_their_predecessors(patch: Patch) -> None:
         found = real(head, entry)
         return found or rules.regions.standby.Following(replace(entry, active=True), ())
 
-    patch.setattr("adapters.regions.following", following)
+    patch.setattr("adapters.regions.follow_entry", following)
 
 
 def older_changes_overwrite_newer_ones(patch: Patch) -> None:
@@ -151,7 +151,7 @@ def reversals_leave_no_mark(patch: Patch) -> None:
             return replace(found, carrier=replace(found.carrier, draft=draft))
         return found
 
-    patch.setattr("adapters.regions.following", following)
+    patch.setattr("adapters.regions.follow_entry", following)
 
 
 def a_region_follows_without_being_filled(patch: Patch) -> None:

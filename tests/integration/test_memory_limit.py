@@ -18,7 +18,7 @@ CURATE = """
 import resource, sys
 import pyarrow.parquet
 from adapters.platform.objects import FolderObjects
-from analytics.curation import intake, row_staging
+from analytics.curation import row_staging
 from analytics.curation.curate import Task, curate
 from pathlib import Path
 

@@ -97,7 +97,7 @@ def one_instant_earns_three_dates(patch: Patch) -> None:
 def a_streak_never_lapses(patch: Patch) -> None:
     effective = real("rules.engagement.streak.shown_streak")
     patch.setattr(
-        "ingest.engagement.profiles.effective",
+        "ingest.engagement.profiles.shown_streak",
         lambda streak, cover, when: effective(streak, cover, streak.last if streak else when),
     )
 

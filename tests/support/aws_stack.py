@@ -10,7 +10,6 @@ import pytest
 from botocore.exceptions import ClientError
 
 from local import stack
-from local import stack as stack_module
 
 
 class CloudFormation:
@@ -45,11 +44,14 @@ def described(outputs: dict[str, str], **parameters: str) -> dict[str, Any]:
 @contextmanager
 def known(monkeypatch: pytest.MonkeyPatch, name: str, found: dict[str, Any]) -> Iterator[None]:
     """There is this stack, in eu-west-1. Clients of an earlier test are forgotten."""
-    monkeypatch.setattr(
-        stack,
-        "fresh_client",
-        lambda _, region, __: CloudFormation(name, region or "eu-west-1", found),
-    )
-    stack_module._client.cache_clear()
+    others = stack.fresh_client
+
+    def fresh_client(endpoint_url: str, region: str, service: str, *more: int) -> Any:
+        if service == "cloudformation":
+            return CloudFormation(name, region or "eu-west-1", found)
+        return others(endpoint_url, region, service, *more)
+
+    monkeypatch.setattr(stack, "fresh_client", fresh_client)
+    stack._client.cache_clear()
     yield
-    stack_module._client.cache_clear()
+    stack._client.cache_clear()
