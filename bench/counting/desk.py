@@ -159,6 +159,9 @@ def desk(**settings: str) -> Iterator[Desk]:
         # A process looks for new versions and tombstones twice a minute, by a clock that no test sets.
         held.enter_context(patch.object(book, "FRESH_SECONDS", math.inf))
         held.enter_context(patch.object(Tombstones, "look", lambda _: {}))
+        # Whoever comes first among threads differs from run to run.
+        for each in ("engagement", "questions.fan_out", "questions.reminders"):
+            held.enter_context(patch(f"processors.{each}.WRITERS", 1))
         yield made
 
 

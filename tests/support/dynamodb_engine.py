@@ -109,7 +109,6 @@ CONSTANTS = {
     "OPEN_QUESTIONS_MAX": "1000",
     "SUBSCRIPTIONS_MAX": "1000",
     "LEADERBOARD_SHARDS": "2",
-    "WRITERS": "1",
     "LAKE_BUCKET": "lake",
     "ROOTS_BUCKET": "roots",
     "GLUE_DATABASE": "streakline",
