@@ -72,7 +72,7 @@ class Story:
         self.entry(USERS[1], "EXPIRE", -1)
         self.entry(USERS[2], "ADJUST", 3)
         row = next(iter(self.sample.rows["events"].values()))
-        self.sample.put("events", row | {"version": "1", "points_awarded": 0})
+        self.sample.put("events", row | {"version": "1", "source": "corrected"})
         for _ in range(20):
             self.leads._event(self.random.choice(self.leads.leads))
         self.tell_leads(2)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics.recompute import warehouse_recompute
+from analytics.recompute.recompute import RECOMPUTED
 from analytics.recompute.warehouse_recompute import accounts_query
 from analytics.reconcile import lead_repair, run_report
 from analytics.warehouse.build import Builder, Built, build
@@ -108,7 +109,8 @@ def _of_reports() -> Iterator[tuple[str, str]]:
     yield "unloaded accounts", accounts_query(datetime(2026, 1, 31, 2, 30, tzinfo=UTC), {0, 27})
     for module in (run_report, warehouse_recompute, smoke_lake, lead_repair, lead_repair):
         for name, text in vars(module).items():
-            if isinstance(text, str) and text.lstrip().startswith("SELECT"):
+            # The last is DuckDB's, over the lake, which the warehouse's recompute is compared with.
+            if isinstance(text, str) and text.lstrip().startswith("SELECT") and text is not RECOMPUTED:
                 given = {"user": "u", "day": "2026-01-31", "table": "marts.streaks_recomputed"}
                 given |= {"columns": "balance", "buckets": "'abc'", "digits": "'0a1'"}
                 given |= {"lead": "'l'", "leaves": "'l'", "until": "'2026-01-31'"}
