@@ -79,8 +79,9 @@ class Simulation(Callers):
             patch.setattr(module.clock, "now", self._tick)
         patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
         patch.setattr("adapters.book.FRESH_SECONDS", self.book_fresh_seconds)
-        for each in ("engagement.amnesty.amnesty_store", "privacy.tombstones"):
+        for each in ("engagement.amnesty", "privacy.tombstones"):
             patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
+        patch.setattr("processors.engagement.WRITERS", 1)  # a seed replays exactly
         patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
         # Each fault is logged with its traceback, which takes longer than the call.
         patch.setattr(logging.root.manager, "disable", logging.CRITICAL)

@@ -119,8 +119,9 @@ class Machines:
         self.patch.setattr(ingest.engagement.events_api, "client", clients.__getitem__)
         self.patch.setattr(adapters.clock, "now", self.clock)
         self.patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
-        for each in ("book.book_store", "engagement.amnesty.amnesty_store", "privacy.tombstones"):
+        for each in ("book", "engagement.amnesty", "privacy.tombstones"):
             self.patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
+        self.patch.setattr("processors.engagement.WRITERS", 1)  # a seed replays exactly
         self.patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
         self.patch.setattr("adapters.book.shipped_version", lambda: boosted(self.boosts))
         # Each lost answer is logged with its traceback, which takes longer than the call.
