@@ -75,7 +75,7 @@ def captured_after_its_deadline(patch: Patch) -> None:
 
 def captured_after_release(patch: Patch) -> None:
     """A release tells that the hold has ended, and keeps it in the profile."""
-    patch.setattr(ingest.engagement.points.holds, "without", lambda holds, _: tuple(holds))
+    patch.setattr(ingest.engagement.points.holds, "holds_without", lambda holds, _: tuple(holds))
 
 
 def captured_twice(patch: Patch) -> None:
@@ -84,7 +84,7 @@ def captured_twice(patch: Patch) -> None:
     patch.setattr(
         Commands, "attempt", lambda self, *args, **more: real(self, *args, **{**more, "claim": None})
     )
-    patch.setattr(ingest.engagement.points.commands, "without", lambda holds, _: tuple(holds))
+    patch.setattr(ingest.engagement.points.commands, "holds_without", lambda holds, _: tuple(holds))
 
 
 def price_of_the_newest_version(patch: Patch) -> None:
