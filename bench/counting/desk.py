@@ -68,8 +68,7 @@ class Desk:
         module = import_module(handler_modules()[function])
         if self.services.kept is not None:
             self.services.kept = []
-        logger = module.app.logger if hasattr(module, "app") else module.logger
-        with logged(logger) as lines:
+        with logged(module) as lines:
             answer = module.handler(dict(event), CONTEXT)
         assert not (answer or {}).get("batchItemFailures"), (function, answer)
         logs = ceil(len(lines.getvalue().encode()) / LOG_STEP_BYTES) * LOG_STEP_BYTES

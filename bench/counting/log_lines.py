@@ -7,8 +7,12 @@ from typing import Any
 
 
 @contextmanager
-def logged(logger: Any) -> Iterator[io.StringIO]:
-    """Hold what a Powertools logger writes, at the level that functions have in the template."""
+def logged(module: Any) -> Iterator[io.StringIO]:
+    """Hold what a handler's module logs, at the level that functions have in the template.
+
+    The routes of the HTTP API have their logger in `app`.
+    """
+    logger = module.app.logger if hasattr(module, "app") else module.logger
     (handler,), level, lines = logger.handlers, logger._logger.level, io.StringIO()
     stream = handler.setStream(lines)
     logger.setLevel("INFO")

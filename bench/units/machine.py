@@ -75,7 +75,7 @@ def _cpu_ms(at: Desk, call: Call) -> float:
     with registry(at):
         for _ in range(ROUNDS + 1):
             at.services.replayed = iter(answers)
-            with logged(module.app.logger if hasattr(module, "app") else module.logger):
+            with logged(module):
                 started = time.process_time()
                 module.handler(dict(event), CONTEXT)
                 rounds.append(time.process_time() - started)

@@ -51,7 +51,7 @@ from ingest.engagement.points.redemptions import LISTED_DEFAULT, LISTED_MAX, Ful
 from ingest.engagement.points.reward_schemas import CATALOGUE, REDEMPTION_VIEW, REDEMPTIONS, USER_CATALOGUE
 from ingest.engagement.preferences import known_zone, pause_span, pauses_view, timezone_view
 from ingest.engagement.receipts import receipt_keys, with_receipt
-from ingest.engagement.user_requests import app, parts
+from ingest.engagement.user_requests import app
 from ingest.engagement.user_requests import parts as _parts
 from ingest.web.api import GONE
 from ingest.web.caller import ApiError, invalid_field
@@ -217,7 +217,7 @@ def _of_hold(user_id: str, hold_id: str) -> None:
 def get_user_ledger(user_id: str) -> dict[str, Any]:
     """Ledger entries, newest first."""
     user_requests.caller(user_id)
-    return parts().histories.ledger(user_id, app.query)
+    return _parts().histories.ledger(user_id, app.query)
 
 
 @app.route("GET /v1/users/{user_id}/balance", [in_query("as_of", PAST)], answer=BALANCE)
@@ -229,8 +229,8 @@ def get_balance(user_id: str) -> dict[str, Any]:
     """
     user_requests.caller(user_id)
     if instant := instant_of(app.query, "as_of"):
-        return parts().balances.as_of(user_id, instant, clock.now())
-    return parts().balances.view(user_id, clock.now())
+        return _parts().balances.as_of(user_id, instant, clock.now())
+    return _parts().balances.view(user_id, clock.now())
 
 
 @app.route("POST /v1/users/{user_id}/holds", body=HOLD, status=201, answer=HOLD_VIEW)
@@ -240,7 +240,7 @@ def post_hold(user_id: str) -> dict[str, Any]:
     body = app.body()
     lasts = timedelta(seconds=body["seconds"]) if "seconds" in body else HELD_DEFAULT
     asked = HoldRequest(body["points"], body["reward_id"], body["idempotency_key"], lasts)
-    return _hold(parts().holds.hold(user_id, asked, clock.now()))
+    return _hold(_parts().holds.hold(user_id, asked, clock.now()))
 
 
 @app.route("POST /v1/users/{user_id}/holds/{hold_id}/capture", body=CAPTURE, status=201, answer=ENTRY)
@@ -248,14 +248,14 @@ def post_hold_capture(user_id: str, hold_id: str) -> dict[str, Any]:
     """Spend held points, all or some (streakline/fulfilment)."""
     _of_hold(user_id, hold_id)
     points = app.body().get("points")
-    return _entry(parts().holds.capture(user_id, hold_id, points, clock.now()))
+    return _entry(_parts().holds.capture(user_id, hold_id, points, clock.now()))
 
 
 @app.route("POST /v1/users/{user_id}/holds/{hold_id}/release", answer=HOLD_VIEW)
 def post_hold_release(user_id: str, hold_id: str) -> dict[str, Any]:
     """Give held points back (streakline/fulfilment)."""
     _of_hold(user_id, hold_id)
-    return _hold(parts().holds.release(user_id, hold_id, clock.now()))
+    return _hold(_parts().holds.release(user_id, hold_id, clock.now()))
 
 
 @app.route("POST /v1/users/{user_id}/redemptions", body=REDEMPTION, status=201, answer=ENTRY)
@@ -277,27 +277,27 @@ def post_redemption(user_id: str) -> dict[str, Any]:
         if named:
             raise invalid_field(min(named), "is not for a reward, which has a price")
         shown = body.get("price_points")
-        return _entry(parts().redemptions.redeem(user_id, body["reward"], key, clock.now(), shown))
+        return _entry(_parts().redemptions.redeem(user_id, body["reward"], key, clock.now(), shown))
     if "price_points" in body:
         raise invalid_field("price_points", "is the price of a reward")
     for field in ("points", "reward_id") if caller.may_name_points else ("reward",):
         if field not in body:
             raise invalid_field(field, "is missing")
-    return _entry(parts().rewards.redeem(user_id, body["points"], body["reward_id"], key, clock.now()))
+    return _entry(_parts().rewards.redeem(user_id, body["points"], body["reward_id"], key, clock.now()))
 
 
 @app.route("GET /v1/rewards", LISTED, answer=CATALOGUE)
 def get_rewards() -> Response[str]:
     """Rewards that are offered now, by id."""
     app.caller()
-    return answer(200, parts().catalogue.page(app.query, clock.now()), FOR_A_WHILE)
+    return answer(200, _parts().catalogue.page(app.query, clock.now()), FOR_A_WHILE)
 
 
 @app.route("GET /v1/users/{user_id}/rewards", LISTED, answer=USER_CATALOGUE)
 def get_user_rewards(user_id: str) -> dict[str, Any]:
     """The same, with what the user can have."""
     user_requests.caller(user_id)
-    return parts().catalogue.page_for(user_id, app.query, clock.now())
+    return _parts().catalogue.page_for(user_id, app.query, clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/redemptions", LISTED, answer=REDEMPTIONS)
@@ -305,7 +305,7 @@ def get_redemptions(user_id: str) -> dict[str, Any]:
     """Redeemed rewards, newest first."""
     user_requests.caller(user_id)
     limit, before = integer(app.query, "limit", LISTED_DEFAULT, LISTED_MAX), cursor_of(app.query)
-    found = parts().redemptions.store.newest(user_id, before or "9", limit)
+    found = _parts().redemptions.store.newest(user_id, before or "9", limit)
     return page("redemptions", list(map(_redemption, found)), limit, "created_at")
 
 
@@ -315,28 +315,28 @@ def get_redemption(user_id: str, entry_id: str) -> dict[str, Any]:
     caller = user_requests.anybody(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
-    return _redemption(parts().redemptions.get(user_id, created_at(entry_id)))
+    return _redemption(_parts().redemptions.get(user_id, created_at(entry_id)))
 
 
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/fulfilled", answer=REDEMPTION_VIEW, more=SHIPPER)
 def post_fulfilled(user_id: str, entry_id: str) -> dict[str, Any]:
     """The user has the reward."""
     caller = user_requests.shipper(user_id)
-    return _stands(parts().redemptions.fulfilled(user_id, created_at(entry_id), caller, clock.now()))
+    return _stands(_parts().redemptions.fulfilled(user_id, created_at(entry_id), caller, clock.now()))
 
 
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/failed", answer=REDEMPTION_VIEW, more=SHIPPER)
 def post_failed(user_id: str, entry_id: str) -> dict[str, Any]:
     """The user will not get the reward: its points go back, once."""
     caller = user_requests.shipper(user_id)
-    return _stands(parts().redemptions.failed(user_id, created_at(entry_id), caller, clock.now()))
+    return _stands(_parts().redemptions.failed(user_id, created_at(entry_id), caller, clock.now()))
 
 
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/reversal", status=201, answer=ENTRY)
 def post_reversal(user_id: str, entry_id: str) -> dict[str, Any]:
     """Undo a redemption (streakline/fulfilment)."""
     user_requests.fulfiller(user_id)
-    return _entry(parts().redemptions.reverse(user_id, created_at(entry_id), clock.now()))
+    return _entry(_parts().redemptions.reverse(user_id, created_at(entry_id), clock.now()))
 
 
 @app.route("POST /v1/users/{user_id}/clawbacks", body=CLAWBACK, status=201, answer=ENTRY)
@@ -349,7 +349,7 @@ def post_clawback(user_id: str) -> dict[str, Any]:
     user_requests.fulfiller(user_id)
     body = app.body()
     key = body["idempotency_key"]
-    return _entry(parts().clawbacks.claw_back(user_id, body["event_id"], body["reason"], key, clock.now()))
+    return _entry(_parts().clawbacks.claw_back(user_id, body["event_id"], body["reason"], key, clock.now()))
 
 
 @app.route("POST /v1/users/{user_id}/freezes", body=FREEZE, status=201, answer=ENTRY)
@@ -363,7 +363,7 @@ def post_freeze(user_id: str) -> dict[str, Any]:
     (granted_on,) = days_in(body, last_date(clock.now()), "granted_on")
     if granted_on and not caller.is_admin:
         raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
-    key, rewards = body.get("idempotency_key"), parts().rewards
+    key, rewards = body.get("idempotency_key"), _parts().rewards
     if caller.is_admin:
         return _entry(rewards.give_freeze(user_id, key, granted_on, clock.now()))
     return _entry(rewards.take_freeze(user_id, key, clock.now()))
@@ -400,8 +400,8 @@ REGION = in_query("region", {"type": "string", "enum": [GLOBAL, *REGIONS, OTHER_
 def put_alias(user_id: str) -> dict[str, Any]:
     """Choose a name for the boards."""
     user_requests.commander(user_id)
-    names, now = parts().names, clock.now()
-    profile = parts().preferences.set_alias(user_id, app.body()["alias"], now)
+    names, now = _parts().names, clock.now()
+    profile = _parts().preferences.set_alias(user_id, app.body()["alias"], now)
     names.forget(user_id)
     shown = names.shown(user_id, profile.alias)
     return {"user_id": user_id, "alias": profile.alias, "shown_as": shown}
@@ -412,8 +412,8 @@ def get_leaderboard(board: str) -> dict[str, Any]:
     """The best."""
     caller = app.caller()
     limit, now = integer(app.query, "limit", TOP_DEFAULT, boards.LISTED_MAX), clock.now()
-    top = parts().boards.top(board, app.query.get("region") or GLOBAL, limit, now)
-    return as_shown(top, parts().names, caller.user_id, parts().is_erased, now)
+    top = _parts().boards.top(board, app.query.get("region") or GLOBAL, limit, now)
+    return as_shown(top, _parts().names, caller.user_id, _parts().is_erased, now)
 
 
 @app.route("GET /v1/leaderboards/{board}/users/{user_id}", [REGION], answer=RANK)
@@ -421,8 +421,8 @@ def get_rank(board: str, user_id: str) -> dict[str, Any]:
     """A user's exact rank."""
     user_requests.caller(user_id)
     region, now = app.query.get("region") or GLOBAL, clock.now()
-    found = parts().boards.rank(board, region, user_id, now)
-    return found | {"alias": parts().names.shown(user_id, found["alias"])}
+    found = _parts().boards.rank(board, region, user_id, now)
+    return found | {"alias": _parts().names.shown(user_id, found["alias"])}
 
 
 # Routes of amnesties, all of them for admins.
@@ -432,7 +432,7 @@ def get_rank(board: str, user_id: str) -> dict[str, Any]:
 def get_amnesties() -> dict[str, Any]:
     """All amnesties (admins)."""
     app.admin()
-    return {"amnesties": list(map(amnesty_view, parts().amnesties.store.look().known))}
+    return {"amnesties": list(map(amnesty_view, _parts().amnesties.store.look().known))}
 
 
 @app.route("POST /v1/amnesties", body=DECLARATION, status=201, answer=AMNESTY)
@@ -443,7 +443,7 @@ def post_amnesty() -> dict[str, Any]:
     """
     author = app.admin().user_id
     try:
-        return amnesty_view(parts().amnesties.declare(app.body(), author, clock.now()))
+        return amnesty_view(_parts().amnesties.declare(app.body(), author, clock.now()))
     except DeclaredMeanwhile:
         reason = "somebody else has declared one at the same time: look at it, then declare again"
         raise ApiError(409, "conflict", reason) from None
@@ -454,15 +454,15 @@ def post_amnesty_application(number: str) -> dict[str, Any]:
     """Apply an amnesty, or its revocation, to some users (admins)."""
     app.admin()
     body = app.body()
-    users = [each for each in body["users"] if not parts().is_erased(each)]
+    users = [each for each in body["users"] if not _parts().is_erased(each)]
     if not users:
         raise ApiError(410, "erased", f"each of these users {GONE}")
     is_dry = body.get("dry_run", False)
-    return applied_view(parts().amnesties.apply(number, users, clock.now(), is_dry=is_dry))
+    return applied_view(_parts().amnesties.apply(number, users, clock.now(), is_dry=is_dry))
 
 
 @app.route("POST /v1/amnesties/{number}/revoke", answer=AMNESTY)
 def post_amnesty_revocation(number: str) -> dict[str, Any]:
     """Revoke an amnesty (admins)."""
     app.admin()
-    return amnesty_view(parts().amnesties.revoke(number, clock.now()))
+    return amnesty_view(_parts().amnesties.revoke(number, clock.now()))
