@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import Refresh, query_all
 from rules.book.book import Books, Version
 from rules.book.document import read_book
@@ -44,7 +44,7 @@ FRESH_SECONDS = 30
 VERSIONS, DOCUMENTS = "versions", "documents"
 
 
-class PublishedMeanwhile(Exception):
+class PublicationConflict(Exception):
     """Somebody else has published a version since the newest one was read: look again."""
 
 
@@ -84,10 +84,10 @@ class BookStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="book = :book AND version > :known",
-            ExpressionAttributeValues=item({":book": VERSIONS, ":known": max(self._known, default=0)}),
+            ExpressionAttributeValues=encode_item({":book": VERSIONS, ":known": max(self._known, default=0)}),
             ConsistentRead=True,
         )
-        for stored in map(plain, found):
+        for stored in map(decode_item, found):
             self._known[stored["version"]] = self._version(stored)
         if self._known:
             self._books = Books(self._known.values())
@@ -99,13 +99,13 @@ class BookStore:
         if not self._known and number == FIRST:
             return shipped_document()
         if number not in self._documents:
-            key = item({"book": DOCUMENTS, "version": number})
+            key = encode_item({"book": DOCUMENTS, "version": number})
             found = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)["Item"]
-            self._documents[number] = json.loads(plain(found)["document"])
+            self._documents[number] = json.loads(decode_item(found)["document"])
         return self._documents[number]
 
     def publish(self, publication: Publication) -> Version:
-        """Store the version after the newest one that this process knows; raises PublishedMeanwhile."""
+        """Store the version after the newest one that this process knows; raises PublicationConflict."""
         number = self._books.newest.number + 1
         shipped = shipped_version()
         first = Publication(shipped_document(), EPOCH, EPOCH, shipped.author, shipped.note)
@@ -128,7 +128,7 @@ class BookStore:
             self._dynamodb.transact_write_items(TransactItems=puts)
         except self._dynamodb.exceptions.TransactionCanceledException:
             self._refresh.end()
-            raise PublishedMeanwhile from None
+            raise PublicationConflict from None
 
     def _version(self, stored: Mapping[str, Any]) -> Version:
         number = stored["version"]
@@ -153,4 +153,4 @@ def _items(number: int, said: Publication) -> list[Item]:
         "note": said.note,
     }
     text = json.dumps(said.document, ensure_ascii=False, separators=(",", ":"))
-    return [item(told), item({**told, "book": DOCUMENTS, "document": text})]
+    return [encode_item(told), encode_item({**told, "book": DOCUMENTS, "document": text})]

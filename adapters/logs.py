@@ -15,17 +15,17 @@ from typing import Any, TypeVar, cast
 import aws_lambda_powertools
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
-from rules.privacy.tombstones import TellsNobody, name_in_logs
+from rules.privacy.tombstones import SafeToLog, name_in_logs
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
-OF_PERSONS = frozenset({"user_id", "caller", "author", "by"})
+PERSONAL_KEYS = frozenset({"user_id", "caller", "author", "by"})
 ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
-def loggable(error: BaseException) -> str:
+def error_summary(error: BaseException) -> str:
     """Return what a log may say of an exception: its type, and the code that a service or system gave it."""
     name = type(error).__name__
-    if isinstance(error, TellsNobody):
+    if isinstance(error, SafeToLog):
         return f"{name}: {error}"
     response = getattr(error, "response", None)
     if isinstance(response, Mapping) and (code := response.get("Error", {}).get("Code")):
@@ -34,13 +34,13 @@ def loggable(error: BaseException) -> str:
     return f"{name}: {code}" if code else name
 
 
-def places(error: BaseException) -> str:
+def safe_traceback(error: BaseException) -> str:
     """Return the places in the code that an exception and its causes come from, the first cause first."""
     parts, seen = [], set[int]()
     each: BaseException | None = error
     while each is not None and id(each) not in seen:
         seen.add(id(each))
-        parts.append("".join([*traceback.format_tb(each.__traceback__), loggable(each)]))
+        parts.append("".join([*traceback.format_tb(each.__traceback__), error_summary(each)]))
         each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
     return "\nfrom which came:\n".join(reversed(parts))
 
@@ -53,16 +53,16 @@ class _Formatter(LambdaPowertoolsFormatter):
 
     # Named by the standard library.
     def formatException(self, ei: ExceptionInfo) -> str:  # noqa: N802 (see above)
-        return places(ei[1]) if ei[1] else ""
+        return safe_traceback(ei[1]) if ei[1] else ""
 
     def serialize(self, log: Any) -> str:
-        named = {key: name_in_logs(str(value)) for key, value in log.items() if key in OF_PERSONS}
+        named = {key: name_in_logs(str(value)) for key, value in log.items() if key in PERSONAL_KEYS}
         kept = {key: value for key, value in log.items() if key != "exception_notes"}
         return super().serialize(kept | named)
 
 
 class Logger(aws_lambda_powertools.Logger):
-    """A logger of one service. What is logged as `extra` under a name of OF_PERSONS is somebody's id."""
+    """A logger of one service. What is logged as `extra` under a name of PERSONAL_KEYS is somebody's id."""
 
     def __init__(self, service: str, level: str | None = None) -> None:
         super().__init__(service=service, level=level, logger_formatter=_Formatter())
@@ -77,16 +77,16 @@ class Logger(aws_lambda_powertools.Logger):
                 return inner(event, context)
             except Exception as error:  # noqa: BLE001 (it is raised again, without its text)
                 self.exception("ended")
-                raise hidden(error).with_traceback(error.__traceback__) from None
+                raise redact_error(error).with_traceback(error.__traceback__) from None
 
         return cast("Handler", decorated)
 
 
-def hidden(error: Exception) -> Exception:
+def redact_error(error: Exception) -> Exception:
     """Return an exception of the same type, also by name, whose text is what a log may say."""
-    if isinstance(error, TellsNobody):
+    if isinstance(error, SafeToLog):
         return error
-    text = loggable(error)
+    text = error_summary(error)
     kind = type(error)
     quiet = type(kind.__name__, (kind,), {"__str__": lambda _: text, "__repr__": lambda _: text})
     made: Exception = kind.__new__(quiet)

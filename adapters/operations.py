@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
-from rules.privacy.tombstones import TellsNobody
+from rules.privacy.tombstones import SafeToLog
 
 WATERMARK = "state/watermark.json"
 CURATED_EVENTS = "curated/events/dt={}/"
@@ -19,7 +19,7 @@ KEPT = timedelta(seconds=15)  # a view that refreshes itself need not list a buc
 FreshnessView = dict[str, Any]
 
 
-class FreshnessUnknown(TellsNobody, LookupError):
+class FreshnessUnknown(SafeToLog, LookupError):
     """Nobody can tell how fresh the lake is; the text says why."""
 
 

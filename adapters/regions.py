@@ -14,12 +14,12 @@ from typing import Any
 from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_all
 from rules.engagement.ledger import Entry, unfold_carrier
 from rules.regions.changes import FOLLOWED, GONE, GONE_KEY, KEYS, LEDGER, ItemChange
 from rules.regions.standby import (
-    Contradicted,
+    LedgerContradiction,
     claim_needed,
     days_needed,
     events_needed,
@@ -80,7 +80,7 @@ class FollowedItems:
                 TableName=self._tables[MARKS],
                 Item={
                     **mark_key(change),
-                    **item({FOLLOWED: change.number, "ttl": int((now + MARK_KEPT).timestamp())}),
+                    **encode_item({FOLLOWED: change.number, "ttl": int((now + MARK_KEPT).timestamp())}),
                 },
                 ConditionExpression=IS_NEWER,
                 ExpressionAttributeValues={":number": {"S": change.number}},
@@ -108,7 +108,7 @@ def mark_key(change: ItemChange) -> Item:
     """Return the key of the mark of an item's deletion, which tells nobody whose item it was."""
     values = [change.table, *(list(change.key[name].items()) for name in KEYS[change.table])]
     digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()
-    return item({"user_id": GONE + digest, "idempotency_key": GONE_KEY})
+    return encode_item({"user_id": GONE + digest, "idempotency_key": GONE_KEY})
 
 
 # Whether events and entries may be taken over: a claim is there before its event, an event before its entry
@@ -117,7 +117,7 @@ def mark_key(change: ItemChange) -> Item:
 
 CLAIMS, EVENTS = "IdempotencyKeys", "BPEvents"
 Keys = set[tuple[str, str]]
-Parted = tuple[list[ItemChange], list[ItemChange]]  # what is ready, and what waits
+SplitChanges = tuple[list[ItemChange], list[ItemChange]]  # what is ready, and what waits
 
 
 class FollowedOrder:
@@ -126,20 +126,20 @@ class FollowedOrder:
     def __init__(self, dynamodb: Any, tables: Mapping[str, str]) -> None:
         self._dynamodb, self._tables = dynamodb, tables
 
-    def by_claims(self, events: Iterable[ItemChange], now: datetime) -> Parted:
+    def by_claims(self, events: Iterable[ItemChange], now: datetime) -> SplitChanges:
         """Return the changed events whose claims are there, and those that must wait for theirs."""
         return self._parted(CLAIMS, [(each, claims_of(each, now)) for each in events])
 
-    def by_events(self, entries: Iterable[ItemChange], now: datetime) -> Parted:
+    def by_events(self, entries: Iterable[ItemChange], now: datetime) -> SplitChanges:
         """Return the new entries whose events are there, and those that must wait for theirs."""
         return self._parted(EVENTS, [(each, events_of(each, now)) for each in entries])
 
-    def _parted(self, name: str, needed: Sequence[tuple[ItemChange, Keys]]) -> Parted:
+    def _parted(self, name: str, needed: Sequence[tuple[ItemChange, Keys]]) -> SplitChanges:
         first, second = KEYS[name]
         wanted = sorted({key for _, keys in needed for key in keys})
         asked = [{first: one, second: two} for one, two in wanted]
         found = get_all(self._dynamodb, self._tables[name], asked, f"{first}, {second}")
-        there = {(each[first], each[second]) for each in map(plain, found)}
+        there = {(each[first], each[second]) for each in map(decode_item, found)}
         ready = [each for each, keys in needed if keys <= there]
         return ready, [each for each, keys in needed if not keys <= there]
 
@@ -186,7 +186,7 @@ class FollowedDays:
         stored = self._profile(change.owner)
         if stored.get(FOLLOWED, "") >= change.number:
             return True
-        head = plain(change.image or {}).get("ledger_head", "")
+        head = decode_item(change.image or {}).get("ledger_head", "")
         since = stored.get("ledger_head") or BEFORE_ALL
         if head <= since:
             return True
@@ -203,14 +203,14 @@ class FollowedDays:
         found = (
             get_all(self._dynamodb, self._tables[DAYS], keys, "activity_date, ledger_head") if keys else []
         )
-        days = {each["activity_date"]: each["ledger_head"] for each in map(plain, found)}
+        days = {each["activity_date"]: each["ledger_head"] for each in map(decode_item, found)}
         return all(days.get(each, "") >= place for each, place in needed.items())
 
     def _profile(self, user_id: str) -> dict[str, Any]:
         answer = self._dynamodb.get_item(
             TableName=self._tables[PROFILES], Key={"user_id": {"S": user_id}}, ConsistentRead=True
         )
-        return plain(answer["Item"]) if "Item" in answer else {}
+        return decode_item(answer["Item"]) if "Item" in answer else {}
 
 
 ATTEMPTS_MAX = 6
@@ -241,10 +241,10 @@ class Follower:
     def follow(self, changes: Sequence[ItemChange], now: datetime) -> FollowedBatch:
         """Take over changes, whatever their order: each after what it needs (rules.regions.standby)."""
         outcome = FollowedBatch()
-        gone, there = _parted(changes, lambda each: each.image is None)
-        entries, items = _parted(there, lambda each: each.table == LEDGER)
-        events, items = _parted(items, lambda each: each.table == EVENTS)
-        later, first = _parted(items, lambda each: bool(place_needed(each.table, each.image or {})))
+        gone, there = _split_changes(changes, lambda each: each.image is None)
+        entries, items = _split_changes(there, lambda each: each.table == LEDGER)
+        events, items = _split_changes(items, lambda each: each.table == EVENTS)
+        later, first = _split_changes(items, lambda each: bool(place_needed(each.table, each.image or {})))
         for each in gone:
             self._items.delete(each, now)
         for each in first:
@@ -270,7 +270,7 @@ class Follower:
             head = newest.head if newest else None
             try:
                 what = follow_entry(head, entry)
-            except Contradicted as error:
+            except LedgerContradiction as error:
                 outcome.wrong.append((change, str(error)))
                 return
             if what is None:
@@ -304,7 +304,7 @@ def _seq(change: ItemChange) -> int:
     return int((change.image or {})["seq"]["N"])
 
 
-def _parted(changes: Iterable[ItemChange], is_wanted: Callable[[ItemChange], bool]) -> Parted:
+def _split_changes(changes: Iterable[ItemChange], is_wanted: Callable[[ItemChange], bool]) -> SplitChanges:
     wanted: list[ItemChange] = []
     rest: list[ItemChange] = []
     for each in changes:

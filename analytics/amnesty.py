@@ -6,7 +6,7 @@ from datetime import timedelta
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.lake.duckdb_memory import connect
-from rules.engagement.account_state import Amnesty, touched_anywhere
+from rules.engagement.account_state import Amnesty, outage_dates
 from rules.lake.residue import is_residue
 
 # No run outlives so long a time without activity: a year has 92 paused dates, and freezes for few more.
@@ -39,7 +39,7 @@ def users_concerned(objects: Objects, amnesty: Amnesty) -> Iterator[str]:
 
     The account itself tells whether it changes anything: its zone decides which dates are touched.
     """
-    first, last = touched_anywhere(amnesty)
+    first, last = outage_dates(amnesty)
     entity, sql = ("streaks", HOLDING) if amnesty.revoked_at else ("daily_activity", CONCERNED)
     values = {"first": first, "last": last}
     if not amnesty.revoked_at:

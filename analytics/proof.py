@@ -43,7 +43,7 @@ from rules.engagement.proof import (
     path_of,
     root_of,
 )
-from rules.engagement.seals import HIDDEN, SHOWN, encoded_fields, fields_of
+from rules.engagement.seals import HIDDEN_FIELDS, SHOWN_FIELDS, encoded_fields, fields_of
 from rules.lake.residue import is_residue
 
 HEADS, LEAVES = "state/heads.json", "state/heads/"
@@ -301,7 +301,7 @@ def _is_sound(account: str, links: Sequence[LedgerLink], leaf: TreeLeaf | None) 
 # The ledger's copies in lake and warehouse, account by account, in the form that is compared (rule 19).
 
 
-COLUMNS = (*SHOWN, *HIDDEN, "seal")
+COLUMNS = (*SHOWN_FIELDS, *HIDDEN_FIELDS, "seal")
 Copies = dict[str, list[LedgerLink]]
 
 
@@ -309,9 +309,9 @@ def link_of_row(row: Mapping[str, Any]) -> LedgerLink:
     """Return a row of the lake or the warehouse."""
     first, _, name = (row["seal"] or "").partition(" ")
     seal, gone = bytes.fromhex(first), is_residue(row["account_id"])
-    hidden = None if gone else encoded_fields(fields_of(row, HIDDEN))
-    place = {name: value for name, _, value in fields_of(row, HIDDEN)}["created_at"]
-    shown = encoded_fields(fields_of(row, SHOWN))
+    hidden = None if gone else encoded_fields(fields_of(row, HIDDEN_FIELDS))
+    place = {name: value for name, _, value in fields_of(row, HIDDEN_FIELDS)}["created_at"]
+    shown = encoded_fields(fields_of(row, SHOWN_FIELDS))
     if gone:
         return LedgerLink(row["seq"], place, shown, hidden, committed=seal, name=bytes.fromhex(name))
     return LedgerLink(row["seq"], place, shown, hidden, begins=seal)

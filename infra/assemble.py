@@ -97,8 +97,8 @@ def templates() -> dict[str, str]:
     return {
         "template.yaml": HEADER + assembled([parts for parts, _ in app]),
         "infra/observability.yaml": HEADER + assembled([alarms]),
-        SETTINGS: (ROOT / SETTINGS).read_text().partition("| setting |")[0] + choices.table(),
-        RETENTION: (ROOT / RETENTION).read_text().partition("| data |")[0] + retention.table(),
+        SETTINGS: (ROOT / SETTINGS).read_text().partition("| setting |")[0] + choices.settings_table(),
+        RETENTION: (ROOT / RETENTION).read_text().partition("| data |")[0] + retention.retention_table(),
     }
 
 

@@ -15,9 +15,9 @@ from aws_lambda_powertools.event_handler import Response
 from adapters import clock, settings
 from adapters.leads.hook_store import HookStore, NoHook
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
-from adapters.outgoing.notification_store import TrialMessages, Waker, share_of
+from adapters.outgoing.notification_store import DeliveryInvoker, TrialMessages, endpoint_shard
 from adapters.platform.aws import client
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.settings.outgoing import EndpointsApiSettings
 from ingest.endpoint_schemas import (
     EMPTY,
@@ -53,7 +53,7 @@ class EndpointManager:
     endpoints: EndpointStore
     secrets: HookStore
     tests: TrialMessages
-    waker: Waker
+    waker: DeliveryInvoker
     may_be_private: bool
     is_on: bool
 
@@ -94,7 +94,7 @@ class EndpointManager:
         self._check_on()
         found = self.endpoints.get(endpoint_id)
         message = self.tests.put(found, now)
-        self.waker.wake([share_of(endpoint_id, message.holder)])
+        self.waker.wake([endpoint_shard(endpoint_id, message.holder)])
         return message.message_id
 
     def end(self, endpoint_id: str) -> None:
@@ -134,12 +134,12 @@ logger, handler = app.logger, app.handler
 
 @cache
 def _parts() -> EndpointManager:
-    config, dynamodb = settings.read(EndpointsApiSettings), fenced(client("dynamodb"))
+    config, dynamodb = settings.read_settings(EndpointsApiSettings), fence_writer(client("dynamodb"))
     return EndpointManager(
         EndpointStore(dynamodb, config.webhook_endpoints_table),
         HookStore(client("secretsmanager"), config.endpoint_secret_prefix),
         TrialMessages(dynamodb, config.notifications_table),
-        Waker(lambda: client("lambda"), config.deliver_function),
+        DeliveryInvoker(lambda: client("lambda"), config.deliver_function),
         may_be_private=config.private_endpoints,
         is_on=config.outgoing_webhooks,
     )

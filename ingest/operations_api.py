@@ -15,10 +15,10 @@ from aws_lambda_powertools.event_handler import Response
 from adapters import clock, settings
 from adapters.operations import Freshness, FreshnessUnknown, QueueDepths
 from adapters.platform.aws import client
-from adapters.platform.fence import Fenced
-from adapters.platform.gauges import ConsumerLag, Gauges, GaugesSilent
+from adapters.platform.fence import RegionFenced
+from adapters.platform.gauges import ConsumerLag, Gauges, GaugesUnavailable
 from adapters.platform.objects import S3Objects
-from adapters.platform.turn import fence
+from adapters.platform.region_clients import process_fence
 from adapters.settings.operations import OperationsApiSettings
 from ingest.web.api import Answer, Api
 from ingest.web.http import answer
@@ -87,7 +87,7 @@ def _consumer(
 def _part(reasons: dict[str, str], name: str, read: Callable[[], Part]) -> Part | None:
     try:
         return read()
-    except (GaugesSilent, FreshnessUnknown) as error:
+    except (GaugesUnavailable, FreshnessUnknown) as error:
         reasons[name] = str(error)
     except Exception as error:  # a store that fails must not hide what the others say
         logger.exception("unknown", extra={"part": name})
@@ -97,7 +97,7 @@ def _part(reasons: dict[str, str], name: str, read: Callable[[], Part]) -> Part 
 
 @cache
 def _parts() -> OperationsView:
-    config = settings.read(OperationsApiSettings)
+    config = settings.read_settings(OperationsApiSettings)
     urls = json.loads(config.queue_urls)
     return OperationsView(
         Gauges(config.redis_url),
@@ -119,9 +119,9 @@ def get_health() -> Answer:
     # It says that functions run, and reads no store: one that fails does not fail the check. Of two regions
     # only the one that may write is healthy (rule 23), so a name leads to it.
     try:
-        if turn := fence():
+        if turn := process_fence():
             turn.check(may_write)
-    except Fenced as fenced:
+    except RegionFenced as fenced:
         return answer(503, {"status": "standby", "reason": str(fenced)}, {"Retry-After": "10"})
     return {"status": "ok"}
 

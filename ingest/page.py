@@ -185,7 +185,7 @@ def _answer(status: int, headers: Mapping[str, str], body: str, is_base64: bool 
 
 @cache
 def _parts() -> Site:
-    return build_site(FOLDER, settings.read(PageSettings))
+    return build_site(FOLDER, settings.read_settings(PageSettings))
 
 
 @cache

@@ -15,12 +15,12 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import Database, PostgresUnavailable
 from adapters.privacy.erasers import IdentityEraser
 from adapters.privacy.erasure_jobs import ErasureJobs, Person, begin_erasure
-from adapters.privacy.export_jobs import ExportJob, ExportJobs, ExportWaker
+from adapters.privacy.export_jobs import ExportInvoker, ExportJob, ExportJobs
 from adapters.privacy.tombstones import Tombstones
 from adapters.settings.common import PrivacyApiSettings
 from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
@@ -33,7 +33,13 @@ from ingest.web.rate_limit import Limits, RateLimit
 from ingest.web.routes import matching
 from rules.days import stamp
 from rules.privacy.erasures import PersonKind
-from rules.privacy.tombstones import identity_subject, lead_subject, lifts, organization_subject, user_subject
+from rules.privacy.tombstones import (
+    identity_subject,
+    lead_subject,
+    lift_entries,
+    organization_subject,
+    user_subject,
+)
 
 # Begins erasures, tells how far they are, and lifts tombstones (rule 10).
 
@@ -96,7 +102,7 @@ class Erasures:
         Raises 409 while the erasure is under way. Safe to repeat.
         """
         known = self.tombstones.look()
-        entries = list(lifts(known, self.tombstones.digest(subject), stamp(now)))
+        entries = list(lift_entries(known, self.tombstones.digest(subject), stamp(now)))
         if entries and self.jobs.get(entries[0].erasure_id):
             raise ApiError(409, "erasure_open", "the erasure is not finished yet")
         self.jobs.note(entries)
@@ -161,7 +167,7 @@ class _Parts:
     database: Database | None
     erasing: Erasures
     exports: ExportJobs
-    waker: ExportWaker
+    waker: ExportInvoker
     s3: Callable[[], Any]
     per_day: RateLimit
 
@@ -181,7 +187,7 @@ class _Parts:
 
 @cache
 def _parts() -> _Parts:
-    config, dynamodb = settings.read(PrivacyApiSettings), fenced(client("dynamodb"))
+    config, dynamodb = settings.read_settings(PrivacyApiSettings), fence_writer(client("dynamodb"))
     key = KeyedHash(lambda: client("secretsmanager"), config.erasure_secret_arn)
     url = config.identity_url
     limits = Limits(EngagementCache(""), SharedCounters(dynamodb, config.limits_table))
@@ -192,7 +198,7 @@ def _parts() -> _Parts:
             ErasureJobs(dynamodb, config.erasures_table), Tombstones(dynamodb, config.erasures_table, key)
         ),
         ExportJobs(dynamodb, config.limits_table),
-        ExportWaker(lambda: client("lambda"), config.erasure_function),
+        ExportInvoker(lambda: client("lambda"), config.erasure_function),
         lambda: client("s3"),
         limits.of_a_day("exports", config.exports_per_day),
     )

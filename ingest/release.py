@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.logs import Logger
-from adapters.platform.custom_resources import tell
+from adapters.platform.custom_resources import send_response
 from adapters.settings.choices import SettingRefused, attributes_of, settings_of
 
 logger = Logger(service="release")
@@ -29,7 +29,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
     except SettingRefused as refusal:
         logger.warning("refused", extra={"reason": str(refusal)})
         failed = str(refusal)
-    tell(event, digest(properties), data, failed)
+    send_response(event, digest(properties), data, failed)
 
 
 def digest(properties: Mapping[str, Any]) -> str:

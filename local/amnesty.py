@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from adapters.engagement.account_store import AccountContended
-from adapters.engagement.amnesty import AmnestyStore, Forgiven, Forgiver, NoAmnesty
+from adapters.engagement.amnesty import AmnestyApplier, AmnestyResult, AmnestyStore, NoAmnesty
 from adapters.platform.objects import S3Objects
 from adapters.platform.tables import chunks
 from analytics.amnesty import users_concerned
@@ -30,7 +30,7 @@ class Applied:
 
     looked_at: int = 0
     unknown: list[str] = field(default_factory=list)
-    changed: list[Forgiven] = field(default_factory=list)
+    changed: list[AmnestyResult] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
     def lines(self, *, is_dry: bool) -> Iterator[str]:
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
     if users is None and said.is_listed:
         raise RuntimeError(f"amnesty {said.number} is for listed users: say --users FILE")
     lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    forgiver = Forgiver(accounts_of(stack), cache_of(stack))
+    forgiver = AmnestyApplier(accounts_of(stack), cache_of(stack))
     amnesties = _with(store.look(), said)
     named = users_concerned(lake, said) if users is None else users
     found = apply(forgiver, named, amnesties, now, is_dry=arguments.dry_run)
@@ -121,11 +121,16 @@ def _with(known: Amnesties, said: Amnesty) -> Amnesties:
 
 
 def apply(
-    forgiver: Forgiver, users: Iterable[str], amnesties: Amnesties, now: datetime, *, is_dry: bool = False
+    forgiver: AmnestyApplier,
+    users: Iterable[str],
+    amnesties: Amnesties,
+    now: datetime,
+    *,
+    is_dry: bool = False,
 ) -> Applied:
     """Apply an amnesty to users, some at a time. An account that cannot be read stops no other."""
 
-    def one(user: str) -> Forgiven | str:
+    def one(user: str) -> AmnestyResult | str:
         try:
             return forgiver.forgive(user, amnesties, now, is_dry=is_dry)
         except (AccountContended, *UNREADABLE) as error:

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from adapters.book import BookStore, PublishedMeanwhile
+from adapters.book import BookStore, PublicationConflict
 from adapters.platform.objects import Objects, S3Objects
 from ingest.book.publication import DOCUMENT_BYTES_MAX, Proposal, checked, publish
 from ingest.book.rules_api import version_view
@@ -259,7 +259,7 @@ def _publish(store: BookStore, arguments: argparse.Namespace, now: datetime) -> 
         version = publish(store, proposal, now)
     except BookRefused as refused:
         raise RuntimeError(book.told(refused)) from None
-    except PublishedMeanwhile:
+    except PublicationConflict:
         raise RuntimeError(
             "somebody else has just published a version: look at `streakline rules list`"
         ) from None

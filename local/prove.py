@@ -20,7 +20,7 @@ from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from local.smoke.lake import warehouse_of
 from local.stack import Stack, accounts_of
 from rules.days import stamp
-from rules.engagement.ledger import Entry, entry_id, with_folded
+from rules.engagement.ledger import Entry, entry_id, with_carried
 from rules.engagement.proof import (
     DROPPED,
     LedgerFault,
@@ -113,7 +113,7 @@ class Auditor:
                 what = f"made unreadable ({type(error).__name__}: {error})"
                 fault = LedgerFault(int(seq) if seq.isdigit() else 0, what, each["created_at"]["S"])
                 faults.append(CopyFault(account, TABLE, fault))
-        return *with_folded(readable), faults
+        return *with_carried(readable), faults
 
     def _one(
         self, account: str, copies: dict[str, list[LedgerLink]], entries: list[Entry], heads: Heads

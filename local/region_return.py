@@ -20,18 +20,18 @@ from typing import Any, Protocol
 from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.item_tables import ItemTable
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import READ_MAX, chunks, get_all, query_all, scan_all
-from adapters.privacy.tombstones import Erased, subject_of
+from adapters.privacy.tombstones import ErasureCheck, subject_of
 from adapters.regions import Follower, claims_of, events_of
 from ingest.engagement.points.commands import COMMAND, REDEEM
 from rules.engagement.ledger import Entry, entry_id
 from rules.regions.changes import FOLLOWED, GONE, KEYS, LEDGER, ItemChange
 from rules.regions.standby import (
-    WAYS,
-    Unseen,
+    UNSEEN_POLICIES,
+    UnseenEntry,
     UnseenFate,
-    UnseenWay,
+    UnseenPolicy,
     common_length,
     place_needed,
     settings_unseen,
@@ -75,7 +75,7 @@ class Side:
                 self.dynamodb,
                 TableName=self.tables[LEDGER],
                 KeyConditionExpression="account_id = :account",
-                ExpressionAttributeValues=item({":account": account_id}),
+                ExpressionAttributeValues=encode_item({":account": account_id}),
                 ConsistentRead=True,
             )
         )
@@ -97,7 +97,7 @@ class Side:
     def same(self, name: str, items: Iterable[Item]) -> Iterator[tuple[Item, Item | None]]:
         """Yield each item with what this side has under its key."""
         for some in chunks(items, READ_MAX):
-            keys = (plain({key: each[key] for key in KEYS[name]}) for each in some)
+            keys = (decode_item({key: each[key] for key in KEYS[name]}) for each in some)
             found = {key_of(name, each): each for each in get_all(self.dynamodb, self.tables[name], keys)}
             yield from ((each, found.get(key_of(name, each))) for each in some)
 
@@ -136,14 +136,14 @@ class FoundUnseen:
     users' keys that stand for something else in each region.
     """
 
-    accounts: dict[str, tuple[int, list[Unseen]]] = field(default_factory=dict)
+    accounts: dict[str, tuple[int, list[UnseenEntry]]] = field(default_factory=dict)
     carried: dict[str, list[Item]] = field(default_factory=dict)
     listed: list[Listed] = field(default_factory=list)
     taken: set[tuple[str, ...]] = field(default_factory=set)
 
     def compare_claims(self, mine: Item, other: Item) -> None:
         """List a key that stands for one thing here, and for another there."""
-        one, two = plain(mine), plain(other)
+        one, two = decode_item(mine), decode_item(other)
         if one.get("target") == two.get("target"):
             return
         # An event that is stored under both ids would count twice, also where its body is the same.
@@ -164,7 +164,7 @@ class UnseenFinder:
 
     old: Side
     new: Side
-    erased: Erased
+    erased: ErasureCheck
     now: datetime
 
     def find(self) -> FoundUnseen:
@@ -174,7 +174,7 @@ class UnseenFinder:
             theirs, ours = self.old.entries(account_id), self.new.entries(account_id)
             keys = self._keys(account_id)
             found.accounts[account_id] = (common_length(theirs, ours), unseen_entries(theirs, ours, keys))
-        for name in tables_in_order(self.old.tables.keys() & WAYS.keys()):
+        for name in tables_in_order(self.old.tables.keys() & UNSEEN_POLICIES.keys()):
             self._items(name, found)
         self._settings(found)
         return found
@@ -197,21 +197,23 @@ class UnseenFinder:
             ExpressionAttributeValues={":user": {"S": account_id}, ":command": {"S": COMMAND}},
             ConsistentRead=True,
         )
-        keys = {each["target"]: each["idempotency_key"].removeprefix(COMMAND) for each in map(plain, claims)}
+        keys = {
+            each["target"]: each["idempotency_key"].removeprefix(COMMAND) for each in map(decode_item, claims)
+        }
         return {place: key for place, key in keys.items() if not key.startswith(PLACE)}
 
     def _items(self, name: str, found: FoundUnseen) -> None:
-        way = WAYS[name]
-        if way is UnseenWay.DERIVED:
+        way = UNSEEN_POLICIES[name]
+        if way is UnseenPolicy.DERIVED:
             return
         for mine, other in self.new.same(name, self.old.items(name)):
             if told(mine) == told(other) or self._is_nobodys(name, mine):
                 continue
             if name == CLAIMS and other is not None:
                 found.compare_claims(mine, other)
-            elif other is None and way is UnseenWay.CARRIED and not _is_of_unseen(name, mine, found):
+            elif other is None and way is UnseenPolicy.CARRIED and not _is_of_unseen(name, mine, found):
                 found.carried.setdefault(name, []).append(told(mine))
-            elif way is UnseenWay.LISTED and (other is None or FOLLOWED not in mine):
+            elif way is UnseenPolicy.LISTED and (other is None or FOLLOWED not in mine):
                 reason = "the new writer lacks it" if other is None else "both regions have changed it"
                 found.listed.append(Listed(name, _label(name, mine), reason))
 
@@ -219,7 +221,7 @@ class UnseenFinder:
         """Whether an item's time is over, it is a mark of ours, or of a person who was erased."""
         if name == CLAIMS and mine["user_id"]["S"].startswith(GONE):
             return True
-        expires = plain(mine).get("ttl")
+        expires = decode_item(mine).get("ttl")
         if isinstance(expires, int) and expires <= self.now.timestamp():
             return True
         subject = subject_of(mine) if name != "Erasures" else None
@@ -229,7 +231,7 @@ class UnseenFinder:
         for mine, other in self.new.same(PROFILES, self.old.items(PROFILES)):
             if FOLLOWED in mine or told(mine) == told(other):
                 continue  # whoever only follows has set nothing
-            names = settings_unseen(plain(mine), plain(other or {}))
+            names = settings_unseen(decode_item(mine), decode_item(other or {}))
             if names:
                 reason = f"{', '.join(names)}: other than the new writer has"
                 found.listed.append(Listed(PROFILES, mine["user_id"]["S"], reason))
@@ -324,7 +326,7 @@ class Returning:
         return (other for _, other in self.new.same(EVENTS, wanted) if other)
 
     def _apply(
-        self, account_id: str, each: Unseen, events: set[tuple[str, ...]], outcome: ReturnOutcome
+        self, account_id: str, each: UnseenEntry, events: set[tuple[str, ...]], outcome: ReturnOutcome
     ) -> None:
         draft, reason = each.entry.draft, each.reason
         if each.fate is UnseenFate.EVENT:
@@ -343,7 +345,7 @@ class Returning:
         else:
             outcome.applied[kind] += 1
 
-    def _redemption(self, each: Unseen) -> dict[str, Any]:
+    def _redemption(self, each: UnseenEntry) -> dict[str, Any]:
         """Return a redemption's body, under the key that it had: so a client that asks again gets this
         one.
         """

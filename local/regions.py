@@ -15,7 +15,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from adapters.platform.fence import Fence, Registers, guard
+from adapters.platform.fence import Fence, RegisterStore, guard_client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones
 from adapters.regions import Follower
@@ -52,7 +52,7 @@ LOOK_EVERY_SECONDS = 5.0
 class Promoting:
     """waiting: how many messages of changes are in the region's queue. sleep: waits some seconds."""
 
-    registers: Registers
+    registers: RegisterStore
     region: str
     waiting: Callable[[], int]
     sleep: Callable[[float], None]
@@ -151,7 +151,7 @@ Say = Callable[[str], None]
 def run(arguments: argparse.Namespace, stack: Stack) -> None:
     """Carry out an action. Raises RuntimeError if something is listed that somebody must decide about."""
     table = stack.output(REGISTER, "second region (Role is single)")
-    registers = Registers(stack.free_client("dynamodb"), table)
+    registers = RegisterStore(stack.free_client("dynamodb"), table)
     if arguments.action == "status":
         print(json.dumps(status(stack, registers), indent=2))
     elif arguments.action == "start":
@@ -169,7 +169,7 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
         _return(arguments, stack, registers)
 
 
-def status(stack: Stack, registers: Registers) -> dict[str, Any]:
+def status(stack: Stack, registers: RegisterStore) -> dict[str, Any]:
     """Return who writes, and how this region stands to that."""
     register = registers.read()
     return {
@@ -189,7 +189,7 @@ def waiting_in(stack: Stack) -> int:
     return sum(int(told["Attributes"][each]) for each in names)
 
 
-def _return(arguments: argparse.Namespace, stack: Stack, registers: Registers) -> None:
+def _return(arguments: argparse.Namespace, stack: Stack, registers: RegisterStore) -> None:
     from local.stack import find
 
     if arguments.report.exists():
@@ -230,7 +230,7 @@ class Steps:
         self,
         old: Side,
         new: Side,
-        registers: Registers,
+        registers: RegisterStore,
         door: WriterDoor,
         sleep: Callable[[float], None],
         say: Say,
@@ -275,10 +275,10 @@ def tombstones_of_stack(stack: Stack) -> Tombstones:
     return Tombstones(stack.client("dynamodb"), stack.tables["Erasures"], key)
 
 
-def following_client(stack: Stack, registers: Registers) -> Any:
+def following_client(stack: Stack, registers: RegisterStore) -> Any:
     """Return a client that writes to a stack's tables while its region follows, and no longer."""
     made = fresh_client(stack.endpoint_url, stack.region, "dynamodb")
-    return guard(made, Fence(registers.read, stack.region), may_follow)
+    return guard_client(made, Fence(registers.read, stack.region), may_follow)
 
 
 def report_of(found: FoundUnseen, outcome: ReturnOutcome) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 from aws_kinesis_agg.aggregator import RecordAggregator
 
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.tables import chunks, get_all
 from local.api import Api
 from local.cloud.patience import STALLED_SECONDS_MAX, Patience, drain
@@ -88,7 +88,7 @@ def _unseen(stack: Stack, user: str, places: Mapping[str, str]) -> set[str]:
     if not places:
         return set()
     answer = stack.client("dynamodb").get_item(
-        TableName=stack.tables["UserStreaks"], Key=item({"user_id": user}), ConsistentRead=True
+        TableName=stack.tables["UserStreaks"], Key=encode_item({"user_id": user}), ConsistentRead=True
     )
     head = answer.get("Item", {}).get("ledger_head", {}).get("S", "")
     return {each for each, place in places.items() if place > head}

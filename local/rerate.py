@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 
 from adapters.book import BookStore
 from adapters.engagement.account_store import AccountContended
-from adapters.engagement.points import Rated, Rerater, Rerating, Settler
+from adapters.engagement.points import RatingResult, Rerater, Rerating, Settler
 from adapters.engagement.profiles import all_profiles
 from adapters.platform.tables import chunks
 from local.stack import Stack, accounts_of, cache_of
@@ -35,10 +35,10 @@ class Summary:
     liability_after: int = 0
     owed_before: int = 0
     owed_after: int = 0
-    changed: list[Rated] = field(default_factory=list)
+    changed: list[RatingResult] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
-    def add(self, rated: Rated) -> None:
+    def add(self, rated: RatingResult) -> None:
         """Count an account in."""
         self.accounts += 1
         self.entries += rated.entries
@@ -102,7 +102,7 @@ def rerate(
     An account whose ledger cannot be read, or that is busy all the time, stops no other.
     """
 
-    def one(profile: Profile) -> Rated | str:
+    def one(profile: Profile) -> RatingResult | str:
         try:
             asked = rerater.asked(profile, rating)
             if is_dry or not asked.entries:

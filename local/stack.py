@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.fence import Fence, Registers, guard
+from adapters.platform.fence import Fence, RegisterStore, guard_client
 from adapters.settings.choices import settings_of
 from local.paths import STACK
 from rules.regions.register import may_write
@@ -90,9 +90,9 @@ class Stack:
 
 @cache
 def _fenced_client(endpoint_url: str, region: str, attempts: int, register: str) -> Any:
-    registers = Registers(_client(endpoint_url, region, "dynamodb", attempts), register)
+    registers = RegisterStore(_client(endpoint_url, region, "dynamodb", attempts), register)
     made = fresh_client(endpoint_url, region, "dynamodb", attempts)
-    return guard(made, Fence(registers.read, region), may_write)
+    return guard_client(made, Fence(registers.read, region), may_write)
 
 
 @cache

@@ -15,7 +15,7 @@ from adapters.book import shipped_document
 from local.api import Api
 from local.event_sources import Body
 from rules.days import UnknownZone
-from rules.zone_names import zone_named
+from rules.zone_names import find_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def local_date(body: Body) -> date:
     """Return an event's date in the zone that it names, or else in the offset that it was written with."""
     moment = datetime.fromisoformat(body["occurred_at"].replace("Z", "+00:00"))
     try:
-        name = zone_named(body.get("timezone") or "")
+        name = find_zone(body.get("timezone") or "")
     except UnknownZone:
         return moment.date()
     if name[0] in "+-":

@@ -16,7 +16,7 @@ from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.failures import FailureQueue, partial_failures
-from adapters.platform.queues import Consumer, Deadline, Line
+from adapters.platform.queues import Consumer, Deadline, SourceQueue
 from adapters.platform.tables import Unprocessed
 
 Record = Mapping[str, Any]
@@ -37,7 +37,7 @@ class ConsumerSettings:
     @classmethod
     def failures(cls) -> FailureQueue:
         """Return the process's failure queue."""
-        return FailureQueue(lambda: client("sqs"), settings.read(ConsumerSettings).failure_queue_url)
+        return FailureQueue(lambda: client("sqs"), settings.read_settings(ConsumerSettings).failure_queue_url)
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ def stream_consumer(
 
 
 def queue_consumer(
-    name: str, logger: Logger, line: Callable[[], Line] | None = None, reserve_seconds: float = 0
+    name: str, logger: Logger, line: Callable[[], SourceQueue] | None = None, reserve_seconds: float = 0
 ) -> Callable[[Callable[[Any, datetime], object]], Handler]:
     """Decorate what consumes a message (adapters.platform.queues): it becomes a Lambda handler.
 

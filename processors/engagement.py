@@ -28,15 +28,15 @@ from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.gauges import Gauges
-from adapters.platform.items import plain
-from adapters.platform.turn import fenced
-from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
+from adapters.platform.items import decode_item
+from adapters.platform.region_clients import fence_writer
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.engagement.account import decide, is_beyond
 from rules.engagement.account_state import Account, Day, Decision, Profile
 from rules.engagement.earnings import dates_beside, dates_of_caps
 from rules.engagement.events import Event, from_item
-from rules.engagement.ledger import Applied
+from rules.engagement.ledger import AppliedEvents
 from rules.privacy.tombstones import user_subject
 
 # A batch of BPEvents' stream: pairs of a record and its event, and what became of them.
@@ -116,7 +116,7 @@ class EngagementProcessor:
     cache: EngagementCache
     writers: int = 1
     gauges: Gauges = field(default_factory=lambda: Gauges(""))
-    erased: Erased = NOBODY
+    erased: ErasureCheck = NO_ERASURES
 
     def apply(self, records: Sequence[Record], now: datetime) -> AppliedBatch:
         """Apply a batch of stream records, user by user. One user's error does not affect other users."""
@@ -182,7 +182,7 @@ class EngagementProcessor:
                 return self._apply_new(account, pairs, now)
         return self._settle(account, pairs, now, known)
 
-    def _applied_long_ago(self, account: Account, pairs: Pairs) -> Applied:
+    def _applied_long_ago(self, account: Account, pairs: Pairs) -> AppliedEvents:
         if account.profile.head is None:
             return {}
         arrivals = {event.event_id: event.created_at for _, event in pairs}
@@ -198,7 +198,7 @@ class EngagementProcessor:
         self.accounts.commit(decision)
         return self._done(decision, events, pairs)
 
-    def _settle(self, read: Account, pairs: Pairs, now: datetime, known: Applied) -> AppliedBatch:
+    def _settle(self, read: Account, pairs: Pairs, now: datetime, known: AppliedEvents) -> AppliedBatch:
         """Look for entries, count in the pending ones, apply events without. known: with an older entry."""
         user, events = read.profile.user_id, distinct_events(pairs)
         dates = dates_beside(event.activity_date for event in events) | dates_of_caps(events)
@@ -230,12 +230,12 @@ class EngagementProcessor:
 
 
 def _event_of(record: Record) -> Event:
-    return from_item(plain(record["dynamodb"]["NewImage"]), place_of(record))
+    return from_item(decode_item(record["dynamodb"]["NewImage"]), place_of(record))
 
 
 @settings.wiring(EngagementSettings)
 def _parts(config: EngagementSettings) -> EngagementProcessor:
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards

@@ -19,18 +19,18 @@ from typing import IO, Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.keyed_hash import Fingerprints, KeyedHash
 from adapters.platform.redis import RedisError
+from adapters.platform.region_clients import fence_writer
 from adapters.platform.spreadsheets import cell
 from adapters.platform.tables import Unprocessed
-from adapters.platform.turn import fenced
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.privacy.erasers import IdentityEraser, PartitionEraser
 from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved, Person, lead_of, with_lead
 from adapters.privacy.export_jobs import ExportJob, ExportJobs
-from adapters.privacy.stores import Clients, ObjectEraser, StoreEraser, stores_and_copies
+from adapters.privacy.stores import Clients, ObjectEraser, StoreEraser, all_stores
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.subscription_store import KEY as SUBSCRIPTION_KEY
 from adapters.settings.common import ErasureSettings
@@ -45,10 +45,10 @@ from rules.privacy.erasures import (
     PersonKind,
     after_sweep,
     certificate_of,
-    left_alone,
+    excluded_stores,
+    hand_to_lake,
     plan_of,
     sign_certificate,
-    to_lake,
     with_count,
     with_names,
     with_store_done,
@@ -56,7 +56,7 @@ from rules.privacy.erasures import (
 from rules.privacy.tombstones import (
     Act,
     JournalEntry,
-    TellsNobody,
+    SafeToLog,
     lead_subject,
     organization_subject,
     user_subject,
@@ -91,7 +91,7 @@ class Exporter:
     bucket: str
 
     def make(self, asked: Mapping[str, str], now: datetime) -> ExportJob | None:
-        """Make what adapters.privacy.export_jobs.ExportWaker asks for; returns the job, None if nobody waits.
+        """Make what adapters.privacy.export_jobs.ExportInvoker asks for; returns the job; None: nobody waits.
 
         Safe to repeat, also at the same time. Raises what the stores raise.
         """
@@ -212,7 +212,7 @@ def _manifest(kind: PersonKind, subject: str, files: list[dict[str, Any]], now: 
         "id": subject,
         "made_at": stamp(now),
         "files": files,
-        "left_out": COPIES | left_alone(kind),
+        "left_out": COPIES | excluded_stores(kind),
     }
 
 
@@ -222,7 +222,7 @@ def _rows(store: Any, person: Person) -> Iterator[Row]:
         yield from ({"lead_organization_id": each} for each in found.leads)
         yield from ({"channel": channel, "external_id": name} for channel, name in found.identities)
         return
-    yield from map(plain, store.items(person))
+    yield from map(decode_item, store.items(person))
 
 
 def _json(value: Any) -> bytes:
@@ -247,7 +247,7 @@ AWAY = (*Unavailable, Unprocessed, PostgresUnavailable, RedisError)
 logger = Logger(service="erasure")
 
 
-class ErasureLate(TellsNobody, Exception):
+class ErasureLate(SafeToLog, Exception):
     """Erasures are not finished in the time that they have. The log names them by their ids."""
 
 
@@ -305,7 +305,7 @@ class ErasureRunner:
                 erasure = self._through(erasure, store, known[store], person)
             after = after_sweep(erasure, self.settles, now)
             if after is None:
-                self.jobs.go_on(to_lake(self._with_lake_names(erasure), secrets.token_hex(SALT_BYTES)))
+                self.jobs.go_on(hand_to_lake(self._with_lake_names(erasure), secrets.token_hex(SALT_BYTES)))
                 return False
             erasure = self.jobs.go_on(after)
             if not erasure.is_due(now):
@@ -321,7 +321,7 @@ class ErasureRunner:
         found = store.find(person)
         if erasure.counted != name:  # if it is, an earlier attempt has counted, and died while it removed
             if name == "Subscriptions":  # nothing else tells the names that the lake has for phones
-                phones = (pseudonym(plain(each)[SUBSCRIPTION_KEY]) for each in found)
+                phones = (pseudonym(decode_item(each)[SUBSCRIPTION_KEY]) for each in found)
                 erasure = with_names(erasure, PHONES, phones)
             if name == "RewardsLedger":  # the lake commits by them to what it takes away
                 erasure = with_names(erasure, SEALS, _seals(store, person))
@@ -356,13 +356,13 @@ class ErasureRunner:
 def _seals(ledger: StoreEraser, person: Person) -> list[str]:
     """Return where chains of hashes begin in a ledger, each with its salt."""
     assert isinstance(ledger, PartitionEraser)  # noqa: S101 (it is a table)
-    entries = map(plain, ledger.items(person))
+    entries = map(decode_item, ledger.items(person))
     return [f"{each['seq']} {each['seal']}" for each in entries if each.get("seal")]
 
 
 @settings.wiring(ErasureSettings)
 def _parts(config: ErasureSettings) -> ErasureRunner:
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     clients = Clients(
         dynamodb,
         lambda: client("s3"),
@@ -374,7 +374,7 @@ def _parts(config: ErasureSettings) -> ErasureRunner:
     return ErasureRunner(
         ErasureJobs(dynamodb, config.erasures_table),
         Tombstones(dynamodb, config.erasures_table, key),
-        lambda now: stores_and_copies(clients, config, now),
+        lambda now: all_stores(clients, config, now),
         lambda user_id: people.of_user(user_id).all,
         lambda: key.ring.keys[0],
         timedelta(seconds=config.settle_seconds),
@@ -382,9 +382,9 @@ def _parts(config: ErasureSettings) -> ErasureRunner:
 
 
 def _exporter() -> Exporter:
-    config, runner = settings.read(ErasureSettings), _parts()
+    config, runner = settings.read_settings(ErasureSettings), _parts()
     return Exporter(
-        ExportJobs(fenced(client("dynamodb")), config.limits_table),
+        ExportJobs(fence_writer(client("dynamodb")), config.limits_table),
         runner.tombstones,
         runner.stores,
         runner.hashes,

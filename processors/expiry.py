@@ -18,9 +18,9 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from rules.book.point_rules import last_expired
-from rules.privacy.tombstones import TellsNobody
+from rules.privacy.tombstones import SafeToLog
 
 # Of one run, which has 15 minutes. The next one goes on.
 RUN_SECONDS = 780
@@ -39,7 +39,7 @@ class ExpirySettings:
     redis_url: str
 
 
-class NotSettled(TellsNobody, Exception):
+class NotSettled(SafeToLog, Exception):
     """Some accounts could not be settled, and a later attempt will not succeed by itself."""
 
 
@@ -74,7 +74,7 @@ class ExpirySweep:
 
 @settings.wiring(ExpirySettings)
 def _parts(config: ExpirySettings) -> ExpirySweep:
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards

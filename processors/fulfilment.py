@@ -19,7 +19,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.publishing import DeliveryStream
 from adapters.platform.tables import chunks
-from adapters.privacy.tombstones import Erased, is_erased_record, tombstones_of
+from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
 from processors.kept_items import KeptItems, put_rows
 from rules.book.rewards import Fulfilment, Redemption
@@ -84,7 +84,9 @@ def _refused(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set[in
     return {int(each["Id"]) for each in answer.get("Failed", [])}
 
 
-def _kept(kept: KeptItems, records: Iterable[Record], erased: Erased) -> Iterator[tuple[Record, RowLine]]:
+def _kept(
+    kept: KeptItems, records: Iterable[Record], erased: ErasureCheck
+) -> Iterator[tuple[Record, RowLine]]:
     """Yield the changes that the lake gets: none of somebody who was erased, and nothing that is poison."""
     for record in records:
         if "NewImage" in record["dynamodb"] and not is_erased_record(record, erased):
@@ -93,7 +95,7 @@ def _kept(kept: KeptItems, records: Iterable[Record], erased: Erased) -> Iterato
 
 
 @settings.wiring(FulfilmentSettings)
-def _parts(config: FulfilmentSettings) -> tuple[str, KeptItems, Erased]:
+def _parts(config: FulfilmentSettings) -> tuple[str, KeptItems, ErasureCheck]:
     stream = DeliveryStream(client("firehose"), config.table_items_delivery_stream)
     return (
         config.shipment_queue_url,

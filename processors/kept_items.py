@@ -10,7 +10,7 @@ from adapters.platform.aws import Unavailable
 from adapters.platform.publishing import RECORD_BYTES_MAX, DeliveryStream
 from processors.batches import Record, number_of
 from rules.lake.entities import TABLE_ITEMS, event_version, row_of
-from rules.lake.packed_records import END, FRAME_BYTES, RowLine, packed, row_line
+from rules.lake.packed_records import END, FRAME_BYTES, RowLine, pack_rows, row_line
 from rules.lake.table_items import removed_item, table_item
 
 logger = Logger(service="kept_items")
@@ -60,7 +60,7 @@ def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
     They are those of which Firehose refuses a record, in the stream's order.
     """
     listed = list(pairs)
-    sent = packed([row for _, row in listed], RECORD_BYTES_MAX)
+    sent = pack_rows([row for _, row in listed], RECORD_BYTES_MAX)
     try:
         refused = stream.put([each.data for each in sent])
     except Unavailable:

@@ -15,9 +15,9 @@ from typing import Any
 from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.publishing import DeliveryStream
-from adapters.privacy.tombstones import NOBODY, Erased, is_erased_record, tombstones_of
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
 from processors.kept_items import KeptItems, line_of, put_rows, table_of
 from rules.lake.entities import (
@@ -88,7 +88,7 @@ class Publisher:
     """
 
     destinations: Mapping[str, tuple[Entity, DeliveryStream]]
-    erased: Erased = NOBODY
+    erased: ErasureCheck = NO_ERASURES
     kept: KeptItems | None = None
 
     def publish(self, records: list[Record]) -> BatchResult:
@@ -114,7 +114,7 @@ class Publisher:
         if self.kept and table not in self.destinations and table in self.kept.stores:
             return []
         entity, stream = self.destinations[table]
-        if "NewImage" not in change or _has_no_row(entity, attributes := plain(change["NewImage"])):
+        if "NewImage" not in change or _has_no_row(entity, attributes := decode_item(change["NewImage"])):
             return []
         arrived = float(change["ApproximateCreationDateTime"])
         is_change = record["eventName"] == "MODIFY"

@@ -17,7 +17,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.profiles import all_profiles, count_scores
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from rules.days import stamp
 from rules.engagement.boards import ALL_REGIONS, LISTED_MAX, is_due, with_ranks
 from rules.smoke_names import is_smoke
@@ -101,7 +101,7 @@ class RankBuilder:
 
 @settings.wiring(RanksSettings)
 def _parts(config: RanksSettings) -> RankBuilder:
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     profiles = config.user_streaks_table
     index = LeaderboardIndex(dynamodb, profiles, config.leaderboard_shards)
     return RankBuilder(dynamodb, profiles, config.boards_table, index, EngagementCache(config.redis_url))

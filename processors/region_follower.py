@@ -14,8 +14,8 @@ from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client, free_client
 from adapters.platform.fence import Fence
-from adapters.platform.queues import Line, Poison
-from adapters.platform.turn import fence, following, region_here
+from adapters.platform.queues import PoisonMessage, SourceQueue
+from adapters.platform.region_clients import current_region, fence_follower, process_fence
 from adapters.regions import Follower
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.regions.changes import changes_of
@@ -53,14 +53,14 @@ class TakingOver:
         try:
             changes = changes_of(message)
         except ValueError as error:
-            raise Poison(str(error)) from None
+            raise PoisonMessage(str(error)) from None
         followed = followed_epoch(register) if may_follow(register, self._region) else -1
         if any(each.epoch != followed for each in changes):
             logger.warning("of no epoch that is followed", extra={"changes": len(changes)})
             return 0
         outcome = self._follower.follow(changes, now)
         if outcome.wrong:
-            raise Poison("; ".join(why for _, why in outcome.wrong))
+            raise PoisonMessage("; ".join(why for _, why in outcome.wrong))
         if outcome.waiting:
             raise NotYet(f"{len(outcome.waiting)} changes wait for entries")
         return outcome.followed
@@ -72,12 +72,12 @@ def is_waiting(error: Exception) -> bool:
 
 
 @settings.wiring(TakingOverSettings)
-def _parts(config: TakingOverSettings) -> tuple[TakingOver, Fence, Line]:
-    turn = fence()
+def _parts(config: TakingOverSettings) -> tuple[TakingOver, Fence, SourceQueue]:
+    turn = process_fence()
     assert turn is not None  # noqa: S101 (the function is there in a deployment of two regions only)
-    follower = Follower(following(free_client("dynamodb")), json.loads(config.tables))
-    line = Line(lambda: client("sqs"), config.changes_queue_url, is_waiting)
-    return TakingOver(follower, region_here()), turn, line
+    follower = Follower(fence_follower(free_client("dynamodb")), json.loads(config.tables))
+    line = SourceQueue(lambda: client("sqs"), config.changes_queue_url, is_waiting)
+    return TakingOver(follower, current_region()), turn, line
 
 
 @queue_consumer("taking-over", logger, lambda: _parts()[2], RESERVE_SECONDS)

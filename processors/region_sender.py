@@ -14,7 +14,7 @@ from typing import Any
 from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import free_client
-from adapters.platform.turn import fence, region_here
+from adapters.platform.region_clients import current_region, process_fence
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.regions.changes import GONE, KEYS, ItemChange, change_messages, change_text, with_bytes
 from rules.regions.register import Register, sent_epoch
@@ -92,12 +92,12 @@ class ChangeSender:
 def _parts(config: SendingSettings) -> ChangeSender:
     sqs = free_client("sqs", region=config.peer_region)
     stores = {name: table for table, name in json.loads(config.tables).items()}
-    return ChangeSender(sqs, config.peer_queue_url, stores, region_here())
+    return ChangeSender(sqs, config.peer_queue_url, stores, current_region())
 
 
 @stream_consumer("sending", logger)
 def handler(records: list[Record], _now: datetime) -> BatchResult:
     """Lambda entry: a batch of the stream of changes."""
-    turn = fence()
+    turn = process_fence()
     assert turn is not None  # noqa: S101 (the function is there in a deployment of two regions only)
     return _parts().send(records, turn.register())

@@ -38,12 +38,12 @@ class BadValue(ValueError):
     """A value that JSON could not hold again. field: its path, such as `properties.note`; reason: why."""
 
     def __init__(self, path: list[str], reason: str) -> None:
-        self.field = cut(".".join(path) or "body", FIELD_CHARACTERS_MAX)
+        self.field = cut_text(".".join(path) or "body", FIELD_CHARACTERS_MAX)
         self.reason = reason
         super().__init__(f"{self.field} {reason}")
 
 
-def cut(text: str, characters: int) -> str:
+def cut_text(text: str, characters: int) -> str:
     """Return a text, or the beginning of one that has more characters than this, with three dots."""
     return text if len(text) <= characters else f"{text[: characters - 3]}..."
 
@@ -58,7 +58,7 @@ def parse_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
 def read_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
     """Read JSON; raises NoJson, with the reason in words, for what is no JSON at all.
 
-    pairs: makes an object of its names and values, and may raise what it likes, as single_keys does; left
+    pairs: makes an object of its names and values, and may raise what it likes, as unique_keys does; left
     out, of two values of one name the last one stays.
 
     What JSON could not hold again is in the value, and check_strict finds it: halves of surrogate pairs,
@@ -72,10 +72,10 @@ def read_json(data: str | bytes, pairs: Pairs | None = None) -> Any:
             return value
     except RecursionError:
         pass
-    return _loads(_levelled(text), pairs)
+    return _loads(_limit_levels(text), pairs)
 
 
-def single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object of its names and values, as `pairs` of read_json. Raises DoubledKey.
 
     A parser would take the last value of a key and say nothing, and a person may read the first one.
@@ -108,34 +108,34 @@ def check_strict(value: Any, apart: str = "") -> None:
     """
     if apart and isinstance(value, dict):
         value = {name: each for name, each in value.items() if name != apart}
-    if found := _unholdable(value, NESTING_MAX):
+    if found := _unstorable_value(value, NESTING_MAX):
         raise BadValue(*found)
 
 
 def bad_values(value: Mapping[str, Any]) -> dict[str, BadValue]:
     """Return the first value of each field that JSON could not hold again, by the field's name."""
-    found = {name: _unholdable({name: each}, NESTING_MAX) for name, each in value.items()}
+    found = {name: _unstorable_value({name: each}, NESTING_MAX) for name, each in value.items()}
     return {name: BadValue(*each) for name, each in found.items() if each}
 
 
 def _loads(text: str, pairs: Pairs | None) -> Any:
     try:
-        return json.loads(text, strict=False, parse_int=integer, object_pairs_hook=pairs)
+        return json.loads(text, strict=False, parse_int=read_integer, object_pairs_hook=pairs)
     except json.JSONDecodeError as error:
-        raise NoJson(words_of(error)) from None
+        raise NoJson(error_text(error)) from None
 
 
-def words_of(error: json.JSONDecodeError) -> str:
+def error_text(error: json.JSONDecodeError) -> str:
     """Return what is wrong with a text, and where."""
     return f"{error.msg[:1].lower()}{error.msg[1:]}, line {error.lineno} column {error.colno}"
 
 
-def integer(digits: str) -> int | float:
+def read_integer(digits: str) -> int | float:
     """Read an integer; infinity stands for one that is beyond a double."""
     return int(digits) if len(digits) < DIGITS_MAX else float(digits)
 
 
-def _levelled(text: str) -> str:
+def _limit_levels(text: str) -> str:
     """Return a text with what is deeper than READ_LEVELS as JSON strings."""
     pieces, level, start = [], 0, 0
     for token in _TOKEN.finditer(text):
@@ -166,7 +166,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return True
 
 
-def _unholdable(value: Any, levels: int) -> tuple[list[str], str] | None:
+def _unstorable_value(value: Any, levels: int) -> tuple[list[str], str] | None:
     """Return the path of the first value that JSON could not hold again, and why."""
     if not isinstance(value, (dict, list)):
         reason = _scalar_reason(value)
@@ -176,7 +176,7 @@ def _unholdable(value: Any, levels: int) -> tuple[list[str], str] | None:
     for name, each in value.items() if isinstance(value, dict) else enumerate(value):
         if isinstance(name, str) and not _is_text(name):
             return [], f"has a name that {NO_TEXT}"
-        if found := _unholdable(each, levels - 1):
+        if found := _unstorable_value(each, levels - 1):
             return [str(name), *found[0]], found[1]
     return None
 

@@ -67,7 +67,7 @@ def promote_key(ring: KeyRing, now: datetime) -> KeyRing:
     """Make the announced key the newest; raises StepRefused."""
     if ring.next is None:
         raise StepRefused("no key has been announced")
-    _check_waited(ring.announced_at, PROMOTED_AFTER, now)
+    _check_wait(ring.announced_at, PROMOTED_AFTER, now)
     return KeyRing((ring.next, *ring.keys), promoted_at=stamp(now))
 
 
@@ -78,11 +78,11 @@ def retire_key(ring: KeyRing, needed_for: timedelta, now: datetime) -> KeyRing:
     """
     if len(ring.keys) == 1:
         raise StepRefused("there is one key: nothing to retire")
-    _check_waited(ring.promoted_at, needed_for, now)
+    _check_wait(ring.promoted_at, needed_for, now)
     return replace(ring, keys=ring.keys[:-1])
 
 
-def _check_waited(since: str, wait: timedelta, now: datetime) -> None:
+def _check_wait(since: str, wait: timedelta, now: datetime) -> None:
     if now < (earliest := unstamp(since) + wait):
         raise StepRefused(f"not before {stamp(earliest)}")
 

@@ -24,7 +24,7 @@ NO_ZONES = frozenset({"localtime", "posixrules", "factory"})
 
 
 @lru_cache(maxsize=4096)
-def zone_named(text: str) -> str:
+def find_zone(text: str) -> str:
     """Return the name of the zone that a text names: an IANA name, or an offset such as +03:00.
 
     Raises UnknownZone, also for an offset where nobody lives, and for the names of other systems: Windows'

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from rules.book.point_rules import Cap
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
@@ -231,7 +231,7 @@ def archive_item(user_id: str, archive: Archive) -> Item:
 
     is_passive keeps it out of the lake, as it does a day without activity.
     """
-    made = item({"user_id": user_id, "activity_date": ARCHIVE, "is_passive": True})
+    made = encode_item({"user_id": user_id, "activity_date": ARCHIVE, "is_passive": True})
     return {**made, "packed": {"B": zlib.compress(archive.text.encode())}}
 
 
@@ -285,7 +285,7 @@ def day_from(attributes: dict[str, Any]) -> Day:
 def entry_item(entry: Entry) -> Item:
     """Return an entry as table attributes; only the head has `active`."""
     draft = entry.draft
-    made = item(
+    made = encode_item(
         {
             "account_id": entry.account_id,
             "created_at": entry.created_at,
@@ -321,7 +321,7 @@ def entry_item(entry: Entry) -> Item:
 
 def entry_from(stored: Item) -> Entry:
     """Read an entry."""
-    attributes = plain(stored)
+    attributes = decode_item(stored)
     freeze = attributes.get("freeze")
     draft = Draft(
         kind=EntryKind(attributes["kind"]),

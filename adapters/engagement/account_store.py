@@ -24,8 +24,8 @@ from adapters.engagement.account_items import (
 )
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
-from adapters.platform.items import Item, item, item_bytes, plain
-from adapters.platform.tables import get_all, query_all, reasons_of
+from adapters.platform.items import Item, decode_item, encode_item, item_bytes
+from adapters.platform.tables import cancellation_reasons, get_all, query_all
 from rules.engagement.account import decide
 from rules.engagement.account_state import (
     NO_AMNESTIES,
@@ -37,10 +37,10 @@ from rules.engagement.account_state import (
     NeedsHistory,
     Profile,
 )
-from rules.engagement.archive import Archive, archivable, put_away, with_archive
-from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_look_at
+from rules.engagement.archive import Archive, archivable, archive_streak, with_archive
+from rules.engagement.earnings import dates_beside, dates_of_caps, dates_to_read
 from rules.engagement.events import Event
-from rules.engagement.ledger import Applied, Entry, applied_by
+from rules.engagement.ledger import AppliedEvents, Entry, applied_events
 from rules.engagement.seals import SALT_BYTES, with_proof
 from rules.engagement.streak import DAY, resumed_streak
 
@@ -72,7 +72,7 @@ class ArchiveStore:
         """Read a user's archive, strongly consistent; None if there is none, or it is damaged."""
         answer = self._dynamodb.get_item(
             TableName=self._days,
-            Key=item({"user_id": user_id, "activity_date": ARCHIVE}),
+            Key=encode_item({"user_id": user_id, "activity_date": ARCHIVE}),
             ConsistentRead=True,
         )
         return archive_from(answer["Item"]) if "Item" in answer else None
@@ -93,7 +93,7 @@ class ArchiveStore:
 
         Raises nothing for an archive that is damaged: then the profile grows until it is repaired.
         """
-        stored = item(profile_attributes(profile, shards))
+        stored = encode_item(profile_attributes(profile, shards))
         if item_bytes(stored) <= PROFILE_BYTES_MAX or not archivable(profile.streak, profile.cover):
             return stored, None
         try:
@@ -103,8 +103,8 @@ class ArchiveStore:
         assert all_of_it.streak is not None  # noqa: S101 (archivable)
         smaller, archive = stored, None
         for until in archivable(all_of_it.streak, all_of_it.cover):
-            (streak, cover), archive = put_away(all_of_it.streak, all_of_it.cover, until)
-            smaller = item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
+            (streak, cover), archive = archive_streak(all_of_it.streak, all_of_it.cover, until)
+            smaller = encode_item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
             if item_bytes(smaller) <= PROFILE_BYTES_MAX * PART_KEPT:
                 break
         return smaller, archive_item(profile.user_id, archive) if archive else None
@@ -147,20 +147,20 @@ class AccountStore:
         answer = self._dynamodb.get_item(
             TableName=self._profiles, Key={"user_id": {"S": user_id}}, ConsistentRead=is_strong
         )
-        return profile_from(plain(answer["Item"])) if "Item" in answer else Profile(user_id)
+        return profile_from(decode_item(answer["Item"])) if "Item" in answer else Profile(user_id)
 
     def profiles(self, user_ids: Iterable[str]) -> dict[str, Profile]:
         """Read many profiles in bulk."""
         users = set(user_ids)
         keys = [{"user_id": user} for user in sorted(users)]
-        found = (profile_from(plain(each)) for each in get_all(self._dynamodb, self._profiles, keys))
+        found = (profile_from(decode_item(each)) for each in get_all(self._dynamodb, self._profiles, keys))
         known = {profile.user_id: profile for profile in found}
         return {user: known.get(user) or Profile(user) for user in users}
 
     def days(self, keys: Iterable[tuple[str, date]]) -> dict[tuple[str, date], Day]:
         """Read days in bulk."""
         wanted = [{"user_id": user, "activity_date": day.isoformat()} for user, day in sorted(set(keys))]
-        found = (day_from(plain(each)) for each in get_all(self._dynamodb, self._days, wanted))
+        found = (day_from(decode_item(each)) for each in get_all(self._dynamodb, self._days, wanted))
         return {(day.user_id, day.activity_date): day for day in found}
 
     def accounts_of(self, events: Mapping[str, Sequence[Event]]) -> dict[str, Account]:
@@ -172,7 +172,7 @@ class AccountStore:
         own = {user: {event.activity_date for event in some} for user, some in events.items()}
         days = self.days((user, day) for user, dates in own.items() for day in dates)
         more = {
-            user: dates_to_look_at(some, profiles[user].streak, days) | dates_of_caps(some)
+            user: dates_to_read(some, profiles[user].streak, days) | dates_of_caps(some)
             for user, some in events.items()
         }
         days |= self.days((user, day) for user, dates in more.items() for day in dates)
@@ -206,7 +206,7 @@ class AccountStore:
         """
         span = {":first": first.isoformat(), ":last": last.isoformat()}
         found = self._query_days(user_id, span, ScanIndexForward=False, Limit=limit)
-        return [day_from(plain(each)) for each in islice(found, limit)]
+        return [day_from(decode_item(each)) for each in islice(found, limit)]
 
     def lots(
         self, user_id: str, first: date, is_strong: bool = True
@@ -216,11 +216,11 @@ class AccountStore:
             self._dynamodb,
             TableName=self._days,
             KeyConditionExpression="user_id = :user AND activity_date >= :first",
-            ExpressionAttributeValues=item({":user": user_id, ":first": first.isoformat()}),
+            ExpressionAttributeValues=encode_item({":user": user_id, ":first": first.isoformat()}),
             ProjectionExpression="activity_date, lots",
             ConsistentRead=is_strong,
         )
-        for day in map(plain, found):
+        for day in map(decode_item, found):
             if lots := day.get("lots"):
                 by_expiry = {date.fromisoformat(on): points for on, points in lots.items()}
                 yield date.fromisoformat(day["activity_date"]), by_expiry
@@ -231,11 +231,13 @@ class AccountStore:
             TableName=self._days,
             KeyConditionExpression="user_id = :user AND activity_date BETWEEN :first AND :last",
             FilterExpression="attribute_not_exists(is_passive)",
-            ExpressionAttributeValues=item({":user": user_id, **span}),
+            ExpressionAttributeValues=encode_item({":user": user_id, **span}),
             **options,
         )
 
-    def load(self, user_id: str, dates: Iterable[date] = (), since: str = "") -> tuple[Account, Applied]:
+    def load(
+        self, user_id: str, dates: Iterable[date] = (), since: str = ""
+    ) -> tuple[Account, AppliedEvents]:
         """Read an account; entries that a dead writer has not counted in are its pending ones.
 
         dates: the days needed. since: a place in the ledger. Also returns date and points of all events whose
@@ -246,7 +248,7 @@ class AccountStore:
         days = self.days((user_id, day) for day in wanted)
         return self.complete(Account(profile, {day: days.get((user_id, day)) for day in wanted}), since)
 
-    def complete(self, account: Account, since: str = "") -> tuple[Account, Applied]:
+    def complete(self, account: Account, since: str = "") -> tuple[Account, AppliedEvents]:
         """Add the pending entries, and the days that they touch, to an account.
 
         Its days must have been read after its profile. since, and what is returned: see load.
@@ -263,7 +265,7 @@ class AccountStore:
         lacking = dates_beside(touched) - set(account.days)
         more = self.days((profile.user_id, day) for day in lacking)
         days = {**account.days, **{day: more.get((profile.user_id, day)) for day in lacking}}
-        return Account(profile, days, pending), applied_by(entries)
+        return Account(profile, days, pending), applied_events(entries)
 
     def decide(
         self, account: Account, rule: Callable[[Account], Decision], amnesties: Amnesties | None = None
@@ -353,7 +355,7 @@ class AccountStore:
         except exceptions.ConditionalCheckFailedException:
             raise ProjectionMoved(profile.user_id) from None
         except exceptions.TransactionCanceledException as error:
-            reasons_of(error, len(actions))
+            cancellation_reasons(error, len(actions))
             raise ProjectionMoved(profile.user_id) from None
 
     def profile_puts(self, profile: Profile) -> list[dict[str, Any]]:
@@ -373,7 +375,7 @@ class AccountStore:
         """Return what writes a day in place of the one that was read."""
         put: dict[str, Any] = {
             "TableName": self._days,
-            "Item": item(day_attributes(day)),
+            "Item": encode_item(day_attributes(day)),
             "ConditionExpression": "attribute_not_exists(user_id)",
         }
         if read:
@@ -402,7 +404,11 @@ class ReviewIndex:
 
         They may be some seconds old.
         """
-        start = {"ExclusiveStartKey": item({"user_id": after, "review_state": UNDER_REVIEW})} if after else {}
+        start = (
+            {"ExclusiveStartKey": encode_item({"user_id": after, "review_state": UNDER_REVIEW})}
+            if after
+            else {}
+        )
         answer = self._dynamodb.query(
             TableName=self._table,
             IndexName="UnderReview",
@@ -411,7 +417,7 @@ class ReviewIndex:
             Limit=limit,
             **start,
         )
-        return [plain(each) for each in answer["Items"]]
+        return [decode_item(each) for each in answer["Items"]]
 
 
 # The accounts with points to expire, from the index ByExpiry of UserStreaks. Nobody else is in it.
@@ -433,7 +439,7 @@ class ExpiryIndex:
                 TableName=self._table,
                 IndexName="ByExpiry",
                 KeyConditionExpression="expiry_shard = :shard AND expires_next <= :until",
-                ExpressionAttributeValues=item(
+                ExpressionAttributeValues=encode_item(
                     {":shard": str((first_shard + number) % EXPIRY_SHARDS), ":until": until.isoformat()}
                 ),
             )

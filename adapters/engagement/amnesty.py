@@ -12,7 +12,7 @@ from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, Ac
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Refresh, query_all
 from rules.days import stamp, today, unstamp
 from rules.engagement.account import decide
@@ -24,7 +24,7 @@ FRESH_SECONDS = 30
 PARTITION = "amnesties"
 
 
-class DeclaredMeanwhile(Exception):
+class DeclarationConflict(Exception):
     """Somebody else has declared an amnesty since the newest one was read: look again."""
 
 
@@ -54,10 +54,10 @@ class AmnestyStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="book = :book",
-            ExpressionAttributeValues=item({":book": PARTITION}),
+            ExpressionAttributeValues=encode_item({":book": PARTITION}),
             ConsistentRead=True,
         )
-        self._known = Amnesties(tuple(_amnesty(plain(each)) for each in found))
+        self._known = Amnesties(tuple(_amnesty(decode_item(each)) for each in found))
         self._refresh.renew(asked_at, FRESH_SECONDS)
         return self._known
 
@@ -69,17 +69,17 @@ class AmnestyStore:
         raise NoAmnesty(number)
 
     def declare(self, said: Amnesty, now: datetime) -> Amnesty:
-        """Store an amnesty under the number after the newest one. Raises DeclaredMeanwhile."""
+        """Store an amnesty under the number after the newest one. Raises DeclarationConflict."""
         number = max((each.number for each in self.look().known), default=0) + 1
         made = replace(said, number=number, declared_at=stamp(now))
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
-                Item=item(_attributes(made)),
+                Item=encode_item(_attributes(made)),
                 ConditionExpression="attribute_not_exists(book)",
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise DeclaredMeanwhile(number) from None
+            raise DeclarationConflict(number) from None
         self._refresh.end()
         return made
 
@@ -88,9 +88,9 @@ class AmnestyStore:
         self.numbered(number)
         self._dynamodb.update_item(
             TableName=self._table,
-            Key=item({"book": PARTITION, "version": number}),
+            Key=encode_item({"book": PARTITION, "version": number}),
             UpdateExpression="SET revoked_at = if_not_exists(revoked_at, :now)",
-            ExpressionAttributeValues=item({":now": stamp(now)}),
+            ExpressionAttributeValues=encode_item({":now": stamp(now)}),
         )
         return self.numbered(number)
 
@@ -127,7 +127,7 @@ def _amnesty(stored: Mapping[str, Any]) -> Amnesty:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgiven:
+class AmnestyResult:
     """What became of an account. before, after: the streak that shows. freezes: given back; below 0: used.
 
     is_known: False for somebody without an account.
@@ -142,13 +142,15 @@ class Forgiven:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgiver:
+class AmnestyApplier:
     """Applies amnesties to accounts, and takes back those that were revoked."""
 
     accounts: AccountStore
     cache: EngagementCache
 
-    def forgive(self, user_id: str, amnesties: Amnesties, now: datetime, *, is_dry: bool = False) -> Forgiven:
+    def forgive(
+        self, user_id: str, amnesties: Amnesties, now: datetime, *, is_dry: bool = False
+    ) -> AmnestyResult:
         """Give an account what the named ones of these amnesties come to; is_dry: only say what that is.
 
         Where nothing comes of it, nothing is written. Raises AccountContended.
@@ -156,7 +158,7 @@ class Forgiver:
         for _ in pauses(ATTEMPTS_MAX):
             account = self.accounts.load(user_id)[0]
             decision = self.accounts.decide(account, lambda each: decide(each, (), now), amnesties)
-            told = _told(decision, now)
+            told = _result_of(decision, now)
             if is_dry or not told.is_changed:
                 return told
             try:
@@ -168,15 +170,17 @@ class Forgiver:
         raise AccountContended(user_id)
 
 
-def _told(decision: Decision, now: datetime) -> Forgiven:
+def _result_of(decision: Decision, now: datetime) -> AmnestyResult:
     before, after = decision.before.profile, decision.profile
     notes = [entry.draft.freeze for entry in decision.entries]
     freezes = notes.count(FreezeNote.REFUNDED) - notes.count(FreezeNote.SPENT)
-    shown = _shown(before, now), _shown(after, now)
-    return Forgiven(after.user_id, _matters(decision, now), *shown, freezes, is_known=before.version > 0)
+    shown = _shown_length(before, now), _shown_length(after, now)
+    return AmnestyResult(
+        after.user_id, _is_material(decision, now), *shown, freezes, is_known=before.version > 0
+    )
 
 
-def _matters(decision: Decision, now: datetime) -> bool:
+def _is_material(decision: Decision, now: datetime) -> bool:
     """Whether an account is another one after a decision: its streak, now or when it lapses, or its ledger.
 
     What is revoked is taken off an account in any case.
@@ -191,14 +195,14 @@ def _matters(decision: Decision, now: datetime) -> bool:
 def _outcome(profile: Profile, now: datetime) -> tuple[object, ...]:
     if profile.streak is None:
         return ()
-    shown = replace(shown_streak(profile.streak, profile.cover, _as_of(profile, now)), spent=())
+    shown = replace(shown_streak(profile.streak, profile.cover, _view_date(profile, now)), spent=())
     return shown, profile.streak, lapse_date(profile.streak, profile.cover)
 
 
-def _shown(profile: Profile, now: datetime) -> int:
-    return shown_streak(profile.streak, profile.cover, _as_of(profile, now)).current
+def _shown_length(profile: Profile, now: datetime) -> int:
+    return shown_streak(profile.streak, profile.cover, _view_date(profile, now)).current
 
 
-def _as_of(profile: Profile, now: datetime) -> date:
+def _view_date(profile: Profile, now: datetime) -> date:
     local = today(now, profile.zone)
     return max(local, profile.streak.last) if profile.streak else local

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import Refresh, get_all, put_all, query_all
 from rules.days import EPOCH, OTHER_REGION, REGIONS, stamp, unstamp
@@ -28,7 +28,7 @@ from rules.engagement.boards import (
 )
 
 SNAPSHOTS_KEPT = timedelta(days=1)
-MANIFEST = item({"board": "manifest", "part": "newest"})
+MANIFEST = encode_item({"board": "manifest", "part": "newest"})
 # So long a process answers without looking for a newer generation.
 FRESH_SECONDS = 30
 
@@ -93,7 +93,7 @@ class BoardSnapshots:
     def _part(self, manifest: BoardManifest, board: str, name: str) -> Any:
         """Return a part's data; None if it is gone, which only somebody's hand could do."""
         if (board, name) not in self._parts:
-            key = item({"board": board, "part": f"{manifest.generation}#{name}"})
+            key = encode_item({"board": board, "part": f"{manifest.generation}#{name}"})
             # The manifest may have arrived at a replica before its parts.
             found = self._get(key) or self._get(key, ConsistentRead=True)
             if found is None:
@@ -121,9 +121,9 @@ def write_snapshot(dynamodb: Any, table: str, counted: Standings) -> bool:
     try:
         dynamodb.put_item(
             TableName=table,
-            Item=manifest | item(told),
+            Item=manifest | encode_item(told),
             ConditionExpression="attribute_not_exists(board) OR as_of < :as_of",
-            ExpressionAttributeValues=item({":as_of": as_of}),
+            ExpressionAttributeValues=encode_item({":as_of": as_of}),
         )
     except dynamodb.exceptions.ConditionalCheckFailedException:
         return False
@@ -140,7 +140,7 @@ def _parts_of(
         parts = {str(number): each.data for number, each in enumerate(chunks)}
         parts |= {"top": pack_rows(rows)} if rows else {}
         for part, data in parts.items():
-            key = item({"board": name, "part": f"{generation}#{part}", "expires_at": expires_at})
+            key = encode_item({"board": name, "part": f"{generation}#{part}", "expires_at": expires_at})
             yield {**key, "data": {"B": data}}
 
 
@@ -201,7 +201,7 @@ class LeaderboardIndex:
         asked = self._asked(partition, now)
         rows = query_all(self._dynamodb, **asked, ScanIndexForward=False, Limit=LISTED_MAX)
         taken, last = 0, 0
-        for each in map(plain, islice(rows, READ_MAX)):
+        for each in map(decode_item, islice(rows, READ_MAX)):
             if taken >= LISTED_MAX and each["current_streak"] < last:
                 return
             taken, last = taken + 1, each["current_streak"]
@@ -217,7 +217,7 @@ class LeaderboardIndex:
             "IndexName": "StreakLeaderboard",
             "KeyConditionExpression": f"leaderboard_partition = :partition{also}",
             "FilterExpression": "lapses_at > :now",
-            "ExpressionAttributeValues": item(named),
+            "ExpressionAttributeValues": encode_item(named),
         }
 
 
@@ -245,7 +245,7 @@ class BoardNames:
         if now - self._since > NAMES_KEPT:
             self._since, self._aliases = now, {}
         new = [{"user_id": each} for each in sorted(users - self._aliases.keys())]
-        found = {each["user_id"]: each.get("alias", "") for each in map(plain, self._read(new))}
+        found = {each["user_id"]: each.get("alias", "") for each in map(decode_item, self._read(new))}
         self._aliases |= {each["user_id"]: found.get(each["user_id"], "") for each in new}
         return {user: self.shown(user, self._aliases[user]) for user in users}
 

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all
 from rules.book.point_rules import Cap
 from rules.days import unstamp
@@ -47,7 +47,7 @@ def derived_fields(event: Event) -> dict[str, Any]:
     return corrected | {name: attributes[name] for name in DERIVED if name in attributes}
 
 
-def as_claimed(event: Event, claim: IdempotencyClaim) -> Event:
+def claimed_event(event: Event, claim: IdempotencyClaim) -> Event:
     """Return the event of a later attempt as the attempt that won the key derived it."""
     fixed = dict(claim.derived)
     # The device's clock may have been off by something else then.
@@ -64,7 +64,7 @@ def as_claimed(event: Event, claim: IdempotencyClaim) -> Event:
 def to_item(claim: IdempotencyClaim) -> Item:
     """Return the claim as table attributes."""
     ttl = int((unstamp(claim.created_at) + RETENTION).timestamp())
-    return item(
+    return encode_item(
         {
             **claim.derived,
             "user_id": claim.user_id,
@@ -100,7 +100,7 @@ class ClaimStore:
     def get(self, keys: Iterable[tuple[str, str]], now: datetime) -> dict[tuple[str, str], IdempotencyClaim]:
         """Read claims by (user, key); an expired claim counts as gone."""
         wanted = [{"user_id": user, "idempotency_key": key} for user, key in sorted(keys)]
-        found = (plain(each) for each in get_all(self._dynamodb, self._table, wanted))
+        found = (decode_item(each) for each in get_all(self._dynamodb, self._table, wanted))
         return {
             (each["user_id"], each["idempotency_key"]): IdempotencyClaim(
                 each["user_id"],
@@ -184,6 +184,6 @@ class ZoneStore:
         """Return each user's zone; None: the user has set none, or is not known. Raises Unprocessed."""
         users = sorted(set(user_ids))
         keys = [{"user_id": user} for user in users]
-        stored = map(plain, get_all(self._dynamodb, self._profiles, keys, "user_id, timezone_chosen"))
+        stored = map(decode_item, get_all(self._dynamodb, self._profiles, keys, "user_id, timezone_chosen"))
         found = {each["user_id"]: each.get("timezone_chosen") for each in stored}
         return {user: found.get(user) for user in users}

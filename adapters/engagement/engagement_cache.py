@@ -33,7 +33,7 @@ from adapters.engagement.rank_sets import (
     BUILDING,
     READY,
     ROUND,
-    CacheLink,
+    CacheConnection,
     RankSets,
     place_commands,
     unrank_commands,
@@ -47,7 +47,7 @@ from rules.engagement.account_state import Day, Profile
 
 
 PROFILE_SECONDS = 300
-PROCESSED = timedelta(days=1)
+PROCESSED_KEPT = timedelta(days=1)
 # An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. So much of it names ten minutes.
 BUCKET, BUCKET_DIGITS = timedelta(minutes=10), len("2026-03-01T23:5")
 
@@ -66,7 +66,7 @@ def keep_command(profile: Profile) -> Command:
     return ["EVAL", KEEP, 1, f"streak:{profile.user_id}", profile.version, text, PROFILE_SECONDS]
 
 
-def in_buckets(user_id: str, event_ids: Iterable[str]) -> dict[str, list[str]]:
+def ids_by_bucket(user_id: str, event_ids: Iterable[str]) -> dict[str, list[str]]:
     """Return event ids by the key that holds them: that of the ten minutes in which they occurred.
 
     A key per user would never expire as long as the user goes on, and would hold all ids of years.
@@ -79,9 +79,9 @@ def in_buckets(user_id: str, event_ids: Iterable[str]) -> dict[str, list[str]]:
 
 def processed_commands(user_id: str, event_ids: Iterable[str]) -> list[Command]:
     """Return the commands that note event ids as processed."""
-    seconds = int(PROCESSED.total_seconds())
+    seconds = int(PROCESSED_KEPT.total_seconds())
     made: list[Command] = []
-    for key, ids in in_buckets(user_id, event_ids).items():
+    for key, ids in ids_by_bucket(user_id, event_ids).items():
         made += [["SADD", key, *ids], ["EXPIRE", key, seconds]]
     return made
 
@@ -91,8 +91,8 @@ def forget_commands(user_id: str, now: datetime) -> list[Command]:
 
     The ids of events that occurred more than a day ago are left; they expire.
     """
-    times = [now.astimezone(UTC) - back * BUCKET for back in range(-1, PROCESSED // BUCKET + 1)]
-    keys = [next(iter(in_buckets(user_id, [each.isoformat()]))) for each in times]
+    times = [now.astimezone(UTC) - back * BUCKET for back in range(-1, PROCESSED_KEPT // BUCKET + 1)]
+    keys = [next(iter(ids_by_bucket(user_id, [each.isoformat()]))) for each in times]
     return [["DEL", key] for key in (f"streak:{user_id}", *keys)]
 
 
@@ -111,7 +111,7 @@ class EngagementCache:
 
     def __init__(self, url: str) -> None:
         # A lost write makes the ranks wrong, and those too that somebody is just building.
-        self._link = CacheLink(url, always_stale=(READY, BUILDING, ROUND))
+        self._link = CacheConnection(url, always_stale=(READY, BUILDING, ROUND))
         self._run = self._link.run
         self.ranks = RankSets(self._link)
 
@@ -172,7 +172,9 @@ class EngagementCache:
     def processed(self, event_ids: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
         """Return, per user, those event ids that are known to be fully applied."""
         asked = [
-            (user, key, ids) for user in event_ids for key, ids in in_buckets(user, event_ids[user]).items()
+            (user, key, ids)
+            for user in event_ids
+            for key, ids in ids_by_bucket(user, event_ids[user]).items()
         ]
         answers = self._run([["SMISMEMBER", key, *ids] for _, key, ids in asked])
         if answers is None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Unprocessed, get_all, put_all, query_all
 from rules.engagement.events import Event, from_item, to_item
 
@@ -23,7 +23,7 @@ class EventStore:
 
     def put(self, events: Sequence[Event]) -> None:
         """Store events; putting the same one again changes nothing."""
-        put_all(self._dynamodb, self._table, [item(to_item(event)) for event in events])
+        put_all(self._dynamodb, self._table, [encode_item(to_item(event)) for event in events])
 
     def missing(self, events: Sequence[Event]) -> list[Event]:
         """Return those events that are not stored."""
@@ -36,7 +36,7 @@ class EventStore:
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
-                Item=item(to_item(event)),
+                Item=encode_item(to_item(event)),
                 ConditionExpression="attribute_not_exists(user_id)",
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
@@ -45,7 +45,7 @@ class EventStore:
     def get(self, user_id: str, event_id: str) -> Event | None:
         """Return one event, or None."""
         found = get_all(self._dynamodb, self._table, [{"user_id": user_id, "event_id": event_id}])
-        return from_item(plain(found[0])) if found else None
+        return from_item(decode_item(found[0])) if found else None
 
     def newest(self, user_id: str, since: str, until: str, limit: int, now: datetime) -> list[dict[str, Any]]:
         """Return events with since <= event_id < until, newest first, as table attributes.
@@ -56,13 +56,13 @@ class EventStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="user_id = :user AND event_id BETWEEN :since AND :until",
-            ExpressionAttributeValues=item({":user": user_id, ":since": since, ":until": until}),
+            ExpressionAttributeValues=encode_item({":user": user_id, ":since": since, ":until": until}),
             ScanIndexForward=False,
             Limit=limit + 1,
         )
         alive = (
             each
-            for each in map(plain, found)
+            for each in map(decode_item, found)
             if each["event_id"] != until and (each["ttl"] > now.timestamp() or not self._expire)
         )
         return list(islice(alive, limit))

@@ -12,33 +12,33 @@ from adapters.book import BookStore
 from adapters.engagement.account_items import ACHIEVEMENTS, GOALS
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore, TooManyEntries
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from rules.book.book import Books
 from rules.book.goal_rules import StreakPeriod
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import (
-    Declared,
-    KeptAchievements,
+    AchievementSnapshot,
+    DeclaredAchievement,
     StreakHistory,
-    ToldHistory,
-    answer_of,
-    keeps_until,
-    next_kept,
+    UserHistory,
+    answer_digest,
+    next_snapshot,
     positions,
     shown_achievements,
+    snapshot_until,
 )
 from rules.engagement.goals import (
     KnownPeriods,
     MeasuredDays,
     Outcome,
     SettledGoals,
+    first_date_needed,
     is_usable,
-    nothing_settled,
     outcome,
-    reads_from,
     rule_of,
     settled_until,
+    unsettled_goals,
 )
 
 
@@ -51,7 +51,7 @@ class GoalStore:
     def get(self, user_id: str) -> SettledGoals | None:
         """Read what is settled of a user; None for nothing, or for a damaged item."""
         answer = self._dynamodb.get_item(
-            TableName=self._days, Key=item({"user_id": user_id, "activity_date": GOALS})
+            TableName=self._days, Key=encode_item({"user_id": user_id, "activity_date": GOALS})
         )
         try:
             return SettledGoals.of(zlib.decompress(answer["Item"]["packed"]["B"]).decode())
@@ -60,7 +60,7 @@ class GoalStore:
 
     def put(self, user_id: str, settled: SettledGoals) -> None:
         """Keep what is settled. is_passive keeps it out of the lake, as it does a day without activity."""
-        made = item({"user_id": user_id, "activity_date": GOALS, "is_passive": True})
+        made = encode_item({"user_id": user_id, "activity_date": GOALS, "is_passive": True})
         packed = {"packed": {"B": zlib.compress(settled.text.encode())}}
         self._dynamodb.put_item(TableName=self._days, Item={**made, **packed})
 
@@ -72,7 +72,7 @@ class GoalStore:
             self._dynamodb,
             TableName=self._days,
             KeyConditionExpression="user_id = :user AND activity_date BETWEEN :first AND :last",
-            ExpressionAttributeValues=item(
+            ExpressionAttributeValues=encode_item(
                 {":user": user_id, ":first": first.isoformat(), ":last": last.isoformat()}
             ),
             ProjectionExpression="activity_date, measures",
@@ -80,7 +80,7 @@ class GoalStore:
         )
         return {
             date.fromisoformat(day["activity_date"]): day["measures"]
-            for day in map(plain, found)
+            for day in map(decode_item, found)
             if day.get("measures")
         }
 
@@ -94,25 +94,25 @@ class AchievementStore:
     def __init__(self, dynamodb: Any, days: str) -> None:
         self._dynamodb, self._days = dynamodb, days
 
-    def get(self, user_id: str) -> KeptAchievements:
+    def get(self, user_id: str) -> AchievementSnapshot:
         """Read what is kept of a user, strongly consistent; nothing for nothing, or for a damaged item."""
         answer = self._dynamodb.get_item(
             TableName=self._days,
-            Key=item({"user_id": user_id, "activity_date": ACHIEVEMENTS}),
+            Key=encode_item({"user_id": user_id, "activity_date": ACHIEVEMENTS}),
             ConsistentRead=True,
         )
         try:
-            return KeptAchievements.of(zlib.decompress(answer["Item"]["packed"]["B"]).decode())
+            return AchievementSnapshot.of(zlib.decompress(answer["Item"]["packed"]["B"]).decode())
         except (KeyError, TypeError, ValueError, zlib.error):
-            return KeptAchievements()
+            return AchievementSnapshot()
 
-    def put(self, user_id: str, kept: KeptAchievements) -> None:
+    def put(self, user_id: str, kept: AchievementSnapshot) -> None:
         """Keep it."""
         self._dynamodb.put_item(**self.put_of(user_id, kept)["Put"])
 
-    def put_of(self, user_id: str, kept: KeptAchievements) -> dict[str, Any]:
+    def put_of(self, user_id: str, kept: AchievementSnapshot) -> dict[str, Any]:
         """Return what keeps it. is_passive keeps it out of the lake, as it does a day without activity."""
-        made = item({"user_id": user_id, "activity_date": ACHIEVEMENTS, "is_passive": True})
+        made = encode_item({"user_id": user_id, "activity_date": ACHIEVEMENTS, "is_passive": True})
         packed = {"packed": {"B": zlib.compress(kept.text.encode())}}
         return {"Put": {"TableName": self._days, "Item": {**made, **packed}}}
 
@@ -147,8 +147,8 @@ class StreakReader:
         """
         profile = self.accounts.whole(profile)
         books, kept = self.book_store.books(), self.store.get(profile.user_id)
-        usable = kept if kept and is_usable(kept, profile, books) else nothing_settled(books)
-        upto, since = settled_until(now), reads_from(usable)
+        usable = kept if kept and is_usable(kept, profile, books) else unsettled_goals(books)
+        upto, since = settled_until(now), first_date_needed(usable)
         renew = upto - usable.until > RENEWED_AFTER and profile.head is not None
         until = max(last, upto) if renew else last
         found = self.store.days(profile.user_id, min(first, since), until, is_strong=renew or is_strong)
@@ -186,15 +186,15 @@ ENTRIES_MAX, WHOLE_MAX = 10_000, 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAchievements:
+class AchievementReading:
     """What a reading found. known: of the book in force. found: by name, instants of those the user has.
 
     is_settled: whether the profile knows all that the ledger has; if not, a streak may lack a period.
     """
 
-    known: Mapping[str, Declared]
+    known: Mapping[str, DeclaredAchievement]
     found: Mapping[str, str]
-    told: ToldHistory
+    told: UserHistory
     streaks: StreakHistory
     is_settled: bool
 
@@ -208,8 +208,13 @@ class AchievementReader:
     ledger: LedgerStore
 
     def read(
-        self, profile: Profile, known: Mapping[str, Declared], now: datetime, *, is_strong: bool = False
-    ) -> ReadAchievements:
+        self,
+        profile: Profile,
+        known: Mapping[str, DeclaredAchievement],
+        now: datetime,
+        *,
+        is_strong: bool = False,
+    ) -> AchievementReading:
         """Return a user's achievements. is_strong: as of all that is written; else some moments old.
 
         Raises AccountContended if the profile's archive is damaged; if not is_strong, TooManyEntries for who
@@ -218,37 +223,39 @@ class AchievementReader:
         profile, streaks = self.streaks.history(profile, _streaks_of(known), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
         kept = self.store.get(user)
-        if not is_strong and kept.answer_of and kept.answer_of == answer_of(head, known, streaks):
-            return ReadAchievements(known, kept.found, ToldHistory((), kept.sums), streaks, is_settled=True)
-        asked = answer_of("", known, streaks)
+        if not is_strong and kept.answer_of and kept.answer_of == answer_digest(head, known, streaks):
+            return AchievementReading(known, kept.found, UserHistory((), kept.sums), streaks, is_settled=True)
+        asked = answer_digest("", known, streaks)
         if not is_strong and kept.refused == asked:
             raise TooManyEntries(ENTRIES_MAX)
         try:
             told = self._told(user, kept, now, is_strong=is_strong)
             if not kept.is_usable(known, streaks, told):
-                kept = KeptAchievements(shown=kept.shown)
+                kept = AchievementSnapshot(shown=kept.shown)
                 told = self._told(user, kept, now, is_strong=is_strong)
         except TooManyEntries:  # it costs thousands of read units to find out
             self.store.put(user, replace(self.store.get(user), refused=asked))
             raise
         found = shown_achievements(kept, known, positions(kept, known, told, streaks))
-        later = next_kept(kept, known, told, streaks, now)
+        later = next_snapshot(kept, known, told, streaks, now)
         # A projection that is behind the ledger may lack a period of a streak.
         is_settled = bool(head) and head >= later.head
         is_answer_new = head == later.head and later.answer_of not in ("", kept.answer_of)
         if is_settled and (is_answer_new or (later.until, later.shown) != (kept.until, kept.shown)):
             self.store.put(user, later)
-        return ReadAchievements(known, found, told, streaks, is_settled)
+        return AchievementReading(known, found, told, streaks, is_settled)
 
-    def _told(self, user_id: str, kept: KeptAchievements, now: datetime, *, is_strong: bool) -> ToldHistory:
+    def _told(
+        self, user_id: str, kept: AchievementSnapshot, now: datetime, *, is_strong: bool
+    ) -> UserHistory:
         most = None if is_strong else WHOLE_MAX if kept.until == date.min else ENTRIES_MAX
         read, place = self.ledger.after, kept.places_from()
-        is_to_be_kept = kept.until < keeps_until(0, now)
+        is_to_be_kept = kept.until < snapshot_until(0, now)
         entries, _ = read(user_id, place, consistent=is_to_be_kept or is_strong, most=most)
-        if not is_to_be_kept and not is_strong and kept.until < keeps_until(len(entries), now):
+        if not is_to_be_kept and not is_strong and kept.until < snapshot_until(len(entries), now):
             entries, _ = read(user_id, place, most=most)  # once a day, of whom there are many
         return kept.told(entries)
 
 
-def _streaks_of(known: Mapping[str, Declared]) -> set[str]:
+def _streaks_of(known: Mapping[str, DeclaredAchievement]) -> set[str]:
     return {each.streak for one in known.values() for each in one.rule.conditions if each.streak}

@@ -8,20 +8,20 @@ from typing import Any
 
 from adapters.engagement.account_items import entry_from, entry_item
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.items import Item, item
+from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import put_all, query_all
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.earnings import instant_of
 from rules.engagement.events import FUTURE_MAX, RETENTION
 from rules.engagement.ledger import (
     OPENED_AT,
-    Applied,
+    AppliedEvents,
     Entry,
     Head,
-    applied_by,
+    applied_events,
     split_carriers,
     unfold_carrier,
-    with_folded,
+    with_carried,
 )
 
 ATTEMPTS_MAX = 8
@@ -61,7 +61,7 @@ class LedgerStore:
         that its carrier is stored. Raises TooManyEntries if more than `most` are stored.
         """
         stored = self.stored_after(account_id, created_at, consistent)
-        entries, missing = with_folded(map(entry_from, stored if most is None else _at_most(stored, most)))
+        entries, missing = with_carried(map(entry_from, stored if most is None else _at_most(stored, most)))
         return (
             [entry for entry in entries if entry.created_at > created_at],
             [entry for entry in missing if entry.created_at > created_at],
@@ -73,11 +73,11 @@ class LedgerStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="account_id = :account AND created_at > :place",
-            ExpressionAttributeValues=item({":account": account_id, ":place": created_at}),
+            ExpressionAttributeValues=encode_item({":account": account_id, ":place": created_at}),
             ConsistentRead=consistent,
         )
 
-    def applied_long_ago(self, account_id: str, arrivals: Mapping[str, str]) -> Applied:
+    def applied_long_ago(self, account_id: str, arrivals: Mapping[str, str]) -> AppliedEvents:
         """Return date and points of those events that were applied before their keys expired.
 
         arrivals: event id -> created_at, by the clock of the door that found the key expired. When it was
@@ -95,31 +95,31 @@ class LedgerStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
-            ExpressionAttributeValues=item({":account": account_id, ":since": since, ":until": until}),
+            ExpressionAttributeValues=encode_item({":account": account_id, ":since": since, ":until": until}),
         )
-        applied = applied_by(with_folded(map(entry_from, stored))[0])
+        applied = applied_events(with_carried(map(entry_from, stored))[0])
         return {each: applied[each] for each in old if each in applied}
 
-    def applied_since(self, account_id: str, arrivals: Mapping[str, str], until: str) -> Applied:
+    def applied_since(self, account_id: str, arrivals: Mapping[str, str], until: str) -> AppliedEvents:
         """Return date and points of those events that have an entry up to a place.
 
         arrivals: event id -> created_at. An entry is later than its event's arrival, so the walk from the
         newest entry back ends at the oldest arrival that is still looked for.
         """
-        applied: Applied = {}
+        applied: AppliedEvents = {}
         left = dict(arrivals)
         span = {":since": min(left.values(), default=until), ":until": until}
         stored = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
-            ExpressionAttributeValues=item({":account": account_id, **span}),
+            ExpressionAttributeValues=encode_item({":account": account_id, **span}),
             ConsistentRead=True,
             ScanIndexForward=False,
             Limit=LOOK_BACK,
         )
         for entry in map(entry_from, stored if left else ()):
-            found = applied_by([*unfold_carrier(entry), entry])
+            found = applied_events([*unfold_carrier(entry), entry])
             applied |= {each: found[each] for each in found if left.pop(each, None)}
             if not left or entry.created_at < min(left.values()):
                 break
@@ -151,7 +151,7 @@ class LedgerStore:
         """Return one entry, or None; strongly consistent."""
         answer = self._dynamodb.get_item(
             TableName=self._table,
-            Key=item({"account_id": account_id, "created_at": created_at}),
+            Key=encode_item({"account_id": account_id, "created_at": created_at}),
             ConsistentRead=True,
         )
         return entry_from(answer["Item"]) if "Item" in answer else None
@@ -164,11 +164,11 @@ class LedgerStore:
         answer = self._dynamodb.query(
             TableName=self._table,
             KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
-            ExpressionAttributeValues=item({":account": account_id, ":since": since, ":until": until}),
+            ExpressionAttributeValues=encode_item({":account": account_id, ":since": since, ":until": until}),
             ScanIndexForward=False,
             Limit=limit + 1,
         )
-        entries, _ = with_folded(map(entry_from, answer["Items"]))
+        entries, _ = with_carried(map(entry_from, answer["Items"]))
         return [entry for entry in entries[::-1] if since <= entry.created_at < until][:limit]
 
     def append(
@@ -253,7 +253,7 @@ class LedgerStore:
         return {
             "Update": {
                 "TableName": self._table,
-                "Key": item({"account_id": account_id, "created_at": created_at}),
+                "Key": encode_item({"account_id": account_id, "created_at": created_at}),
                 "UpdateExpression": expression,
                 "ConditionExpression": condition,
                 "ExpressionAttributeValues": values,

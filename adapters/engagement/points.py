@@ -15,9 +15,9 @@ from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from rules.book.book import Books
 from rules.book.book_schema import DAYS_MAX
-from rules.book.point_rules import expires_on, instant_of_expiry, last_expired, lasts_days_max
+from rules.book.point_rules import expires_on, instant_of_expiry, last_expired, lifetime_days_max
 from rules.days import DAY, EPOCH, MICROSECOND, stamp, unstamp
-from rules.engagement.account import decide, touch
+from rules.engagement.account import bump_version, decide
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.lots import Position, Settlement, settlement_of
 from rules.engagement.points import Slot, balancing_entries, entries_of_weeks, monday_of, shortfalls
@@ -63,7 +63,7 @@ class Settler:
             newest = self.accounts.ledger.newest(profile.user_id)
             if newest and (profile.head is None or newest.created_at != profile.head.created_at):
                 raise HeadMoved(())
-            profile = touch(profile, replace(profile, expiry=done.expiry), now)
+            profile = bump_version(profile, replace(profile, expiry=done.expiry), now)
             self.accounts.put_profile(profile)
             return profile
         decision = self.accounts.decide(account, lambda each: decide(each, (), now, done.drafts))
@@ -94,7 +94,7 @@ class Settler:
         """Return the points that expire on a date or later, up to the first such date after `until`."""
         # A lot of a version that this process does not know yet would be passed over, and never expire.
         rules = expiry_rules(self.books.look())
-        longest = max(map(lasts_days_max, rules), default=DAYS_MAX)
+        longest = max(map(lifetime_days_max, rules), default=DAYS_MAX)
         lots: Counter[date] = Counter()
         following = date.max
         for day, some in self.accounts.lots(user_id, first - timedelta(days=longest)):
@@ -142,7 +142,7 @@ class Rerating:
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class RatingResult:
     """What became of an account. points: the sum of what is appended. before, after: its balance."""
 
     user_id: str
@@ -160,7 +160,7 @@ class Rerater:
     settler: Settler
     cache: EngagementCache
 
-    def asked(self, profile: Profile, rating: Rerating) -> Rated:
+    def asked(self, profile: Profile, rating: Rerating) -> RatingResult:
         """Return what would become of an account, as far as is applied by now; writes nothing.
 
         What expires by it is left out.
@@ -168,9 +168,9 @@ class Rerater:
         changes = self._lacking(profile, rating)
         points = sum(changes.values())
         balance = profile.balance
-        return Rated(profile.user_id, points, len(changes), balance, balance + points)
+        return RatingResult(profile.user_id, points, len(changes), balance, balance + points)
 
-    def rate(self, user_id: str, rating: Rerating, now: datetime) -> Rated:
+    def rate(self, user_id: str, rating: Rerating, now: datetime) -> RatingResult:
         """Append what an account lacks; then what has expired by it. Raises AccountContended."""
         before: int | None = None
         points = entries = 0
@@ -187,7 +187,7 @@ class Rerater:
             if changes:
                 profile = self.settler.settle(user_id, now)
                 self.cache.write_through([profile])
-            return Rated(user_id, points, entries, before, profile.balance)
+            return RatingResult(user_id, points, entries, before, profile.balance)
         raise AccountContended(user_id)
 
     def _lacking(self, profile: Profile, rating: Rerating) -> dict[Slot, int]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.engagement.account_items import profile_from
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from rules.engagement.account_state import Profile
 from rules.engagement.boards import Standings
 
@@ -24,14 +24,14 @@ def all_profiles(dynamodb: Any, table: str, after: str = "") -> Iterator[tuple[l
 
     A profile that somebody has damaged is left out; the nightly run repairs it.
     """
-    begin = {"ExclusiveStartKey": item({"user_id": after})} if after else {}
+    begin = {"ExclusiveStartKey": encode_item({"user_id": after})} if after else {}
     for page, following in _pages(dynamodb, TableName=table, ConsistentRead=True, **begin):
         yield [profile for each in page if (profile := _profile(each))], following
 
 
 def _profile(found: Item) -> Profile | None:
     try:
-        return profile_from(plain(found))
+        return profile_from(decode_item(found))
     except (KeyError, TypeError, ValueError):
         return None
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from adapters.engagement.account_items import ARCHIVE
-from adapters.platform.items import Item, item
+from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import chunks, get_all, query_all
 
 # Of these attributes a writer changes at least one whenever it changes a profile, or a day.
@@ -56,7 +56,7 @@ class Projections:
     def profile(self, user_id: str) -> Item | None:
         """Read one profile, strongly consistent."""
         found: Item | None = self._dynamodb.get_item(
-            TableName=self._profiles, Key=item({"user_id": user_id}), ConsistentRead=True
+            TableName=self._profiles, Key=encode_item({"user_id": user_id}), ConsistentRead=True
         ).get("Item")
         return found
 
@@ -66,7 +66,7 @@ class Projections:
             self._dynamodb,
             TableName=self._days,
             KeyConditionExpression="user_id = :user AND activity_date < :archive",
-            ExpressionAttributeValues=item({":user": user_id, ":archive": ARCHIVE}),
+            ExpressionAttributeValues=encode_item({":user": user_id, ":archive": ARCHIVE}),
             ConsistentRead=True,
         )
         return {each["activity_date"]["S"]: each for each in found}

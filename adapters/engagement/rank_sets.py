@@ -111,7 +111,7 @@ return 'scan:'
 """
 # KEYS: BUILDING, READY, ROUND. ARGV: token, how far the round is, seconds of the lock, the round, the marker.
 # Whoever holds the lock keeps it, and notes how far they are. Sets that are read go on to be.
-HOLD = """
+RENEW = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] or redis.call('EXISTS', KEYS[3]) == 0 then return 0 end
 redis.call('HSET', KEYS[3], 'reached', ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
@@ -171,15 +171,15 @@ def lapse_command(now: datetime) -> Command:
     return [*_eval(LAPSE, *keys), int(now.timestamp()), LAPSED_A_SCRIPT, LAPSE_PAUSE_MS]
 
 
-def begin_command(token: str) -> Command:
+def lock_command(token: str) -> Command:
     """Return the command that takes the builder's lock; answers how far the round is, None: it is taken."""
     return [*_eval(BEGIN, BUILDING, READY, ROUND, *EVERY_SET), token, BUILD_SECONDS_MAX, ROUND_SECONDS]
 
 
-def hold_command(token: str, reached: str) -> Command:
+def renew_command(token: str, reached: str) -> Command:
     """Return the command that renews the lock and notes how far the round is; answers 0 to who lost it."""
     seconds = (BUILD_SECONDS_MAX, ROUND_SECONDS, RENEWED_SECONDS)
-    return [*_eval(HOLD, BUILDING, READY, ROUND), token, reached, *seconds]
+    return [*_eval(RENEW, BUILDING, READY, ROUND), token, reached, *seconds]
 
 
 def sweep_command(token: str, cursor: str) -> Command:
@@ -214,7 +214,7 @@ RECOVERED_AT_ONCE = 500
 READS = ("GET", "EXISTS", "TTL")
 
 
-class CacheLink:
+class CacheConnection:
     """One process's connection. url: "" if there is no Redis. always_stale: stale after any lost write."""
 
     def __init__(self, url: str, always_stale: Iterable[str] = ()) -> None:
@@ -280,7 +280,7 @@ Pages = Callable[[str], Iterable[tuple[Iterable[Profile], str]]]
 class RankSets:
     """The sorted sets, over one process's connection."""
 
-    def __init__(self, link: CacheLink) -> None:
+    def __init__(self, link: CacheConnection) -> None:
         self._run = link.run
 
     def ready(self, seconds: int = 0) -> bool:
@@ -341,7 +341,7 @@ class RankSets:
         at each step, and whoever has lost it stops. until: the monotonic second at which to stop.
         """
         token = uuid4().hex
-        begun = self._run([begin_command(token)])
+        begun = self._run([lock_command(token)])
         if not begun or begun[0] is None:
             return False
         phase, _, reached = begun[0].partition(":")
@@ -356,10 +356,10 @@ class RankSets:
         for profiles, following in pages(after):
             for chunk in chunks(profiles, PLACED_AT_ONCE):
                 places = place_commands(chunk, now)
-                if not self._held([*places, hold_command(token, f"scan:{after}")]):
+                if not self._held([*places, renew_command(token, f"scan:{after}")]):
                     return False
             after = following
-            if not self._held([hold_command(token, f"scan:{after}" if after else "sweep:0")]):
+            if not self._held([renew_command(token, f"scan:{after}" if after else "sweep:0")]):
                 return False
             if time.monotonic() >= until:
                 return False
@@ -372,7 +372,7 @@ class RankSets:
             if (
                 not answers
                 or answers[0] is None
-                or not self._held([hold_command(token, f"sweep:{answers[0]}")])
+                or not self._held([renew_command(token, f"sweep:{answers[0]}")])
             ):
                 return False
             cursor = answers[0]

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import query_all
 from rules.book.rewards import (
     GROUPS,
@@ -14,7 +14,7 @@ from rules.book.rewards import (
     group_of,
     open_slices,
     pieces_left,
-    share,
+    slice_size,
 )
 
 OWN = "of/"  # after all places of redemptions, which begin with a year
@@ -36,7 +36,7 @@ class RedemptionStore:
         answer = self._dynamodb.query(
             TableName=self._table,
             KeyConditionExpression="holder = :user AND place < :before",
-            ExpressionAttributeValues=item({":user": user_id, ":before": min(before, OWN)}),
+            ExpressionAttributeValues=encode_item({":user": user_id, ":before": min(before, OWN)}),
             ScanIndexForward=False,
             Limit=limit,
         )
@@ -60,10 +60,10 @@ class RedemptionStore:
         were = {f":was{number}": each.value for number, each in enumerate(among)}
         return {
             "TableName": self._table,
-            "Key": item({"holder": redemption.user_id, "place": redemption.created_at}),
+            "Key": encode_item({"holder": redemption.user_id, "place": redemption.created_at}),
             "UpdateExpression": "SET fulfilment = :to, changed_at = :now",
             "ConditionExpression": f"fulfilment IN ({', '.join(were)})",
-            "ExpressionAttributeValues": item({":to": to.value, ":now": now, **were}),
+            "ExpressionAttributeValues": encode_item({":to": to.value, ":now": now, **were}),
         }
 
     def changed(self, redemption: Redemption, to: Fulfilment, among: Iterable[Fulfilment], now: str) -> bool:
@@ -77,7 +77,7 @@ class RedemptionStore:
     def owned(self, user_id: str, reward_id: str) -> int:
         """Return how many a user has of a limited reward; strongly consistent."""
         found = self._item(user_id, OWN + reward_id)
-        return int(plain(found)["taken"]) if found else 0
+        return int(decode_item(found)["taken"]) if found else 0
 
     def all_owned(self, user_id: str) -> dict[str, int]:
         """Return how many a user has of each limited reward, some moments old."""
@@ -85,9 +85,9 @@ class RedemptionStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="holder = :user AND begins_with(place, :own)",
-            ExpressionAttributeValues=item({":user": user_id, ":own": OWN}),
+            ExpressionAttributeValues=encode_item({":user": user_id, ":own": OWN}),
         )
-        return {each["place"].removeprefix(OWN): each["taken"] for each in map(plain, found)}
+        return {each["place"].removeprefix(OWN): each["taken"] for each in map(decode_item, found)}
 
     def count(self, user_id: str, reward_id: str, limit: int) -> dict[str, Any]:
         """Return a transaction's action that counts one more; it fails if that is above the limit."""
@@ -103,15 +103,15 @@ class RedemptionStore:
     ) -> dict[str, Any]:
         update = {
             "TableName": self._table,
-            "Key": item({"holder": user_id, "place": OWN + reward_id}),
+            "Key": encode_item({"holder": user_id, "place": OWN + reward_id}),
             "UpdateExpression": "ADD taken :change",
-            "ExpressionAttributeValues": item(values),
+            "ExpressionAttributeValues": encode_item(values),
         }
         return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
 
     def _item(self, user_id: str, place: str) -> Item | None:
         answer = self._dynamodb.get_item(
-            TableName=self._table, Key=item({"holder": user_id, "place": place}), ConsistentRead=True
+            TableName=self._table, Key=encode_item({"holder": user_id, "place": place}), ConsistentRead=True
         )
         found: Item | None = answer.get("Item")
         return found
@@ -119,7 +119,7 @@ class RedemptionStore:
 
 def redemption_item(redemption: Redemption) -> Item:
     """Return a redemption as table attributes."""
-    return item(
+    return encode_item(
         {
             "holder": redemption.user_id,
             "place": redemption.created_at,
@@ -138,7 +138,7 @@ def redemption_item(redemption: Redemption) -> Item:
 
 def redemption_from(stored: Item) -> Redemption:
     """Read a redemption; raises KeyError, ValueError for an item that is none."""
-    found = plain(stored)
+    found = decode_item(stored)
     return Redemption(
         found["holder"],
         found["place"],
@@ -195,7 +195,9 @@ class RewardStock:
         if number == SPARES:
             return self._update(reward_id, SPARES, "ADD spares :change", "spares > :none", -1, none=0)
         condition = "attribute_not_exists(taken) OR taken < :share"
-        return self._update(reward_id, number, "ADD taken :change", condition, 1, share=share(stock, number))
+        return self._update(
+            reward_id, number, "ADD taken :change", condition, 1, share=slice_size(stock, number)
+        )
 
     def give_back(self, reward_id: str) -> dict[str, Any]:
         """Return a transaction's action that puts one to the spares."""
@@ -206,30 +208,32 @@ class RewardStock:
     ) -> dict[str, Any]:
         update = {
             "TableName": self._table,
-            "Key": item(_key(reward_id, number)),
+            "Key": encode_item(_key(reward_id, number)),
             "UpdateExpression": expression,
-            "ExpressionAttributeValues": item({":change": change} | {f":{k}": v for k, v in values.items()}),
+            "ExpressionAttributeValues": encode_item(
+                {":change": change} | {f":{k}": v for k, v in values.items()}
+            ),
         }
         return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
 
     def _taken(self, reward_id: str, is_strong: bool) -> dict[int, int]:
         found = (
-            plain(each)
+            decode_item(each)
             for group in range(GROUPS)
             for each in query_all(
                 self._dynamodb,
                 TableName=self._table,
                 KeyConditionExpression="holder = :holder",
-                ExpressionAttributeValues=item({":holder": f"{reward_id}/{group}"}),
+                ExpressionAttributeValues=encode_item({":holder": f"{reward_id}/{group}"}),
                 ConsistentRead=is_strong,
             )
         )
         return {int(each["place"]): each["taken"] for each in found}
 
     def _spares(self, reward_id: str, is_strong: bool) -> int:
-        key = item(_key(reward_id, SPARES))
+        key = encode_item(_key(reward_id, SPARES))
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=is_strong)
-        return int(plain(answer["Item"])["spares"]) if "Item" in answer else 0
+        return int(decode_item(answer["Item"])["spares"]) if "Item" in answer else 0
 
 
 def _key(reward_id: str, number: int) -> dict[str, str]:

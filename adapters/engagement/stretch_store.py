@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from adapters.platform.aws import pauses
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Unprocessed, get_all, query_all
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.earnings import instant_of
@@ -90,16 +90,16 @@ class StretchStore:
             self._dynamodb,
             TableName=self._events,
             KeyConditionExpression="user_id = :user AND event_id BETWEEN :first AND :last",
-            ExpressionAttributeValues=item(names),
+            ExpressionAttributeValues=encode_item(names),
             ProjectionExpression="event_id, created_at, by_server, idempotency_key",
             ScanIndexForward=False,
             Limit=500,
         )
-        return map(plain, islice(found, LOOKED_AT_MAX))
+        return map(decode_item, islice(found, LOOKED_AT_MAX))
 
     def _read(self, user_id: str) -> UsedStretches:
         keys = [{"user_id": user_id, "idempotency_key": KEY}]
-        found = [plain(each) for each in get_all(self._dynamodb, self._claims, keys)]
+        found = [decode_item(each) for each in get_all(self._dynamodb, self._claims, keys)]
         if not found:
             return UsedStretches()
         return UsedStretches(tuple(map(stretch_from_text, found[0]["stretches"])), found[0]["version"])
@@ -118,10 +118,10 @@ class StretchStore:
             condition = {
                 "ConditionExpression": "#version = :read",
                 "ExpressionAttributeNames": {"#version": "version"},
-                "ExpressionAttributeValues": item({":read": changed.version}),
+                "ExpressionAttributeValues": encode_item({":read": changed.version}),
             }
         try:
-            self._dynamodb.put_item(TableName=self._claims, Item=item(attributes), **condition)
+            self._dynamodb.put_item(TableName=self._claims, Item=encode_item(attributes), **condition)
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True

@@ -12,24 +12,24 @@ from zlib import crc32
 
 from adapters import clock
 from adapters.platform.aws import pauses
-from adapters.platform.items import Item, item, plain, value
+from adapters.platform.items import Item, decode_item, encode_item, encode_value
 from adapters.platform.tables import chunks, get_all, put_all, query_all
 from rules.days import stamp, unstamp
 from rules.leads.feature_items import Change, FeatureItem
-from rules.leads.features import BY_NAME, DECIMALS, Input, Shown, shown
+from rules.leads.features import BY_NAME, DECIMALS, Input, ShownValue, shown_value
 from rules.leads.series import Mark
-from rules.privacy.tombstones import TellsNobody
+from rules.privacy.tombstones import SafeToLog
 
 ATTEMPTS_MAX = 10
 HOPS = 3  # a hint that is wrong is put right at once
 ID = "lead_organization_id"
 
 
-class Changed(Exception):
+class FeatureItemChanged(Exception):
     """The item is no longer what was read."""
 
 
-class Unsettled(Exception):
+class GroupUnsettled(Exception):
     """The items do not agree on which leads are one: a change is being set. It is safe to repeat."""
 
 
@@ -41,7 +41,9 @@ class FeatureStore:
 
     def get(self, lead: str) -> FeatureItem | None:
         """Return one item, strongly consistent."""
-        found = self._dynamodb.get_item(TableName=self._table, Key=item({ID: lead}), ConsistentRead=True)
+        found = self._dynamodb.get_item(
+            TableName=self._table, Key=encode_item({ID: lead}), ConsistentRead=True
+        )
         return feature_item_from(found["Item"]) if "Item" in found else None
 
     def get_many(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
@@ -67,7 +69,7 @@ class FeatureStore:
                 if root == hint and item.merged_into is None:
                     return item
                 hint = root
-        raise Unsettled(f"{leaf} says {hint}, which is no root")
+        raise GroupUnsettled(f"{leaf} says {hint}, which is no root")
 
     def members(self, root: str, leads: Iterable[str]) -> set[str]:
         """Return those of some leads that are leaves of a root now, itself among them."""
@@ -101,31 +103,31 @@ class FeatureStore:
 
     def _update(self, read: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str]) -> None:
         try:
-            self._dynamodb.update_item(**update_of(self._table, read, sets, removes))
+            self._dynamodb.update_item(**update_action(self._table, read, sets, removes))
         except (
             self._dynamodb.exceptions.ConditionalCheckFailedException,
             self._dynamodb.exceptions.TransactionConflictException,
         ):
-            raise Changed(read.lead_organization_id) from None
+            raise FeatureItemChanged(read.lead_organization_id) from None
 
 
-def update_of(
+def update_action(
     table: str, read: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str]
 ) -> dict[str, Any]:
     """Return the UpdateItem that writes paths (names joined by dots), on condition of the version."""
     names: dict[str, str] = {"#version": "version"}
-    values = {":next": value(read.version + 1 if read.version else clock.first_version())}
+    values = {":next": encode_value(read.version + 1 if read.version else clock.first_version())}
     assigned = ["#version = :next"]
     for place, (path, new) in enumerate(sets.items()):
-        values[f":v{place}"] = value(new)
+        values[f":v{place}"] = encode_value(new)
         assigned.append(f"{_path(path, names)} = :v{place}")
     removed = [_path(path, names) for path in removes]
     condition = "attribute_not_exists(#version)"
     if read.version:
-        condition, values[":read"] = "#version = :read", value(read.version)
+        condition, values[":read"] = "#version = :read", encode_value(read.version)
     return {
         "TableName": table,
-        "Key": item({ID: read.lead_organization_id}),
+        "Key": encode_item({ID: read.lead_organization_id}),
         "UpdateExpression": f"SET {', '.join(assigned)}"
         + (f" REMOVE {', '.join(removed)}" if removed else ""),
         "ConditionExpression": condition,
@@ -147,11 +149,11 @@ def _path(path: str, names: dict[str, str]) -> str:
 
 def feature_item_from(stored: Mapping[str, Mapping[str, Any]]) -> FeatureItem:
     """Read an item of the table."""
-    read = plain(stored)
+    read = decode_item(stored)
     return FeatureItem(
         read[ID],
         read["version"],
-        {name: _shown(name, each) for name, each in read.get("features", {}).items()},
+        {name: _feature_value(name, each) for name, each in read.get("features", {}).items()},
         read.get("as_of", {}),
         read.get("computed_at"),
         read.get("inputs"),
@@ -163,13 +165,13 @@ def feature_item_from(stored: Mapping[str, Mapping[str, Any]]) -> FeatureItem:
     )
 
 
-def _shown(name: str, stored: Any) -> Shown:
+def _feature_value(name: str, stored: Any) -> ShownValue:
     """Read a value with its decimals: 12 of an amount is 12.00. A feature no longer declared stays so."""
     feature = BY_NAME.get(name)
     if feature is None or feature.unit not in DECIMALS:
         return stored  # type: ignore[no-any-return]  # a whole number or a flag
     number = Decimal(stored["N"] if isinstance(stored, Mapping) else stored)
-    return shown(feature, int(number.scaleb(DECIMALS[feature.unit])))
+    return shown_value(feature, int(number.scaleb(DECIMALS[feature.unit])))
 
 
 # Items of features that are damaged or gone: made readable, so that a rebuild can go on from them.
@@ -185,7 +187,7 @@ REGROUPED = 1
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureMending:
+class FeatureRepair:
     """Reads items for a rebuild. store: of the same table."""
 
     dynamodb: Any
@@ -210,10 +212,10 @@ class FeatureMending:
 
     def _mended(self, stored: Item) -> FeatureItem | None:
         """Put what can be read of an item in its place; None: somebody was first."""
-        kept = kept_of(stored)
+        kept = salvaged_item(stored)
         if "pending" in kept:  # only leaves that name this root
-            lead, pending = stored[ID]["S"], plain(kept)["pending"]
-            kept["pending"] = value(sorted(self.store.members(lead, pending) - {lead}))
+            lead, pending = stored[ID]["S"], decode_item(kept)["pending"]
+            kept["pending"] = encode_value(sorted(self.store.members(lead, pending) - {lead}))
         condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
         if "version" in stored:
             condition = {
@@ -248,9 +250,9 @@ def is_readable(stored: Item) -> bool:
         return False
 
 
-def kept_of(stored: Item) -> Item:
+def salvaged_item(stored: Item) -> Item:
     """Return what is kept of an unreadable item: its lead, its group, and a version beyond its own."""
-    read = plain(stored)
+    read = decode_item(stored)
     version, pending, root = read.get("version"), read.get("pending"), read.get("merged_into")
     kept: dict[str, Any] = {ID: read[ID], "regrouped": REGROUPED}
     kept["version"] = max(version + 1 if _is_version(version) else 0, clock.first_version())
@@ -260,7 +262,7 @@ def kept_of(stored: Item) -> Item:
         kept["merged_into"] = root
     if isinstance(pending, list):
         kept["pending"] = [each for each in pending if isinstance(each, str)] or None
-    return item(kept)
+    return encode_item(kept)
 
 
 def _is_version(found: Any) -> TypeGuard[int]:
@@ -297,7 +299,9 @@ class CountedEvents:
 
     def note(self, marks: Collection[Mark]) -> None:
         """Note events as counted; again changes nothing. Raises Unprocessed."""
-        put_all(self._dynamodb, self._table, [item(_key(_name(each))) for each in dict.fromkeys(marks)])
+        put_all(
+            self._dynamodb, self._table, [encode_item(_key(_name(each))) for each in dict.fromkeys(marks)]
+        )
 
 
 def _name(mark: Mark) -> str:
@@ -333,7 +337,7 @@ class ActiveLeads:
                 TableName=self._table,
                 IndexName=INDEX,
                 KeyConditionExpression="active_shard = :shard",
-                ExpressionAttributeValues=item({":shard": str(shard)}),
+                ExpressionAttributeValues=encode_item({":shard": str(shard)}),
                 ProjectionExpression="lead_organization_id",
             )
             yield from (each["lead_organization_id"]["S"] for each in found)
@@ -347,7 +351,7 @@ LEADS_MAX = 50  # in a message
 SEND_ATTEMPTS_MAX = 6
 
 
-class RefreshUnsent(TellsNobody, Exception):
+class RefreshUnsent(SafeToLog, Exception):
     """Messages that SQS still refused after all attempts; sending all of them again is safe."""
 
 

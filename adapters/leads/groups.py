@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.leads.feature_store import FeatureStore, Unsettled, update_of
+from adapters.leads.feature_store import FeatureStore, GroupUnsettled, update_action
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import chunks, put_all, query_all
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import SORT_KEY, Group, LeadEvent
@@ -17,8 +17,8 @@ ATTEMPTS_MAX = 12
 LEAVES_MAX = 40  # in a transaction, which takes 100 items: each leaf may bring a former root
 REFUSED = "ConditionalCheckFailed"
 # What an absorbed leaf has no more.
-OF_ROOTS = ("features", "inputs", "as_of", "active_on", "active_shard")
-Written = tuple[dict[str, Any], tuple[str, ...]]
+ROOT_ATTRIBUTES = ("features", "inputs", "as_of", "active_on", "active_shard")
+ItemUpdate = tuple[dict[str, Any], tuple[str, ...]]
 
 
 class Topology:
@@ -41,7 +41,7 @@ class Topology:
             request = self._request(leaves, root, number)
             if not request or self._is_done(request):
                 return
-        raise Unsettled(f"{root} was changed in every attempt")
+        raise GroupUnsettled(f"{root} was changed in every attempt")
 
     def _request(self, leaves: list[str], root: str, number: int) -> list[dict[str, Any]]:
         """Return the updates that move leaves, each item in one of them; none if there is nothing to do."""
@@ -51,13 +51,14 @@ class Topology:
         former = {items[each].root for each in coming} - coming
         items |= self._read(former - items.keys())
         updates = [
-            self._update(items[each], _rest(items[each], coming), ("inputs",)) for each in sorted(former)
+            self._update(items[each], _pending_update(items[each], coming), ("inputs",))
+            for each in sorted(former)
         ]
         for each in sorted(late - {root}):
-            sets, removes = _as_leaf(items[each], root, coming) if each in coming else ({}, ())
+            sets, removes = _leaf_update(items[each], root, coming) if each in coming else ({}, ())
             updates.append(self._update(items[each], {**sets, "topology": number}, removes))
         if root in late or coming:
-            sets, removes = _as_root(items[root], coming)
+            sets, removes = _root_update(items[root], coming)
             told = {"topology": number} if root in late else {}
             updates.append(self._update(items[root], {**sets, **told}, removes))
         return updates
@@ -66,7 +67,7 @@ class Topology:
         self, read: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str] = ()
     ) -> dict[str, Any]:
         counted = {**sets, "regrouped": read.regrouped + 1}
-        return {"Update": update_of(self._table, read, counted, removes)}
+        return {"Update": update_action(self._table, read, counted, removes)}
 
     def _read(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
         listed = sorted(leads)
@@ -85,12 +86,12 @@ class Topology:
         return True
 
 
-def _as_leaf(read: FeatureItem, root: str, coming: set[str]) -> Written:
+def _leaf_update(read: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:
     """Return what is set of a leaf that comes to a root, and what is taken away."""
-    return {"merged_into": root, **(_rest(read, coming) if read.pending else {})}, OF_ROOTS
+    return {"merged_into": root, **(_pending_update(read, coming) if read.pending else {})}, ROOT_ATTRIBUTES
 
 
-def _as_root(read: FeatureItem, coming: set[str]) -> Written:
+def _root_update(read: FeatureItem, coming: set[str]) -> ItemUpdate:
     """Return the same of the root that they come to, perhaps itself. A state that is not of today goes."""
     if not coming:
         return {}, ()
@@ -100,7 +101,7 @@ def _as_root(read: FeatureItem, coming: set[str]) -> Written:
     return sets, () if read.has_state else ("inputs",)
 
 
-def _rest(read: FeatureItem, coming: set[str]) -> dict[str, Any]:
+def _pending_update(read: FeatureItem, coming: set[str]) -> dict[str, Any]:
     """Return the pending leaves that stay at a root that leaves have left."""
     return {"pending": sorted({*read.pending} - coming)}
 
@@ -149,7 +150,7 @@ class GroupEvents:
             if root != each.lead_organization_id
             for place in (f"#{each.place}", f"{each.event_type}#{each.place}")
         }
-        put_all(self._dynamodb, self._table, [item(each) for each in rows.values()])
+        put_all(self._dynamodb, self._table, [encode_item(each) for each in rows.values()])
 
     def newest(self, root: str, page: EventPage) -> Iterator[EventKey]:
         """Yield keys in the table Event, newest first, strongly consistent, a page's limit in a request."""
@@ -159,11 +160,11 @@ class GroupEvents:
             TableName=self._table,
             KeyConditionExpression="root_id = :root AND #place BETWEEN :first AND :last",
             ExpressionAttributeNames={"#place": PLACE},
-            ExpressionAttributeValues=item({":root": root, ":first": first, ":last": last}),
+            ExpressionAttributeValues=encode_item({":root": root, ":first": first, ":last": last}),
             ScanIndexForward=False,
             ConsistentRead=True,
             Limit=page.limit,
         )
-        for each in map(plain, found):
+        for each in map(decode_item, found):
             if each[PLACE] != last:
                 yield {LEAF: each[LEAF], SORT_KEY: each[PLACE].partition("#")[2]}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.limits import network_of
 from rules.leads.hooks import Hook, hook_from_text, hook_text
 
@@ -105,10 +105,10 @@ class FormCounts:
         }
         counted = self._dynamodb.update_item(
             TableName=self._table,
-            Key=item(key),
+            Key=encode_item(key),
             UpdateExpression="ADD #count :one SET #ttl = :ttl",
             ExpressionAttributeNames={"#count": "count", "#ttl": "ttl"},
-            ExpressionAttributeValues=item({":one": 1, ":ttl": second + KEPT_SECONDS}),
+            ExpressionAttributeValues=encode_item({":one": 1, ":ttl": second + KEPT_SECONDS}),
             ReturnValues="UPDATED_NEW",
         )
         return int(counted["Attributes"]["count"]["N"])

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from adapters.platform.redis import Command, Redis, RedisError
-from adapters.postgresql.sql import Database, PostgresRefused, ask, ask_for_many
+from adapters.postgresql.sql import Database, PostgresRefused, call_function, call_in_pieces
 from rules.leads.identity import (
     STRONG,
     Identity,
@@ -133,10 +133,10 @@ PLANS = 3
 # What sql/identity raises for a change that cannot be undone: no_data_found and
 # object_not_in_prerequisite_state.
 UNKNOWN = "P0002"
-CANNOT_MEND = (UNKNOWN, "55000")
+CANNOT_REPAIR = (UNKNOWN, "55000")
 
 
-class CannotMend(ValueError):
+class CannotRepair(ValueError):
     """A merge that cannot be undone, or leads that cannot be merged; the text says why.
 
     is_unknown: there is no such merge, or no such leads.
@@ -191,8 +191,8 @@ class IdentityStore:
 
         organization_id: whose merge it is; None if an admin did not say, which does if the number tells.
         The two groups that it leaves are kept apart from now on: no event joins a lead of one with a lead of
-        the other again. Raises CannotMend: it is no merge, has been undone, or a later merge builds on it.
-        If the answer is lost, unmerge does not repeat the call; asking again raises CannotMend, if it was
+        the other again. Raises CannotRepair: it is no merge, has been undone, or a later merge builds on it.
+        If the answer is lost, unmerge does not repeat the call; asking again raises CannotRepair, if it was
         undone.
         """
         told = json.dumps({"reason": reason, "by": by})
@@ -213,7 +213,7 @@ class IdentityStore:
 
         organizations: those that the caller reaches, None: all. leads: lead_organization_ids. told:
         {"reason", "by"}. unite: also if an operator has parted them, which then is no longer so. The
-        number is None if they were one already. Raises CannotMend.
+        number is None if they were one already. Raises CannotRepair.
         """
         call = "merge_by_hand(%s::text[], %s::text, %s::text, %s::jsonb, %s::boolean, %s::timestamptz)"
         found = self._mend(call, [organizations, *leads, json.dumps(told), unite, now], ATTEMPTS)
@@ -243,18 +243,20 @@ class IdentityStore:
 
         The database refuses any other organization.
         """
-        return int(self._database.run(lambda each: ask(each, "forget(%s::text)", [organization_id])))
+        return int(
+            self._database.run(lambda each: call_function(each, "forget(%s::text)", [organization_id]))
+        )
 
     def _mend(self, call: str, values: list[Any], attempts: int) -> Any:
         try:
             return self._call(call, values, attempts)
         except PostgresRefused as refused:
-            if refused.sqlstate in CANNOT_MEND:
-                raise CannotMend(refused.text, is_unknown=refused.sqlstate == UNKNOWN) from None
+            if refused.sqlstate in CANNOT_REPAIR:
+                raise CannotRepair(refused.text, is_unknown=refused.sqlstate == UNKNOWN) from None
             raise
 
     def _call(self, call: str, values: list[Any], attempts: int = 2) -> Any:
-        return self._database.run(lambda each: ask_for_many(each, call, values), attempts)
+        return self._database.run(lambda each: call_in_pieces(each, call, values), attempts)
 
 
 def _ask(
@@ -264,7 +266,7 @@ def _ask(
     strong = sum(each.kind.is_strong for each in ordered)
     values = [organization_id, *columns_of(ordered), strong, ordered[0].is_verified, may_resolve]
     call = "resolve_or_facts(%s::text, %s::text[], %s::text[], %s::int, %s::boolean, %s::boolean, %s::text[],"
-    return ask(connection, f"{call} %s::timestamptz)", [*values, list(STRONG), now])
+    return call_function(connection, f"{call} %s::timestamptz)", [*values, list(STRONG), now])
 
 
 def _apply(  # noqa: PLR0913 (what the statement takes)
@@ -280,7 +282,7 @@ def _apply(  # noqa: PLR0913 (what the statement takes)
     plan = json.dumps(plan_of(plan_identities(ordered, facts_of(facts))))
     values = [organization_id, *columns_of(ordered), list(STRONG), json.dumps(facts), plan]
     call = "apply_to_facts(%s::text, %s::text[], %s::text[], %s::text[], %s::jsonb, %s::jsonb, %s::jsonb,"
-    return ask(connection, f"{call} %s::timestamptz)", [*values, json.dumps(evidence), now])
+    return call_function(connection, f"{call} %s::timestamptz)", [*values, json.dumps(evidence), now])
 
 
 def _decide(
@@ -288,11 +290,11 @@ def _decide(
 ) -> Any:
     with connection.transaction():
         read = "facts(%s::text, %s::text[], %s::text[], %s::text[])"
-        facts = ask(connection, read, [organization_id, *columns_of(ordered), list(STRONG)])
+        facts = call_function(connection, read, [organization_id, *columns_of(ordered), list(STRONG)])
         plan = plan_identities(ordered, facts_of(facts))
         apply = "apply(%s::text, %s::jsonb, %s::jsonb, %s::timestamptz)"
         values = [organization_id, json.dumps(plan_of(plan)), json.dumps(evidence), now]
-        return ask(connection, apply, values)
+        return call_function(connection, apply, values)
 
 
 # Remembers for an hour whose identities are, so that the everyday event does not need PostgreSQL.
@@ -324,7 +326,7 @@ class IdentityCache:
         key = _key(organization_id, identities)
         text = self._run(["GET", key]) if key else None
         try:
-            return Resolution(*_three(json.loads(text))) if text else None
+            return Resolution(*_resolution_parts(json.loads(text))) if text else None
         except (TypeError, ValueError):
             return None  # Written by another version of this code.
 
@@ -345,7 +347,7 @@ class IdentityCache:
             return None
 
 
-def _three(held: Any) -> tuple[int, str, str]:
+def _resolution_parts(held: Any) -> tuple[int, str, str]:
     lead_id, leaf, root_id = held
     return lead_id, leaf, root_id
 

@@ -11,10 +11,10 @@ from operator import itemgetter
 from typing import Any
 
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import Unprocessed, chunks, get_all, query_all
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
-from rules.leads.orders import OrderSeen, from_text, to_text
+from rules.leads.orders import OrderState, from_text, to_text
 
 # What is known of each shop's order: in the order's claim, beside its lead. Table IdempotencyKeys.
 
@@ -34,7 +34,7 @@ class OrderRecord:
 
     source: str
     order_id: str
-    seen: OrderSeen
+    seen: OrderState
     body_hash: str
     leaf: str = ""
     root_id: str = ""
@@ -50,7 +50,7 @@ class OrderStore:
 
     def read(self, source: str, order_id: str) -> OrderRecord | None:
         """Return an order, strongly consistent; None if nothing is known of it."""
-        key = item(self._key(source, order_id))
+        key = encode_item(self._key(source, order_id))
         answer = self._dynamodb.get_item(TableName=self._claims, Key=key, ConsistentRead=True)
         return _record(source, order_id, answer["Item"]) if "Item" in answer else None
 
@@ -61,10 +61,10 @@ class OrderStore:
         decide; it is safe to repeat.
         """
         claim = _order_claim(self._key(record.source, record.order_id), record)
-        request = [{"Put": {"TableName": self._claims, "Item": claim, **_unless_changed(before)}}]
+        request = [{"Put": {"TableName": self._claims, "Item": claim, **_unchanged_condition(before)}}]
         new = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
         request += [
-            {"Put": {"TableName": self._events, "Item": item(to_item(each)), **new}} for each in events
+            {"Put": {"TableName": self._events, "Item": encode_item(to_item(each)), **new}} for each in events
         ]
         for _ in pauses(ATTEMPTS_MAX):
             try:
@@ -85,21 +85,21 @@ class OrderStore:
 
 def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
     known = {"order": to_text(record.seen), "told": record.told, "body_hash": record.body_hash}
-    return item({**key, **known, "leaf": record.leaf, "root_id": record.root_id})
+    return encode_item({**key, **known, "leaf": record.leaf, "root_id": record.root_id})
 
 
-def _unless_changed(before: OrderRecord | None) -> dict[str, Any]:
+def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
     if before is None:
         return {"ConditionExpression": "attribute_not_exists(user_id)"}
     return {
         "ConditionExpression": "#order = :known AND leaf = :leaf",
         "ExpressionAttributeNames": {"#order": "order"},
-        "ExpressionAttributeValues": item({":known": to_text(before.seen), ":leaf": before.leaf}),
+        "ExpressionAttributeValues": encode_item({":known": to_text(before.seen), ":leaf": before.leaf}),
     }
 
 
 def _record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
-    read = plain(stored)
+    read = decode_item(stored)
     more = (read["body_hash"], read["leaf"], read["root_id"], read["told"])
     return OrderRecord(source, order_id, from_text(read["order"]), *more)
 
@@ -135,7 +135,7 @@ class LeadEventStore:
         DUPLICATE: claimed for the same body. CONFLICT: for another one. In both cases nothing is written.
         Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
         """
-        request = [_put(self._claims, _claim(event, body_hash)), _put(self._table, stored_form(event))]
+        request = [_put(self._claims, _claim(event, body_hash)), _put(self._table, event_item(event))]
         for _ in pauses(ATTEMPTS_MAX):
             try:
                 self._dynamodb.transact_write_items(TransactItems=request)
@@ -157,7 +157,7 @@ class LeadEventStore:
     def claimed(self, source: str, external_event_id: str, body_hash: str) -> StoreOutcome | None:
         """Return what becomes of an event that is sent under this id; None if nobody has claimed the id."""
         key = {"user_id": f"{source}#{external_event_id}", "idempotency_key": CLAIM_KEY}
-        answer = self._dynamodb.get_item(TableName=self._claims, Key=item(key), ConsistentRead=True)
+        answer = self._dynamodb.get_item(TableName=self._claims, Key=encode_item(key), ConsistentRead=True)
         return _outcome(answer["Item"], body_hash) if "Item" in answer else None
 
     def _told(self, event: LeadEvent, body_hash: str, reasons: list[dict[str, Any]]) -> StoreOutcome:
@@ -193,7 +193,7 @@ class LeadEventStore:
 
     def rows_of_keys(self, keys: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
         """Return the same as table attributes."""
-        return [plain(each) for each in get_all(self._dynamodb, self._table, keys)]
+        return [decode_item(each) for each in get_all(self._dynamodb, self._table, keys)]
 
     def leaf_of(self, source: str, external_event_id: str) -> str | None:
         """Return the leaf that an event belongs to, by the event's external id.
@@ -205,7 +205,7 @@ class LeadEventStore:
             IndexName=IDEMPOTENCY_INDEX,
             KeyConditionExpression="#source = :source AND external_event_id = :id",
             ExpressionAttributeNames={"#source": "source"},
-            ExpressionAttributeValues=item({":source": source, ":id": external_event_id}),
+            ExpressionAttributeValues=encode_item({":source": source, ":id": external_event_id}),
         )
         return str(page["Items"][0]["lead_organization_id"]["S"]) if page["Items"] else None
 
@@ -257,11 +257,11 @@ class LeadEventStore:
             IndexName=TYPE_INDEX,
             KeyConditionExpression="lead_organization_id = :leaf AND #at BETWEEN :first AND :last",
             ExpressionAttributeNames={"#at": TYPE_KEY},
-            ExpressionAttributeValues=item({":leaf": leaf, ":first": first, ":last": last}),
+            ExpressionAttributeValues=encode_item({":leaf": leaf, ":first": first, ":last": last}),
             ScanIndexForward=False,
             Limit=limit + 1,
         )
-        for _, at_once in groupby(map(plain, stored), key=itemgetter(TYPE_KEY)):
+        for _, at_once in groupby(map(decode_item, stored), key=itemgetter(TYPE_KEY)):
             for each in sorted(at_once, key=itemgetter(SORT_KEY), reverse=True):
                 if since <= each[SORT_KEY] < until:
                     yield {name: each[name] for name in ("lead_organization_id", SORT_KEY)}
@@ -272,12 +272,12 @@ class LeadEventStore:
             TableName=self._table,
             KeyConditionExpression="lead_organization_id = :leaf AND #at BETWEEN :since AND :until",
             ExpressionAttributeNames={"#at": SORT_KEY},
-            ExpressionAttributeValues=item({":leaf": leaf, ":since": since, ":until": until}),
+            ExpressionAttributeValues=encode_item({":leaf": leaf, ":since": since, ":until": until}),
             ScanIndexForward=False,
             ConsistentRead=True,
             Limit=limit + 1,
         )
-        return (each for each in map(plain, found) if each[SORT_KEY] != until)
+        return (each for each in map(decode_item, found) if each[SORT_KEY] != until)
 
 
 def _newest(
@@ -300,7 +300,7 @@ def _newest(
 
 def _read(stored: Item) -> LeadEvent | None:
     try:
-        return from_item(plain(stored))
+        return from_item(decode_item(stored))
     except MalformedLeadEvent:
         return None
 
@@ -314,7 +314,7 @@ def _outcome(claim: Item, body_hash: str) -> StoreOutcome:
 def _claim(event: LeadEvent, body_hash: str) -> Item:
     """Return the claim as table attributes, without a time to live: events of leads are kept for good."""
     whole = to_item(event)
-    return item(
+    return encode_item(
         {
             "user_id": f"{event.source}#{event.external_event_id}",
             "idempotency_key": CLAIM_KEY,
@@ -337,11 +337,11 @@ def _put(table: str, attributes: Item) -> dict[str, Any]:
     return {"Put": put}
 
 
-def stored_form(event: LeadEvent) -> Item:
+def event_item(event: LeadEvent) -> Item:
     """Return the event as the table holds it."""
-    return item(to_item(event))
+    return encode_item(to_item(event))
 
 
 def item_bytes(event: LeadEvent) -> int:
     """Return the size of the stored item as DynamoDB counts it: names and values."""
-    return sum(len(name.encode()) + len(each["S"].encode()) for name, each in stored_form(event).items())
+    return sum(len(name.encode()) + len(each["S"].encode()) for name, each in event_item(event).items())

@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters import clock
 from adapters.platform.aws import pauses
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_all, query_all
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.leads.lead_events import LeadEvent
@@ -103,7 +103,7 @@ def memory_from(read: Mapping[str, Any]) -> tuple[str, StoredMemory]:
 ATTEMPTS_MAX = 12
 
 
-class TooManyRemembered(Exception):
+class TooManyMemories(Exception):
     """More is stored of a lead than the caller wants to read."""
 
 
@@ -111,7 +111,7 @@ class LeadContended(Exception):
     """Other writers were first in every attempt; it is safe to repeat."""
 
 
-class _Changed(Exception):
+class _EntryChanged(Exception):
     """Another writer has changed the entry since it was read."""
 
 
@@ -124,7 +124,7 @@ class MemoryStore:
     def all_of(self, root: str, most: int | None = None) -> list[MemoryEntry]:
         """Return all entries of a root, sorted by key, expired ones too; strongly consistent.
 
-        Raises TooManyRemembered if more than `most` are stored.
+        Raises TooManyMemories if more than `most` are stored.
         """
         return self._found(self._query(root, "", most))
 
@@ -150,7 +150,7 @@ class MemoryStore:
                 try:
                     self._put(root, after, before)
                     written += 1
-                except _Changed:
+                except _EntryChanged:
                     lost[name] = each
             left = lost
             if not left:
@@ -178,7 +178,7 @@ class MemoryStore:
             try:
                 self._replace(root, stored, wanted, now)
                 return
-            except _Changed:
+            except _EntryChanged:
                 continue
         raise LeadContended(f"the memory of {root}")
 
@@ -203,18 +203,18 @@ class MemoryStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression=condition,
-            ExpressionAttributeValues=item(values),
+            ExpressionAttributeValues=encode_item(values),
             ConsistentRead=True,
             **names,
         )
         stored = list(islice(found, None if most is None else most + 1))
         if most is not None and len(stored) > most:
-            raise TooManyRemembered(root)
-        return dict(map(memory_from, map(plain, stored)))
+            raise TooManyMemories(root)
+        return dict(map(memory_from, map(decode_item, stored)))
 
     def _read(self, root: str, names: Iterable[str]) -> dict[str, StoredMemory]:
         keys = [{"lead_organization_id": root, KEY: name} for name in names]
-        found = dict(map(memory_from, map(plain, get_all(self._dynamodb, self._table, keys))))
+        found = dict(map(memory_from, map(decode_item, get_all(self._dynamodb, self._table, keys))))
         return {key[KEY]: found.get(key[KEY], StoredMemory()) for key in keys}
 
     @staticmethod
@@ -226,16 +226,16 @@ class MemoryStore:
 
     def _write(self, root: str, attributes: Mapping[str, Any], read: StoredMemory) -> None:
         version = read.version + 1 if read.version else clock.first_version()
-        new: Item = item({**attributes, "lead_organization_id": root, "version": version})
+        new: Item = encode_item({**attributes, "lead_organization_id": root, "version": version})
         if read.version:
             guard: dict[str, Any] = {
                 "ConditionExpression": "#version = :version",
                 "ExpressionAttributeNames": {"#version": "version"},
-                "ExpressionAttributeValues": item({":version": read.version}),
+                "ExpressionAttributeValues": encode_item({":version": read.version}),
             }
         else:
             guard = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
         try:
             self._dynamodb.put_item(TableName=self._table, Item=new, **guard)
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise _Changed from None
+            raise _EntryChanged from None

@@ -11,7 +11,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, Protocol
 
-from adapters.leads.feature_store import FeatureStore, Unsettled
+from adapters.leads.feature_store import FeatureStore, GroupUnsettled
 from adapters.leads.groups import LEAF, EventKey, EventPage, GroupEvents
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
@@ -24,8 +24,8 @@ from rules.leads.memory import (
     CAMPAIGN_CONTACT,
     MemoryEntry,
     campaign_contact,
+    entry_of_leaves,
     remembered_entries,
-    supported_by,
 )
 
 ALL = EventPage("", "0", "~", READ_MAX)
@@ -145,7 +145,7 @@ class GroupMemory:
                 return root
             self.rebuild(target, now)
             target = root
-        raise Unsettled(f"{leaf} moved in every attempt")
+        raise GroupUnsettled(f"{leaf} moved in every attempt")
 
     def rebuild(self, root: str, now: datetime) -> None:
         """Make a root's memory what its leaves' events give; of an absorbed leaf nothing is touched."""
@@ -156,7 +156,7 @@ class GroupMemory:
             self._memories.rebuild(root, partial(self._events.of_person, item), now)
             if self._item(root).regrouped == item.regrouped:
                 return
-        raise Unsettled(f"{root} changed in every attempt")
+        raise GroupUnsettled(f"{root} changed in every attempt")
 
     def absorb(self, root: str, leaves: Iterable[str], now: datetime) -> None:
         """Join what leaves' events give into the memory of the root that they came to.
@@ -174,7 +174,7 @@ class GroupMemory:
         found = self._memories.of_type(item.lead_organization_id, CAMPAIGN_CONTACT.name)
         homes = {piece.home for each in found for piece in each.evidence}
         here = self._features.members(item.lead_organization_id, homes)
-        supported = (supported_by(each, here) for each in found)
+        supported = (entry_of_leaves(each, here) for each in found)
         return [campaign_contact(each) for each in supported if each is not None]
 
     def _item(self, root: str) -> FeatureItem:

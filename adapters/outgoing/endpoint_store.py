@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import query_all
 from rules.outgoing.notices import BUS, Endpoint
 
@@ -31,7 +31,7 @@ class EndpointStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="registry = :registry",
-            ExpressionAttributeValues=item({":registry": REGISTRY}),
+            ExpressionAttributeValues=encode_item({":registry": REGISTRY}),
             ConsistentRead=True,
         )
         found = map(_endpoint_from, stored)
@@ -70,7 +70,7 @@ class EndpointStore:
                 Key=_key(endpoint_id),
                 UpdateExpression="SET disabled = :why",
                 ConditionExpression="attribute_exists(endpoint_id)",
-                ExpressionAttributeValues=item({":why": why}),
+                ExpressionAttributeValues=encode_item({":why": why}),
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             raise NoEndpoint(endpoint_id) from None
@@ -82,11 +82,11 @@ class EndpointStore:
 
 
 def _key(endpoint_id: str) -> Item:
-    return item({"registry": REGISTRY, "endpoint_id": endpoint_id})
+    return encode_item({"registry": REGISTRY, "endpoint_id": endpoint_id})
 
 
 def _endpoint_item(endpoint: Endpoint) -> Item:
-    return item(
+    return encode_item(
         {
             "registry": REGISTRY,
             "endpoint_id": endpoint.endpoint_id,
@@ -103,7 +103,7 @@ def _endpoint_item(endpoint: Endpoint) -> Item:
 
 
 def _endpoint_from(stored: Item) -> Endpoint:
-    found = plain(stored)
+    found = decode_item(stored)
     return Endpoint(
         found["endpoint_id"],
         found["organization_id"],

@@ -12,10 +12,10 @@ from typing import Any
 
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
-from adapters.platform.items import Item, item, plain
-from adapters.platform.tables import get_all, query_all, reasons_of
+from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.tables import cancellation_reasons, get_all, query_all
 from rules.days import stamp
-from rules.outgoing.derivation import LostRun, ToldHold, ToldState, ToldThing
+from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, UserNoticeState
 from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType, Notification, is_user
 
 # What was told, notifications and lanes, as items of the table Notifications, and back.
@@ -29,16 +29,16 @@ from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType,
 # | worker/{endpoint}/2 | worker | until when a share of an endpoint is worked for, or left in peace |
 
 
-Told = ToldState | ToldThing
-TOLD, LOG, LANE = "told", "log/", "to/"
-TOLD_SHARDS, LANE_SHARDS = 8, 4  # partitions of the index ByDue: of users, and of each endpoint's lanes
+NoticeState = UserNoticeState | ItemNoticeState
+STATE, LOG, BACKLOG = "told", "log/", "to/"
+STATE_SHARDS, BACKLOG_SHARDS = 8, 4  # partitions of the index ByDue: of users, and of each endpoint's lanes
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class OutboxWrite:
     """What is to be written. revision: as read. due: when time alone gives another notification."""
 
-    told: Told
+    told: NoticeState
     revision: int
     due: datetime | None
     notifications: Sequence[Notification]
@@ -46,7 +46,7 @@ class Telling:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class Backlog:
     """A holder's way to an endpoint, while something waits.
 
     arrived, newest: the numbers of the newest notification that has arrived, and of the newest one. due_at: a
@@ -67,37 +67,37 @@ def shard_of(name: str, shards: int) -> int:
     return zlib.crc32(name.encode()) % shards
 
 
-def told_shard(holder: str) -> str:
+def state_shard(holder: str) -> str:
     """Return the partition of the index ByDue for what time alone will change of a user."""
-    return f"{TOLD}#{shard_of(holder, TOLD_SHARDS)}"
+    return f"{STATE}#{shard_of(holder, STATE_SHARDS)}"
 
 
-def lane_shard(endpoint_id: str, number: int) -> str:
+def backlog_shard(endpoint_id: str, number: int) -> str:
     """Return the partition of the index ByDue for a share of an endpoint's lanes."""
-    return f"{LANE}{endpoint_id}#{number}"
+    return f"{BACKLOG}{endpoint_id}#{number}"
 
 
-def told_item(holder: str, telling: Telling, now: datetime) -> Item:
+def state_item(holder: str, telling: OutboxWrite, now: datetime) -> Item:
     """Return what is told of a holder as an item. A question is told of once, so that may be forgotten."""
     told, due = telling.told, telling.due
-    content = _of_user(told) if isinstance(told, ToldState) else {"shown": told.shown}
+    content = _user_content(told) if isinstance(told, UserNoticeState) else {"shown": told.shown}
     until = int((now + KEPT).timestamp()) if holder.startswith(QUESTION) else None
     made = {
         "holder": holder,
-        "place": TOLD,
+        "place": STATE,
         "revision": telling.revision + 1,
         "version": told.version,
         "number": told.number,
         "as_of": told.as_of,
         "content": json.dumps(content, separators=(",", ":")),
         "due_at": due and stamp(due),
-        "due_shard": told_shard(holder) if due else None,
+        "due_shard": state_shard(holder) if due else None,
         "expires_at": until,
     }
-    return item(made)
+    return encode_item(made)
 
 
-def _of_user(told: ToldState) -> dict[str, Any]:
+def _user_content(told: UserNoticeState) -> dict[str, Any]:
     lost = told.lost and [told.lost.last.isoformat(), told.lost.length]
     holds = [[e.hold_id, e.points, e.reward_id, e.until, e.is_over] for e in told.holds]
     content: dict[str, Any] = {"shown": told.shown, "lost": lost, "warned": told.warned, "holds": holds}
@@ -106,18 +106,18 @@ def _of_user(told: ToldState) -> dict[str, Any]:
     return content | {"book": told.book, "looked_at": told.looked_at}
 
 
-def told_from(holder: str, stored: Item | None) -> tuple[Told, int]:
+def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
     """Read what was told, and its revision; nothing and 0 for no item."""
     if stored is None:
-        return (ToldState() if is_user(holder) else ToldThing()), 0
-    found = plain(stored)
+        return (UserNoticeState() if is_user(holder) else ItemNoticeState()), 0
+    found = decode_item(stored)
     content = json.loads(found["content"])
     if not is_user(holder):
-        thing = ToldThing(found["version"], found["number"], found["as_of"], content["shown"])
+        thing = ItemNoticeState(found["version"], found["number"], found["as_of"], content["shown"])
         return thing, found["revision"]
-    lost = content["lost"] and LostRun(date.fromisoformat(content["lost"][0]), content["lost"][1])
-    holds = tuple(ToldHold(*each) for each in content["holds"])
-    told = ToldState(
+    lost = content["lost"] and LostStreak(date.fromisoformat(content["lost"][0]), content["lost"][1])
+    holds = tuple(HoldState(*each) for each in content["holds"])
+    told = UserNoticeState(
         found["version"],
         found["number"],
         found["as_of"],
@@ -146,7 +146,7 @@ def log_item(found: Sequence[Notification], now: datetime) -> Item:
     content = [[each.number, each.at, each.notice.type.value, each.notice.data] for each in found]
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode())
     until = int((now + KEPT).timestamp())
-    made = item({"holder": last.holder, "place": log_place(last.number), "expires_at": until})
+    made = encode_item({"holder": last.holder, "place": log_place(last.number), "expires_at": until})
     return {**made, "packed": {"B": packed}}
 
 
@@ -159,12 +159,12 @@ def log_from(stored: Item) -> list[Notification]:
     ]
 
 
-def lane_from(stored: Item) -> Lane:
+def backlog_from(stored: Item) -> Backlog:
     """Read a lane."""
-    found = plain(stored)
-    return Lane(
+    found = decode_item(stored)
+    return Backlog(
         found["holder"],
-        found["place"].removeprefix(LANE),
+        found["place"].removeprefix(BACKLOG),
         found["arrived"],
         found["newest"],
         found["due_at"],
@@ -173,35 +173,35 @@ def lane_from(stored: Item) -> Lane:
     )
 
 
-class ToldMeanwhile(Exception):
+class OutboxConflict(Exception):
     """Somebody else has told of the holder since it was read."""
 
 
-class ToldStore:
+class OutboxStore:
     """The table Notifications, for those who write notifications."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def get(self, holder: str) -> tuple[Told, int]:
+    def get(self, holder: str) -> tuple[NoticeState, int]:
         """Return what was told of a holder, and its revision; strongly consistent."""
-        found = get_all(self._dynamodb, self._table, [{"holder": holder, "place": TOLD}])
-        return told_from(holder, found[0] if found else None)
+        found = get_all(self._dynamodb, self._table, [{"holder": holder, "place": STATE}])
+        return state_from(holder, found[0] if found else None)
 
     def due(self, now: datetime) -> Iterator[str]:
         """Yield the users of whom time alone gives something to tell, by when it was due in each shard."""
-        for number in range(TOLD_SHARDS):
+        for number in range(STATE_SHARDS):
             for each in query_all(
                 self._dynamodb,
                 TableName=self._table,
                 IndexName="ByDue",
                 KeyConditionExpression="due_shard = :shard AND due_at <= :now",
-                ExpressionAttributeValues=item({":shard": f"{TOLD}#{number}", ":now": stamp(now)}),
+                ExpressionAttributeValues=encode_item({":shard": f"{STATE}#{number}", ":now": stamp(now)}),
             ):
                 yield each["holder"]["S"]
 
-    def put(self, holder: str, telling: Telling, now: datetime) -> None:
-        """Write what is told of a holder now; raises ToldMeanwhile, and what DynamoDB raises."""
+    def put(self, holder: str, telling: OutboxWrite, now: datetime) -> None:
+        """Write what is told of a holder now; raises OutboxConflict, and what DynamoDB raises."""
         actions = [self._told(holder, telling, now)]
         if telling.notifications:
             actions.append({"Put": {"TableName": self._table, "Item": log_item(telling.notifications, now)}})
@@ -210,18 +210,18 @@ class ToldStore:
         try:
             self._dynamodb.transact_write_items(TransactItems=actions)
         except self._dynamodb.exceptions.TransactionCanceledException as error:
-            reasons_of(error, len(actions))
-            raise ToldMeanwhile(holder) from None
+            cancellation_reasons(error, len(actions))
+            raise OutboxConflict(holder) from None
 
-    def _told(self, holder: str, telling: Telling, now: datetime) -> dict[str, Any]:
+    def _told(self, holder: str, telling: OutboxWrite, now: datetime) -> dict[str, Any]:
         before = telling.revision
         put: dict[str, Any] = {
             "TableName": self._table,
-            "Item": told_item(holder, telling, now),
+            "Item": state_item(holder, telling, now),
             "ConditionExpression": "revision = :before" if before else "attribute_not_exists(holder)",
         }
         if before:
-            put["ExpressionAttributeValues"] = item({":before": before})
+            put["ExpressionAttributeValues"] = encode_item({":before": before})
         return {"Put": put}
 
     def lane(self, holder: str, endpoint_id: str, first: int, last: int, now: datetime) -> dict[str, Any]:
@@ -230,7 +230,7 @@ class ToldStore:
         begun = ", ".join(f"{each} = if_not_exists({each}, :{each})" for each in names)
         values = {
             ":due_at": stamp(now),
-            ":due_shard": lane_shard(endpoint_id, shard_of(holder, LANE_SHARDS)),
+            ":due_shard": backlog_shard(endpoint_id, shard_of(holder, BACKLOG_SHARDS)),
             ":arrived": first - 1,
             ":newest": last,
             ":until": int((now + KEPT).timestamp()),
@@ -238,9 +238,9 @@ class ToldStore:
         return {
             "Update": {
                 "TableName": self._table,
-                "Key": item({"holder": holder, "place": LANE + endpoint_id}),
+                "Key": encode_item({"holder": holder, "place": BACKLOG + endpoint_id}),
                 "UpdateExpression": f"SET {begun}, newest = :newest, expires_at = :until",
-                "ExpressionAttributeValues": item(values),
+                "ExpressionAttributeValues": encode_item(values),
             }
         }
 
@@ -249,42 +249,44 @@ class ToldStore:
 
 
 LEASE = timedelta(minutes=3)  # longer than a function may run: then its lane is due again
-LANES_READ = 32
+BACKLOGS_READ = 32
 LOG_READ = 20
 WORKER = "worker"
 
 
-class LaneStore:
+class BacklogStore:
     """The table Notifications, for those who deliver."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def due(self, endpoint_id: str, share: int, now: datetime, limit: int = LANES_READ) -> list[Lane]:
+    def due(self, endpoint_id: str, share: int, now: datetime, limit: int = BACKLOGS_READ) -> list[Backlog]:
         """Return lanes of a share of an endpoint that are due, the one that waits longest first."""
         answer = self._dynamodb.query(
             TableName=self._table,
             IndexName="ByDue",
             KeyConditionExpression="due_shard = :shard AND due_at <= :now",
-            ExpressionAttributeValues=item({":shard": lane_shard(endpoint_id, share), ":now": stamp(now)}),
+            ExpressionAttributeValues=encode_item(
+                {":shard": backlog_shard(endpoint_id, share), ":now": stamp(now)}
+            ),
             Limit=limit,
         )
         users = [each["holder"]["S"] for each in answer["Items"]]
         found = (self.get(each, endpoint_id) for each in users)
         return [each for each in found if each and each.due_at <= stamp(now)]
 
-    def get(self, holder: str, endpoint_id: str) -> Lane | None:
+    def get(self, holder: str, endpoint_id: str) -> Backlog | None:
         """Return a lane in which something waits; strongly consistent."""
         answer = self._dynamodb.get_item(
             TableName=self._table, Key=self._key(holder, endpoint_id), ConsistentRead=True
         )
-        return lane_from(answer["Item"]) if "Item" in answer else None
+        return backlog_from(answer["Item"]) if "Item" in answer else None
 
-    def take(self, lane: Lane, now: datetime) -> Lane | None:
+    def take(self, lane: Backlog, now: datetime) -> Backlog | None:
         """Take a lane for three minutes; None: somebody else has it."""
         return self.wait(lane, now + LEASE)
 
-    def wait(self, lane: Lane, until: datetime, **changes: Any) -> Lane | None:
+    def wait(self, lane: Backlog, until: datetime, **changes: Any) -> Backlog | None:
         """Change a lane that is still as one knows it, and say when it is due; None: it is not.
 
         changes: of arrived, failures, failing_since.
@@ -299,21 +301,21 @@ class LaneStore:
                 UpdateExpression="SET due_at = :due, arrived = :arrived, failures = :failures,"
                 " failing_since = :since",
                 ConditionExpression="due_at = :was",
-                ExpressionAttributeValues=item(values),
+                ExpressionAttributeValues=encode_item(values),
                 ReturnValues="ALL_NEW",
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return None
-        return lane_from(answer["Attributes"])
+        return backlog_from(answer["Attributes"])
 
-    def finish(self, lane: Lane, arrived: int, now: datetime) -> None:
+    def finish(self, lane: Backlog, arrived: int, now: datetime) -> None:
         """Give back a lane that one has taken; it ends if nothing has come in the meantime."""
         try:
             self._dynamodb.delete_item(
                 TableName=self._table,
                 Key=self._key(lane.holder, lane.endpoint_id),
                 ConditionExpression="due_at = :mine AND newest <= :arrived",
-                ExpressionAttributeValues=item({":mine": lane.due_at, ":arrived": arrived}),
+                ExpressionAttributeValues=encode_item({":mine": lane.due_at, ":arrived": arrived}),
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             self.wait(lane, now, arrived=arrived, failures=0, failing_since="")
@@ -324,7 +326,7 @@ class LaneStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="holder = :user AND place BETWEEN :after AND :end",
-            ExpressionAttributeValues=item(
+            ExpressionAttributeValues=encode_item(
                 {":user": holder, ":after": log_place(after + 1), ":end": log_place(10**15 - 1)}
             ),
             ConsistentRead=True,
@@ -335,7 +337,7 @@ class LaneStore:
     def go_back(self, holder: str, endpoint_id: str, number: int, newest: int, now: datetime) -> None:
         """Let a lane begin again with a notification that has been tried. Whoever has the lane loses it."""
         until = int((now + KEPT).timestamp())
-        shard = lane_shard(endpoint_id, shard_of(holder, LANE_SHARDS))
+        shard = backlog_shard(endpoint_id, shard_of(holder, BACKLOG_SHARDS))
         values = {
             ":before": number - 1,
             ":newest": newest,
@@ -350,17 +352,17 @@ class LaneStore:
                 UpdateExpression="SET arrived = :before, newest = :newest, due_at = :now, due_shard = :shard,"
                 " failures = :none, failing_since = :never, expires_at = :until",
                 ConditionExpression="attribute_not_exists(arrived) OR arrived > :before",
-                ExpressionAttributeValues=item({**values, ":none": 0, ":never": ""}),
+                ExpressionAttributeValues=encode_item({**values, ":none": 0, ":never": ""}),
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return  # it waits already
 
     @staticmethod
     def _key(holder: str, endpoint_id: str) -> dict[str, Any]:
-        return item({"holder": holder, "place": LANE + endpoint_id})
+        return encode_item({"holder": holder, "place": BACKLOG + endpoint_id})
 
 
-class WorkerStore:
+class WorkerLeases:
     """The table Notifications: a share of an endpoint has one worker at most, and in times of peace none."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
@@ -372,28 +374,28 @@ class WorkerStore:
         try:
             answer = self._dynamodb.update_item(
                 TableName=self._table,
-                Key=_worker(endpoint_id, share),
+                Key=_worker_key(endpoint_id, share),
                 UpdateExpression="SET busy_until = :until",
                 ConditionExpression="attribute_not_exists(busy_until) OR busy_until <= :now",
-                ExpressionAttributeValues=item(values),
+                ExpressionAttributeValues=encode_item(values),
                 ReturnValues="ALL_NEW",
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return None
-        return int(plain(answer["Attributes"]).get("failures", 0))
+        return int(decode_item(answer["Attributes"]).get("failures", 0))
 
     def end(self, endpoint_id: str, share: int, failures: int, until: datetime) -> None:
         """Let others work from an instant on. failures: rounds in a row that failed."""
         self._dynamodb.update_item(
             TableName=self._table,
-            Key=_worker(endpoint_id, share),
+            Key=_worker_key(endpoint_id, share),
             UpdateExpression="SET busy_until = :until, failures = :failures",
-            ExpressionAttributeValues=item({":until": stamp(until), ":failures": failures}),
+            ExpressionAttributeValues=encode_item({":until": stamp(until), ":failures": failures}),
         )
 
 
-def _worker(endpoint_id: str, share: int) -> dict[str, Any]:
-    return item({"holder": f"{WORKER}/{endpoint_id}/{share}", "place": WORKER})
+def _worker_key(endpoint_id: str, share: int) -> dict[str, Any]:
+    return encode_item({"holder": f"{WORKER}/{endpoint_id}/{share}", "place": WORKER})
 
 
 # Test messages: of no user, and on the way that all notifications take.
@@ -413,7 +415,7 @@ class TrialMessages:
         number = int(now.timestamp() * 1_000)
         notice = Notice(NoticeType.TEST, {"endpoint_id": endpoint.endpoint_id})
         made = Notification(HOLDER + endpoint.endpoint_id, number, stamp(now), notice)
-        store = ToldStore(self._dynamodb, self._table)
+        store = OutboxStore(self._dynamodb, self._table)
         self._dynamodb.transact_write_items(
             TransactItems=[
                 {"Put": {"TableName": self._table, "Item": log_item([made], now)}},
@@ -427,21 +429,21 @@ class TrialMessages:
 
 
 logger = Logger(service="waking")
-Share = tuple[str, int]  # an endpoint's id, and a shard of its lanes
+EndpointShard = tuple[str, int]  # an endpoint's id, and a shard of its lanes
 
 
-def share_of(endpoint_id: str, holder: str) -> Share:
+def endpoint_shard(endpoint_id: str, holder: str) -> EndpointShard:
     """Return the share of an endpoint's lanes that a user's is in."""
-    return endpoint_id, shard_of(holder, LANE_SHARDS)
+    return endpoint_id, shard_of(holder, BACKLOG_SHARDS)
 
 
-class Waker:
+class DeliveryInvoker:
     """Invokes a function, and does not wait for it. functions: returns the client of Lambda."""
 
     def __init__(self, functions: Callable[[], Any], name: str) -> None:
         self._functions, self._name = functions, name
 
-    def wake(self, shares: Iterable[Share]) -> None:
+    def wake(self, shares: Iterable[EndpointShard]) -> None:
         """Let what waits in shares of endpoints be delivered."""
         for endpoint_id, share in sorted(set(shares)):
             payload = json.dumps({"endpoint_id": endpoint_id, "share": share})

@@ -62,7 +62,7 @@ def resolve_host(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
-class _Line:
+class _Connection:
     """An open socket that another thread may cut, also while something comes byte by byte."""
 
     def __init__(self, opened: socket.socket) -> None:
@@ -82,11 +82,13 @@ class _Line:
 
 
 @cache
-def _trusting() -> ssl.SSLContext:
+def _tls_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _exchanged(opened: socket.socket, target: Target, headers: Mapping[str, str], body: bytes) -> SendAnswer:
+def _post_request(
+    opened: socket.socket, target: Target, headers: Mapping[str, str], body: bytes
+) -> SendAnswer:
     """Send a request over an open socket; raises OSError and http.client.HTTPException."""
     connection = http.client.HTTPConnection(target.host, target.port)
     connection.sock, connection.auto_open = opened, 0
@@ -108,21 +110,23 @@ class HookSender:
     def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> SendAnswer:
         """Post a body. Never raises for what the endpoint or its network does: the answer tells of it."""
         try:
-            line = _Line(self._opened(target))
+            line = _Connection(self._opened(target))
         except (OSError, UnicodeError, ValueError) as error:
-            return SendAnswer(0, _told(error))
+            return SendAnswer(0, _error_text(error))
         late = f"no answer in {self.answer_seconds:g} seconds"
         closing = threading.Timer(self.answer_seconds, line.cut)
         closing.daemon = True
         closing.start()
         try:
             if target.is_secure:
-                line.secure(self.context or _trusting(), target.host)
-            answer = _exchanged(line.opened, target, headers, body)
+                line.secure(self.context or _tls_context(), target.host)
+            answer = _post_request(line.opened, target, headers, body)
             # Headers that were cut off look like headers that have ended.
             return SendAnswer(0, late) if line.is_cut else answer
         except (OSError, http.client.HTTPException, ValueError) as error:
-            return SendAnswer(0, late if line.is_cut or isinstance(error, TimeoutError) else _told(error))
+            return SendAnswer(
+                0, late if line.is_cut or isinstance(error, TimeoutError) else _error_text(error)
+            )
         finally:
             closing.cancel()
             line.opened.close()
@@ -146,7 +150,7 @@ class HookSender:
         raise AddressRefused("the host has no address")
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 

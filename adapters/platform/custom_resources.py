@@ -9,7 +9,9 @@ REASON_CHARACTERS_MAX = 1000
 ANSWER_SECONDS_MAX = 10
 
 
-def tell(event: Mapping[str, Any], resource_id: str, data: Mapping[str, str], failed: str = "") -> None:
+def send_response(
+    event: Mapping[str, Any], resource_id: str, data: Mapping[str, str], failed: str = ""
+) -> None:
     """Answer a request. data: the resource's attributes. failed: why the deployment must not go on.
 
     Raises OSError if CloudFormation cannot be reached.

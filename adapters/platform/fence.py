@@ -10,23 +10,23 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError
 
-from adapters.platform.items import item, plain
-from rules.regions.register import Clocks, Phase, Reading, Register
+from adapters.platform.items import decode_item, encode_item
+from rules.regions.register import Clocks, Phase, Register, RegisterReading
 
 WRITES = (
     *("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"),
     *("BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"),
 )
-Allowed = Callable[[Register, str], bool]
+RegisterRule = Callable[[Register, str], bool]
 
 
-class Fenced(BotoCoreError):
+class RegionFenced(BotoCoreError):
     """It is not this region's turn to write, or nobody can tell. Whoever asked may try again, elsewhere."""
 
     fmt = "the region {region} may not write now: {why}"
 
 
-def clocks() -> Clocks:
+def read_clocks() -> Clocks:
     """Return both clocks of this machine."""
     return Clocks(time.monotonic(), time.time())
 
@@ -35,10 +35,10 @@ class Fence:
     """One process's knowledge of the register."""
 
     def __init__(
-        self, look: Callable[[], Register | None], region: str, now: Callable[[], Clocks] = clocks
+        self, look: Callable[[], Register | None], region: str, now: Callable[[], Clocks] = read_clocks
     ) -> None:
         self._look, self.region, self._now = look, region, now
-        self._reading: Reading | None = None
+        self._reading: RegisterReading | None = None
         self._lock = threading.Lock()
 
     def register(self) -> Register:
@@ -47,15 +47,15 @@ class Fence:
             if self._reading is None or self._reading.is_stale(self._now()):
                 self._renew()
             if self._reading is None or not self._reading.holds(self._now()):
-                raise Fenced(region=self.region, why="the register cannot be read")
+                raise RegionFenced(region=self.region, why="the register cannot be read")
             return self._reading.register
 
-    def check(self, allowed: Allowed) -> Register:
+    def check(self, allowed: RegisterRule) -> Register:
         """Return the register if it allows this region to write. Raises Fenced."""
         found = self.register()
         if not allowed(found, self.region):
             why = f"{found.writer} writes, epoch {found.epoch}, {found.phase}"
-            raise Fenced(region=self.region, why=why)
+            raise RegionFenced(region=self.region, why=why)
         return found
 
     def _renew(self) -> None:
@@ -65,21 +65,21 @@ class Fence:
         except Exception:  # noqa: BLE001 (whatever hinders it, the lease that is there goes on until it ends)
             return
         if found:
-            self._reading = Reading(found, began)
+            self._reading = RegisterReading(found, began)
 
 
-def guard(dynamodb: Any, fence: Fence, allowed: Allowed) -> Any:
+def guard_client(dynamodb: Any, fence: Fence, allowed: RegisterRule) -> Any:
     """Let a client's writes through only while the fence allows them; returns the client.
 
     A client that is guarded twice asks once.
     """
     for each in WRITES:
         name = f"before-send.dynamodb.{each}"
-        dynamodb.meta.events.register(name, partial(_before, fence, allowed), unique_id=f"fence {each}")
+        dynamodb.meta.events.register(name, partial(_check_fence, fence, allowed), unique_id=f"fence {each}")
     return dynamodb
 
 
-def _before(fence: Fence, allowed: Allowed, **_: Any) -> None:
+def _check_fence(fence: Fence, allowed: RegisterRule, **_: Any) -> None:
     fence.check(allowed)
 
 
@@ -96,7 +96,7 @@ class RegisterMoved(Exception):
     """Somebody else has changed the register since it was read."""
 
 
-class Registers:
+class RegisterStore:
     """The table of the register."""
 
     def __init__(self, dynamodb: Any, table: str) -> None:
@@ -106,20 +106,20 @@ class Registers:
     def read(self) -> Register | None:
         """Return the register as it is now; None: it was never written. Raises what DynamoDB raises."""
         answer = self._dynamodb.get_item(TableName=self._table, Key=KEY, ConsistentRead=True)
-        return _register(plain(answer["Item"])) if "Item" in answer else None
+        return _register_from(decode_item(answer["Item"])) if "Item" in answer else None
 
     def change(self, read: Register | None, to: Register) -> None:
         """Write the register in place of the one that was read; raises RegisterMoved if it is another."""
         written: dict[str, Any] = {
             "TableName": self._table,
-            "Item": {**KEY, **item(_attributes(to))},
+            "Item": {**KEY, **encode_item(_attributes(to))},
             "ConditionExpression": "attribute_not_exists(#name)",
             "ExpressionAttributeNames": {"#name": "name"},
         }
         if read:
             written["ConditionExpression"] = "epoch = :epoch AND phase = :phase AND standby = :standby"
             told = {":epoch": read.epoch, ":phase": read.phase.value, ":standby": read.standby}
-            written["ExpressionAttributeValues"] = item(told)
+            written["ExpressionAttributeValues"] = encode_item(told)
             del written["ExpressionAttributeNames"]
         try:
             self._dynamodb.put_item(**written)
@@ -140,6 +140,6 @@ def _attributes(register: Register) -> dict[str, Any]:
     }
 
 
-def _register(told: dict[str, Any]) -> Register:
+def _register_from(told: dict[str, Any]) -> Register:
     standby, is_filled, former = told["standby"], told["is_filled"], told["former"]
     return Register(told["epoch"], told["writer"], Phase(told["phase"]), standby, is_filled, former)

@@ -30,7 +30,7 @@ RETRY_AFTER_SECONDS = 5
 SHOWN_SECONDS = 60
 
 
-class GaugesSilent(Exception):
+class GaugesUnavailable(Exception):
     """Redis cannot tell; the text says why."""
 
 
@@ -86,7 +86,7 @@ class Gauges:
         """Return since when an event waits that was stored after a consumer's newest one; None: none does.
 
         It is right to a minute, and never too early. lag: the consumer's; None if it has had no batch for a
-        day. Raises GaugesSilent.
+        day. Raises GaugesUnavailable.
         """
         seen = lag.newest_ms + ROUNDED_MS if lag else 0
         newest, first = self._ask(
@@ -105,7 +105,7 @@ class Gauges:
             self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
 
     def lags(self) -> list[ConsumerLag]:
-        """Return every consumer's lag of the last day, by name; raises GaugesSilent."""
+        """Return every consumer's lag of the last day, by name; raises GaugesUnavailable."""
         flat = self._ask([["HGETALL", BEHIND]])[0]
         found = dict(zip(flat[::2], flat[1::2], strict=True))
         return [_lag(consumer, text) for consumer, text in sorted(found.items())]
@@ -113,7 +113,7 @@ class Gauges:
     def per_second(self, consumer: str, now: datetime) -> list[int]:
         """Return the events applied in each of the last 60 whole seconds, oldest first.
 
-        Raises GaugesSilent.
+        Raises GaugesUnavailable.
         """
         until = int(now.timestamp())
         minutes = sorted({(until - SHOWN_SECONDS) // 60, until // 60})
@@ -126,11 +126,11 @@ class Gauges:
 
     def _ask(self, commands: list[Command]) -> list[Any]:
         if self._redis is None:
-            raise GaugesSilent("there is no Redis: gauges are off")
+            raise GaugesUnavailable("there is no Redis: gauges are off")
         try:
             return self._redis.pipeline(commands)
         except RedisError:
-            raise GaugesSilent("Redis does not answer, and nobody else knows this") from None
+            raise GaugesUnavailable("Redis does not answer, and nobody else knows this") from None
 
 
 def _key(consumer: str, minute: int) -> str:

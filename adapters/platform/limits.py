@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.platform.aws import pauses
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import Unprocessed
 
 ATTEMPTS_MAX = 8
@@ -32,9 +32,9 @@ class SharedCounters:
         """Add to a counter; returns its value afterwards. It expires so many seconds from now."""
         answer = self._dynamodb.update_item(
             TableName=self._table,
-            Key=item({"counter": name}),
+            Key=encode_item({"counter": name}),
             UpdateExpression="ADD used :count SET expires_at = :until",
-            ExpressionAttributeValues=item(
+            ExpressionAttributeValues=encode_item(
                 {":count": count, ":until": int(now.timestamp()) + kept_seconds},
             ),
             ReturnValues="UPDATED_NEW",
@@ -53,7 +53,7 @@ def network_of(address: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedPlace:
+class QuotaPlace:
     """What somebody has one more of. until: when it ends by itself."""
 
     owner: str
@@ -62,7 +62,7 @@ class WantedPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _QuotaState:
     """An owner's places. held: thing -> its end; taken: when it took its place; both in epoch seconds."""
 
     version: int
@@ -70,7 +70,7 @@ class _Held:
     taken: Mapping[str, int]
 
 
-class HeldPlaces:
+class OwnerQuota:
     """Lets an owner have at most so many things at once: each holds a place until it ends.
 
     Few places are given back. When all are taken, those whose thing has ended are found and cleared. A thing
@@ -81,7 +81,7 @@ class HeldPlaces:
         self._dynamodb, self._table = dynamodb, table
 
     def take(
-        self, wanted: WantedPlace, places: int, now: datetime, are_there: Callable[[Iterable[str]], AreThere]
+        self, wanted: QuotaPlace, places: int, now: datetime, are_there: Callable[[Iterable[str]], AreThere]
     ) -> bool:
         """Take a place; returns whether the thing has one. Safe to repeat.
 
@@ -102,7 +102,7 @@ class HeldPlaces:
                 return False
             held = {**kept, wanted.thing: int(wanted.until.timestamp())}
             taken = {name: found.taken[name] for name in fresh & kept.keys()} | {wanted.thing: second}
-            if self._write(wanted.owner, _Held(found.version, held, taken), now):
+            if self._write(wanted.owner, _QuotaState(found.version, held, taken), now):
                 return True
         raise Unprocessed(f"{self._table}: the places of an owner kept changing")
 
@@ -111,17 +111,17 @@ class HeldPlaces:
         found = self._read(owner)
         if thing in found.held:
             held = {name: end for name, end in found.held.items() if name != thing}
-            self._write(owner, _Held(found.version, held, found.taken), now)
+            self._write(owner, _QuotaState(found.version, held, found.taken), now)
 
-    def _read(self, owner: str) -> _Held:
-        key = item({"counter": owner})
+    def _read(self, owner: str) -> _QuotaState:
+        key = encode_item({"counter": owner})
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        found = plain(answer.get("Item") or {})
-        return _Held(
+        found = decode_item(answer.get("Item") or {})
+        return _QuotaState(
             int(found.get("version", 0)), dict(found.get("held") or {}), dict(found.get("taken") or {})
         )
 
-    def _write(self, owner: str, changed: _Held, now: datetime) -> bool:
+    def _write(self, owner: str, changed: _QuotaState, now: datetime) -> bool:
         attributes = {
             "counter": owner,
             "version": changed.version + 1,
@@ -133,10 +133,10 @@ class HeldPlaces:
         if changed.version:
             condition = {
                 "ConditionExpression": "version = :read",
-                "ExpressionAttributeValues": item({":read": changed.version}),
+                "ExpressionAttributeValues": encode_item({":read": changed.version}),
             }
         try:
-            self._dynamodb.put_item(TableName=self._table, Item=item(attributes), **condition)
+            self._dynamodb.put_item(TableName=self._table, Item=encode_item(attributes), **condition)
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True
@@ -151,7 +151,7 @@ KEY = "counter"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class OwnerSemaphore:
     """table: Limits. most: places of each owner. seconds: how long one is held at most."""
 
     dynamodb: Any
@@ -180,9 +180,9 @@ class Places:
         try:
             self.dynamodb.put_item(
                 TableName=self.table,
-                Item=item({KEY: name, "holder": holder, "expires_at": now + self.seconds}),
+                Item=encode_item({KEY: name, "holder": holder, "expires_at": now + self.seconds}),
                 ConditionExpression="attribute_not_exists(holder) OR expires_at <= :now",
-                ExpressionAttributeValues=item({":now": now}),
+                ExpressionAttributeValues=encode_item({":now": now}),
             )
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
             return False
@@ -192,9 +192,9 @@ class Places:
         try:
             self.dynamodb.delete_item(
                 TableName=self.table,
-                Key=item({KEY: name}),
+                Key=encode_item({KEY: name}),
                 ConditionExpression="holder = :holder",
-                ExpressionAttributeValues=item({":holder": holder}),
+                ExpressionAttributeValues=encode_item({":holder": holder}),
             )
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
             return  # it has expired, and somebody else holds it
@@ -207,11 +207,11 @@ class Places:
 PLACE_KEPT = timedelta(days=36_500)
 
 
-def places_of(owner: str) -> str:
+def subscription_counter(owner: str) -> str:
     """Return the counter that lists a user's subscriptions."""
     return f"subscriptions#{owner}"
 
 
-def place_of(owner: str, subscription_id: str, now: datetime) -> WantedPlace:
+def subscription_place(owner: str, subscription_id: str, now: datetime) -> QuotaPlace:
     """Return the place of one subscription."""
-    return WantedPlace(places_of(owner), subscription_id, now + PLACE_KEPT)
+    return QuotaPlace(subscription_counter(owner), subscription_id, now + PLACE_KEPT)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from adapters.logs import Logger, loggable
+from adapters.logs import Logger, error_summary
 from adapters.platform.aws import Unavailable
 from adapters.platform.failures import FailureQueue, partial_failures
 from rules.json_values import NoJson, read_json
@@ -18,7 +18,7 @@ RECEIVES_IN_ALL = 1_400  # two weeks of waiting
 RECEIVED = "received"  # the attribute of a message that was sent anew: how often it had come before
 
 
-class Poison(ValueError):
+class PoisonMessage(ValueError):
     """No attempt will ever get past this message; the text says why."""
 
 
@@ -39,7 +39,7 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SourceQueue:
     """The queue that messages come from, in which they can wait.
 
     is_away: whether an exception says that a store is away, which is no fault of the message.
@@ -61,7 +61,7 @@ class Line:
                 QueueUrl=self.url, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=seconds
             )
             return True
-        told = {RECEIVED: {"DataType": "Number", "StringValue": str(received(record))}}
+        told = {RECEIVED: {"DataType": "Number", "StringValue": str(receive_count(record))}}
         self.sqs().send_message(
             QueueUrl=self.url, MessageBody=record["body"], DelaySeconds=seconds, MessageAttributes=told
         )
@@ -74,7 +74,7 @@ class _Batch:
 
     now: datetime
     is_redrive: bool
-    line: Line | None
+    line: SourceQueue | None
     again: dict[str, str] = field(default_factory=dict)
     held: dict[str, tuple[Record, int]] = field(default_factory=dict)
 
@@ -89,7 +89,7 @@ class Consumer:
     name: str
     failures: FailureQueue
     logger: Logger
-    line: Line | None = None
+    line: SourceQueue | None = None
 
     def serve(
         self,
@@ -134,9 +134,11 @@ class Consumer:
         name, reason = record["messageId"], f"{type(error).__name__}: {error}"
         if line and isinstance(error, TimeIsUp):
             batch.held[name] = record, 0
-        elif line and line.is_away(error) and received(record) < RECEIVES_IN_ALL:
-            self.logger.warning("waits for a store", extra={"message_id": name, "reason": loggable(error)})
-            batch.held[name] = record, wait_seconds(received(record))
+        elif line and line.is_away(error) and receive_count(record) < RECEIVES_IN_ALL:
+            self.logger.warning(
+                "waits for a store", extra={"message_id": name, "reason": error_summary(error)}
+            )
+            batch.held[name] = record, wait_seconds(receive_count(record))
         elif line and line.is_away(error) and self._given_up(record, reason, batch.now):
             self.logger.error("waited for two weeks", extra={"message_id": name})
         else:
@@ -151,7 +153,7 @@ class Consumer:
             return False
         return True
 
-    def _put_back(self, line: Line, batch: _Batch) -> None:
+    def _put_back(self, line: SourceQueue, batch: _Batch) -> None:
         for name, (record, seconds) in batch.held.items():
             try:
                 again = line.put_back(record, seconds)
@@ -167,7 +169,7 @@ def wait_seconds(times: int) -> int:
     return int(min(WAIT_SECONDS_MAX, WAIT_SECONDS_MIN * 2 ** min(times - 1, 16)))
 
 
-def received(record: Record) -> int:
+def receive_count(record: Record) -> int:
     """Return how often a message has come, this time included, and also before it was sent anew."""
     told = record.get("messageAttributes", {}).get(RECEIVED, {}).get("stringValue", "0")
     before = int(told) if told.isascii() and told.isdecimal() and len(told) < 10 else 0
@@ -186,6 +188,6 @@ def _handle(body: str, handle: Callable[[Any], object]) -> str | None:
         return f"the message is not JSON: {error}"
     try:
         handle(message)
-    except Poison as reason:
+    except PoisonMessage as reason:
         return str(reason)
     return None

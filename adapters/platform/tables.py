@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from adapters.platform.aws import THROTTLES, Unavailable, pauses
-from adapters.platform.items import Item, item
-from rules.privacy.tombstones import TellsNobody
+from adapters.platform.items import Item, encode_item
+from rules.privacy.tombstones import SafeToLog
 
 READ_MAX = 100
 WRITE_MAX = 25
@@ -17,7 +17,7 @@ ATTEMPTS_MAX = 8
 T = TypeVar("T")
 
 
-class Unprocessed(TellsNobody, Exception):
+class Unprocessed(SafeToLog, Exception):
     """DynamoDB had not finished a call after all attempts; it is safe to repeat."""
 
 
@@ -35,7 +35,7 @@ def get_all(dynamodb: Any, table: str, keys: Iterable[Mapping[str, str]], only: 
     """
     found: list[Item] = []
     for chunk in chunks(keys, READ_MAX):
-        asked: dict[str, Any] = {"Keys": [item(key) for key in chunk], "ConsistentRead": True}
+        asked: dict[str, Any] = {"Keys": [encode_item(key) for key in chunk], "ConsistentRead": True}
         if only:
             asked["ProjectionExpression"] = only
         request = {table: asked}
@@ -88,7 +88,7 @@ def _all_pages(operation: Any, request: dict[str, Any]) -> Iterator[Item]:
 REFUSED = "ConditionalCheckFailed"
 
 
-def reasons_of(error: Any, actions: int) -> list[dict[str, Any]]:
+def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
     """Return a reason for each action: its Code and, if its condition was refused, the old Item.
 
     Raises the error itself if neither a refused condition nor a throttle is the cause: no attempt would help.

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rules.privacy.tombstones import TellsNobody
+from rules.privacy.tombstones import SafeToLog
 
 # Splits a SQL script into its statements, as PostgreSQL reads it: the Data API takes one statement a call.
 #
@@ -43,7 +43,7 @@ _IGNORED = re.compile(r"(?:\s|--[^\n]*)+")
 _ATOMIC = re.compile(r"\bBEGIN\s+ATOMIC\b", re.IGNORECASE)
 
 
-def split(text: str) -> list[str]:
+def split_script(text: str) -> list[str]:
     """Return the statements of a script, each with its semicolon and what stands before it.
 
     Joined they are the text. The last one may hold nothing but space and comments. Raises ValueError if a
@@ -59,7 +59,7 @@ def statements(text: str) -> list[str]:
 
     Raises ValueError as `split` does, and if a statement is BEGIN ATOMIC, which split cuts in pieces.
     """
-    found = [each.strip() for each in split(text)]
+    found = [each.strip() for each in split_script(text)]
     if any(_ATOMIC.search(each) for each in found):
         raise ValueError("BEGIN ATOMIC cannot be split into statements: quote the function's body")
     return [bare for each in found if not is_empty(bare := each.removesuffix(";").rstrip())]
@@ -90,9 +90,9 @@ def _ends(text: str) -> Iterator[int]:
         elif token["dollar"]:
             at = text.find(token["dollar"], at) + len(token["dollar"])
             if at < token.end():
-                raise _unended(text, token.start())
+                raise _unended_error(text, token.start())
         elif token["open"]:
-            raise _unended(text, token.start())
+            raise _unended_error(text, token.start())
 
 
 def _after_comment(text: str, start: int) -> int:
@@ -102,10 +102,10 @@ def _after_comment(text: str, start: int) -> int:
         depth += 1 if mark[0] == "/*" else -1
         if depth == 0:
             return mark.end()
-    raise _unended(text, start)
+    raise _unended_error(text, start)
 
 
-def _unended(text: str, start: int) -> ValueError:
+def _unended_error(text: str, start: int) -> ValueError:
     line = text.count("\n", 0, start) + 1
     return ValueError(f"what begins with {text[start : start + 20]!r} in line {line} has no end")
 
@@ -124,11 +124,11 @@ APPLIED = f"SELECT name, digest FROM {SCHEMA}.migration"  # noqa: S608 (a consta
 NOTE = f"INSERT INTO {SCHEMA}.migration (name, digest) VALUES (%s, %s)"  # noqa: S608 (a constant)
 
 
-class MigrationChanged(TellsNobody, Exception):
+class MigrationChanged(SafeToLog, Exception):
     """Somebody changed a file after it had been applied."""
 
 
-def migrate(connection: Any, folder: Path = FOLDER) -> list[str]:
+def apply_migrations(connection: Any, folder: Path = FOLDER) -> list[str]:
     """Apply the files that are not applied yet; returns their names. Safe to repeat and to run concurrently.
 
     connection: the owner's, as adapters.postgresql.sql describes it. Migrations without a file here are
@@ -138,17 +138,17 @@ def migrate(connection: Any, folder: Path = FOLDER) -> list[str]:
     files = {path.name: path.read_text() for path in sorted(folder.glob("*.sql"))}
     if not files:
         raise FileNotFoundError(f"no migrations in {folder}")
-    with _locked(connection):
+    with _locked_transaction(connection):
         for statement in statements(PREPARE):
             connection.execute(statement)
-        applied = _applied(connection, files)
+        applied = _applied_digests(connection, files)
     return [name for name in files if name not in applied and _apply(connection, name, files)]
 
 
 def _apply(connection: Any, name: str, files: dict[str, str]) -> bool:
     """Apply a file; returns False if somebody else has done so meanwhile."""
-    with _locked(connection):
-        if name in _applied(connection, files):
+    with _locked_transaction(connection):
+        if name in _applied_digests(connection, files):
             return False
         connection.execute(f"SET LOCAL search_path = {SCHEMA}, pg_temp")
         for statement in statements(files[name]):
@@ -158,7 +158,7 @@ def _apply(connection: Any, name: str, files: dict[str, str]) -> bool:
 
 
 @contextmanager
-def _locked(connection: Any) -> Iterator[None]:
+def _locked_transaction(connection: Any) -> Iterator[None]:
     """Run a transaction that no other migration runs beside."""
     with connection.transaction():
         connection.execute("SET LOCAL statement_timeout = '60s'")
@@ -166,7 +166,7 @@ def _locked(connection: Any) -> Iterator[None]:
         yield
 
 
-def _applied(connection: Any, files: dict[str, str]) -> dict[str, str]:
+def _applied_digests(connection: Any, files: dict[str, str]) -> dict[str, str]:
     """Return the digests of what is applied, by name; raises MigrationChanged if a file's is another."""
     applied: dict[str, str] = dict(connection.execute(APPLIED).fetchall())
     for name, text in files.items():

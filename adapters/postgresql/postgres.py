@@ -34,7 +34,7 @@ TOKEN_SECONDS = 900
 BUNDLE = "rds-global-bundle.pem"
 
 
-def token(host: str, port: int, user: str) -> str:
+def iam_token(host: str, port: int, user: str) -> str:
     """Return what RDS takes as a password: a request to connect, signed by the process's AWS role.
 
     It opens connections for 15 minutes. We sign it here, because a client of RDS would load its service
@@ -59,7 +59,7 @@ def token(host: str, port: int, user: str) -> str:
 
 
 @cache
-def authorities() -> str:
+def ca_bundle() -> str:
     """Return a file of the authorities that sign for RDS: its own for instances, common ones for RDS Proxy.
 
     Raises FileNotFoundError if the layer was built without RDS's (infra/layer/rds-bundle).
@@ -169,8 +169,8 @@ def connection_arguments(url: SplitResult, password: Callable[[], str] | None = 
     plain = {"host": host, "port": port, "user": user, "dbname": url.path.strip("/") or user}
     if url.password is not None:
         return {**plain, "password": unquote(url.password)}
-    secret = password() if password else token(host, port, user)
-    return {**plain, "password": secret, "sslmode": "verify-full", "sslrootcert": authorities()}
+    secret = password() if password else iam_token(host, port, user)
+    return {**plain, "password": secret, "sslmode": "verify-full", "sslrootcert": ca_bundle()}
 
 
 # Which way to PostgreSQL a URL names: the driver's, or the RDS Data API's (docs/decisions/0013).

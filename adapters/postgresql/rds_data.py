@@ -176,7 +176,8 @@ class Connection:
             database=self._api.database,
             sql=sql,
             parameters=[
-                {"name": name, "value": _sent(value)} for name, value in zip(names, values, strict=True)
+                {"name": name, "value": _encode_field(value)}
+                for name, value in zip(names, values, strict=True)
             ],
             includeResultMetadata=True,
             **self._transaction,
@@ -217,10 +218,10 @@ class Rows:
 
 
 def _row(fields: list[dict[str, Any]], kinds: list[str]) -> tuple[Any, ...]:
-    return tuple(_received(each, kind) for each, kind in zip(fields, kinds, strict=True))
+    return tuple(_decode_field(each, kind) for each, kind in zip(fields, kinds, strict=True))
 
 
-def _received(field: dict[str, Any], kind: str) -> Any:
+def _decode_field(field: dict[str, Any], kind: str) -> Any:
     if field.get("isNull"):
         return None
     (value,) = field.values()
@@ -229,7 +230,7 @@ def _received(field: dict[str, Any], kind: str) -> Any:
     return next(iter(value.values()), []) if "arrayValue" in field else value
 
 
-def _sent(value: Any) -> dict[str, Any]:
+def _encode_field(value: Any) -> dict[str, Any]:
     """Return a value as the service takes it. Lists and times go as text: the statement casts them."""
     if value is None:
         return {"isNull": True}

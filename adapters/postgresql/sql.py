@@ -81,7 +81,7 @@ generate_series(1, length(whole), 16000) AS place ORDER BY place
 """
 
 
-def ask(connection: Any, call: str, values: list[Any]) -> Any:
+def call_function(connection: Any, call: str, values: list[Any]) -> Any:
     """Call a function; returns its answer parsed, None if it is null.
 
     connection and values: see adapters.postgresql.sql.
@@ -90,7 +90,7 @@ def ask(connection: Any, call: str, values: list[Any]) -> Any:
     return connection.execute(f"SELECT identity.{call}", values).fetchone()[0]
 
 
-def ask_for_many(connection: Any, call: str, values: list[Any]) -> Any:
+def call_in_pieces(connection: Any, call: str, values: list[Any]) -> Any:
     """Call a function whose answer may be long, as `ask` does; returns None if it is null or void."""
     pieces = connection.execute(IN_PIECES.replace("CALL", call), values).fetchall()
     return json.loads("".join(piece for (piece,) in pieces)) if pieces else None

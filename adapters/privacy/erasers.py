@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from adapters.platform.aws import pauses
-from adapters.platform.items import Item, item, plain
-from adapters.platform.limits import places_of
+from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.limits import subscription_counter
 from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all, scan_all
-from adapters.postgresql.sql import Database, ask, ask_for_many
+from adapters.postgresql.sql import Database, call_function, call_in_pieces
 from adapters.privacy.erasure_jobs import ErasureJobs, Person, begin_erasure
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.subscription_store import KEY, keys_of, subscription_from
@@ -60,7 +60,7 @@ class PartitionEraser:
             "TableName": self.table,
             "KeyConditionExpression": "#k0 = :partition",
             "ExpressionAttributeNames": {"#k0": self.key[0]},
-            "ExpressionAttributeValues": item({":partition": partition}),
+            "ExpressionAttributeValues": encode_item({":partition": partition}),
             "ConsistentRead": True,
         }
 
@@ -127,7 +127,7 @@ class ResponseEraser:
                 TableName=self.table,
                 IndexName="ByFingerprint",
                 KeyConditionExpression="fingerprint_hash = :person",
-                ExpressionAttributeValues=item({":person": person_hash}),
+                ExpressionAttributeValues=encode_item({":person": person_hash}),
             )
         ]
 
@@ -172,7 +172,7 @@ class SubscriptionEraser:
 
     def items(self, person: Person) -> Iterator[Item]:
         """Yield the subscriptions' own items."""
-        key = {"counter": places_of(person.user_id)}
+        key = {"counter": subscription_counter(person.user_id)}
         for held in get_all(self.dynamodb, self.limits_table, [key] if person.user_id else []):
             ids = [{KEY: each} for each in held.get("held", {}).get("M", {})]
             for found in get_all(self.dynamodb, self.table, ids):
@@ -186,11 +186,11 @@ class SubscriptionEraser:
     def remove(self, found: Sequence[Item]) -> None:
         """Delete the phones' endpoints, then the subscriptions with their markers, their own items last."""
         for each in found:
-            subscription = subscription_from(plain(each))
+            subscription = subscription_from(decode_item(each))
             if subscription.endpoint_arn:
                 self.sns().delete_endpoint(EndpointArn=subscription.endpoint_arn)
             own, *rest = keys_of(subscription)
-            delete_all(self.dynamodb, self.table, [item({KEY: key}) for key in (*rest, own)])
+            delete_all(self.dynamodb, self.table, [encode_item({KEY: key}) for key in (*rest, own)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class IdentityEraser:
     def person(self, known: Person) -> Person:
         """Return a person with all leaves and identities that are known by now, beside those known before."""
         call = "person(%s::text[], %s::text, %s::text[], %s::text[])"
-        found = self.database.run(lambda each: ask_for_many(each, call, _values(known)))
+        found = self.database.run(lambda each: call_in_pieces(each, call, _values(known)))
         leads = dict.fromkeys([*known.leads, *found["leads"]])
         identities = dict.fromkeys(
             [*known.identities, *((channel, name) for channel, name in found["identities"])]
@@ -217,7 +217,7 @@ class IdentityEraser:
         if not person.leads:
             return []
         call = "person_rows(%s::text[], %s::text, %s::text[], %s::text[])"
-        rows = int(self.database.run(lambda each: ask(each, call, _values(person))))
+        rows = int(self.database.run(lambda each: call_function(each, call, _values(person))))
         return [person] * rows
 
     def remove(self, found: Iterable[Person]) -> None:
@@ -225,7 +225,7 @@ class IdentityEraser:
         call = "erase(%s::text[], %s::text, %s::text[], %s::text[])"
         for person in dict.fromkeys(found):
             values = _values(person)
-            self.database.run(partial(ask, call=call, values=values))
+            self.database.run(partial(call_function, call=call, values=values))
 
 
 def _values(person: Person) -> list[Any]:
@@ -237,7 +237,7 @@ def _values(person: Person) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class LeadErasing:
+class LeadErasureStarter:
     """Finds whose a source's identities and orders are. The function ErasureFunction goes on with it."""
 
     identities: IdentityEraser

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import chunks, query_all
 from adapters.privacy.tombstones import Tombstones, journal_puts
 from rules.days import stamp
@@ -78,15 +78,15 @@ class ErasureJobs:
             TableName=self._table,
             KeyConditionExpression="#part = :open",
             ExpressionAttributeNames={"#part": "part"},
-            ExpressionAttributeValues=item({":open": OPEN}),
+            ExpressionAttributeValues=encode_item({":open": OPEN}),
             ConsistentRead=True,
         )
-        return (_erasure(plain(each)) for each in found)
+        return (_erasure(decode_item(each)) for each in found)
 
     def get(self, erasure_id: str) -> Erasure | None:
         """Return one that is not finished, or None."""
         found = self._item(OPEN, erasure_id)
-        return _erasure(plain(found)) if found else None
+        return _erasure(decode_item(found)) if found else None
 
     def certificate(self, erasure_id: str) -> dict[str, Any] | None:
         """Return the certificate of one that is finished, or None."""
@@ -97,7 +97,7 @@ class ErasureJobs:
     def organization_digest(self, erasure_id: str) -> str:
         """Return the keyed hash of the organization whose lead was erased; "" of a user, or if unfinished."""
         found = self._item(DONE, erasure_id)
-        return str(plain(found).get("organization", "")) if found else ""
+        return str(decode_item(found).get("organization", "")) if found else ""
 
     def go_on(self, erasure: Erasure) -> Erasure:
         """Store how far it is; returns it as stored. Raises ErasureMoved."""
@@ -115,12 +115,12 @@ class ErasureJobs:
         """
         text = json.dumps(certificate, sort_keys=True)
         about = {"certificate": text, "organization": organization_digest}
-        made = item({"part": DONE, "place": erasure.erasure_id, **about})
-        key = item({"part": OPEN, "place": erasure.erasure_id})
+        made = encode_item({"part": DONE, "place": erasure.erasure_id, **about})
+        key = encode_item({"part": OPEN, "place": erasure.erasure_id})
         self._transact(
             [
                 {"Put": {"TableName": self._table, "Item": made}},
-                {"Delete": {"TableName": self._table, "Key": key, **_unchanged(erasure)}},
+                {"Delete": {"TableName": self._table, "Key": key, **_unchanged_condition(erasure)}},
             ]
         )
 
@@ -136,24 +136,24 @@ class ErasureJobs:
     def _put(self, erasure: Erasure, is_new: bool = False) -> dict[str, Any]:
         condition = {"ConditionExpression": "attribute_not_exists(place)"}
         if not is_new:
-            condition = _unchanged(replace(erasure, version=erasure.version - 1))
-        return {"TableName": self._table, "Item": _stored(erasure), **condition}
+            condition = _unchanged_condition(replace(erasure, version=erasure.version - 1))
+        return {"TableName": self._table, "Item": _erasure_item(erasure), **condition}
 
     def _item(self, part: str, erasure_id: str) -> Item | None:
-        key = item({"part": part, "place": erasure_id})
+        key = encode_item({"part": part, "place": erasure_id})
         found: Item | None = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get(
             "Item"
         )
         return found
 
 
-def _unchanged(erasure: Erasure) -> dict[str, Any]:
-    values = item({":read": erasure.version})
+def _unchanged_condition(erasure: Erasure) -> dict[str, Any]:
+    values = encode_item({":read": erasure.version})
     return {"ConditionExpression": "version = :read", "ExpressionAttributeValues": values}
 
 
-def _stored(erasure: Erasure) -> Item:
-    return item(
+def _erasure_item(erasure: Erasure) -> Item:
+    return encode_item(
         {
             "part": OPEN,
             "place": erasure.erasure_id,

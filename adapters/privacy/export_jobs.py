@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.aws import Unavailable
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.privacy.stores import EXPORTS
 from rules.privacy.erasures import PersonKind
 
@@ -58,9 +58,9 @@ class ExportJobs:
 
     def get(self, digest: str, now: datetime) -> ExportJob | None:
         """Return the newest export of a person, or None; strongly consistent."""
-        key = item({"counter": _name(digest)})
+        key = encode_item({"counter": _name(digest)})
         found = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
-        job = _job(plain(found)) if found else None
+        job = _job(decode_item(found)) if found else None
         return job if job and job.expires_at > now.timestamp() else None
 
     def ask(
@@ -94,11 +94,11 @@ class ExportJobs:
         try:
             self._dynamodb.update_item(
                 TableName=self._table,
-                Key=item({"counter": _name(job.digest)}),
+                Key=encode_item({"counter": _name(job.digest)}),
                 UpdateExpression="SET finished_at = :at, #size = :size, expires_at = :until",
                 ConditionExpression="job_id = :job",
                 ExpressionAttributeNames={"#size": "size"},
-                ExpressionAttributeValues=item(
+                ExpressionAttributeValues=encode_item(
                     {":at": done.finished_at, ":size": size, ":until": done.expires_at, ":job": job.job_id}
                 ),
             )
@@ -116,9 +116,9 @@ class ExportJobs:
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
-                Item=item(_stored(job)),
+                Item=encode_item(_job_item(job)),
                 ConditionExpression=condition,
-                ExpressionAttributeValues=item(values),
+                ExpressionAttributeValues=encode_item(values),
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False
@@ -126,7 +126,7 @@ class ExportJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportWaker:
+class ExportInvoker:
     """Invokes the function that makes exports, and does not wait. functions: returns the client of Lambda."""
 
     functions: Callable[[], Any]
@@ -143,7 +143,7 @@ def _name(digest: str) -> str:
     return f"export#{digest}"
 
 
-def _stored(job: ExportJob) -> dict[str, Any]:
+def _job_item(job: ExportJob) -> dict[str, Any]:
     return {
         "counter": _name(job.digest),
         "job_id": job.job_id,

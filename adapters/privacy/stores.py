@@ -10,10 +10,10 @@ from datetime import datetime
 from itertools import chain, product
 from typing import Any, Protocol, TypeVar
 
-from adapters.engagement.engagement_cache import forget_commands, in_buckets, list_key
+from adapters.engagement.engagement_cache import forget_commands, ids_by_bucket, list_key
 from adapters.engagement.rank_sets import unrank_commands
-from adapters.platform.items import Item, item, plain
-from adapters.platform.limits import places_of
+from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.limits import subscription_counter
 from adapters.platform.redis import Command, Redis
 from adapters.platform.tables import chunks, scan_all
 from adapters.postgresql.sql import Database
@@ -73,8 +73,8 @@ class ObjectEraser:
     def contents(self, person: Person) -> Iterator[tuple[str, bytes]]:
         """Yield key and content of the newest version of each object but exports; reads some side by side."""
         with ThreadPoolExecutor(READ_AT_ONCE) as pool:
-            listings = _ahead(pool, self._keys, self._payloads(person))
-            yield from _ahead(pool, self._content, chain.from_iterable(listings))
+            listings = _read_ahead(pool, self._keys, self._payloads(person))
+            yield from _read_ahead(pool, self._content, chain.from_iterable(listings))
 
     def _keys(self, folder: str) -> Iterator[str]:
         """Return the keys below a folder; the first thousand have been read."""
@@ -100,7 +100,7 @@ class ObjectEraser:
                 yield {"Key": each["Key"], "VersionId": each["VersionId"]}
 
 
-def _ahead(pool: Executor, ask: Callable[[Asked], Found], asked: Iterable[Asked]) -> Iterator[Found]:
+def _read_ahead(pool: Executor, ask: Callable[[Asked], Found], asked: Iterable[Asked]) -> Iterator[Found]:
     """Yield the answers to questions in their order; at most READ_AT_ONCE of them wait for their turn."""
     waiting = deque[Future[Found]]()
     for each in asked:
@@ -151,7 +151,7 @@ class RedisEraser:
     def _keys(self, person: Person) -> list[str]:
         user, minute = person.user_id, int(self.now.timestamp()) // 60
         keys = [str(each[1]) for each in forget_commands(user, self.now)]
-        keys += in_buckets(user, (each["event_id"]["S"] for each in self.events.find(person)))
+        keys += ids_by_bucket(user, (each["event_id"]["S"] for each in self.events.find(person)))
         keys += [f"active:{user}:{each['activity_date']['S']}" for each in self.days.find(person)]
         callers = (user, *(f"{kind}:{user}" for kind in RATES))
         return keys + [f"rate:{each}:{minute + at}" for each in callers for at in MINUTES]
@@ -176,7 +176,7 @@ class BoardEraser:
             TableName=self.table,
             FilterExpression="contains(#part, :top)",
             ExpressionAttributeNames={"#part": "part"},
-            ExpressionAttributeValues=item({":top": TOP}),
+            ExpressionAttributeValues=encode_item({":top": TOP}),
         )
         found = []
         for part in parts:
@@ -223,14 +223,14 @@ class Clients:
     database: Database | None
 
 
-def stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
+def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
     """Return the stores by their names in rules.privacy.inventory; without those that copy others."""
 
-    def table(name: str, *key: str, of: Callable[[Person], Iterable[str]] = _user) -> PartitionEraser:
+    def table(name: str, *key: str, of: Callable[[Person], Iterable[str]] = _user_ids) -> PartitionEraser:
         return PartitionEraser(clients.dynamodb, name, key, of)
 
     days = table(tables.daily_activity_table, "user_id", "activity_date")
-    events = table(tables.event_table, "lead_organization_id", SORT_KEY, of=_leads)
+    events = table(tables.event_table, "lead_organization_id", SORT_KEY, of=_lead_ids)
     sent = table(tables.bp_events_table, "user_id", "event_id")
     claims = tables.idempotency_keys_table
     found: dict[str, StoreEraser] = {
@@ -239,15 +239,15 @@ def stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[st
         "DailyActivity": days,
         "RewardsLedger": table(tables.rewards_ledger_table, "account_id", "created_at"),
         "Rewards": table(tables.rewards_table, "holder", "place"),
-        "IdempotencyKeys": Both(
+        "IdempotencyKeys": UserAndLeadEraser(
             table(claims, "user_id", "idempotency_key"),
             KeyEraser(clients.dynamodb, claims, lambda person: _claims_of_leads(events.items(person))),
         ),
-        "Notifications": table(tables.notifications_table, "holder", "place", of=_told),
+        "Notifications": table(tables.notifications_table, "holder", "place", of=_notice_holders),
         "Limits": KeyEraser(clients.dynamodb, tables.limits_table, lambda person: _counters(person, now)),
         "Event": events,
-        "Memory": table(tables.memory_table, "lead_organization_id", "memory_type#key", of=_leads),
-        "Feature": table(tables.feature_table, "lead_organization_id", of=_leads),
+        "Memory": table(tables.memory_table, "lead_organization_id", "memory_type#key", of=_lead_ids),
+        "Feature": table(tables.feature_table, "lead_organization_id", of=_lead_ids),
         "Responses": ResponseEraser(clients.dynamodb, tables.responses_table),
         "UserStats": table(tables.user_stats_table, "fingerprint_hash", of=lambda person: person.hashes),
         "Subscriptions": SubscriptionEraser(
@@ -260,23 +260,23 @@ def stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[st
     return found
 
 
-def stores_and_copies(clients: Clients, config: ErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
+def all_stores(clients: Clients, config: ErasureSettings, now: datetime) -> Mapping[str, StoreEraser]:
     """Return all of them, also those that only copy what others say."""
     dynamodb = clients.dynamodb
-    days = PartitionEraser(dynamodb, config.daily_activity_table, ("user_id", "activity_date"), _user)
-    sent = PartitionEraser(dynamodb, config.bp_events_table, ("user_id", "event_id"), _user)
+    days = PartitionEraser(dynamodb, config.daily_activity_table, ("user_id", "activity_date"), _user_ids)
+    sent = PartitionEraser(dynamodb, config.bp_events_table, ("user_id", "event_id"), _user_ids)
     grouped = ("root_id", "event_type#occurred_at#id")
     return {
-        **stores(clients, config, now),
+        **online_stores(clients, config, now),
         "AnswerLines": AnswerLineEraser(dynamodb, config.answer_lines_table),
         "Boards": BoardEraser(dynamodb, config.boards_table),
-        "GroupEvents": PartitionEraser(dynamodb, config.group_events_table, grouped, _leads),
+        "GroupEvents": PartitionEraser(dynamodb, config.group_events_table, grouped, _lead_ids),
         "Redis": RedisEraser(config.redis_url, days, sent, now),
     }
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class UserAndLeadEraser:
     """Two kinds of things in one table."""
 
     users: PartitionEraser
@@ -296,21 +296,21 @@ class Both:
         self.users.remove(found)
 
 
-def _user(person: Person) -> Iterable[str]:
+def _user_ids(person: Person) -> Iterable[str]:
     return [person.user_id] if person.user_id else []
 
 
-def _told(person: Person) -> Iterable[str]:
-    return [*_user(person), *map(lead_holder, person.leads)]
+def _notice_holders(person: Person) -> Iterable[str]:
+    return [*_user_ids(person), *map(lead_holder, person.leads)]
 
 
-def _leads(person: Person) -> Iterable[str]:
+def _lead_ids(person: Person) -> Iterable[str]:
     return person.leads
 
 
 def _claims_of_leads(events: Iterable[Any]) -> Iterator[dict[str, str]]:
     """Yield the keys of the claims, orders and notes of leads' events, whether they are there or not."""
-    for event in map(plain, events):
+    for event in map(decode_item, events):
         source, place = str(event["source"]), str(event[SORT_KEY])
         moment, number = mark_of(*place.split("#", 1))
         named = [f"{source}#{event['external_event_id']}", f"{source}#order:{event.get('object_id')}"]
@@ -320,7 +320,7 @@ def _claims_of_leads(events: Iterable[Any]) -> Iterator[dict[str, str]]:
 
 def _counters(person: Person, now: datetime) -> Iterator[dict[str, str]]:
     if person.user_id:
-        yield {"counter": places_of(person.user_id)}
+        yield {"counter": subscription_counter(person.user_id)}
         yield {"counter": f"open-questions#{person.user_id}"}
         minute = int(now.timestamp()) // 60
         for kind in RATES:

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from adapters.platform.aws import client
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.region_clients import fence_writer
 from adapters.platform.tables import Refresh, query_all
-from adapters.platform.turn import fenced
 from rules.days import stamp, unstamp
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, groups_of
 from rules.privacy.tombstones import (
@@ -76,10 +76,10 @@ class Tombstones:
             TableName=self._table,
             KeyConditionExpression="#part = :journal AND place > :since",
             ExpressionAttributeNames={"#part": "part"},
-            ExpressionAttributeValues=item({":journal": JOURNAL, ":since": since}),
+            ExpressionAttributeValues=encode_item({":journal": JOURNAL, ":since": since}),
             ConsistentRead=True,
         )
-        entries = [_entry(plain(each)) for each in found]
+        entries = [_entry(decode_item(each)) for each in found]
         self._known = with_entries(self._known, entries)
         self._newest = max((self._newest, *(each.place for each in entries)))
         self._refresh.renew(asked_at, FRESH_SECONDS)
@@ -92,7 +92,7 @@ def journal_puts(table: str, entries: Iterable[JournalEntry]) -> list[dict[str, 
 
 
 def _item(entry: JournalEntry) -> Item:
-    return item({"part": JOURNAL, "place": entry.place, "erasure_id": entry.erasure_id})
+    return encode_item({"part": JOURNAL, "place": entry.place, "erasure_id": entry.erasure_id})
 
 
 def _entry(stored: dict[str, Any]) -> JournalEntry:
@@ -100,7 +100,7 @@ def _entry(stored: dict[str, Any]) -> JournalEntry:
     return JournalEntry(at, digest, Act(act), stored["erasure_id"])
 
 
-class WhereTombstonesAre(Protocol):
+class TombstoneSettings(Protocol):
     """The settings of every function that looks for tombstones."""
 
     @property
@@ -112,13 +112,13 @@ class WhereTombstonesAre(Protocol):
         """The secret with the key of the hash."""
 
 
-def tombstones_of(config: WhereTombstonesAre) -> Tombstones:
+def tombstones_of(config: TombstoneSettings) -> Tombstones:
     """Return a process's view of the tombstones."""
     key = KeyedHash(lambda: client("secretsmanager"), config.erasure_secret_arn)
-    return Tombstones(fenced(client("dynamodb")), config.erasures_table, key)
+    return Tombstones(fence_writer(client("dynamodb")), config.erasures_table, key)
 
 
-class Erased(Protocol):
+class ErasureCheck(Protocol):
     """What consumers ask before they take what comes to them: see Tombstones."""
 
     def forbids(self, subject: str, happened_at: str) -> bool:
@@ -128,7 +128,7 @@ class Erased(Protocol):
         """Return what is known of a subject."""
 
 
-class NobodyErased:
+class NoErasures:
     """Where no person is known, or nobody can have been erased, as in a benchmark."""
 
     def forbids(self, subject: str, happened_at: str) -> bool:  # noqa: ARG002 (as Tombstones has it)
@@ -140,13 +140,13 @@ class NobodyErased:
         return None
 
 
-NOBODY = NobodyErased()
+NO_ERASURES = NoErasures()
 
 
 # Whether an announced event is of a lead that was erased (rule 10).
 
 
-def is_erased(event: LeadEvent, erased: Erased) -> bool:
+def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
     """Whether an event is of an erased lead; a change of identity is, if any lead that it moves is.
     A change that names no groups is for whoever reads them to refuse.
     """
@@ -162,10 +162,10 @@ def is_erased(event: LeadEvent, erased: Erased) -> bool:
 
 
 # Whose an item is. No item has two of these of two persons; a stock is a holder, too, that nobody is called.
-OF_USER, OF_LEAD = ("user_id", "account_id", "owner", "holder"), "lead_organization_id"
+USER_KEYS, LEAD_KEY = ("user_id", "account_id", "owner", "holder"), "lead_organization_id"
 
 
-def is_erased_record(record: Mapping[str, Any], erased: Erased) -> bool:
+def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
     """Whether a change is of somebody who was erased, and came before that was lifted, if it was."""
     change = record["dynamodb"]
     if not (subject := subject_of(change.get("NewImage", {}))):
@@ -180,8 +180,8 @@ def is_erased_record(record: Mapping[str, Any], erased: Erased) -> bool:
 
 def subject_of(image: Mapping[str, Any]) -> str:
     """Return what is hashed of the person whose item it is; "" if it tells of nobody by name."""
-    for name in OF_USER:
+    for name in USER_KEYS:
         if user := image.get(name, {}).get("S"):
             return user_subject(user)
-    lead = image.get(OF_LEAD, {}).get("S")
+    lead = image.get(LEAD_KEY, {}).get("S")
     return lead_subject(lead) if lead else ""

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_all
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
 from adapters.questions.subscription_store import (
@@ -148,12 +148,12 @@ class Announcements:
             TableName=self.store.table,
             IndexName=INDEX,
             KeyConditionExpression=condition,
-            ExpressionAttributeValues=item(values),
+            ExpressionAttributeValues=encode_item(values),
             Limit=limit,
-            **({"ExclusiveStartKey": item(first)} if first else {}),
+            **({"ExclusiveStartKey": encode_item(first)} if first else {}),
         )
-        last = plain(answer.get("LastEvaluatedKey") or {})
-        return [plain(each) for each in answer["Items"]], (
+        last = decode_item(answer.get("LastEvaluatedKey") or {})
+        return [decode_item(each) for each in answer["Items"]], (
             last[KEY],
             last["last_notified_at"],
         ) if last else None
@@ -192,12 +192,12 @@ class Announcements:
         made = MessageClaim(subscription, key, stamp(now), expires_at)
         condition, values = unchanged_condition(subscription)
         condition += " AND last_notified_at = :last"
-        values |= item({":last": subscription.last_notified_at})
-        return self.claims.open(made, self._move(subscription, _moved(made), condition, values)), made
+        values |= encode_item({":last": subscription.last_notified_at})
+        return self.claims.open(made, self._move(subscription, _notified_at(made), condition, values)), made
 
     def _move(self, subscription: Subscription, to: str, condition: str, values: Item) -> list[Action]:
         """Move last_notified_at of a subscription and of its markers."""
-        table, moved = self.store.table, item({":moved": to})
+        table, moved = self.store.table, encode_item({":moved": to})
         there = f"attribute_exists({KEY})"
         markers = (update_action(table, key, MOVE, moved, there) for key in marker_keys(subscription))
         return [update_action(table, subscription.subscription_id, MOVE, values | moved, condition), *markers]
@@ -207,12 +207,12 @@ class Announcements:
         gone = delete_action(self.store.table, claim.place)
         condition, values = unchanged_condition(claim.subscription)
         condition += " AND last_notified_at = :ours"
-        values |= item({":ours": _moved(claim)})
+        values |= encode_item({":ours": _notified_at(claim)})
         back = self._move(claim.subscription, claim.subscription.last_notified_at, condition, values)
         # If another announcement has moved it meanwhile, that one stands, and only the claim goes.
         if not self.store.transact([gone, *back]):
             self.store.transact([gone])
 
 
-def _moved(claim: MessageClaim) -> str:
+def _notified_at(claim: MessageClaim) -> str:
     return max(claim.subscription.last_notified_at, claim.claimed_at)

@@ -16,8 +16,8 @@ from typing import Any
 
 from adapters.engagement import claims
 from adapters.platform.aws import pauses
-from adapters.platform.items import item, plain
-from adapters.platform.tables import REFUSED, Unprocessed, reasons_of
+from adapters.platform.items import decode_item, encode_item
+from adapters.platform.tables import REFUSED, Unprocessed, cancellation_reasons
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore, WaitingAnswers
 from rules.engagement import events
@@ -51,9 +51,9 @@ class AnswerAwards:
             "Item": claims.to_item(claim),
             "ConditionExpression": claims.UNCLAIMED,
             "ExpressionAttributeNames": {"#ttl": "ttl"},
-            "ExpressionAttributeValues": item({":now": int(now.timestamp())}),
+            "ExpressionAttributeValues": encode_item({":now": int(now.timestamp())}),
         }
-        stored = {"TableName": self.events_table, "Item": item(events.to_item(event))}
+        stored = {"TableName": self.events_table, "Item": encode_item(events.to_item(event))}
         return {"Put": claimed}, {"Put": stored}
 
 
@@ -88,11 +88,11 @@ def count_action(table: str, before: Question, after: Question) -> dict[str, Any
     return {
         "Update": {
             "TableName": table,
-            "Key": item({"question_id": before.question_id}),
+            "Key": encode_item({"question_id": before.question_id}),
             "UpdateExpression": changes,
             "ConditionExpression": condition,
             "ExpressionAttributeNames": {"#status": "status"},
-            "ExpressionAttributeValues": item(values),
+            "ExpressionAttributeValues": encode_item(values),
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
     }
@@ -136,7 +136,7 @@ class AnswerLine:
         if refusal[1].get("Code") == REFUSED:
             raise AlreadyAnswered(self.responses.stored_response(refusal[1], response))
         if refusal[0].get("Item"):
-            check_open(from_item(plain(refusal[0]["Item"])), now)
+            check_open(from_item(decode_item(refusal[0]["Item"])), now)
         if submission.event and refusal[2].get("Code") == REFUSED:
             # An earlier answer, lost since, has earned. This one is taken without an event.
             return self.answer(self._read(question), replace(submission, event=None), now)
@@ -147,7 +147,7 @@ class AnswerLine:
         try:
             self.dynamodb.transact_write_items(TransactItems=actions)
         except self.dynamodb.exceptions.TransactionCanceledException as error:
-            return reasons_of(error, len(actions))
+            return cancellation_reasons(error, len(actions))
         return None
 
     def _read(self, known: Question) -> Question:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from adapters.questions.subscription_store import (
     INDEX,
@@ -77,9 +77,9 @@ def read_index(
         TableName=table,
         IndexName=INDEX,
         KeyConditionExpression=condition,
-        ExpressionAttributeValues=item(values),
+        ExpressionAttributeValues=encode_item(values),
     )
-    return map(plain, found)
+    return map(decode_item, found)
 
 
 class MessageClaims:
@@ -100,7 +100,7 @@ class MessageClaims:
             "claimed_at": claim.claimed_at,
             "expires_at": claim.expires_at,
         }
-        first = put_action(self.store.table, item(opened), f"attribute_not_exists({KEY})")
+        first = put_action(self.store.table, encode_item(opened), f"attribute_not_exists({KEY})")
         refused = self.store.refusals([first, *due])
         if not refused:
             return ClaimResult.CLAIMED
@@ -111,7 +111,7 @@ class MessageClaims:
 
         endpoint_arn: the endpoint that it went to, if the subscription did not have it.
         """
-        values = item({":outcome": outcome, ":now": stamp(now)})
+        values = encode_item({":outcome": outcome, ":now": stamp(now)})
         changes = "SET outcome = :outcome, settled_at = :now REMOVE active"
         settled = update_action(self.store.table, claim.place, changes, values, f"attribute_exists({KEY})")
         kept = [self._keep(claim.subscription, endpoint_arn)] if endpoint_arn else []
@@ -121,7 +121,7 @@ class MessageClaims:
 
     def _keep(self, subscription: Subscription, endpoint_arn: str) -> Action:
         condition, values = unchanged_condition(subscription)
-        values |= item({":arn": endpoint_arn, ":yes": True})
+        values |= encode_item({":arn": endpoint_arn, ":yes": True})
         own = subscription.subscription_id
         changes = f"SET endpoint_arn = :arn, {CHANGED} = :yes"
         return update_action(self.store.table, own, changes, values, condition)
@@ -138,7 +138,9 @@ class MessageClaims:
 
     def give_up(self, place: str) -> bool:
         """Mark a claim as unconfirmed; False: its message has been settled after all."""
-        values = item({":unconfirmed": UNCONFIRMED, ":sending": sending_partition(place.partition("#")[0])})
+        values = encode_item(
+            {":unconfirmed": UNCONFIRMED, ":sending": sending_partition(place.partition("#")[0])}
+        )
         changes = "SET active = :unconfirmed, outcome = :unconfirmed"
         return self.store.transact(
             [update_action(self.store.table, place, changes, values, "active = :sending")]
@@ -193,7 +195,7 @@ class ReminderStore:
         gone = delete_action(self.store.table, claim.place)
         condition, values = f"attribute_not_exists({KEY})", None
         if each.then:
-            condition, values = "last_notified_at = :then", item({":then": stamp(each.then)})
+            condition, values = "last_notified_at = :then", encode_item({":then": stamp(each.then)})
         marker = reminder_item(each.subscription.subscription_id, each.due)
         # If the person has registered again meanwhile, that marker stands, and only the claim goes.
         if not self.store.transact([gone, put_action(self.store.table, marker, condition, values)]):
@@ -203,9 +205,9 @@ class ReminderStore:
         own = each.subscription.subscription_id
         if each.then is None:
             return self._delete(own, each.due)
-        values = item({":due": stamp(each.due)})
+        values = encode_item({":due": stamp(each.due)})
         return put_action(self.store.table, reminder_item(own, each.then), "last_notified_at = :due", values)
 
     def _delete(self, own: str, due: datetime) -> Action:
-        values = item({":due": stamp(due)})
+        values = encode_item({":due": stamp(due)})
         return delete_action(self.store.table, reminder_key(own), "last_notified_at = :due", values)

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from adapters.platform.item_tables import WRITERS, ItemTable
-from adapters.platform.items import Item, item, plain
-from adapters.platform.limits import HeldPlaces, place_of
+from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.limits import OwnerQuota, subscription_place
 from adapters.platform.tables import get_all, scan_all
 from adapters.questions.message_claims import UNCONFIRMED
 from adapters.questions.subscription_store import (
@@ -35,7 +35,7 @@ POLLS = "poll#"
 
 
 @dataclass(frozen=True, slots=True)
-class ToldMessage:
+class ReceivedMessage:
     """A message that a phone got. last: until when it might have been sent."""
 
     key: str
@@ -51,7 +51,7 @@ class Phone:
 
     kept: Item
     last_notified_at: str
-    told: Sequence[ToldMessage] = ()
+    told: Sequence[ReceivedMessage] = ()
 
     @property
     def own(self) -> str:
@@ -66,14 +66,14 @@ class Phone:
     def items(self, now: datetime) -> dict[str, Item]:
         """Return its items by key. One whose token is dead has no others. Raises KeyError, ValueError."""
         if TOKEN not in self.kept:
-            return {self.own: {**self.kept, **item({CHANGED: True})}}
-        found = subscription_from(plain(self.kept))
+            return {self.own: {**self.kept, **encode_item({CHANGED: True})}}
+        found = subscription_from(decode_item(self.kept))
         return items_of(replace(found, is_active=True, last_notified_at=self.last_notified_at), now)
 
     def claims(self) -> Iterator[Item]:
         """Yield the claims of the messages, so that none comes twice."""
         for each in self.told:
-            yield item(
+            yield encode_item(
                 {
                     KEY: claim_key(self.own, each.key),
                     "active": UNCONFIRMED if each.outcome == UNCONFIRMED else None,
@@ -87,15 +87,15 @@ class Phone:
 
 
 @dataclass(frozen=True, slots=True)
-class PhonesPut:
+class PutSummary:
     """written: how many items. elsewhere: subscriptions whose phone has another one by now."""
 
     written: int = 0
     elsewhere: tuple[str, ...] = ()
 
-    def __add__(self, other: "PhonesPut") -> "PhonesPut":
+    def __add__(self, other: "PutSummary") -> "PutSummary":
         """Return both together."""
-        return PhonesPut(self.written + other.written, (*self.elsewhere, *other.elsewhere))
+        return PutSummary(self.written + other.written, (*self.elsewhere, *other.elsewhere))
 
 
 class PhoneTable:
@@ -103,10 +103,10 @@ class PhoneTable:
 
     def __init__(self, dynamodb: Any, table: str, limits_table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
-        self._store, self._places = SubscriptionStore(dynamodb, table), HeldPlaces(dynamodb, limits_table)
+        self._store, self._places = SubscriptionStore(dynamodb, table), OwnerQuota(dynamodb, limits_table)
         self._items = ItemTable(dynamodb, table, [KEY])
 
-    def put_missing(self, phones: Iterable[Phone], now: datetime) -> PhonesPut:
+    def put_missing(self, phones: Iterable[Phone], now: datetime) -> PutSummary:
         """Put subscriptions that the table does not have, each with all its items or with none.
 
         Raises Unprocessed; it is safe to repeat.
@@ -115,7 +115,7 @@ class PhoneTable:
         there = {each[KEY]["S"] for each in self._read(each.own for each in listed)}
         return self._each(partial(self._put, now=now), [each for each in listed if each.own not in there])
 
-    def make_equal(self, phones: Iterable[Phone], now: datetime) -> PhonesPut:
+    def make_equal(self, phones: Iterable[Phone], now: datetime) -> PutSummary:
         """Let each subscription have the items that it must have; when it was told last stays as it is.
 
         Raises Unprocessed; it is safe to repeat.
@@ -132,19 +132,19 @@ class PhoneTable:
                 gone += 1
         return gone
 
-    def _each(self, put: Any, phones: Sequence[Phone]) -> PhonesPut:
+    def _each(self, put: Any, phones: Sequence[Phone]) -> PutSummary:
         with ThreadPoolExecutor(WRITERS) as pool:
-            return sum(pool.map(put, phones), PhonesPut())
+            return sum(pool.map(put, phones), PutSummary())
 
     def _read(self, keys: Iterable[str]) -> list[Item]:
         return get_all(self._dynamodb, self._table, [{KEY: each} for each in dict.fromkeys(keys)])
 
     def _before(self, phone: Phone, now: datetime) -> int:
         """Take the place, by which an erasure finds the phone, and put the claims; returns how many."""
-        self._places.take(place_of(phone.owner, phone.own, now), NO_LIMIT, now, lambda _: {})
+        self._places.take(subscription_place(phone.owner, phone.own, now), NO_LIMIT, now, lambda _: {})
         return self._items.put_missing(phone.claims())
 
-    def _put(self, phone: Phone, now: datetime) -> PhonesPut:
+    def _put(self, phone: Phone, now: datetime) -> PutSummary:
         wanted, claims = phone.items(now), self._before(phone, now)
         actions = [put_action(self._table, each) for each in wanted.values()]
         for action in actions:
@@ -155,36 +155,36 @@ class PhoneTable:
                 action["Put"] |= {
                     "ConditionExpression": f"attribute_not_exists({KEY}) OR #of = :own",
                     "ExpressionAttributeNames": {"#of": "of"},
-                    "ExpressionAttributeValues": item({":own": phone.own}),
+                    "ExpressionAttributeValues": encode_item({":own": phone.own}),
                 }
         refused = self._store.refusals(actions)
         if not refused:
-            return PhonesPut(len(actions) + claims)
+            return PutSummary(len(actions) + claims)
         is_there = list(wanted).index(phone.own) in refused
-        return PhonesPut(claims, () if is_there else (phone.own,))
+        return PutSummary(claims, () if is_there else (phone.own,))
 
-    def _replace(self, phone: Phone, now: datetime) -> PhonesPut:
+    def _replace(self, phone: Phone, now: datetime) -> PutSummary:
         wanted, claims = phone.items(now), self._before(phone, now)
         (stored,) = self._read([phone.own]) or [{}]
         asked = {*wanted, *(_keys(stored) if stored else ())}
         found = {each[KEY]["S"]: each for each in self._read(asked)}
-        if {key: _settled(each) for key, each in found.items()} == {
-            key: _settled(each) for key, each in wanted.items()
+        if {key: _without_notes(each) for key, each in found.items()} == {
+            key: _without_notes(each) for key, each in wanted.items()
         }:
-            return PhonesPut(claims)
+            return PutSummary(claims)
         gone = [key for key in found if key not in wanted]
         actions = [delete_action(self._table, key) for key in gone]
         self._store.refusals([*actions, *(put_action(self._table, each) for each in wanted.values())])
-        return PhonesPut(len(wanted) + len(gone) + claims)
+        return PutSummary(len(wanted) + len(gone) + claims)
 
 
 def _keys(stored: Item) -> list[str]:
     """Return the keys that a stored subscription may have; those that can be read, if it is damaged."""
     try:
-        return keys_of(subscription_from(plain(stored)))
+        return keys_of(subscription_from(decode_item(stored)))
     except (KeyError, TypeError, ValueError):
         return [token_key(stored[TOKEN]["S"])] if "S" in stored.get(TOKEN, {}) else []
 
 
-def _settled(stored: Mapping[str, Any]) -> dict[str, Any]:
+def _without_notes(stored: Mapping[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in stored.items() if name not in NOTES}

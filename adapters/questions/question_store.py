@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import get_all, query_all
 from rules.days import stamp
 from rules.questions.questions import (
@@ -31,7 +31,7 @@ class QuestionStore:
         try:
             self._dynamodb.put_item(
                 TableName=self.table,
-                Item=item(to_item(question)),
+                Item=encode_item(to_item(question)),
                 ConditionExpression="attribute_not_exists(question_id) OR expires_at <= :now",
                 ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
             )
@@ -41,9 +41,9 @@ class QuestionStore:
 
     def get(self, question_id: str) -> Question | None:
         """Return one question, strongly consistent: one request."""
-        key = item({"question_id": question_id})
+        key = encode_item({"question_id": question_id})
         answer = self._dynamodb.get_item(TableName=self.table, Key=key, ConsistentRead=True)
-        return from_item(plain(answer["Item"])) if "Item" in answer else None
+        return from_item(decode_item(answer["Item"])) if "Item" in answer else None
 
 
 # Lists of questions: by status or by agent, newest first; and those whose time is over.
@@ -126,17 +126,17 @@ class QuestionLists:
             IndexName=name,
             KeyConditionExpression="#part = :part",
             ExpressionAttributeNames={"#part": attribute},
-            ExpressionAttributeValues=item({":part": partition}),
+            ExpressionAttributeValues=encode_item({":part": partition}),
             ScanIndexForward=False,
             Limit=step,
-            **({"ExclusiveStartKey": item(first)} if first else {}),
+            **({"ExclusiveStartKey": encode_item(first)} if first else {}),
         )
         for each in found:
             yield partition, each["created_at"]["S"], each["question_id"]["S"]
 
     def _get(self, question_ids: Iterable[str]) -> dict[str, Question]:
         keys = ({"question_id": each} for each in dict.fromkeys(question_ids))
-        found = (from_item(plain(each)) for each in get_all(self.dynamodb, self.table, keys))
+        found = (from_item(decode_item(each)) for each in get_all(self.dynamodb, self.table, keys))
         return {each.question_id: each for each in found}
 
     def over(self, now: datetime) -> Iterator[str]:
@@ -148,7 +148,7 @@ class QuestionLists:
             IndexName="ByClosing",
             KeyConditionExpression="#status = :open AND closes_at <= :until",
             ExpressionAttributeNames={"#status": "status"},
-            ExpressionAttributeValues=item({":open": QuestionStatus.OPEN.value, ":until": until}),
+            ExpressionAttributeValues=encode_item({":open": QuestionStatus.OPEN.value, ":until": until}),
         )
         return (each["question_id"]["S"] for each in found)
 
@@ -162,11 +162,11 @@ class QuestionLists:
         try:
             self.dynamodb.update_item(
                 TableName=self.table,
-                Key=item({"question_id": question_id}),
+                Key=encode_item({"question_id": question_id}),
                 UpdateExpression="SET #status = :expired",
                 ConditionExpression="#status = :open AND closes_at <= :until",
                 ExpressionAttributeNames={"#status": "status"},
-                ExpressionAttributeValues=item(values),
+                ExpressionAttributeValues=encode_item(values),
             )
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
             return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_all, query_all
 from rules.engagement import events
 from rules.questions.responses import Response, Submission, from_item, to_item
@@ -35,14 +35,14 @@ class ResponseStore:
         """Return a person's answer, strongly consistent: one request. hashes: all that they may have."""
         if len(hashes) > 1:
             return next(iter(self.all_of((question_id, each) for each in hashes)), None)
-        key = item(_key((question_id, hashes[0])))
+        key = encode_item(_key((question_id, hashes[0])))
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        return from_item(plain(answer["Item"])) if "Item" in answer else None
+        return from_item(decode_item(answer["Item"])) if "Item" in answer else None
 
     def all_of(self, keys: Iterable[Key]) -> list[Response]:
         """Return the answers that are there, strongly consistent."""
         found = get_all(self._dynamodb, self._table, map(_key, sorted(set(keys))))
-        return [from_item(plain(each)) for each in found]
+        return [from_item(decode_item(each)) for each in found]
 
     def of_question(self, question_id: str) -> Iterator[Response]:
         """Yield a question's answers, strongly consistent."""
@@ -50,17 +50,17 @@ class ResponseStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="question_id = :question",
-            ExpressionAttributeValues=item({":question": question_id}),
+            ExpressionAttributeValues=encode_item({":question": question_id}),
             ConsistentRead=True,
         )
-        return (from_item(plain(each)) for each in found)
+        return (from_item(decode_item(each)) for each in found)
 
     def has_any(self, question_id: str) -> bool:
         """Whether a question has answers; eventually consistent: half a read unit where it has none."""
         answer = self._dynamodb.query(
             TableName=self._table,
             KeyConditionExpression="question_id = :question",
-            ExpressionAttributeValues=item({":question": question_id}),
+            ExpressionAttributeValues=encode_item({":question": question_id}),
             Limit=1,
         )
         return bool(answer["Items"])
@@ -79,11 +79,11 @@ class ResponseStore:
                 TableName=self._table,
                 IndexName="ByFingerprint",
                 KeyConditionExpression="fingerprint_hash = :person",
-                ExpressionAttributeValues=item({":person": person}),
+                ExpressionAttributeValues=encode_item({":person": person}),
                 ProjectionExpression="question_id, response_id",
             )
         )
-        keys = (plain(each) for each in found)
+        keys = (decode_item(each) for each in found)
         return [(each, COUNTED in each) for each in get_all(self._dynamodb, self._table, keys)]
 
     def recent(
@@ -111,14 +111,14 @@ class ResponseStore:
             TableName=self._table,
             IndexName="ByFingerprint",
             KeyConditionExpression="fingerprint_hash = :person AND created_at BETWEEN :since AND :until",
-            ExpressionAttributeValues=item(
+            ExpressionAttributeValues=encode_item(
                 {":person": fingerprint_hash, ":since": span[0], ":until": span[1]}
             ),
             ScanIndexForward=False,
             Limit=limit,
-            **({"ExclusiveStartKey": item(start)} if start else {}),
+            **({"ExclusiveStartKey": encode_item(start)} if start else {}),
         )
-        rows = map(plain, answer["Items"])
+        rows = map(decode_item, answer["Items"])
         return [(each["created_at"], (each["question_id"], each["response_id"])) for each in rows]
 
     def counted(self, keys: Iterable[Key]) -> set[Key]:
@@ -135,7 +135,7 @@ class ResponseStore:
         return {
             "Put": {
                 "TableName": self._table,
-                "Item": item(to_item(response)),
+                "Item": encode_item(to_item(response)),
                 "ConditionExpression": "attribute_not_exists(question_id)",
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
@@ -146,17 +146,17 @@ class ResponseStore:
         return {
             "Update": {
                 "TableName": self._table,
-                "Key": item(_key(response.key)),
+                "Key": encode_item(_key(response.key)),
                 "UpdateExpression": f"SET {COUNTED} = :at",
                 "ConditionExpression": f"attribute_exists(question_id) AND attribute_not_exists({COUNTED})",
-                "ExpressionAttributeValues": item({":at": at}),
+                "ExpressionAttributeValues": encode_item({":at": at}),
             }
         }
 
     def stored_response(self, reason: dict[str, Any], response: Response) -> Response:
         """Return the answer that is stored: it comes with the refusal to put another one, or is read."""
         if reason.get("Item"):
-            return from_item(plain(reason["Item"]))
+            return from_item(decode_item(reason["Item"]))
         return self.get(*response.key) or response
 
 
@@ -190,9 +190,9 @@ class WaitingAnswers:
         try:
             self.dynamodb.put_item(
                 TableName=self.table,
-                Item=item(waiting),
+                Item=encode_item(waiting),
                 ConditionExpression="attribute_not_exists(question_id) OR expires_at <= :now",
-                ExpressionAttributeValues=item({":now": int(now.timestamp())}),
+                ExpressionAttributeValues=encode_item({":now": int(now.timestamp())}),
             )
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
             return False
@@ -207,16 +207,16 @@ class WaitingAnswers:
             TableName=self.table,
             KeyConditionExpression="question_id = :question",
             FilterExpression="expires_at > :now",
-            ExpressionAttributeValues=item({":question": question_id, ":now": int(now.timestamp())}),
+            ExpressionAttributeValues=encode_item({":question": question_id, ":now": int(now.timestamp())}),
             ConsistentRead=True,
             PaginationConfig={"PageSize": limit, "MaxItems": limit},
         )
-        return [_submission(plain(each)) for page in pages for each in page["Items"]]
+        return [_submission(decode_item(each)) for page in pages for each in page["Items"]]
 
     def of_hashes(self, question_id: str, hashes: Iterable[str]) -> list[Response]:
         """Return what stands in a question's line under these hashes, strongly consistent."""
         keys = [{"question_id": question_id, "response_id": each} for each in hashes]
-        return [_submission(plain(each)).response for each in get_all(self.dynamodb, self.table, keys)]
+        return [_submission(decode_item(each)).response for each in get_all(self.dynamodb, self.table, keys)]
 
     def remove(self, response: Response) -> bool:
         """Remove an answer from the line; False: it is not there, or no longer."""
@@ -231,7 +231,7 @@ class WaitingAnswers:
         return {
             "Delete": {
                 "TableName": self.table,
-                "Key": item(_waiting_key(response)),
+                "Key": encode_item(_waiting_key(response)),
                 "ConditionExpression": "attribute_exists(question_id)",
             }
         }

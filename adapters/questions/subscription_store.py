@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import Unprocessed, get_all
 from rules.days import stamp
 from rules.lake.table_items import CHANGED
@@ -53,7 +53,7 @@ INDEX = "ByLastNotified"
 def subscription_item(subscription: Subscription) -> Item:
     """Return a subscription as table attributes."""
     quiet = subscription.quiet_hours
-    return item(
+    return encode_item(
         {
             KEY: subscription.subscription_id,
             "owner": subscription.owner,
@@ -126,7 +126,7 @@ def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
         for key, tag in zip(marker_keys(subscription), subscription.audience, strict=True)
     ]
     holder = {KEY: token_key(subscription.fcm_token), "of": subscription.subscription_id}
-    items = [subscription_item(subscription), *map(item, [*markers, holder])]
+    items = [subscription_item(subscription), *map(encode_item, [*markers, holder])]
     due = next_reminder(now, subscription.timezone, subscription.quiet_hours)
     if subscription.streak_reminders and due:
         items.append(reminder_item(subscription.subscription_id, due))
@@ -135,7 +135,7 @@ def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
 
 def reminder_item(subscription_id: str, due: datetime) -> Item:
     """Return the marker that waits until a reminder is due."""
-    return item(
+    return encode_item(
         {
             KEY: reminder_key(subscription_id),
             "of": subscription_id,
@@ -171,7 +171,7 @@ class SubscriptionStore:
     def get_many(self, subscription_ids: Iterable[str]) -> list[Subscription]:
         """Read subscriptions in bulk, strongly consistent; those that are gone are left out."""
         keys = [{KEY: each} for each in dict.fromkeys(subscription_ids)]
-        return [subscription_from(plain(each)) for each in get_all(self._dynamodb, self.table, keys)]
+        return [subscription_from(decode_item(each)) for each in get_all(self._dynamodb, self.table, keys)]
 
     def register(self, wanted: Subscription, now: datetime) -> tuple[Subscription, bool]:
         """Store a subscription; returns it, and whether it is new.
@@ -184,7 +184,7 @@ class SubscriptionStore:
         """
         for _ in pauses(ATTEMPTS_MAX):
             mine, holder, other = self._around(wanted)
-            made = _merged(wanted, mine, other, now)
+            made = _merge_subscription(wanted, mine, other, now)
             gone = [each for each in (mine, other) if each]
             if self.transact(_registration(self.table, made, gone, holder, now)):
                 return made, mine is None or not mine.is_active
@@ -194,7 +194,7 @@ class SubscriptionStore:
         """Return the person's own subscription, the id that holds the token, and another person's with it."""
         token = token_key(wanted.fcm_token)
         keys = [{KEY: wanted.subscription_id}, {KEY: token}]
-        found = {each[KEY]["S"]: plain(each) for each in get_all(self._dynamodb, self.table, keys)}
+        found = {each[KEY]["S"]: decode_item(each) for each in get_all(self._dynamodb, self.table, keys)}
         mine = found.get(wanted.subscription_id)
         holder = found.get(token, {}).get("of", "")
         other = self.get(holder) if holder not in ("", wanted.subscription_id) else None
@@ -218,7 +218,7 @@ class SubscriptionStore:
             " REMOVE active, fcm_token, endpoint_arn, last_notified_at"
         )
         after = later_stamp(subscription.updated_at, now)
-        values |= item({":now": stamp(now), ":after": after, ":yes": True})
+        values |= encode_item({":now": stamp(now), ":after": after, ":yes": True})
         actions = [update_action(self.table, own, changes, values, condition)]
         return self.transact([*actions, *(delete_action(self.table, key) for key in rest)])
 
@@ -247,7 +247,7 @@ class SubscriptionStore:
 
 def unchanged_condition(subscription: Subscription) -> tuple[str, Item]:
     """Return the condition that the person has not changed a subscription since it was read."""
-    return "updated_at = :seen", item({":seen": subscription.updated_at})
+    return "updated_at = :seen", encode_item({":seen": subscription.updated_at})
 
 
 def put_action(table: str, attributes: Item, condition: str = "", values: Item | None = None) -> Action:
@@ -257,12 +257,12 @@ def put_action(table: str, attributes: Item, condition: str = "", values: Item |
 
 def delete_action(table: str, key: str, condition: str = "", values: Item | None = None) -> Action:
     """Return a transaction's delete."""
-    return {"Delete": {"TableName": table, "Key": item({KEY: key}), **_when(condition, values)}}
+    return {"Delete": {"TableName": table, "Key": encode_item({KEY: key}), **_when(condition, values)}}
 
 
 def update_action(table: str, key: str, changes: str, values: Item, condition: str) -> Action:
     """Return a transaction's update."""
-    changed = {"TableName": table, "Key": item({KEY: key}), "UpdateExpression": changes}
+    changed = {"TableName": table, "Key": encode_item({KEY: key}), "UpdateExpression": changes}
     return {"Update": {**changed, **_when(condition, values)}}
 
 
@@ -271,7 +271,7 @@ def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
     return told | ({"ExpressionAttributeValues": values} if values else {})
 
 
-def _merged(
+def _merge_subscription(
     wanted: Subscription, mine: Subscription | None, other: Subscription | None, now: datetime
 ) -> Subscription:
     """Return what to store: what the person wants now, with the phone's endpoint and the history."""
@@ -294,7 +294,7 @@ def _registration(
     actions = {key: delete_action(table, key) for each in gone for key in keys_of(each)}
     actions |= {key: put_action(table, each) for key, each in items_of(made, now).items()}
     held, values = (
-        ("#of = :holder", item({":holder": holder})) if holder else ("attribute_not_exists(#of)", None)
+        ("#of = :holder", encode_item({":holder": holder})) if holder else ("attribute_not_exists(#of)", None)
     )
     token = actions[token_key(made.fcm_token)]["Put"]
     token |= {**_when(held, values), "ExpressionAttributeNames": {"#of": "of"}}
@@ -305,6 +305,6 @@ def _registration(
         # If an announcement is claimed right now, the registration fails and reads again: none is forgotten.
         action |= _when(
             "updated_at = :seen AND (last_notified_at = :last OR attribute_not_exists(last_notified_at))",
-            item({":seen": each.updated_at, ":last": each.last_notified_at}),
+            encode_item({":seen": each.updated_at, ":last": each.last_notified_at}),
         )
     return list(actions.values())

@@ -10,13 +10,13 @@ from heapq import nlargest
 from typing import Any
 
 from adapters.engagement.projections import unchanged_condition
-from adapters.platform.items import Item, item, plain
-from adapters.platform.tables import REFUSED, get_all, reasons_of, scan_all
+from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.tables import REFUSED, cancellation_reasons, get_all, scan_all
 from adapters.questions.response_store import ResponseStore
 from rules.days import stamp
 from rules.engagement.streak import Streak
 from rules.questions import answer_stats
-from rules.questions.answer_stats import BADGES, BadgeMeasure, Category, Settled, Stats, earned_badges
+from rules.questions.answer_stats import BADGES, BadgeMeasure, Category, SettledDates, Stats, earned_badges
 from rules.questions.responses import Response
 
 # An item of UserStats: less than 1 KB, however long a person has been answering (a former key: 36 bytes).
@@ -66,11 +66,11 @@ def stats_from(stored: Mapping[str, Any]) -> Stats:
         name: Category(answers[name], first) for name, first in zip(sorted(answers), firsts, strict=True)
     }
     earned = dict(zip(stored["badges"], _decode(stored["badge_days"]), strict=True))
-    settled = _settled(stored.get("settled"), earned)
+    settled = _settled_from(stored.get("settled"), earned)
     return Stats(days, categories, newest, settled, others, stored.get("created_at", ""))
 
 
-def _settled_text(settled: Settled) -> str | None:
+def _settled_text(settled: SettledDates) -> str | None:
     streak = settled.streak
     if streak is None:
         return None
@@ -78,13 +78,13 @@ def _settled_text(settled: Settled) -> str | None:
     return ":".join(map(str, (settled.answers, settled.points, *numbers)))
 
 
-def _settled(text: str | None, earned: Mapping[str, date]) -> Settled:
+def _settled_from(text: str | None, earned: Mapping[str, date]) -> SettledDates:
     if text is None:
-        return Settled()
+        return SettledDates()
     answers, points, last, length, longest, active_days = map(int, text.split(":"))
     streak = Streak(date.fromordinal(last), length, longest, active_days)
     kept = {name: day for name, day in earned.items() if day <= streak.last and name in _SETTLES}
-    return Settled(answers, points, streak, kept)
+    return SettledDates(answers, points, streak, kept)
 
 
 def _encode(days: Iterable[date]) -> str:
@@ -166,7 +166,7 @@ class UserStatsStore:
             if person in seen:
                 raise ValueError(f"stats have moved in a circle: {person}")
             seen.add(person)
-            kept = plain(found[0])
+            kept = decode_item(found[0])
             if "moved_to" not in kept:
                 version, older = kept["version"], tuple(kept.get("older_hashes", ()))
                 return StoredStats(person, stats_from(kept), version, kept["updated_at"], older)
@@ -186,7 +186,7 @@ class UserStatsStore:
 
     def stored(self, person: str) -> Item | None:
         """Return an item as it is stored, strongly consistent."""
-        key = item({"fingerprint_hash": person})
+        key = encode_item({"fingerprint_hash": person})
         found: Item | None = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get(
             "Item"
         )
@@ -214,14 +214,14 @@ class UserStatsStore:
 
     def _put_action(self, attributes: Mapping[str, Any], before: int, now: str) -> dict[str, Any]:
         whole = {**attributes, "version": before + 1, "updated_at": now}
-        put: dict[str, Any] = {"TableName": self._table, "Item": item(whole)}
+        put: dict[str, Any] = {"TableName": self._table, "Item": encode_item(whole)}
         if before == 0:
             return {"Put": put | {"ConditionExpression": "attribute_not_exists(fingerprint_hash)"}}
         return {
             "Put": put
             | {
                 "ConditionExpression": "version = :before",
-                "ExpressionAttributeValues": item({":before": before}),
+                "ExpressionAttributeValues": encode_item({":before": before}),
             }
         }
 
@@ -236,11 +236,11 @@ class UserStatsStore:
             IndexName="ByTotalPoints",
             KeyConditionExpression="#board = :partition",
             ExpressionAttributeNames={"#board": LEADERBOARD},
-            ExpressionAttributeValues=item({":partition": _partition(shard)}),
+            ExpressionAttributeValues=encode_item({":partition": _partition(shard)}),
             ScanIndexForward=False,
             Limit=limit,
         )
-        found = map(plain, answer["Items"])
+        found = map(decode_item, answer["Items"])
         return [(each["fingerprint_hash"], each["total_points"], each["total_answers"]) for each in found]
 
 
@@ -301,7 +301,7 @@ class AnswerCounts:
         try:
             self.dynamodb.transact_write_items(TransactItems=actions)
         except self.dynamodb.exceptions.TransactionCanceledException as error:
-            codes = [each.get("Code") for each in reasons_of(error, len(actions))]
+            codes = [each.get("Code") for each in cancellation_reasons(error, len(actions))]
             return _refusal(codes, puts)
         return None
 

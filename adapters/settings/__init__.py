@@ -10,7 +10,7 @@ from dataclasses import fields
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rules.privacy.tombstones import TellsNobody
+from rules.privacy.tombstones import SafeToLog
 
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper
@@ -19,21 +19,21 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
-class SettingsMissing(TellsNobody, RuntimeError):
+class SettingsMissing(SafeToLog, RuntimeError):
     """Variables of the environment that are missing or malformed: the text has each by its name."""
 
 
-def variable(field_name: str) -> str:
+def variable_name(field_name: str) -> str:
     """Return the environment variable of a field."""
     return field_name.upper()
 
 
-def read(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
+def read_settings(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
     """Fill a settings class; raises SettingsMissing."""
     values: dict[str, Any] = {}
     wrong: list[str] = []
     for each in fields(kind):  # type: ignore[arg-type]  # T is a dataclass of this package
-        text = environ.get(variable(each.name))
+        text = environ.get(variable_name(each.name))
         try:
             if text is None:
                 raise ValueError("is not set")
@@ -41,7 +41,7 @@ def read(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
                 str(each.type if isinstance(each.type, str) else each.type.__name__)
             ](text)
         except ValueError as error:
-            wrong.append(f"{variable(each.name)} {error}")
+            wrong.append(f"{variable_name(each.name)} {error}")
     if wrong:
         raise SettingsMissing("; ".join(wrong))
     return kind(**values)
@@ -57,7 +57,7 @@ def wiring(kind: type[T]) -> "Callable[[Callable[[T], P]], _lru_cache_wrapper[P]
         @cache
         @wraps(make)
         def parts() -> P:
-            return make(read(kind))
+            return make(read_settings(kind))
 
         return parts
 

@@ -12,7 +12,7 @@ from functools import cache
 
 from rules.leads.features import CAMPAIGN_DAYS_MAX, CAMPAIGN_GRACE_DAYS
 from rules.leads.orders import EXPONENTS
-from rules.privacy.tombstones import TellsNobody
+from rules.privacy.tombstones import SafeToLog
 
 # In which currency an organization's own money is: monetary features add up amounts of that one alone.
 
@@ -101,12 +101,12 @@ def region_of(setting: str, organization_id: str) -> str | None:
 VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many
 HOT, CURATED = "EventHotDays", "CuratedRetentionDays"
 # Days after which rules of buckets delete.
-OF_BUCKETS = ("RawRetentionDays", "QuarantineRetentionDays", CURATED, "PayloadRetentionDays")
+BUCKET_SETTINGS = ("RawRetentionDays", "QuarantineRetentionDays", CURATED, "PayloadRetentionDays")
 DAYS_MAX = 36_500
 ORIGINS = re.compile(r"(?:https://[A-Za-z0-9.-]+(?::\d{1,5})?(?: +|$))*", re.ASCII)
 
 
-class SettingRefused(TellsNobody, ValueError):
+class SettingRefused(SafeToLog, ValueError):
     """A text of settings that cannot be read; the message has a sentence for each fault, with its name."""
 
 
@@ -152,7 +152,7 @@ def attributes_of(settings: Mapping[str, str]) -> dict[str, str]:
 
     S3 takes no rule without days, so one that deletes nothing is disabled and has 3650.
     """
-    days = {name.removesuffix("Days"): int(settings[name]) for name in OF_BUCKETS}
+    days = {name.removesuffix("Days"): int(settings[name]) for name in BUCKET_SETTINGS}
     return {
         **settings,
         **{f"{name}Rule": "Enabled" if each else "Disabled" for name, each in days.items()},
@@ -161,7 +161,7 @@ def attributes_of(settings: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def table() -> str:
+def settings_table() -> str:
     """Return a Markdown table of all settings."""
     rows = (
         f"| `{each.name}` | {_code(each.default)} | {each.allowed} | {each.meaning} |\n"

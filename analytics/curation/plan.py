@@ -21,7 +21,7 @@ from analytics.lake.bookkeeping import bookkeeping
 from analytics.lake.listing import arrived_since, of_dates
 from rules.engagement.reconciliation import dates_due
 from rules.lake.entities import ENTITIES
-from rules.privacy.tombstones import TellsNobody
+from rules.privacy.tombstones import SafeToLog
 
 # A run's tasks, and how they share calls of the two curating functions.
 
@@ -242,7 +242,7 @@ BATCHES = "batches.json"  # of a run
 FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
 
-class NoEntity(TellsNobody, ValueError):
+class NoEntity(SafeToLog, ValueError):
     """A name that no entity of the lake has; the text says which, and what there is."""
 
 

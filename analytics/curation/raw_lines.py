@@ -16,7 +16,7 @@ import pyarrow as pa
 from isal import isal_zlib
 
 from analytics.lake.arrow import Flags
-from rules.lake.packed_records import FOOT, HEAD_BYTES, is_frame
+from rules.lake.packed_records import FOOTER, HEADER_BYTES, is_frame
 
 GZIP = b"\x1f\x8b"
 MEMBER = GZIP + b"\x08"
@@ -202,7 +202,7 @@ def _frame(text: bytes, offsets: npt.NDArray[np.int32]) -> Flags:
     sizes = np.diff(offsets)
     found = np.zeros(len(sizes), np.bool_)
     # Few lines have such a length. Only these are looked at one by one.
-    for index in np.flatnonzero((sizes == HEAD_BYTES) | (sizes == len(FOOT))).tolist():
+    for index in np.flatnonzero((sizes == HEADER_BYTES) | (sizes == len(FOOTER))).tolist():
         found[index] = is_frame(text[offsets[index] : offsets[index + 1]])
     return found
 

@@ -10,7 +10,7 @@ from adapters.privacy.tombstones import Tombstones
 from analytics.lake.layout import Place, run_key
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import PERSONS as PERSON_COLUMNS
-from rules.lake.residue import Names, seals_of
+from rules.lake.residue import ErasureNames, seals_of
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, SEALS, USERS, Erasure
 from rules.privacy.tombstones import Tombstone, lead_subject, user_subject
 
@@ -32,7 +32,7 @@ class Erasee:
     """One person who waits. names: the random ones."""
 
     erasure_id: str
-    names: Names
+    names: ErasureNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Everybody:
         in_lake = [each for each in listed if each.is_in_lake]
         by_kind: dict[str, dict[str, Erasee]] = {kind: {} for kind in (USERS, LEADS, PERSONS, PHONES)}
         for erasure in in_lake:
-            names = Names(erasure.salt, seals_of(erasure.known.get(SEALS, ())))
+            names = ErasureNames(erasure.salt, seals_of(erasure.known.get(SEALS, ())))
             waiting = Erasee(erasure.erasure_id, names)
             for kind, known in by_kind.items():
                 known.update(dict.fromkeys(erasure.known.get(kind, ()), waiting))

@@ -30,7 +30,7 @@ DAY_ZERO = 1 << 23  # added to a day's number, so that days before 1970 are posi
 Flags = NDArray[np.bool_]
 Ledger = Sequence[StoredObject] | None
 
-# Twin of rules.engagement.account.absorb_days. `text` must be what `signature` makes of the same day.
+# Twin of rules.engagement.account.apply_to_days. `text` must be what `signature` makes of the same day.
 SIGNATURES = f"""
 WITH parts AS MATERIALIZED (
   SELECT account_id, activity_date, concat_ws(' ', coalesce(event_type, ''), cap) AS event_type, expires_on,

@@ -101,7 +101,7 @@ SELECT newest.* REPLACE (coalesce(told, pauses) AS pauses) FROM newest LEFT JOIN
 class Totals:
     """A database with the tables `totals` and `settings`, one row per user; and the freezes of all users.
 
-    freezes: by user, (date, +1 for a grant or -1 for a revocation), as rules.engagement.account.absorb
+    freezes: by user, (date, +1 for a grant or -1 for a revocation), as rules.engagement.account.apply_entries
     takes them from the entries.
     """
 

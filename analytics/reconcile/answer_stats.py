@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import Table
 
 from adapters.platform.aws import pauses
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import NoObject, Objects
 from adapters.questions.response_store import COUNTED, ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore, stats_from
@@ -45,7 +45,7 @@ from rules.lake.entities import ANSWER_STATS, row_of
 from rules.lake.question_entities import pseudonym
 from rules.lake.residue import is_residue
 from rules.questions.answer_doubts import LakeAnswers, doubt_of
-from rules.questions.answer_stats import fold
+from rules.questions.answer_stats import fold_responses
 from rules.questions.responses import Response, from_item, to_item
 from rules.smoke_names import is_smoke
 
@@ -102,7 +102,7 @@ class StatsRows:
 
     def differences(self, person: str, stored: Item) -> list[Difference]:
         """Return in what the lake's row is not what these stats made; `stored` is the lake's value."""
-        found = row_of(ANSWER_STATS, plain(stored), self.now)
+        found = row_of(ANSWER_STATS, decode_item(stored), self.now)
         row = self._row(person)
         is_due = found["updated_at"] < stamp(self.now - LAKE_LOST)
         if row is None or (row["version"] < found["version"] and row["updated_at"] != found["updated_at"]):
@@ -175,7 +175,7 @@ class StatsScan:
         hashes = hashes_of(person, stored)
         self.claimed.update(map(pseudonym, hashes))
         if is_moved(stored):
-            self.moves.setdefault(str(plain(stored)["moved_to"]), set()).add(person)
+            self.moves.setdefault(str(decode_item(stored)["moved_to"]), set()).add(person)
             return
         self.people += 1
         if len(hashes) > 1:
@@ -238,7 +238,7 @@ def proven(person: str, hashes: Iterable[str], responses: Sequence[Response]) ->
 
 def hashes_of(person: str, stored: Item | None) -> list[str]:
     """Return all hashes under which a person has answered, the one of the item first."""
-    older = plain(stored).get("older_hashes", []) if stored else []
+    older = decode_item(stored).get("older_hashes", []) if stored else []
     known = [each for each in older if isinstance(each, str)] if isinstance(older, list) else []
     return [person, *known]
 
@@ -264,7 +264,7 @@ def contradiction(found: Sequence[tuple[Item, Response]]) -> str:
 
 def _changed(stored: Item, response: Response) -> list[str]:
     """Return the attributes that no process writes so."""
-    expected = item(to_item(response))
+    expected = encode_item(to_item(response))
     names = stored.keys() | expected.keys()
     wrong = sorted(name for name in names - {COUNTED} if stored.get(name) != expected.get(name))
     # An answer without a zone of its own counts by UTC, also for whoever has set a zone (rule 1).
@@ -353,9 +353,9 @@ class StatsReconciler:
     def looks_right(self, stored: Item, lake: AnswersLake, since: str, now: datetime) -> bool:
         """Whether stats are what the lake says, are stored as we write them, and are not new."""
         try:
-            kept = plain(stored)
+            kept = decode_item(stored)
             stats, hashes = stats_from(kept), hashes_of(kept["fingerprint_hash"], stored)
-            whole = item(self.stats.attributes(hashes[0], stats, tuple(hashes[1:])))
+            whole = encode_item(self.stats.attributes(hashes[0], stats, tuple(hashes[1:])))
             is_whole = _shown(stored, KEPT) == whole and kept["updated_at"] < since
             is_whole = is_whole and all(_is_sound(name, stored, now) for name in KEPT)
             is_whole = is_whole and stats.total_answers == sum_of(lake.answers, hashes).answers
@@ -383,7 +383,7 @@ class StatsReconciler:
         claimed: other hashes that are said to be the person's.
         """
         found = [
-            (stored, from_item(plain(stored)), is_counted)
+            (stored, from_item(decode_item(stored)), is_counted)
             for stored, is_counted in self.responses.of_person([person, *sorted(claimed)])
         ]
         hashes = proven(person, claimed, [each for _, each, _ in found])
@@ -407,10 +407,10 @@ class StatsReconciler:
         """
         if not counted and stored is None:
             return None
-        before = plain(stored)["version"] if stored and _is_sound("version", stored, now) else 0
+        before = decode_item(stored)["version"] if stored and _is_sound("version", stored, now) else 0
         version = max(before, past, int(now.timestamp())) + 1
-        whole = self.stats.attributes(hashes[0], fold(counted), tuple(hashes[1:]))
-        return item(whole | {"version": version, "updated_at": stamp(now)})
+        whole = self.stats.attributes(hashes[0], fold_responses(counted), tuple(hashes[1:]))
+        return encode_item(whole | {"version": version, "updated_at": stamp(now)})
 
 
 def _is_fresh(stored: Item, now: datetime) -> bool:
@@ -420,7 +420,7 @@ def _is_fresh(stored: Item, now: datetime) -> bool:
 
 def _is_sound(name: str, stored: Item, now: datetime) -> bool:
     """Whether the next writer can go on from an item's version, and read when it was written."""
-    value = plain(stored).get(name)
+    value = decode_item(stored).get(name)
     if name == "version":
         return type(value) is int and 0 < value < VERSION_MAX
     try:

@@ -16,7 +16,7 @@ from adapters.engagement.account_items import (
     lapsed_attributes,
     profile_attributes,
 )
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from analytics.recompute.lake_days import Flags, LakeDays, signature
 from analytics.recompute.recompute import LakeUser, Snapshot
 from analytics.reconcile.profile_settings import UNREADABLE, is_newer, readable_profile, settings_agree
@@ -81,7 +81,7 @@ def _look(found: ProfileScan, stored: Item, lake: Snapshot, shards: int, now: da
         found.in_flight += 1
     if not looks_right(stored, user, shards, now):
         found.candidates.add(user_id)
-    elif "run_length" not in stored and has_lapsed(plain(stored).get("lapses_at"), now):
+    elif "run_length" not in stored and has_lapsed(decode_item(stored).get("lapses_at"), now):
         found.lapsed.append(stored)
 
 
@@ -97,8 +97,8 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
     if profile is None or lake is None or not lake.is_sound:
         return False
     attributes = profile_attributes(profile, shards)
-    if stored != item(attributes) and not (
-        has_lapsed(attributes.get("lapses_at"), now) and stored == item(lapsed_attributes(attributes))
+    if stored != encode_item(attributes) and not (
+        has_lapsed(attributes.get("lapses_at"), now) and stored == encode_item(lapsed_attributes(attributes))
     ):
         return False
     if profile.streak and not is_possible_streak(profile.streak):
@@ -141,12 +141,12 @@ def _days_of(pages: Iterable[list[Item]], lake: LakeDays) -> tuple[set[str], Fla
 
 def _is_day_right(stored: Item, expected: int) -> bool:
     try:
-        day = day_from(plain(stored))
+        day = day_from(decode_item(stored))
         numbers = (day.events_count, day.points_earned, *day.points_by_cap.values(), day.passive_events)
         numbers += (day.reversed_events,)
         return (
             all(type(each) is int for each in numbers)  # the signature does not show types
-            and item(day_attributes(day)) == stored
+            and encode_item(day_attributes(day)) == stored
             and signature(day) == expected
         )
     except UNREADABLE:

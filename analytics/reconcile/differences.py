@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.platform.items import Item, plain
+from adapters.platform.items import Item, decode_item
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +40,4 @@ def differences(
 
 def _readable(stored: Item | None) -> dict[str, Any]:
     """Return plain values. A value of a type that we do not use stays in its wire format."""
-    return plain(stored or {})
+    return decode_item(stored or {})

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from adapters.engagement.account_items import day_attributes, day_from
 from adapters.engagement.account_store import BEFORE_ALL
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from analytics.proof import Witness
 from analytics.recompute.recompute import LakeUser, Snapshot
 from analytics.reconcile.profile_settings import UNREADABLE
@@ -19,9 +19,9 @@ from rules.engagement.ledger import Entry
 from rules.engagement.points import weeks_by_book
 from rules.engagement.reconciliation import (
     LAKE_LAG,
-    WRONG,
-    Counted,
+    WRONG_STATE,
     LakeFigures,
+    ProjectionState,
     chain_faults,
     contradictions,
     days_of,
@@ -55,7 +55,7 @@ class View:
             return None
         return profile_of(self.settings, entries_up_to(self.entries, place))
 
-    def counted_days(self) -> dict[str, Counted]:
+    def counted_days(self) -> dict[str, ProjectionState]:
         """Return up to where each stored day has counted, and whether it is right as of there."""
         by_date: dict[str, list[Entry]] = {}
         for entry in self.entries:
@@ -63,19 +63,19 @@ class View:
         return {when: _counted(stored, when, by_date.get(when, ())) for when, stored in self.days.items()}
 
 
-def _counted(stored: Item, when: str, own: Sequence[Entry]) -> Counted:
+def _counted(stored: Item, when: str, own: Sequence[Entry]) -> ProjectionState:
     """own: the entries of the day's date, because a day counts no others."""
     try:
-        place = day_from(plain(stored)).ledger_head
+        place = day_from(decode_item(stored)).ledger_head
         expected = days_of(entries_up_to(own, place)).get(when)
     except UNREADABLE:
-        return WRONG
-    return Counted(place, day_item(expected) == stored)
+        return WRONG_STATE
+    return ProjectionState(place, day_item(expected) == stored)
 
 
 def day_item(day: Day | None) -> Item | None:
     """Return a day as it must be stored."""
-    return item(day_attributes(day)) if day else None
+    return encode_item(day_attributes(day)) if day else None
 
 
 # The fields of a draft that are texts, where an entry has them.

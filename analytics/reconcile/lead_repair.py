@@ -16,7 +16,7 @@ from typing import Any
 
 from adapters.leads.feature_store import FeatureQueue, FeatureStore, feature_item_from, is_readable
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import NoObject, Objects
 from adapters.platform.tables import READ_MAX, chunks
 from analytics.lake.layout import LEADS_COMPARED
@@ -110,7 +110,7 @@ class LeadItems:
             return ["pending"]
         if read.version > row["version"]:
             return []
-        found = row_of(LEAD_FEATURES, plain(stored), datetime.now(UTC))
+        found = row_of(LEAD_FEATURES, decode_item(stored), datetime.now(UTC))
         different = [name for name in COMPARED_COLUMNS if _text(found.get(name)) != _text(row[name])]
         if "version" in different:
             return [name for name in different if name in ("version", *OF_TOPOLOGY)]
@@ -215,4 +215,4 @@ def events_of(rows: Iterable[Row]) -> Events:
 
 
 def _row(event: LeadEvent, now: datetime) -> Row:
-    return row_of(LEAD_EVENTS, plain(item(to_item(event))), now)
+    return row_of(LEAD_EVENTS, decode_item(encode_item(to_item(event))), now)

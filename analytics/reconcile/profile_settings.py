@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapters.engagement.account_items import profile_attributes, profile_from
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from analytics.lake.layout import curated_files as files_of
@@ -24,7 +24,7 @@ from analytics.recompute.recompute import LakeUser
 from rules.days import stamp, zone
 from rules.engagement.account import TZ_CHANGES_KEPT_MAX
 from rules.engagement.account_state import Profile
-from rules.engagement.archive import Spans, is_old
+from rules.engagement.archive import Spans, is_old_pause
 from rules.engagement.streak import Cover
 
 UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -69,7 +69,7 @@ class PastSettings:
 def readable_profile(stored: Item) -> Profile | None:
     """Return the profile that an item holds. None if it cannot be read, or contradicts itself."""
     try:
-        profile = profile_from(plain(stored))
+        profile = profile_from(decode_item(stored))
         return profile if _is_consistent(profile) else None
     except UNREADABLE:
         return None
@@ -102,14 +102,14 @@ def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, froze
             continue
         alone = {name: stored[name]}
         try:
-            one = profile_from({"user_id": user_id, **BLANK, **plain(alone)})
+            one = profile_from({"user_id": user_id, **BLANK, **decode_item(alone)})
             zone(one.zone)
-            if item({name: profile_attributes(one, 1)[name]}) != alone or not _is_well_typed(one):
+            if encode_item({name: profile_attributes(one, 1)[name]}) != alone or not _is_well_typed(one):
                 raise ValueError(name)
         except UNREADABLE:
             bad.add(name)
         else:
-            good |= plain(alone)
+            good |= decode_item(alone)
     return profile_from({"user_id": user_id, **BLANK, **good}), frozenset(bad)
 
 
@@ -149,7 +149,7 @@ def settings_agree(stored: Profile, lake: LakeUser) -> bool:
 def _pauses_agree(cover: Cover, lake: LakeUser) -> bool:
     """Whether the lake has the pauses of a profile; those that are put away may be among them."""
     mark = cover.archived
-    told = {each for each in pauses_of(lake.pauses) if not mark or not is_old(each[1], mark.until)}
+    told = {each for each in pauses_of(lake.pauses) if not mark or not is_old_pause(each[1], mark.until)}
     return set(cover.pauses) == told
 
 

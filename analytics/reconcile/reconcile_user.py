@@ -15,7 +15,7 @@ from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import ProjectionChanged, Projections
 from adapters.platform.aws import pauses
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from analytics.proof import Witness
 from analytics.recompute.recompute import LakeUser
 from analytics.reconcile.differences import Difference, differences
@@ -24,12 +24,12 @@ from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, believe
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.archive import Archive, Spans, is_old, put_away
+from rules.engagement.archive import Archive, Spans, archive_streak, is_old_pause
 from rules.engagement.reconciliation import (
-    WRONG,
-    Counted,
+    WRONG_STATE,
     Doubt,
     Look,
+    ProjectionState,
     Step,
     days_of,
     disagreements,
@@ -55,7 +55,7 @@ def as_archived(profile: Profile, stored: Item | None) -> Profile:
     mark = mark_of(stored)
     if mark is None or profile.streak is None or mark.until >= profile.streak.last:
         return profile
-    (streak, cover), _ = put_away(profile.streak, profile.cover, mark.until)
+    (streak, cover), _ = archive_streak(profile.streak, profile.cover, mark.until)
     return replace(profile, streak=streak, cover=cover)
 
 
@@ -73,7 +73,7 @@ def with_old_pauses(
     if mark and archive and archive.digest == mark.digest:
         told = archive.pauses
     else:
-        told = tuple(each for each in lake() if mark is None or is_old(each[1], mark.until))
+        told = tuple(each for each in lake() if mark is None or is_old_pause(each[1], mark.until))
     cover = settings.cover
     return replace(settings, cover=replace(cover, pauses=tuple(sorted({*told, *cover.pauses}))))
 
@@ -160,7 +160,7 @@ class Reconciler:
             if stored and after == before:
                 return
             after = replace(after, version=before.version + 1, updated_at=stamp(now))
-            new = item(profile_attributes(after, self.accounts.shards))
+            new = encode_item(profile_attributes(after, self.accounts.shards))
             if stored:
                 new = stored | {name: new[name] for name in REVIEW}
             with suppress(ProjectionChanged):
@@ -212,13 +212,13 @@ class Reconciler:
         may_be_low = (
             stored is not None and "run_length" in stored and has_lapsed(attributes.get("lapses_at"), now)
         )
-        return item(lapsed_attributes(attributes) if may_be_low else attributes)
+        return encode_item(lapsed_attributes(attributes) if may_be_low else attributes)
 
     def _new_item(self, profile: Profile, stored: Item | None, now: datetime) -> Item:
         """Return a profile as it is to be stored: lowered if it has lapsed, unless it was not so far."""
         attributes = profile_attributes(profile, self.accounts.shards)
         was_low = stored is None or "run_length" in stored or "current_streak" not in stored
-        return item(
+        return encode_item(
             lapsed_attributes(attributes)
             if was_low and has_lapsed(attributes.get("lapses_at"), now)
             else attributes
@@ -228,13 +228,13 @@ class Reconciler:
         profile = self._counted_profile(view.profile, view, now) if view.profile else None
         return is_behind(view.entries, profile, view.counted_days(), bool(view.settings.version))
 
-    def _counted_profile(self, stored: Item, view: View, now: datetime) -> Counted:
+    def _counted_profile(self, stored: Item, view: View, now: datetime) -> ProjectionState:
         profile = readable_profile(stored)
         if profile is None:
-            return WRONG
+            return WRONG_STATE
         place = profile.head.created_at if profile.head else ""
         is_right = self._item(view.expected_profile(place), stored, now) == stored
-        return Counted(place, is_right and not self._archive_differences(view))
+        return ProjectionState(place, is_right and not self._archive_differences(view))
 
     def _is_repaired(self, view: View, verdict: Verdict, now: datetime) -> bool:
         """Repair what was read; False: somebody has changed it meanwhile."""
@@ -264,5 +264,5 @@ class Reconciler:
 
 
 def _version(stored: Item | None) -> int:
-    version = plain(stored).get("version") if stored else 0
+    version = decode_item(stored).get("version") if stored else 0
     return version if type(version) is int else 0

@@ -12,10 +12,10 @@ from typing import Any
 
 from adapters.leads.lead_event_store import CLAIM_KEY
 from adapters.platform.item_tables import ItemTable
-from adapters.platform.items import Item, item
+from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import chunks
-from adapters.privacy.tombstones import Erased, is_erased
-from adapters.questions.phone_table import Phone, PhoneTable, ToldMessage
+from adapters.privacy.tombstones import ErasureCheck, is_erased
+from adapters.questions.phone_table import Phone, PhoneTable, ReceivedMessage
 from analytics.restore.restored_users import KEYS
 from analytics.restore.restorer import Restored
 from analytics.restore.user_rows import Lack, LakeBefore, Row
@@ -39,7 +39,7 @@ class PhonesRestorer:
 
     lake: LakeBefore
     table: PhoneTable
-    erased: Erased
+    erased: ErasureCheck
     keep: Collection[str] = ()
     replaced: Collection[str] = ()
 
@@ -73,7 +73,7 @@ class PhonesRestorer:
 
 def _phone(row: Row) -> tuple[Phone, str]:
     last = row["last_notified_at"]
-    messages = tuple(ToldMessage(**each) for each in row["messages"] or ())
+    messages = tuple(ReceivedMessage(**each) for each in row["messages"] or ())
     return Phone(item_of(row["item"]), stamp(last) if last else NEVER, messages), stamp(row["changed_at"])
 
 
@@ -106,7 +106,7 @@ def lead_event_item(row: LakeRow) -> Item:
     occurred_at = stamp(row["occurred_at"])
     told = {name: row[name] for name in AS_IN_TABLE}
     keys = {SORT_KEY: f"{occurred_at}#{row['event_id']}", TYPE_KEY: f"{row['event_type']}#{occurred_at}"}
-    return item({**told, **keys, "occurred_at": occurred_at, "received_at": stamp(row["received_at"])})
+    return encode_item({**told, **keys, "occurred_at": occurred_at, "received_at": stamp(row["received_at"])})
 
 
 def lead_claim_item(row: LakeRow) -> Item:
@@ -114,7 +114,7 @@ def lead_claim_item(row: LakeRow) -> Item:
 
     Of an order, which has a state in its claim, it is a claim without one: what comes is kept as a conflict.
     """
-    return item(
+    return encode_item(
         {
             "user_id": f"{row['source']}#{row['external_event_id']}",
             "idempotency_key": CLAIM_KEY,
@@ -162,7 +162,7 @@ def question_item(row: LakeRow, answers: int, until: datetime) -> Item:
     is_later = row["closed_at"] is not None and row["closed_at"] >= until
     if is_later or (found.status is QuestionStatus.EXPIRED and row["closes_at"] >= until):
         found = replace(found, status=QuestionStatus.OPEN, closed_at=None)
-    return item(question_attributes(found))
+    return encode_item(question_attributes(found))
 
 
 LEAD_EVENTS, QUESTIONS = "Event", "Questions"
@@ -178,7 +178,7 @@ class OthersRestorer:
 
     lake: LakeBefore
     tables: Mapping[str, ItemTable]
-    erased: Erased
+    erased: ErasureCheck
     keep: Collection[str] = ()
 
     def run(self, told: Restored, now: datetime) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes, profile_from
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from analytics.recompute.activity_runs import pauses_of
 from analytics.reconcile.profile_settings import BLANK
 from analytics.restore.user_rows import Lack, LakeRows, Row
@@ -31,7 +31,7 @@ def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
     None: the lake has no profile. The kept item has everything. Without it, or where it is older than the
     profile's newest row, the row tells zone, pauses and dates, and the rest is not known.
     """
-    kept = [plain(item_of(each["item"])) for each in rows.items.get(PROFILES, ())]
+    kept = [decode_item(item_of(each["item"])) for each in rows.items.get(PROFILES, ())]
     told = kept[0] if kept else {}
     newest = rows.streaks[0] if rows.streaks else None
     if not told and newest is None:
@@ -109,14 +109,14 @@ def rebuilt(rows: LakeRows, there: Sequence[Entry], shards: int, now: datetime) 
         found.lacks.append(Lack(LEDGER, rows.user_id, f"{gap}: it ends with seq {len(entries) - 1}"))
     found.items[LEDGER] = [entry_item(each) for each in entries]
     found.remarked = list(_remarked(entries, there))
-    found.items[DAYS] = [item(day_attributes(each)) for each in days_of(entries).values()]
+    found.items[DAYS] = [encode_item(day_attributes(each)) for each in days_of(entries).values()]
     found.items[DAYS] += [item_of(each["item"]) for each in rows.items.get(DAYS, ())]
     _add_profile(found, rows, entries, shards)
     found.items[REWARDS] = list(_rewards(found, rows.items.get(REWARDS, ()), entries))
     claims = list(_claims(found, rows.items.get(KEYS, ()), entries, now))
     found.items[KEYS] = claims
     events = list(_events(found, rows.events, claims, now))
-    found.items[EVENTS] = [item(to_item(each)) for each in events]
+    found.items[EVENTS] = [encode_item(to_item(each)) for each in events]
     return found
 
 
@@ -139,7 +139,7 @@ def _add_profile(found: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], s
     if lack:
         found.lacks.append(Lack(PROFILE_ROWS, rows.user_id, lack))
     found.profile = profile_of(settings, entries)
-    found.items[PROFILE_ROWS] = [item(profile_attributes(found.profile, shards))]
+    found.items[PROFILE_ROWS] = [encode_item(profile_attributes(found.profile, shards))]
 
 
 def _rewards(found: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:
@@ -166,7 +166,7 @@ def _claims(
     places = {each.created_at for each in entries}
     newest = entries[-1].created_at if entries else ""
     for stored in (item_of(each["item"]) for each in rows):
-        told = plain(stored)
+        told = decode_item(stored)
         if told.get("ttl", now.timestamp() + 1) <= now.timestamp():
             continue
         target = told.get("target", "")
@@ -192,7 +192,7 @@ def _events(
     The claim of one that expired with it is no lack.
     """
     known: Mapping[str, Mapping[str, Any]] = {
-        told["idempotency_key"]: told for told in map(plain, claims) if "target" in told
+        told["idempotency_key"]: told for told in map(decode_item, claims) if "target" in told
     }
     for row in rows:
         claim = known.get(row["idempotency_key"])

@@ -13,11 +13,11 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from adapters.platform.item_tables import AgedItems
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import chunks, query_all
 from rules.days import stamp
 from rules.lake.entities import EVENTS
-from rules.lake.held_rows import is_held
+from rules.lake.item_copies import is_in_lake
 from rules.lake.residue import is_residue
 from rules.leads.lead_events import SORT_KEY
 
@@ -91,8 +91,8 @@ class Events(Leaving):
 
     @staticmethod
     def _is_held(found: Item, by_key: Mapping[tuple[str, str], Row]) -> bool:
-        attributes = plain(found)
-        return is_held(EVENTS, attributes, by_key[attributes["user_id"], attributes["event_id"]])
+        attributes = decode_item(found)
+        return is_in_lake(EVENTS, attributes, by_key[attributes["user_id"], attributes["event_id"]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class AnswerTexts(Leaving):
             self.items.dynamodb,
             TableName=self.items.table,
             KeyConditionExpression="question_id = :question",
-            ExpressionAttributeValues=item({":question": question_id}),
+            ExpressionAttributeValues=encode_item({":question": question_id}),
             ConsistentRead=True,
         )
         until = stamp(closes_at + STORED_AFTER)

@@ -19,7 +19,7 @@ from analytics.lake import curated_files, layout
 from analytics.lake.curated_files import RangedFile
 from rules.days import DAY, stamp, unstamp
 from rules.lake.entities import EVENTS
-from rules.lake.held_rows import event_item
+from rules.lake.item_copies import event_item
 
 NAMES = tuple(field.name for field in EVENTS.fields)
 WINDOW = timedelta(days=31)  # so many dates are listed at once

@@ -15,7 +15,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.custom_resources import tell
+from adapters.platform.custom_resources import send_response
 from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.lake import CurateSettings
 from analytics.curation.curate import Task, curate_in_run
@@ -37,7 +37,7 @@ metrics = Metrics(namespace="Streakline", service="curation")
 
 @cache
 def _parts() -> tuple[Objects, Catalog]:
-    config = settings.read(CurateSettings)
+    config = settings.read_settings(CurateSettings)
     objects = S3Objects(client("s3"), config.lake_bucket)
     return objects, Catalog(client("glue"), config.glue_database, config.lake_bucket)
 
@@ -67,7 +67,7 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
     if rebuild:
         _note_deleted(objects, event, today)
     keys = write_plan(objects, event["run_id"], made, rebuild)
-    limit = settings.read(CurateSettings).spark_from_gb * GIGABYTE
+    limit = settings.read_settings(CurateSettings).spark_from_gb * GIGABYTE
     return {
         "run_id": event["run_id"],
         "tasks": len(made.tasks),
@@ -78,7 +78,7 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
 
 def _note_deleted(objects: Objects, event: dict[str, Any], today: date) -> None:
     """Say in the report that raw objects of some of the days asked for are deleted."""
-    kept = settings.read(CurateSettings).raw_retention_days
+    kept = settings.read_settings(CurateSettings).raw_retention_days
     if kept and (event.get("from") or FIRST) < (first := (today - timedelta(days=kept)).isoformat()):
         run_notes.note_deleted_file(objects, event["run_id"], first)
 
@@ -127,7 +127,7 @@ def _commit(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spark_job() -> SparkJob:
-    return SparkJob(_parts()[0], client("glue"), settings.read(CurateSettings).curate_job_name)
+    return SparkJob(_parts()[0], client("glue"), settings.read_settings(CurateSettings).curate_job_name)
 
 
 def _spark(event: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _deployed(event: dict[str, Any]) -> None:
     except Exception as error:
         logger.exception("the job's code was not stored")
         failed = f"the Glue job's code could not be stored: {error}"
-    tell(event, "jobs", {}, failed)
+    send_response(event, "jobs", {}, failed)
 
 
 STEPS = {

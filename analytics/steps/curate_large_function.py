@@ -23,7 +23,7 @@ metrics = Metrics(namespace="Streakline", service="curation")
 
 @cache
 def _parts() -> tuple[Objects, Catalog]:
-    config = settings.read(CurateLargeSettings)
+    config = settings.read_settings(CurateLargeSettings)
     objects = S3Objects(client("s3"), config.lake_bucket)
     return objects, Catalog(client("glue"), config.glue_database, config.lake_bucket)
 

@@ -14,7 +14,7 @@ from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.objects import ForgettingObjects, objects_at
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.lake import ForgetSettings
@@ -85,10 +85,10 @@ class ForgetSteps:
 
 @cache
 def _steps() -> ForgetSteps:
-    config = settings.read(ForgetSettings)
+    config = settings.read_settings(ForgetSettings)
     return ForgetSteps(
         objects_at(f"s3://{config.lake_bucket}"),
-        ErasureJobs(fenced(client("dynamodb")), config.erasures_table),
+        ErasureJobs(fence_writer(client("dynamodb")), config.erasures_table),
         tombstones_of(config),
         timedelta(seconds=config.lake_settle_seconds),
     )

@@ -21,7 +21,7 @@ SECONDS_MAX = 8.0
 
 @cache
 def _parts() -> RangedObjects:
-    return objects_at(f"s3://{settings.read(PastEventsSettings).lake_bucket}")
+    return objects_at(f"s3://{settings.read_settings(PastEventsSettings).lake_bucket}")
 
 
 @logger.inject_lambda_context

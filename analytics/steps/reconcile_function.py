@@ -22,7 +22,7 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.objects import NoObject, Objects, objects_at
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import tombstones_of
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
@@ -144,7 +144,7 @@ def _measure(name: str, number: int) -> None:
 
 @cache
 def _steps() -> ReconcileSteps:
-    config, dynamodb = settings.read(ReconcileSettings), fenced(client("dynamodb"))
+    config, dynamodb = settings.read_settings(ReconcileSettings), fence_writer(client("dynamodb"))
     lake = f"s3://{config.lake_bucket}"
     profiles, days = config.user_streaks_table, config.daily_activity_table
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)

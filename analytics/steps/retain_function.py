@@ -16,7 +16,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.item_tables import AgedItems
 from adapters.platform.objects import NoObject, Objects, objects_at
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.settings.lake import RetainSettings
 from analytics.curation.plan import curated_tasks
 from analytics.lake.layout import run_key
@@ -81,9 +81,9 @@ def leaving(config: RetainSettings, dynamodb: Any) -> Iterator[Leaving]:
 
 @cache
 def _steps() -> RetainSteps:
-    config = settings.read(RetainSettings)
+    config = settings.read_settings(RetainSettings)
     return RetainSteps(
-        objects_at(f"s3://{config.lake_bucket}"), list(leaving(config, fenced(client("dynamodb"))))
+        objects_at(f"s3://{config.lake_bucket}"), list(leaving(config, fence_writer(client("dynamodb"))))
     )
 
 

@@ -13,7 +13,7 @@ from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import curated_tasks
@@ -206,10 +206,10 @@ def limit(config: WarehouseSettings) -> None:
 
 @cache
 def _steps() -> WarehouseSteps:
-    config = settings.read(WarehouseSettings)
+    config = settings.read_settings(WarehouseSettings)
     lake = f"s3://{config.lake_bucket}"
     limit(config)
-    jobs = ErasureJobs(fenced(client("dynamodb")), config.erasures_table)
+    jobs = ErasureJobs(fence_writer(client("dynamodb")), config.erasures_table)
     url, grace_days = config.warehouse_url, config.campaign_grace_days
     filled_by = version(url, grace_days)
     warehouse, role = warehouse_at(url, lake), config.copy_role_arn

@@ -4,22 +4,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from analytics.warehouse.ddl import LOAD_NUMBER
-from rules.lake.schema import Entity, Field, Staged
+from rules.lake.schema import Entity, Field, StagedColumn
 
 LOAD_NUMBER_DOC = "the newest load that brought this row, or a row that it is made of"
 
 
-def staged_columns(field: Field) -> Iterator[Staged]:
+def staged_columns(field: Field) -> Iterator[StagedColumn]:
     """Yield the columns that a staging model has of a field: mostly one, the field as it is."""
     as_it_is = f"COALESCE({field.name}, {field.default})" if field.default else field.name
-    for each in field.staged or (Staged(field.name),):
-        yield Staged(each.name, each.sql or as_it_is, each.doc or field.doc)
+    for each in field.staged or (StagedColumn(field.name),):
+        yield StagedColumn(each.name, each.sql or as_it_is, each.doc or field.doc)
 
 
-def columns_of(entity: Entity) -> list[Staged]:
+def columns_of(entity: Entity) -> list[StagedColumn]:
     """Return a staging model's columns, in order: those of the fields, and load_number."""
     found = [column for field in entity.fields for column in staged_columns(field)]
-    return [*found, Staged(LOAD_NUMBER, LOAD_NUMBER, LOAD_NUMBER_DOC)]
+    return [*found, StagedColumn(LOAD_NUMBER, LOAD_NUMBER, LOAD_NUMBER_DOC)]
 
 
 def staging_sql(entity: Entity) -> str:

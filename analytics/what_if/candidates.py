@@ -17,7 +17,7 @@ from typing import Any
 from adapters.book import FIRST, shipped_version
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
-from rules.book.book import NO_FREEZES, NO_PAUSES, Book, Books, Freezes, Pauses, Version
+from rules.book.book import NO_FREEZES, NO_PAUSES, Book, Books, FreezeRules, PauseRules, Version
 from rules.book.document import read_book
 from rules.book.point_rules import Cap
 from rules.days import stamp
@@ -150,11 +150,11 @@ class Timeline:
 
     # ---- what freezes and pauses cost
 
-    def freezes(self, now: datetime) -> Freezes:
+    def freezes(self, now: datetime) -> FreezeRules:
         """Return what freezes cost at an instant."""
         return self.book_at(now).freezes
 
-    def pauses(self, now: datetime) -> Pauses:
+    def pauses(self, now: datetime) -> PauseRules:
         """Return how much may be paused at an instant."""
         return self.book_at(now).pauses
 
@@ -238,7 +238,7 @@ def _book(rows: Rows) -> Book:
     rest = json.loads(texts[0]) if texts else {}
     return replace(
         book_of(rows),
-        freezes=Freezes(**rest["freezes"]) if "freezes" in rest else NO_FREEZES,
+        freezes=FreezeRules(**rest["freezes"]) if "freezes" in rest else NO_FREEZES,
         expiry=read_book({"event_types": {}, "expiry": rest["expiry"]}).expiry if "expiry" in rest else None,
-        pauses=Pauses(**rest["pauses"]) if "pauses" in rest else NO_PAUSES,
+        pauses=PauseRules(**rest["pauses"]) if "pauses" in rest else NO_PAUSES,
     )

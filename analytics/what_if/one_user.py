@@ -18,7 +18,7 @@ from rules.book.book import Books, Version
 from rules.book.point_rules import Cap, Period, instant_of_expiry, last_expired, lot_of, points_left
 from rules.days import MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
 from rules.engagement.account_state import Day
-from rules.engagement.earnings import dates_beside, flown_over, instant_of, place, week_of
+from rules.engagement.earnings import assign_dates, dates_beside, flight_gap_dates, instant_of, week_of
 from rules.engagement.events import Event
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, EntryKind, FreezeNote
 from rules.engagement.points import balancing_entries, clawback, is_earning, monday_of, shortfalls
@@ -244,7 +244,7 @@ class OneUser:
             return self.skipped
         taken = [each for each in self.earned if each.points is not None]
         zones = {self.claims[at][1] for each in taken if (at := each.row["event_id"]) in self.claims}
-        flown = flown_over([(each.row["event_id"], each.day) for each in taken if each.is_active], {})
+        flown = flight_gap_dates([(each.row["event_id"], each.day) for each in taken if each.is_active], {})
         return frozenset(flown).union(*map(_skipped_in, zones))
 
     # ---- events
@@ -258,7 +258,7 @@ class OneUser:
         events = {row["event_id"]: self._event(row, ruling) for row, ruling in taken if not ruling.is_refused}
         if self.claims is not None:
             near = dates_beside(each.activity_date for each in events.values())
-            placed = place(list(events.values()), {day: self._days.get(day) for day in near})
+            placed = assign_dates(list(events.values()), {day: self._days.get(day) for day in near})
             events = {each.event_id: each for each in placed}
         for row, ruling in taken:
             if not ruling.is_refused:

@@ -15,7 +15,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from bench.engagement.reads import ReadCount, mean_bytes
 from bench.engagement.units import WriteUnits
@@ -72,7 +72,7 @@ class BoardsTown:
         for name, table in (("UserStreaks", self.users_table), ("Boards", self.boards_table)):
             self.dynamodb.create_table(**table_definition(name, table))
         users = list(crowd(self.size))
-        items = [item(profile_attributes(each, SHARDS)) for each in users]
+        items = [encode_item(profile_attributes(each, SHARDS)) for each in users]
         put_all(self.dynamodb, self.users_table, items)
         self.asked = sorted(users, key=lambda each: each.total_points)[self.size // 2]
         self.reads, self.writes = ReadCount(mean_bytes(items)), WriteUnits()

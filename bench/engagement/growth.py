@@ -25,9 +25,9 @@ from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
 from adapters.platform import aws
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
-from adapters.settings.event_doors import EventsStreamSettings
+from adapters.settings.event_intake import EventsStreamSettings
 from bench.engagement.reads import ReadCount
 from bench.engagement.units import WriteUnits
 from bench.figure import Figure
@@ -36,7 +36,7 @@ from processors.engagement import EngagementProcessor, EngagementSettings
 from rules.days import parse_moment, stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
-from rules.engagement.ledger import Draft, EntryKind, append
+from rules.engagement.ledger import Draft, EntryKind, append_drafts
 from rules.engagement.streak import DAY, Cover, fold
 from tests.support.dynamodb_engine import running
 
@@ -91,7 +91,7 @@ class Pasts:
     """Users of the wished past, and the operations."""
 
     def __init__(self) -> None:
-        config, dynamodb = settings.read(EngagementSettings), aws.client("dynamodb")
+        config, dynamodb = settings.read_settings(EngagementSettings), aws.client("dynamodb")
         self.dynamodb, self.days = dynamodb, config.daily_activity_table
         self.reads, self.writes = ReadCount(), WriteUnits()
         self.reads.watch(dynamodb)
@@ -100,7 +100,7 @@ class Pasts:
         self.accounts = AccountStore(dynamodb, config.user_streaks_table, self.days, ledger, 4)
         cache = EngagementCache("")
         self.processor = EngagementProcessor(self.accounts, cache)
-        events = EventStore(dynamodb, settings.read(EventsStreamSettings).bp_events_table)
+        events = EventStore(dynamodb, settings.read_settings(EventsStreamSettings).bp_events_table)
         self.profiles = Profiles(
             self.accounts, events, cache, Settler(self.accounts, BookStore(self.dynamodb, "RuleBooks"))
         )
@@ -113,8 +113,8 @@ class Pasts:
         user = f"growth-{self.users}"
         dates = [LAST - DAY * number for number in range(active_days) if number != MISSED]
         rows = (Day(user, each, f"{each}T12:00:00.000000Z#e", 1, 10, {}, "", f"{each}") for each in dates)
-        put_all(self.dynamodb, self.days, [item(day_attributes(each)) for each in rows])
-        entries = append(user, None, [Draft(EntryKind.ADJUST, 10 * len(dates))], NOW - DAY)
+        put_all(self.dynamodb, self.days, [encode_item(day_attributes(each)) for each in rows])
+        entries = append_drafts(user, None, [Draft(EntryKind.ADJUST, 10 * len(dates))], NOW - DAY)
         self.accounts.ledger.append(None, entries)
         profile = Profile(
             user,
@@ -197,7 +197,7 @@ class Pasts:
         profile = self.accounts.profile(user)
         dates = [LAST - DAY * 2 * number for number in range(freezes + 1)]
         rows = (Day(user, each, f"{each}T12:00:00.000000Z#e", 1, 10, {}, "", f"{each}") for each in dates)
-        put_all(self.dynamodb, self.days, [item(day_attributes(each)) for each in rows])
+        put_all(self.dynamodb, self.days, [encode_item(day_attributes(each)) for each in rows])
         cover = Cover(tuple((each, 1) for each in sorted(dates)))
         streak = fold(dates, cover)
         self.accounts.put_profile(replace(profile, streak=streak, cover=cover, version=profile.version + 1))
@@ -242,5 +242,5 @@ def _record(user: str, day: date, number: int) -> Any:
     return {
         "eventName": "INSERT",
         "eventSourceARN": f"arn:aws:dynamodb:us-east-1:1:table/BPEvents/stream/{STREAM}",
-        "dynamodb": {"SequenceNumber": f"{10**20 + number}", "NewImage": item(to_item(event))},
+        "dynamodb": {"SequenceNumber": f"{10**20 + number}", "NewImage": encode_item(to_item(event))},
     }

@@ -23,7 +23,7 @@ import boto3
 from adapters import clock
 from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes
 from adapters.platform.aws import client
-from adapters.platform.items import Item, item
+from adapters.platform.items import Item, encode_item
 from bench.engagement.naive import Naive
 from bench.engagement.stub import Stub, batch_get_answer
 from bench.engagement.workload import BATCH, DAY, DAY_ONE, KIND, POINTS, Record, bodies, record, users
@@ -152,8 +152,8 @@ def _ours(handler: Callable[[Any, Any], Any], who: Sequence[str]) -> Handler:
 
 def _answers(who: Sequence[str]) -> dict[tuple[str, bytes], bytes]:
     """Return what the tables hold of these users: the profile and the day of an hour before."""
-    days = [item(day_attributes(_day(user))) for user in who]
-    profiles = [item(profile_attributes(_profile(user))) for user in who]
+    days = [encode_item(day_attributes(_day(user))) for user in who]
+    profiles = [encode_item(profile_attributes(_profile(user))) for user in who]
     return {
         ("BatchGetItem", b'"UserStreaks"'): batch_get_answer("UserStreaks", profiles),
         ("BatchGetItem", b'"DailyActivity"'): batch_get_answer("DailyActivity", days),
@@ -166,7 +166,7 @@ def _answers(who: Sequence[str]) -> dict[tuple[str, bytes], bytes]:
 
 def _naive() -> Handler:
     resource = boto3.resource("dynamodb")
-    counted: dict[str, Item] = {"Attributes": item({"events_count": 7, "points_earned": 65})}
+    counted: dict[str, Item] = {"Attributes": encode_item({"events_count": 7, "points_earned": 65})}
     newest = {"Items": [entry_item(replace(_entry("user"), chain=b""))], "Count": 1, "ScannedCount": 1}
     answers = {
         ("UpdateItem", b"DailyActivity"): json.dumps(counted).encode(),
@@ -188,7 +188,7 @@ def _naive() -> Handler:
 
 def _records(who: Sequence[str], per_user: int) -> list[Record]:
     sent = bodies(who, per_user, DAY_ONE + DAY)
-    images = [item(to_item(_stored(body))) for body in sent]
+    images = [encode_item(to_item(_stored(body))) for body in sent]
     return [record(number, image) for number, image in enumerate(images)]
 
 

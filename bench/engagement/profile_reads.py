@@ -9,7 +9,7 @@ from typing import Any
 from adapters import settings
 from adapters.platform import aws
 from adapters.platform.redis import Redis
-from adapters.settings.event_doors import EventsStreamSettings
+from adapters.settings.event_intake import EventsStreamSettings
 from bench.engagement import redis_server
 from bench.engagement.workload import DAY, DAY_ONE, bodies
 from bench.figure import Figure
@@ -35,7 +35,7 @@ def run() -> Iterator[Figure]:
 
 def _write_profile() -> None:
     """Give the user an event, and so a profile. Both are in the tables only, not in Redis."""
-    config = settings.read(EventsStreamSettings)
+    config = settings.read_settings(EventsStreamSettings)
     sent, now = bodies([USER], 1, DAY_ONE), DAY_ONE + DAY / 4
     acceptor(config).accept(sent, Caller("", is_admin=True), now)
     dynamodb = aws.client("dynamodb")

@@ -16,7 +16,7 @@ import boto3
 
 from adapters import settings
 from adapters.platform import aws
-from adapters.settings.event_doors import EventsStreamSettings
+from adapters.settings.event_intake import EventsStreamSettings
 from bench.engagement.naive import Naive, definitions
 from bench.engagement.units import WriteUnits
 from bench.engagement.workload import (
@@ -121,7 +121,7 @@ class Bench:
 
     def _ours(self, sent: Sequence[Body], day: int) -> None:
         now = DAY_ONE + day * DAY + DAY / 4
-        results = acceptor(settings.read(EventsStreamSettings)).accept(sent, CALLER, now)
+        results = acceptor(settings.read_settings(EventsStreamSettings)).accept(sent, CALLER, now)
         known = {AcceptStatus.ACCEPTED, AcceptStatus.DUPLICATE}
         assert {result.status for result in results} <= known, results[0]
         stored = [

@@ -18,7 +18,7 @@ import yaml
 
 from adapters import settings
 from adapters.platform.aws import client
-from adapters.settings.event_doors import EventsStreamSettings
+from adapters.settings.event_intake import EventsStreamSettings
 from bench.engagement.workload import BATCH, DAY, DAY_ONE, bodies
 from bench.figure import Figure
 from bench.lake.publisher import CONTEXT
@@ -135,7 +135,7 @@ class FirehoseBill:
     def _window(self, requests: Sequence[Sequence[Any]], at: datetime) -> None:
         """Take requests in, apply their events, and publish what came of it."""
         now = at + DAY / 4
-        door = acceptor(settings.read(EventsStreamSettings))
+        door = acceptor(settings.read_settings(EventsStreamSettings))
         for each in requests:
             assert all(one.status is AcceptStatus.ACCEPTED for one in door.accept(each, CALLER, now))
         changes = {"BPEvents": self.streams["BPEvents"].read()}

@@ -16,7 +16,7 @@ from typing import Any
 from botocore.awsrequest import AWSResponse
 
 from adapters.platform.aws import client
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from bench.engagement.stub import answered
 from bench.figure import Figure, ratio, shown
 from processors import publisher
@@ -129,7 +129,7 @@ def _record(number: int) -> dict[str, Any]:
         "eventSourceARN": "arn:aws:dynamodb:eu-west-1:1:table/BPEvents/stream/x",
         "dynamodb": {
             "ApproximateCreationDateTime": 1773119783,
-            "NewImage": item(image),
+            "NewImage": encode_item(image),
             "SequenceNumber": str(number),
         },
     }

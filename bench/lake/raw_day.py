@@ -12,7 +12,7 @@ from pathlib import Path
 
 from isal import igzip
 
-from rules.lake.packed_records import framed, head_of
+from rules.lake.packed_records import frame_record, record_header
 
 FILES = 100
 HOURS = 24
@@ -48,7 +48,7 @@ def _packed(lines: list[bytes], number: int, hour: str) -> bytes:
     chance, records, at = random.Random(number), [], 0
     while at < len(lines):
         size = chance.randint(1, RECORD_ROWS_MAX)
-        records.append(framed(head_of(DT, hour), lines[at : at + size]))
+        records.append(frame_record(record_header(DT, hour), lines[at : at + size]))
         at += size
     return b"".join(records)
 

@@ -13,19 +13,19 @@ from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
 
-from adapters.leads.feature_store import CountedEvents, FeatureMending, FeatureStore
+from adapters.leads.feature_store import CountedEvents, FeatureRepair, FeatureStore
 from adapters.leads.groups import GroupEvents, Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.leads.persons import GroupMemory, PersonEvents
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from bench.figure import Figure
 from processors.leads.features import FeatureProcessor
 from rules.days import stamp
 from rules.leads.feature_items import DECLARED, DIGEST, FeatureItem
-from rules.leads.features import BY_NAME, shown
+from rules.leads.features import BY_NAME, shown_value
 from rules.leads.lead_events import LeadEvent, announcement, to_item
-from rules.leads.series import SERIES, build, contributions, encode
+from rules.leads.series import SERIES, build_state, contributions, encode_series
 from tests.support.dynamodb_engine import running
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -60,8 +60,8 @@ def _cpu(compute: Callable[[], object], times: int) -> float:
 def _ours(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
     """Return the processor's own decision about the last event, from the item as it was before."""
     processor = FeatureProcessor(*[None] * 6)  # type: ignore[arg-type]  # an event that is in order asks no store
-    before, event = build(events[:-1], NOW), events[-1]
-    inputs = {DECLARED: DIGEST} | {str(each): encode(before[each]) for each in SERIES}
+    before, event = build_state(events[:-1], NOW), events[-1]
+    inputs = {DECLARED: DIGEST} | {str(each): encode_series(before[each]) for each in SERIES}
 
     def compute() -> dict[str, Any]:
         # An item of its own, as for each event: what has been read of its state is kept in it.
@@ -93,7 +93,7 @@ def _pandas(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
         values["tenure_days"] = int(age[placed].max())
         values["has_purchased"] = bool(placed.any())
         values["recency_days"] = int(age[placed].min())
-        return {name: shown(BY_NAME[name], value) for name, value in values.items()}
+        return {name: shown_value(BY_NAME[name], value) for name, value in values.items()}
 
     return compute
 
@@ -114,12 +114,12 @@ def _requests() -> Iterator[Figure]:
         stored = PersonEvents(LeadEventStore(dynamodb, "Event"), rows, store)
         memory = GroupMemory(MemoryStore(dynamodb, "Memory"), store, stored)
         topology, counted = Topology(dynamodb, "Feature", store), CountedEvents(dynamodb, "IdempotencyKeys")
-        mending = FeatureMending(dynamodb, "Feature", store)
+        mending = FeatureRepair(dynamodb, "Feature", store)
         processor = FeatureProcessor(store, topology, memory, stored, counted, mending)
         put = engine.client("dynamodb").put_item
         for place, event in enumerate(events):
             shape = {name: each for name, each in to_item(event).items() if each is not None}
-            put(TableName="Event", Item=item(shape))
+            put(TableName="Event", Item=encode_item(shape))
             if place == 1:
                 dynamodb.meta.events.register(
                     "before-call.dynamodb", lambda model, **_: calls.append(model.name)

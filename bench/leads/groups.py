@@ -16,7 +16,7 @@ from typing import Any
 
 from adapters.leads.groups import EventPage, GroupEvents
 from adapters.platform import aws
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from bench.counting.desk import START, Desk, desk
 from bench.figure import Figure
@@ -66,7 +66,7 @@ def _measured(size: int) -> Costs:
 def _built(made: Desk, root: str) -> None:
     """Build the root's state from its own events. Those of its leads would make it no larger."""
     made.meter.is_paused = True
-    first = item({"lead_organization_id": root, "topology": 1, "version": 1})
+    first = encode_item({"lead_organization_id": root, "topology": 1, "version": 1})
     put_all(aws.client("dynamodb"), "Feature", [first])
     features._parts().handle({"rebuild": {"leads": [root]}}, made.now)
     made.meter.is_paused = False
@@ -79,12 +79,12 @@ def _merged(made: Desk, root: str, absorbed: list[str]) -> None:
     rows = GroupEvents(dynamodb, "GroupEvents")
     rows.note((root, each) for place, leaf in enumerate(absorbed, 1) for each in _events(place, leaf, root))
     leaf = {"merged_into": root, "topology": 1, "regrouped": 1, "version": 1}
-    put_all(dynamodb, "Feature", [item({"lead_organization_id": each, **leaf}) for each in absorbed])
+    put_all(dynamodb, "Feature", [encode_item({"lead_organization_id": each, **leaf}) for each in absorbed])
     dynamodb.update_item(
         TableName="Feature",
-        Key=item({"lead_organization_id": root}),
+        Key=encode_item({"lead_organization_id": root}),
         UpdateExpression="SET regrouped = :count",
-        ExpressionAttributeValues=item({":count": len(absorbed)}),
+        ExpressionAttributeValues=encode_item({":count": len(absorbed)}),
     )
     made.meter.is_paused = False
 
@@ -132,7 +132,7 @@ def _named(step: str, made: Desk, act: Callable[[], None]) -> Costs:
 
 def _store(made: Desk, events: list[LeadEvent]) -> None:
     made.meter.is_paused = True
-    put_all(aws.client("dynamodb"), "Event", [item(_shape(each)) for each in events])
+    put_all(aws.client("dynamodb"), "Event", [encode_item(_shape(each)) for each in events])
     made.meter.is_paused = False
 
 

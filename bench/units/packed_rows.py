@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
 from bench.units.paths.publishing import Record
@@ -60,7 +60,7 @@ def _row(record: Record) -> dict[str, Any]:
         assert kept
         return dict(row_of(TABLE_ITEMS, kept, arrived))
     entity = publisher._parts().destinations[table][0]
-    return dict(row_of(entity, plain(change["NewImage"]), arrived))
+    return dict(row_of(entity, decode_item(change["NewImage"]), arrived))
 
 
 def _lines(row: Mapping[str, Any]) -> Iterator[bytes]:

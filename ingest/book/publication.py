@@ -13,7 +13,7 @@ from adapters.book import BookStore, Publication
 from ingest.web.validate import all_problems, first_problem
 from rules.book.book import Book, Books, Version
 from rules.book.book_schema import BOOK
-from rules.book.document import BookRefused, Fault, Path, breaks, faults_of, read_book
+from rules.book.document import BookRefused, Fault, Path, breaking_changes, faults_of, read_book
 from rules.book.rewards import lowered_stocks
 from rules.json_values import check_strict
 
@@ -125,7 +125,9 @@ def check_senders(before: Book, after: Book) -> None:
     """Raise BookRefused for a contract that refuses what senders may send under the book before."""
     faults = []
     for name in before.event_types.keys() & after.event_types.keys():
-        for path, reason in breaks(before.event_types[name].properties, after.event_types[name].properties):
+        for path, reason in breaking_changes(
+            before.event_types[name].properties, after.event_types[name].properties
+        ):
             why = f"{reason}: what may be sent before would be refused; a new event type may ask for it"
             faults.append(Fault(("event_types", name, "properties", *path), why))
     if faults:
@@ -188,7 +190,7 @@ class Proposal:
 
 
 def publish(store: BookStore, proposal: Proposal, now: datetime) -> Version:
-    """Publish a version. Raises BookRefused, and PublishedMeanwhile where somebody else was faster.
+    """Publish a version. Raises BookRefused, and PublicationConflict where somebody else was faster.
 
     What is judged stays judged, so a version takes effect in the past only where that is asked for.
     """

@@ -5,9 +5,9 @@ from functools import cache
 from typing import Any
 
 from adapters import clock, settings
-from adapters.book import BookStore, PublishedMeanwhile
+from adapters.book import BookStore, PublicationConflict
 from adapters.platform.aws import client
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.settings.engagement import RulesApiSettings
 from ingest.book.publication import Proposal, publish
 from ingest.book.rules_schemas import NOW, PUBLICATION, RULES, VERSION, VERSIONS
@@ -19,7 +19,7 @@ from ingest.web.routes import in_query
 from rules.book.book import Version
 from rules.book.document import BookRefused, Fault
 from rules.days import stamp
-from rules.json_values import DoubledKey, single_keys
+from rules.json_values import DoubledKey, unique_keys
 
 app = Api("RulesApi")
 logger, handler = app.logger, app.handler
@@ -27,7 +27,9 @@ logger, handler = app.logger, app.handler
 
 @cache
 def _parts() -> BookStore:
-    return BookStore(fenced(client("dynamodb")), settings.read(RulesApiSettings).rule_books_table)
+    return BookStore(
+        fence_writer(client("dynamodb")), settings.read_settings(RulesApiSettings).rule_books_table
+    )
 
 
 def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
@@ -73,13 +75,13 @@ def post_rules() -> dict[str, Any]:
     """
     caller, now = app.admin(), clock.now()
     try:
-        body = app.body(pairs=single_keys)
+        body = app.body(pairs=unique_keys)
         version = publish(_parts(), _proposal(body, caller), now)
     except BookRefused as refused:
         raise invalid_fields([(_field(each), each.reason) for each in refused.faults]) from None
     except DoubledKey as doubled:
         raise invalid_field("book", str(doubled)) from None
-    except PublishedMeanwhile:
+    except PublicationConflict:
         raise ApiError(
             409, "conflict", "somebody else has just published a version: look at it first"
         ) from None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from adapters.engagement.amnesty import AmnestyStore, Forgiven, Forgiver, NoAmnesty
+from adapters.engagement.amnesty import AmnestyApplier, AmnestyResult, AmnestyStore, NoAmnesty
 from ingest.engagement.preferences import known_zone
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.paging import instant_in
@@ -18,7 +18,7 @@ class AmnestyActs:
     """What an admin can do."""
 
     store: AmnestyStore
-    forgiver: Forgiver
+    forgiver: AmnestyApplier
 
     def declare(self, body: dict[str, Any], author: str, now: datetime) -> Amnesty:
         """Store what a body of DECLARATION says; raises 422 for what makes no sense."""
@@ -37,7 +37,7 @@ class AmnestyActs:
 
     def apply(
         self, number: str, users: Iterable[str], now: datetime, *, is_dry: bool = False
-    ) -> list[Forgiven]:
+    ) -> list[AmnestyResult]:
         """Give some users what an amnesty comes to, or take off one that was revoked. Raises 404."""
         named = frozenset({self.numbered(number).number})
         amnesties = replace(self.store.look(), named=named)
@@ -72,7 +72,7 @@ def amnesty_view(said: Amnesty) -> dict[str, Any]:
     }
 
 
-def applied_view(told: Iterable[Forgiven]) -> dict[str, Any]:
+def applied_view(told: Iterable[AmnestyResult]) -> dict[str, Any]:
     """Return what became of users as the API shows it."""
     return {
         "users": [

@@ -21,7 +21,7 @@ from ingest.web.json_schema import (
 from rules.book.goal_rules import ConditionKind, NeedKind, StreakPeriod
 from rules.book.rewards import REWARD_NAME
 from rules.engagement.goals import PeriodReason
-from rules.engagement.lots import HELD_DEFAULT, HELD_MAX
+from rules.engagement.lots import HOLD_DEFAULT, HOLD_MAX
 from rules.engagement.streak import DateReason, StreakStatus
 
 REDEMPTION = closed_object(
@@ -56,8 +56,8 @@ HOLD = closed_object(
         "seconds?": {
             "type": "integer",
             "minimum": 1,
-            "maximum": int(HELD_MAX.total_seconds()),
-            "description": f"for how long; {int(HELD_DEFAULT.total_seconds())} if it is left out",
+            "maximum": int(HOLD_MAX.total_seconds()),
+            "description": f"for how long; {int(HOLD_DEFAULT.total_seconds())} if it is left out",
         },
     }
 )

@@ -11,13 +11,13 @@ from enum import StrEnum
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.engagement.claims import ClaimStore, IdempotencyClaim, ZoneStore, as_claimed, derived_fields
+from adapters.engagement.claims import ClaimStore, IdempotencyClaim, ZoneStore, claimed_event, derived_fields
 from adapters.engagement.event_store import EventStore
 from adapters.platform.aws import client
+from adapters.platform.region_clients import fence_writer
 from adapters.platform.tables import Unprocessed
-from adapters.platform.turn import fenced
-from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
-from adapters.settings.event_doors import EventsApiSettings, EventsStreamSettings
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
+from adapters.settings.event_intake import EventsApiSettings, EventsStreamSettings
 from ingest.engagement.event_schemas import EVENT
 from ingest.web.caller import ADMIN, PRODUCERS, Caller
 from ingest.web.validate import body_problems, first_problem
@@ -25,13 +25,13 @@ from rules.book.book import Books, Declarer, Terms, Version, terms_of
 from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
 from rules.engagement.events import (
     APPS,
-    RIGHT,
+    RIGHT_CLOCK,
     DeviceClock,
     Event,
     InputRefused,
     body_hash,
     check_age,
-    corrected,
+    corrected_time,
     event_id,
     is_late,
     measures_of,
@@ -39,7 +39,7 @@ from rules.engagement.events import (
 from rules.engagement.offline import NO_PROOF, Proof
 from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
-from rules.zone_names import zone_named
+from rules.zone_names import find_zone
 
 # Turns a body that was sent into the event that is stored.
 #
@@ -75,7 +75,7 @@ class Door:
     now: datetime
     source: str
     books: Books
-    clock: DeviceClock = RIGHT
+    clock: DeviceClock = RIGHT_CLOCK
     proof: Proof = NO_PROOF
 
 
@@ -175,7 +175,7 @@ def occurred_at_of(body: Mapping[str, Any], clock: DeviceClock) -> str:
     """Return when the event happened, by a right clock."""
     try:
         parse_moment(said := str(body["occurred_at"]))
-        return corrected(said, clock.skew) if clock.skew else said
+        return corrected_time(said, clock.skew) if clock.skew else said
     except ValueError as error:
         raise InputRefused("invalid_field", "occurred_at", str(error)) from None
 
@@ -202,7 +202,7 @@ def _zone_of(body: Mapping[str, Any], moment: Moment) -> str | None:
     """
     said = (body.get("timezone") or "").strip()
     try:
-        return zone_named(said) if said else None
+        return find_zone(said) if said else None
     except UnknownZone as error:
         if moment.offset is None:
             reason = f"{error}, and occurred_at has no offset in its place"
@@ -291,7 +291,7 @@ class Acceptor:
         events: EventStore,
         zones: ZoneStore,
         books: BookStore,
-        erased: Erased = NOBODY,
+        erased: ErasureCheck = NO_ERASURES,
     ) -> None:
         self._claims, self._events, self._zones = claims, events, zones
         self._books, self._erased = books, erased
@@ -302,7 +302,7 @@ class Acceptor:
         caller: Caller,
         now: datetime,
         default_source: str = APPS,
-        clock: DeviceClock = RIGHT,
+        clock: DeviceClock = RIGHT_CLOCK,
         proof: Proof = NO_PROOF,
     ) -> list[AcceptResult]:
         """Claim and store events; returns one result for each body, in the same order. clock: the device's.
@@ -389,7 +389,7 @@ class Acceptor:
         """
         self._events.put([sent[key].event for key in sorted(won)])
         again = [
-            as_claimed(each.event, held[key])
+            claimed_event(each.event, held[key])
             for key, each in sent.items()
             if key not in won and key in held and held[key].body_hash == each.digest
         ]
@@ -442,7 +442,7 @@ def _error(code: str, reason: str, field: str) -> dict[str, str]:
 
 def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
     """Return an Acceptor."""
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     return Acceptor(
         ClaimStore(dynamodb, config.idempotency_keys_table),
         EventStore(dynamodb, config.bp_events_table),

@@ -11,9 +11,9 @@ from adapters.platform.aws import client
 from adapters.platform.gauges import Gauges
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import tombstones_of
-from adapters.settings.event_doors import EventsApiSettings
+from adapters.settings.event_intake import EventsApiSettings
 from ingest.engagement.engagement_schemas import RESULTS
 from ingest.engagement.event_schemas import EVENTS
 from ingest.engagement.events import ERASED, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus, acceptor
@@ -22,7 +22,7 @@ from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import Limits, RateLimit
 from rules.days import parse_moment
-from rules.engagement.events import RIGHT, DeviceClock, skew_of
+from rules.engagement.events import RIGHT_CLOCK, DeviceClock, skew_of
 
 # So that 20 events a minute cost one write unit.
 EVENTS_BLOCK = 20
@@ -33,12 +33,12 @@ logger = app.logger
 
 @cache
 def _parts() -> tuple[Acceptor, RateLimit, Prover, Gauges]:
-    config = settings.read(EventsApiSettings)
-    counters = SharedCounters(fenced(client("dynamodb")), config.limits_table)
+    config = settings.read_settings(EventsApiSettings)
+    counters = SharedCounters(fence_writer(client("dynamodb")), config.limits_table)
     limits = Limits(EngagementCache(config.redis_url), counters)
     limit = limits.of("events", config.rate_limit_per_minute, EVENTS_BLOCK)
     stretches = StretchStore(
-        fenced(client("dynamodb")), config.idempotency_keys_table, config.bp_events_table
+        fence_writer(client("dynamodb")), config.idempotency_keys_table, config.bp_events_table
     )
     # It reads the keys when the first receipt comes.
     prove = Prover(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))
@@ -71,13 +71,13 @@ def post_events() -> dict[str, Any]:
 
 
 def _receipt_keys() -> KeyedHash:
-    return receipt_keys(settings.read(EventsApiSettings).receipt_secret_arn)
+    return receipt_keys(settings.read_settings(EventsApiSettings).receipt_secret_arn)
 
 
 def _clock_of(body: dict[str, Any], now: datetime) -> DeviceClock:
     """Return what is known of the clock of the device that sends; raises 422."""
     if "sent_at" not in body:
-        return RIGHT
+        return RIGHT_CLOCK
     try:
         return DeviceClock(skew_of(parse_moment(body["sent_at"]), now))
     except ValueError as error:

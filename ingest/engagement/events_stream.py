@@ -18,14 +18,14 @@ from typing import Any
 from aws_kinesis_agg import MAGIC
 
 from adapters import clock, settings
-from adapters.logs import Logger, loggable
+from adapters.logs import Logger, error_summary
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue, LargeRecords, partial_failures
 from adapters.platform.tables import chunks
-from adapters.settings.event_doors import EventsStreamSettings
+from adapters.settings.event_intake import EventsStreamSettings
 from ingest.engagement.events import ERASED, Acceptor, AcceptResult, AcceptStatus, acceptor
 from ingest.web.caller import Caller
-from rules.json_values import NoJson, integer, read_json, text_of
+from rules.json_values import NoJson, read_integer, read_json, text_of
 
 # What a Kinesis record holds: an event or several, plain, aggregated by the KPL, zipped, or in base64.
 #
@@ -53,7 +53,7 @@ _GAP = re.compile(r"[\s,\]\x00\x1e\ufeff]*")
 _PADDING = re.compile(rb"\x00*")  # gzip allows it after a member
 _BOUNDARY = re.compile(r"(?=\n)|\}(?=[\s,]*[{\[])")
 # Strict: a text that was cut off ends with its line, and swallows none of the next.
-_DECODER = json.JSONDecoder(parse_int=integer)
+_DECODER = json.JSONDecoder(parse_int=read_integer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ BATCH_MAX = 100
 
 @cache
 def _parts() -> tuple[Acceptor, FailureQueue]:
-    config = settings.read(EventsStreamSettings)
+    config = settings.read_settings(EventsStreamSettings)
     large = LargeRecords(lambda: client("s3"), config.payload_bucket)
     return acceptor(config), FailureQueue(lambda: client("sqs"), config.failure_queue_url, large)
 
@@ -310,7 +310,7 @@ def _parts_of(record: Mapping[str, Any]) -> Iterator[RecordPart]:
     try:
         yield from parts_of(record)
     except Exception as error:  # noqa: BLE001 (protobuf raises what it likes on foreign bytes)
-        logger.warning("undecodable", extra={"error": loggable(error)})
+        logger.warning("undecodable", extra={"error": error_summary(error)})
         kept = {"data": record["kinesis"]["data"], "sequence_number": record["kinesis"]["sequenceNumber"]}
         yield RecordPart(kept, fault="cannot be read")
 

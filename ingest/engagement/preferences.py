@@ -19,12 +19,12 @@ from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import USER_ID
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, days_in, integer
 from ingest.web.validate import first_problem
-from rules.book.book import Pauses
+from rules.book.book import PauseRules
 from rules.days import UnknownZone, today
-from rules.engagement.account import change_timezone, release, touch
+from rules.engagement.account import bump_version, change_timezone, release_account
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.streak import YEAR, paused_dates_a_year
-from rules.zone_names import zone_named
+from rules.zone_names import find_zone
 
 # Changes a profile without a ledger entry, whoever else writes to the account.
 
@@ -49,7 +49,7 @@ def change_profile(
         account = read()
         user_id = account.profile.user_id
         changed, also = change(account)
-        profile = touch(account.profile, changed, now)
+        profile = bump_version(account.profile, changed, now)
         if profile == account.profile:
             return profile
         try:
@@ -85,7 +85,7 @@ class Preferences:
 
     def release(self, user_id: str, now: datetime) -> Profile:
         """End a review (rule 8)."""
-        return self._change(user_id, now, lambda account: release(account.profile, now))
+        return self._change(user_id, now, lambda account: release_account(account.profile, now))
 
     def pause(self, user_id: str, first: date, last: date, now: datetime) -> tuple[Profile, bool]:
         """Pause the streak from `first` to `last`, both included.
@@ -109,7 +109,7 @@ class Preferences:
         return self.accounts.whole(self._change(user_id, now, paused)), is_new
 
     @staticmethod
-    def _pauses_with(profile: Profile, span: Span, local: date, terms: Pauses) -> tuple[Span, ...]:
+    def _pauses_with(profile: Profile, span: Span, local: date, terms: PauseRules) -> tuple[Span, ...]:
         first, last = span
         if terms.dates_max and (last - first).days >= terms.dates_max:
             raise invalid_field("last", f"is more than {terms.dates_max} dates from first")
@@ -190,7 +190,7 @@ def review_view(profile: Profile) -> dict[str, Any]:
 def known_zone(name: str) -> str:
     """Return the name of a zone as it is stored; raises 422 if there is no such zone."""
     try:
-        return zone_named(name)
+        return find_zone(name)
     except UnknownZone as error:
         details = [{"field": "timezone", "reason": str(error)}]
         raise ApiError(422, "invalid_field", f"timezone: {error}", details) from None

@@ -16,7 +16,13 @@ from rules.book.goal_rules import DAILY, Condition, ConditionKind, NeedKind, Str
 from rules.book.point_rules import UNIT
 from rules.days import is_skipped
 from rules.engagement.account_state import Profile, amnesty_of, date_at
-from rules.engagement.achievements import Declared, StreakHistory, ToldHistory, declared_achievements, key_of
+from rules.engagement.achievements import (
+    DeclaredAchievement,
+    StreakHistory,
+    UserHistory,
+    declared_achievements,
+    key_of,
+)
 from rules.engagement.events import Event
 from rules.engagement.goals import (
     KnownPeriods,
@@ -325,7 +331,9 @@ class AchievementViews:
         told = self._told(user_id, known, now) if known else []
         return {"user_id": user_id, "achievements": told}
 
-    def _told(self, user_id: str, known: Mapping[str, Declared], now: datetime) -> list[dict[str, Any]]:
+    def _told(
+        self, user_id: str, known: Mapping[str, DeclaredAchievement], now: datetime
+    ) -> list[dict[str, Any]]:
         read = self.reader.read(self.profiles.get(user_id), known, now)
         return [
             {
@@ -340,7 +348,7 @@ class AchievementViews:
         ]
 
 
-def _condition_view(condition: Condition, told: ToldHistory, streaks: StreakHistory) -> dict[str, Any]:
+def _condition_view(condition: Condition, told: UserHistory, streaks: StreakHistory) -> dict[str, Any]:
     if condition.kind is ConditionKind.STREAK:
         have = fold_periods(streaks.periods[condition.streak or ""], streaks.cover).longest
     else:

@@ -10,10 +10,10 @@ from typing import Any
 
 from adapters import clock
 from adapters.engagement.stretch_store import StretchStore
-from adapters.logs import Logger, loggable
+from adapters.logs import Logger, error_summary
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.privacy.tombstones import Erased
+from adapters.privacy.tombstones import ErasureCheck
 from ingest.engagement.events import occurred_at_of
 from ingest.web.caller import ApiError, Caller, caller_of
 from rules.days import parse_moment, stamp
@@ -67,7 +67,7 @@ def with_receipt(
     except ApiError:
         return answered
     except (*Unavailable, ValueError) as error:
-        logger.warning("no receipt was given", extra={"error": loggable(error)})
+        logger.warning("no receipt was given", extra={"error": error_summary(error)})
         return answered
     return {**answered, "headers": {**answered.get("headers", {}), RECEIPT_HEADER: receipt}}
 
@@ -88,7 +88,7 @@ class Sending:
 class Prover:
     """Checks receipts, and keeps which stretches they were used for."""
 
-    def __init__(self, keys: KeyedHash, stretches: StretchStore, erased: Erased) -> None:
+    def __init__(self, keys: KeyedHash, stretches: StretchStore, erased: ErasureCheck) -> None:
         self._keys, self._stretches, self._erased = keys, stretches, erased
 
     def proof(self, receipt: str | None, bodies: Sequence[Any], sending: Sending) -> Proof:

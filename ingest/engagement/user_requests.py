@@ -9,7 +9,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.book import BookStore
 from adapters.engagement.account_store import AccountStore, ReviewIndex
-from adapters.engagement.amnesty import AmnestyStore, Forgiver
+from adapters.engagement.amnesty import AmnestyApplier, AmnestyStore
 from adapters.engagement.boards import BoardNames, BoardSnapshots, LeaderboardIndex
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
@@ -21,7 +21,7 @@ from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.users_api import UsersApiSettings
 from ingest.engagement.amnesty import AmnestyActs
@@ -59,7 +59,7 @@ class UsersParts:
         )
         amnesties = AmnestyStore(dynamodb, config.rule_books_table)
         accounts.amnesties = amnesties.known
-        self.amnesties = AmnestyActs(amnesties, Forgiver(accounts, redis))
+        self.amnesties = AmnestyActs(amnesties, AmnestyApplier(accounts, redis))
 
         settler = Settler(accounts, books)
         events = EventStore(dynamodb, config.bp_events_table, expire=not config.event_hot_days)
@@ -100,7 +100,7 @@ class UsersParts:
 @cache
 def parts() -> UsersParts:
     """Return the parts, made of this function's settings; once a process."""
-    return UsersParts(settings.read(UsersApiSettings), fenced(client("dynamodb")))
+    return UsersParts(settings.read_settings(UsersApiSettings), fence_writer(client("dynamodb")))
 
 
 app = Api(

@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.engagement.account_store import AccountContended
-from adapters.engagement.amnesty import DeclaredMeanwhile
+from adapters.engagement.amnesty import DeclarationConflict
 from adapters.engagement.ledger_store import TooManyEntries
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.settings.users_api import UsersApiSettings
@@ -64,7 +64,7 @@ from rules.days import OTHER_REGION, REGIONS
 from rules.engagement import boards
 from rules.engagement.boards import GLOBAL
 from rules.engagement.ledger import entry_id
-from rules.engagement.lots import HELD_DEFAULT, HoldRequest
+from rules.engagement.lots import HOLD_DEFAULT, HoldRequest
 from rules.engagement.points import AS_OF_MAX
 
 logger = app.logger
@@ -183,7 +183,7 @@ def post_release(user_id: str) -> dict[str, Any]:
 
 
 def _receipt_keys() -> KeyedHash:
-    return receipt_keys(settings.read(UsersApiSettings).receipt_secret_arn)
+    return receipt_keys(settings.read_settings(UsersApiSettings).receipt_secret_arn)
 
 
 @logger.inject_lambda_context
@@ -238,7 +238,7 @@ def post_hold(user_id: str) -> dict[str, Any]:
     """Reserve points (streakline/fulfilment)."""
     user_requests.fulfiller(user_id)
     body = app.body()
-    lasts = timedelta(seconds=body["seconds"]) if "seconds" in body else HELD_DEFAULT
+    lasts = timedelta(seconds=body["seconds"]) if "seconds" in body else HOLD_DEFAULT
     asked = HoldRequest(body["points"], body["reward_id"], body["idempotency_key"], lasts)
     return _hold(_parts().holds.hold(user_id, asked, clock.now()))
 
@@ -444,7 +444,7 @@ def post_amnesty() -> dict[str, Any]:
     author = app.admin().user_id
     try:
         return amnesty_view(_parts().amnesties.declare(app.body(), author, clock.now()))
-    except DeclaredMeanwhile:
+    except DeclarationConflict:
         reason = "somebody else has declared one at the same time: look at it, then declare again"
         raise ApiError(409, "conflict", reason) from None
 

@@ -17,7 +17,7 @@ from adapters import clock, settings
 from adapters.leads.hook_store import FormCounts, HookStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.aws import client
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.settings.leads import HooksApiSettings
 from ingest.leads import forms, sources
 from ingest.leads.hooks import (
@@ -63,13 +63,13 @@ class _Parts:
 
 @cache
 def _parts() -> _Parts:
-    config = settings.read(HooksApiSettings)
+    config = settings.read_settings(HooksApiSettings)
     store = HookStore(client("secretsmanager"), config.hook_secret_prefix)
     payloads = LeadPayloads(lambda: client("s3"), config.payload_bucket)
     return _Parts(
         HookDoor(KnownHooks(store, time.monotonic)),
         LeadQueue(client("sqs"), config.lead_queue_url, payloads),
-        FormCounts(fenced(client("dynamodb")), config.idempotency_keys_table),
+        FormCounts(fence_writer(client("dynamodb")), config.idempotency_keys_table),
         config.currency,
         config.phone_regions,
     )

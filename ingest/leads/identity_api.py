@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from adapters import clock, settings
-from adapters.leads.identity_store import CannotMend, IdentityStore
+from adapters.leads.identity_store import CannotRepair, IdentityStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.aws import client
 from adapters.postgresql.postgres import database
@@ -44,7 +44,7 @@ class _Parts:
 
 @cache
 def _parts() -> _Parts:
-    config = settings.read(IdentityApiSettings)
+    config = settings.read_settings(IdentityApiSettings)
     queue = LeadQueue(client("sqs"), config.lead_queue_url, LeadPayloads(lambda: None, ""))
     return _Parts(IdentityStore(database(config.identity_url)), queue, config.phone_regions)
 
@@ -100,7 +100,7 @@ def post_lead_merge() -> dict[str, Any]:
         number, changes = _parts().identities.merge_by_hand(
             _reach(caller), (one, other), told, unite=body.get("unite", False), now=clock.now()
         )
-    except CannotMend as reason:
+    except CannotRepair as reason:
         if reason.is_unknown:
             raise ApiError(404, "not_found", str(reason)) from None
         raise ApiError(409, "kept_apart", str(reason)) from None

@@ -14,8 +14,8 @@ from typing import Any
 from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
-from adapters.platform.custom_resources import tell
-from adapters.postgresql.migrations import migrate
+from adapters.platform.custom_resources import send_response
+from adapters.postgresql.migrations import apply_migrations
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import Database, PostgresUnavailable
 from adapters.settings.leads import MigrateSettings
@@ -65,11 +65,11 @@ def handler(event: dict[str, Any], context: Any) -> None:
     data, failed = {}, ""
     try:
         if event["RequestType"] != "Delete":
-            data = {"Applied": ", ".join(run(settings.read(MigrateSettings)))}
+            data = {"Applied": ", ".join(run(settings.read_settings(MigrateSettings)))}
     except Exception as error:
         logger.exception("not migrated")
         failed = f"{type(error).__name__}: {error}"
-    tell(event, RESOURCE_ID, data, failed)
+    send_response(event, RESOURCE_ID, data, failed)
 
 
 def run(config: MigrateSettings) -> list[str]:
@@ -77,7 +77,7 @@ def run(config: MigrateSettings) -> list[str]:
     owned = database(config.identity_url, lambda: _secret(config.admin_secret_arn)["password"])
     try:
         _wake(owned)
-        applied = owned.run(migrate)
+        applied = owned.run(apply_migrations)
         logger.info("migrated", extra={"applied": applied})
         if config.app_secret_arn:
             secret = _secret(config.app_secret_arn)

@@ -13,7 +13,7 @@ from typing import Any
 
 from adapters import clock, settings
 from adapters.leads.identity_store import (
-    CannotMend,
+    CannotRepair,
     IdentityCache,
     IdentityChange,
     IdentityStore,
@@ -26,14 +26,14 @@ from adapters.logs import Logger
 from adapters.platform import aws
 from adapters.platform.aws import client, pauses
 from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Consumer, Deadline, Line, Poison, TimeIsUp
+from adapters.platform.queues import Consumer, Deadline, PoisonMessage, SourceQueue, TimeIsUp
+from adapters.platform.region_clients import fence_writer
 from adapters.platform.tables import Unprocessed, chunks
-from adapters.platform.turn import fenced
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable
-from adapters.privacy.erasers import IdentityEraser, LeadErasing
+from adapters.privacy.erasers import IdentityEraser, LeadErasureStarter
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from adapters.settings.leads import LeadsSettings
 from ingest.leads.lead_accept import (
     RESERVED,
@@ -50,7 +50,7 @@ from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.json_values import check_strict, read_json
 from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, PURCHASE_COMPLETED, LeadEvent, body_hash
-from rules.leads.orders import ORDER, OrderChange, OrderSeen, changes, contradicts, join
+from rules.leads.orders import ORDER, OrderChange, OrderState, contradicts, join_orders, order_changes
 from rules.privacy.tombstones import identity_subject, lead_subject
 
 # Stores what a webhook tells of an order: the order's new state, and the events that tell the difference.
@@ -87,10 +87,10 @@ class OrderIntake:
             known = self.orders.read(source, told.order_id)
             if known is not None and (outcome := _settled(known, event, digest)):
                 return outcome
-            before = known.seen if known else OrderSeen()
-            after = join(before, told.seen)
+            before = known.seen if known else OrderState()
+            after = join_orders(before, told.seen)
             # Of an order without a lead nothing has been told yet, whatever is known of it.
-            found = changes(before if known and known.leaf else OrderSeen(), after)
+            found = order_changes(before if known and known.leaf else OrderState(), after)
             if known and after == before and not found:
                 return StoreOutcome.DUPLICATE
             record = known or OrderRecord(source, told.order_id, after, digest)
@@ -130,7 +130,9 @@ def _settled(known: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutco
     if contradicts(known.seen, seen):
         return StoreOutcome.CONFLICT
     names_somebody = bool(event.identities) and not known.leaf
-    return StoreOutcome.DUPLICATE if join(known.seen, seen) == known.seen and not names_somebody else None
+    return (
+        StoreOutcome.DUPLICATE if join_orders(known.seen, seen) == known.seen and not names_somebody else None
+    )
 
 
 def _told(
@@ -183,8 +185,8 @@ class LeadConsumer:
     payloads: LeadPayloads
     currency: str
     phone_regions: str = ""
-    erased: Erased = NOBODY
-    erasing: LeadErasing | None = None
+    erased: ErasureCheck = NO_ERASURES
+    erasing: LeadErasureStarter | None = None
 
     def handle(self, message: Any, now: datetime, is_over: Callable[[], bool] = lambda: False) -> None:
         """Handle one message; raises Poison if no attempt will get past it.
@@ -198,7 +200,7 @@ class LeadConsumer:
         try:
             sent = read_envelope(message, self.currency, now, self.phone_regions)
         except BadEnvelope as bad:
-            raise Poison(str(bad)) from None
+            raise PoisonMessage(str(bad)) from None
         opened = open_payload(self._payload(sent), sent, now)
         reasons = [str(each) for each in opened.refused]
         reasons += [f"the decoder raised {type(each).__name__}: {each}" for each in opened.broken]
@@ -217,7 +219,7 @@ class LeadConsumer:
             if self._store(event, part, sent, now) is StoreOutcome.CONFLICT:
                 reasons.append(f"conflict: {event.external_event_id} is stored with another body")
         if reasons:
-            raise Poison("; ".join(reasons[:REASONS_MAX]))
+            raise PoisonMessage("; ".join(reasons[:REASONS_MAX]))
 
     def _is_erased(self, event: DecodedEvent, sent: Envelope) -> bool:
         """Whether an event is of somebody who was erased, or of before that was lifted."""
@@ -234,7 +236,7 @@ class LeadConsumer:
         What leads to the lead is the organization's: its identities, and the orders of this source of it.
         """
         if self.erasing is None:
-            raise Poison("an erasure is asked for, and this process begins none")
+            raise PoisonMessage("an erasure is asked for, and this process begins none")
         orders = self.events.orders()
         known = (orders.read(sent.context.source, each) for each in asked.order_ids)
         leaves = dict.fromkeys(each.leaf for each in known if each and each.leaf)
@@ -247,9 +249,9 @@ class LeadConsumer:
         try:
             return read_json(self.payloads.read_inbox(sent.payload_ref))
         except NoPayload as reason:
-            raise Poison(f"payload_ref cannot be read: {reason}") from None
+            raise PoisonMessage(f"payload_ref cannot be read: {reason}") from None
         except ValueError as reason:
-            raise Poison(f"payload_ref holds no JSON: {reason}") from None
+            raise PoisonMessage(f"payload_ref holds no JSON: {reason}") from None
 
     def _store(self, event: DecodedEvent, part: PayloadPart, sent: Envelope, now: datetime) -> StoreOutcome:
         """Store an event, unless its external id has been claimed.
@@ -308,22 +310,22 @@ class LeadConsumer:
         elif message["command"] == UNMERGE_COMMAND:
             self._unmerge(message, now)
         else:
-            raise Poison(f"command must be {UNMERGE_COMMAND} or {ANNOUNCE_COMMAND}")
+            raise PoisonMessage(f"command must be {UNMERGE_COMMAND} or {ANNOUNCE_COMMAND}")
 
     def _unmerge(self, message: dict[str, Any], now: datetime) -> None:
         try:
             check_strict(message)
         except ValueError as reason:
-            raise Poison(str(reason)) from None
+            raise PoisonMessage(str(reason)) from None
         if problem := first_problem(UNMERGE, message):
-            raise Poison(" ".join(problem))
+            raise PoisonMessage(" ".join(problem))
         try:
             changes = self.identities.unmerge(
                 message.get("organization_id"), message["change"], message["reason"], message["by"], now
             )
-        except CannotMend as reason:
+        except CannotRepair as reason:
             if not str(reason).startswith(f"change {message['change']} has been undone"):
-                raise Poison(str(reason)) from None
+                raise PoisonMessage(str(reason)) from None
             # The merge is undone, as asked. An earlier attempt may have died before it announced that.
             changes = self.identities.pending()
         self._announce(changes, now)
@@ -364,7 +366,7 @@ def _is_away(error: Exception) -> bool:
 
 @cache
 def _parts() -> tuple[LeadConsumer, Consumer]:
-    config, dynamodb = settings.read(LeadsSettings), fenced(client("dynamodb"))
+    config, dynamodb = settings.read_settings(LeadsSettings), fence_writer(client("dynamodb"))
     identities, tombstones = database(config.identity_url), tombstones_of(config)
     jobs = ErasureJobs(dynamodb, config.erasures_table)
     consumer = LeadConsumer(
@@ -375,10 +377,10 @@ def _parts() -> tuple[LeadConsumer, Consumer]:
         config.currency,
         config.phone_regions,
         tombstones,
-        LeadErasing(IdentityEraser(identities), jobs, tombstones),
+        LeadErasureStarter(IdentityEraser(identities), jobs, tombstones),
     )
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
-    line = Line(lambda: client("sqs"), config.lead_queue_url, _is_away)
+    line = SourceQueue(lambda: client("sqs"), config.lead_queue_url, _is_away)
     return consumer, Consumer(CONSUMER, failures, logger, line)
 
 

@@ -11,19 +11,19 @@ from decimal import Decimal
 from typing import Any
 
 from adapters.leads.groups import EventPage
-from adapters.leads.memory_store import MemoryStore, TooManyRemembered
+from adapters.leads.memory_store import MemoryStore, TooManyMemories
 from adapters.leads.persons import PersonEvents
 from adapters.settings.choices import currencies, currency_of
 from ingest.leads.lead_accept import RESERVED
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
-from rules.leads.feature_items import FeatureItem, read_at
+from rules.leads.feature_items import FeatureItem, features_at
 from rules.leads.features import Input
 from rules.leads.lead_events import EVENT_TYPES, FUTURE_MAX, SORT_KEY
 from rules.leads.memory import MemoryEntry, confidence_at
 from rules.leads.orders import EXPONENTS, rates_in, total_in
-from rules.leads.series import decode
+from rules.leads.series import decode_series
 
 # What a lead has spent, by currency and in all, as the API shows it.
 
@@ -32,7 +32,7 @@ def money_view(purchases: str | None, own: str) -> dict[str, dict[str, Any]]:
     """Return orders and what was spent by currency; nobody adds these up. purchases: the stored series."""
     if purchases is None:
         return {}
-    series = decode(purchases)
+    series = decode_series(purchases)
     totals = {own: (series.priced, series.amount), **series.foreign}
     return {
         currency: {"orders": orders, "spent": Decimal(amount).scaleb(-EXPONENTS.get(currency, 2))}
@@ -140,7 +140,7 @@ class LeadViews:
         if lead.item is None:
             self._check_known(lead)
             return {"lead_id": lead.root, **NOTHING_COMPUTED}
-        features, as_of = read_at(lead.item, now, self.grace_days)
+        features, as_of = features_at(lead.item, now, self.grace_days)
         own = self._currency(lead_id)
         money = money_view((lead.item.inputs or {}).get(Input.PURCHASES), own)
         rates = rates_in(own, currency_of(self.currency, None), self.rates)
@@ -166,7 +166,7 @@ class LeadViews:
             if kind:
                 return self.memories.of_type(root, kind, MEMORY_MAX)
             return self.memories.all_of(root, MEMORY_MAX)
-        except TooManyRemembered:
+        except TooManyMemories:
             reason = f"must be narrower: over {MEMORY_MAX} things are remembered of the lead"
             raise invalid_field("key" if kind else "type", reason) from None
 

@@ -12,7 +12,7 @@ from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.leads.memory_store import MemoryStore
 from adapters.leads.persons import PersonEvents
 from adapters.platform.aws import client
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.choices import exchange_rates
 from adapters.settings.leads import LeadsApiSettings
@@ -61,7 +61,7 @@ class _Parts:
 
 @cache
 def _parts() -> _Parts:
-    config, dynamodb = settings.read(LeadsApiSettings), fenced(client("dynamodb"))
+    config, dynamodb = settings.read_settings(LeadsApiSettings), fence_writer(client("dynamodb"))
     payloads = LeadPayloads(lambda: client("s3"), config.payload_bucket)
     views = LeadViews(
         PersonEvents.of(dynamodb, config),

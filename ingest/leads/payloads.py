@@ -18,7 +18,7 @@ from ingest.web.validate import first_problem
 from rules.days import parse_moment, stamp
 from rules.leads.identity import Identity
 from rules.leads.language import objections_in
-from rules.leads.orders import EXPONENTS, OrderSeen
+from rules.leads.orders import EXPONENTS, OrderState
 
 
 class DecodeError(ValueError):
@@ -67,7 +67,7 @@ class OrderPart:
     """What a payload tells of a shop's order. products: as rules.leads.lead_events lists them."""
 
     order_id: str
-    seen: OrderSeen
+    seen: OrderState
     products: tuple[Mapping[str, Any], ...] = ()
 
 

@@ -25,7 +25,7 @@ from rules.days import DAY, is_stamp, stamp
 from rules.engagement.boards import with_ranks
 from rules.engagement.events import InputRefused
 from rules.key_ring import PersonHashes
-from rules.questions.answer_stats import Stats, alias, earned_badges, streak_now
+from rules.questions.answer_stats import Stats, earned_badges, person_alias, streak_now
 from rules.questions.questions import Question, check_answer, check_open, shown_status
 from rules.questions.responses import (
     Response,
@@ -213,7 +213,7 @@ def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
     by_category = {name: each.answers for name, each in sorted(stats.categories.items())}
     return {
         "fingerprint": person,
-        "alias": alias(person),
+        "alias": person_alias(person),
         "total_points": stats.total_points,
         "total_answers": stats.total_answers,
         "streak_days": streak.current,
@@ -263,7 +263,7 @@ class AnswerStats:
             "entries": [
                 {
                     "rank": rank["rank"],
-                    "alias": alias(person),
+                    "alias": person_alias(person),
                     "points": points,
                     "total_answers": answers,
                     "is_me": person in own,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters import clock
-from adapters.platform.limits import Places
+from adapters.platform.limits import OwnerSemaphore
 from adapters.questions.response_store import ResponseStore
 from ingest.questions.questions import Questions
 from ingest.web.caller import ApiError, Caller
@@ -54,7 +54,7 @@ class Polls:
 
     questions: Questions
     responses: ResponseStore
-    places: Places
+    places: OwnerSemaphore
     pause: Callable[[float], None] = time.sleep
     elapsed: Callable[[], float] = time.monotonic
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from adapters import settings
 from adapters.platform.aws import client
-from adapters.platform.limits import Places
-from adapters.platform.turn import fenced
+from adapters.platform.limits import OwnerSemaphore
+from adapters.platform.region_clients import fence_writer
 from adapters.questions.question_store import QuestionLists, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.settings.questions import PollsApiSettings
@@ -31,11 +31,13 @@ handler = app.handler
 
 @cache
 def _parts() -> Polls:
-    config, dynamodb = settings.read(PollsApiSettings), fenced(client("dynamodb"))
+    config, dynamodb = settings.read_settings(PollsApiSettings), fence_writer(client("dynamodb"))
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table)
     questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
-    return Polls(questions, responses, Places(dynamodb, config.limits_table, PLACES, HELD_SECONDS_MAX))
+    return Polls(
+        questions, responses, OwnerSemaphore(dynamodb, config.limits_table, PLACES, HELD_SECONDS_MAX)
+    )
 
 
 @app.route("GET /v1/questions/{question_id}/responses", POLL, answer=RESPONSES_VIEW)

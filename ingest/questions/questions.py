@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.limits import HeldPlaces, WantedPlace
+from adapters.platform.limits import OwnerQuota, QuotaPlace
 from adapters.questions.question_store import Places, QuestionLists, QuestionPage, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from ingest.questions.question_schemas import QUESTION_ID, TAG, TAGS_MAX
@@ -23,7 +23,7 @@ from rules.questions.questions import (
     UNKNOWN,
     Question,
     QuestionStatus,
-    is_for,
+    is_in_audience,
     is_listed,
     new_question,
     question_ids,
@@ -77,7 +77,7 @@ class Questions:
         asked, tags = _status(query, QuestionStatus.OPEN) or QuestionStatus.OPEN, _tags(query)
 
         def matches(question: Question) -> bool:
-            wanted = tags is None or is_for(question.audience, tags)
+            wanted = tags is None or is_in_audience(question.audience, tags)
             return wanted and _is_visible(question, caller) and is_listed(shown_status(question, now), asked)
 
         page = self.lists.of_status(asked, _cursor(query), _limit(query), matches)
@@ -100,7 +100,7 @@ class Questions:
 def _is_visible(question: Question, caller: Caller) -> bool:
     """Whether a caller may know of a question: its audience is a claim of the token."""
     own = caller.is_agent and question.agent_id == caller.user_id
-    return own or caller.is_admin or is_for(question.audience, caller.tags)
+    return own or caller.is_admin or is_in_audience(question.audience, caller.tags)
 
 
 def _no_question() -> ApiError:
@@ -171,7 +171,7 @@ class Asking:
 
     questions: Questions
     responses: ResponseStore
-    places: HeldPlaces
+    places: OwnerQuota
     open_max: int
 
     def create(self, body: Mapping[str, Any], caller: Caller, now: datetime) -> tuple[int, dict[str, Any]]:
@@ -216,7 +216,7 @@ class Asking:
             answerable = (QuestionStatus.OPEN, QuestionStatus.PARTIAL)
             return {each.question_id: shown_status(each, now) in answerable for each in known if each}
 
-        wanted = WantedPlace(
+        wanted = QuotaPlace(
             open_questions(question.agent_id), question.question_id, unstamp(question.closes_at)
         )
         taken = self.places.take(wanted, self.open_max, now, are_open)

@@ -13,8 +13,8 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import Fingerprints
-from adapters.platform.limits import HeldPlaces, SharedCounters
-from adapters.platform.turn import fenced
+from adapters.platform.limits import OwnerQuota, SharedCounters
+from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.questions.answer_line import AnswerAwards, AnswerLine
 from adapters.questions.question_store import QuestionLists, QuestionStore
@@ -78,7 +78,7 @@ class _Parts:
 
 @cache
 def _parts() -> _Parts:
-    config, dynamodb = settings.read(QuestionsApiSettings), fenced(client("dynamodb"))
+    config, dynamodb = settings.read_settings(QuestionsApiSettings), fence_writer(client("dynamodb"))
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table)
     line = AnswerLine(
@@ -90,7 +90,7 @@ def _parts() -> _Parts:
     )
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
     books = BookStore(dynamodb, config.rule_books_table)
-    places = HeldPlaces(dynamodb, config.limits_table)
+    places = OwnerQuota(dynamodb, config.limits_table)
     lists = QuestionLists(dynamodb, config.questions_table)
     questions = Questions(store, lists)
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)

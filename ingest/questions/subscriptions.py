@@ -11,8 +11,8 @@ from typing import Any
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
-from adapters.platform.limits import HeldPlaces, SharedCounters, place_of, places_of
-from adapters.platform.turn import fenced
+from adapters.platform.limits import OwnerQuota, SharedCounters, subscription_counter, subscription_place
+from adapters.platform.region_clients import fence_writer
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
@@ -21,7 +21,7 @@ from ingest.web.caller import AUDIENCE, ApiError, Caller, invalid_field
 from ingest.web.rate_limit import Limits, RateLimit
 from rules.days import UnknownZone
 from rules.questions.notifications import QuietHours, Subscription, quiet_hours
-from rules.zone_names import zone_named
+from rules.zone_names import find_zone
 
 NAMESPACE = uuid.UUID("5f2d3b0c-8c0e-5d0c-9b57-2f6d3e1a4c90")
 INTERVAL_DEFAULT, ZONE_DEFAULT = 60, "UTC"
@@ -32,20 +32,20 @@ ATTEMPTS_MAX = 4
 class _Parts:
     store: SubscriptionStore
     push: SnsPush
-    places: HeldPlaces
+    places: OwnerQuota
     limit: RateLimit
     owned_max: int
 
 
 @cache
 def _parts() -> _Parts:
-    config = settings.read(SubscriptionsSettings)
-    dynamodb = fenced(client("dynamodb"))
+    config = settings.read_settings(SubscriptionsSettings)
+    dynamodb = fence_writer(client("dynamodb"))
     limits = Limits(EngagementCache(config.redis_url), SharedCounters(dynamodb, config.limits_table))
     return _Parts(
         SubscriptionStore(dynamodb, config.subscriptions_table),
         SnsPush(client("sns")),
-        HeldPlaces(dynamodb, config.limits_table),
+        OwnerQuota(dynamodb, config.limits_table),
         limits.of("subscriptions", config.commands_per_minute),
         config.subscriptions_max,
     )
@@ -84,7 +84,7 @@ def _check_places(wanted: Subscription, now: datetime) -> None:
         found = parts.store.get_many(identifiers)
         return {each.subscription_id: each.owner == wanted.owner and each.is_active for each in found}
 
-    place = place_of(wanted.owner, wanted.subscription_id, now)
+    place = subscription_place(wanted.owner, wanted.subscription_id, now)
     if not parts.places.take(place, parts.owned_max, now, are_there):
         raise ApiError(409, "subscriptions_max", f"{parts.owned_max} phones are registered already")
 
@@ -108,7 +108,7 @@ def _remove(caller: Caller, wanted: str) -> bool:
         if subscription.endpoint_arn:
             push.forget(subscription.endpoint_arn)
         if store.remove(subscription):
-            _parts().places.give_back(places_of(subscription.owner), wanted, clock.now())
+            _parts().places.give_back(subscription_counter(subscription.owner), wanted, clock.now())
             return True
     raise ApiError(503, "unavailable", "the subscription kept changing", headers={"Retry-After": "1"})
 
@@ -141,7 +141,7 @@ def _wanted(caller: Caller, body: Mapping[str, Any]) -> Subscription:
 
 def _zone(name: str) -> str:
     try:
-        return zone_named(name)
+        return find_zone(name)
     except UnknownZone as error:
         raise invalid_field("timezone", str(error)) from None
 

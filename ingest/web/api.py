@@ -19,8 +19,8 @@ from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.limits import SharedCounters, network_of
+from adapters.platform.region_clients import fence_writer
 from adapters.platform.tables import Unprocessed
-from adapters.platform.turn import fenced
 from adapters.settings.common import Allowance
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, failure, json_body
@@ -45,10 +45,10 @@ REQUESTS_OF_ADDRESS = 3_000
 @cache
 def _parts() -> tuple[RequestLimit, RequestLimit]:
     """Return the limits of callers' reads, and of addresses."""
-    config = settings.read(Allowance)
+    config = settings.read_settings(Allowance)
 
     def counters() -> SharedCounters:  # few processes are asked so much that they need them
-        return SharedCounters(fenced(client("dynamodb")), config.limits_table)
+        return SharedCounters(fence_writer(client("dynamodb")), config.limits_table)
 
     reads = RequestLimit(counters, "reads", config.reads_per_minute)
     return reads, RequestLimit(counters, "requests", REQUESTS_OF_ADDRESS)

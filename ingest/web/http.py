@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler import Response
 from ingest.web.caller import DETAILS_MAX, ApiError, invalid_fields
 from ingest.web.json_schema import Schema
 from ingest.web.validate import body_problems
-from rules.json_values import NoJson, Pairs, cut, read_json
+from rules.json_values import NoJson, Pairs, cut_text, read_json
 
 BODY_BYTES_MAX = 1_000_000
 # Of each text in a refusal: a function may answer 6 MB, and escapes make a request's words six times as long.
@@ -83,7 +83,7 @@ def shortened(value: Any) -> Any:
         return {name: shortened(each) for name, each in value.items()}
     if isinstance(value, list):
         return [shortened(each) for each in value[:DETAILS_MAX]]
-    return cut(value, REFUSAL_CHARACTERS_MAX) if isinstance(value, str) else value
+    return cut_text(value, REFUSAL_CHARACTERS_MAX) if isinstance(value, str) else value
 
 
 # Writes decimal numbers to JSON exactly: 11.77 stays 11.77, and does not become the nearest float.

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from adapters.postgresql.migrations import migrate as apply_migrations
+from adapters.postgresql.migrations import apply_migrations
 from adapters.postgresql.postgres import Postgres
 from local.cloud import processes
 from local.paths import LOCAL

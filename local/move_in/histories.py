@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.spreadsheets import cell
-from adapters.privacy.tombstones import Erased
+from adapters.privacy.tombstones import ErasureCheck
 from ingest.engagement.event_schemas import EVENT
 from ingest.engagement.events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
@@ -26,7 +26,7 @@ from local.verify import local_date
 from rules.book.book import Books
 from rules.days import parse_moment
 from rules.engagement.events import IMPORTED, InputRefused, event_id
-from rules.engagement.ledger import Applied, applied_by
+from rules.engagement.ledger import AppliedEvents, applied_events
 from rules.json_values import BadValue, parse_json
 from rules.privacy.tombstones import user_subject
 
@@ -61,7 +61,7 @@ def _key_of(body: Mapping[str, Any]) -> str:
     return f"import:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
-def checked(row: Row, books: Books, now: datetime, erased: Erased) -> Body | RefusedRow:
+def checked(row: Row, books: Books, now: datetime, erased: ErasureCheck) -> Body | RefusedRow:
     """Return a row's event if the door would take it by now; otherwise why not."""
     body = body_of(row)
     if isinstance(body, RefusedRow):
@@ -211,14 +211,14 @@ class HistoryComparison:
                     found.absent.add(each.line)
                 lines.writerow(map(cell, (each.line, user, each.event_id, each.day, day, points, outcome)))
 
-    def _applied(self, by_user: dict[str, list[ToldRow]]) -> Iterator[tuple[str, Applied]]:
+    def _applied(self, by_user: dict[str, list[ToldRow]]) -> Iterator[tuple[str, AppliedEvents]]:
         """Yield what each user's ledger has; waits for what is on its way, as long as that goes on."""
         waiting, patience, goes_on = list(by_user), self.patience(), True
         while waiting:
             late: list[str] = []
             lacking = 0
             with ThreadPoolExecutor(READERS) as pool:
-                read = pool.map(lambda user: applied_by(self.ledger.after(user, "0")[0]), waiting)
+                read = pool.map(lambda user: applied_events(self.ledger.after(user, "0")[0]), waiting)
                 for user, applied in zip(waiting, read, strict=True):
                     missing = sum(each.event_id not in applied for each in by_user[user])
                     lacking += missing

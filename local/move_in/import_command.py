@@ -16,11 +16,11 @@ from typing import Any, Protocol
 from adapters.book import BookStore
 from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.position_mover import PositionMover
-from adapters.platform.items import item, plain
+from adapters.engagement.position_import import PositionImporter
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import chunks
-from adapters.privacy.tombstones import Erased, Tombstones
+from adapters.privacy.tombstones import ErasureCheck, Tombstones
 from local.api import Api
 from local.cloud.patience import Patience
 from local.move_in.histories import (
@@ -58,13 +58,17 @@ class MarkStore:
 
     def get(self) -> int:
         """Return how many of the file's rows are taken in."""
-        answer = self._dynamodb.get_item(TableName=self._table, Key=item(self._key), ConsistentRead=True)
-        return int(plain(answer["Item"])["rows"]) if "Item" in answer else 0
+        answer = self._dynamodb.get_item(
+            TableName=self._table, Key=encode_item(self._key), ConsistentRead=True
+        )
+        return int(decode_item(answer["Item"])["rows"]) if "Item" in answer else 0
 
     def put(self, rows: int, now: datetime) -> None:
         """Note that so many rows are taken in."""
         ttl = int((now + RETENTION).timestamp())
-        self._dynamodb.put_item(TableName=self._table, Item=item({**self._key, "rows": rows, "ttl": ttl}))
+        self._dynamodb.put_item(
+            TableName=self._table, Item=encode_item({**self._key, "rows": rows, "ttl": ttl})
+        )
 
 
 # Takes a file in: all rows are checked first, then sent in their order, from where a run was killed.
@@ -160,7 +164,7 @@ class HistoryMoving:
     books: Books
     now: datetime
     patience: Callable[[], Patience]
-    erased: Erased
+    erased: ErasureCheck
 
     def check(self, row: Row) -> Body | RefusedRow:
         """Return a row's event, or why it is refused."""
@@ -234,7 +238,7 @@ def _moving(path: Path, arguments: argparse.Namespace, stack: Stack) -> Moving:
     books = BookStore(dynamodb, stack.tables["RuleBooks"]).look()
     if is_of_positions(columns_of(path)):
         achievements = AchievementStore(dynamodb, stack.tables["DailyActivity"])
-        mover = PositionMover(accounts_of(stack), cache_of(stack), achievements)
+        mover = PositionImporter(accounts_of(stack), cache_of(stack), achievements)
         return PositionMoving(mover, books, erased, partial(datetime.now, UTC))
     ledger, door = LedgerStore(dynamodb, stack.tables["RewardsLedger"]), EventsDoor(Api(stack))
     return HistoryMoving(door, ledger, books, datetime.now(UTC), lambda: Patience(arguments.stalled), erased)

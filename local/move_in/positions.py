@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from adapters.engagement.account_store import AccountContended
-from adapters.engagement.position_mover import PositionMover
+from adapters.engagement.position_import import PositionImporter
 from adapters.platform.spreadsheets import cell
 from adapters.platform.tables import chunks
-from adapters.privacy.tombstones import Erased
+from adapters.privacy.tombstones import ErasureCheck
 from ingest.web.json_schema import USER_ID
 from local.move_in.histories import ABSENT, SAME, Compared
 from local.move_in.rows import RefusedRow, Row, read_rows
@@ -38,9 +38,9 @@ HEADER = ("line", "user_id", *(f"{name}_{side}" for name in FIELDS for side in (
 class PositionMoving:
     """Files of opening positions."""
 
-    mover: PositionMover
+    mover: PositionImporter
     books: Books
-    erased: Erased
+    erased: ErasureCheck
     now: Callable[[], datetime]
 
     def check(self, row: Row) -> OpeningPosition | RefusedRow:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.spreadsheets import cell, text_of
 from local.paths import opened_text
-from rules.json_values import BadValue, check_strict, read_json, single_keys
+from rules.json_values import BadValue, check_strict, read_json, unique_keys
 
 # What a file of refused lines has beside the lines: a mended one may be imported as it is.
 NOTES = ("refused_line", "refused_field", "refused_reason")
@@ -137,7 +137,7 @@ def _of_ndjson(path: Path) -> Iterator[Row | RefusedRow]:
             if not line.strip():
                 continue
             try:
-                values = read_json(line, single_keys)
+                values = read_json(line, unique_keys)
             except ValueError as error:
                 yield RefusedRow(number, "line", f"is no JSON: {error}", {"line": line.rstrip("\n")})
                 continue

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 
 from adapters.engagement.account_items import UNDATED
 from adapters.operations import Freshness, FreshnessUnknown
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.objects import NoObject, Objects, S3Objects
 from analytics.lake.layout import report_key
 from analytics.warehouse.warehouse import Warehouse
@@ -38,7 +38,7 @@ def scan_table(stack: Stack, table: str) -> Rows:
     """Return all items of a table. Only for the amounts of data of a laptop."""
     client, found = stack.client("dynamodb"), []
     for page in client.get_paginator("scan").paginate(TableName=stack.tables[table]):
-        found += [plain(each) for each in page["Items"]]
+        found += [decode_item(each) for each in page["Items"]]
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from adapters import clock
 from adapters.leads.feature_store import FeatureQueue
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from local.cloud import patience
 from local.cloud.patience import Patience
@@ -222,9 +222,9 @@ def _items_of(stack: Stack, entity: str, user: str) -> Iterator[dict[str, Any]]:
         TableName=stack.tables[table],
         KeyConditionExpression="#key = :user",
         ExpressionAttributeNames={"#key": key},
-        ExpressionAttributeValues=item({":user": user}),
+        ExpressionAttributeValues=encode_item({":user": user}),
     )
-    yield from map(plain, found)
+    yield from map(decode_item, found)
 
 
 # streakline rebuild features: makes the live features of all leads what their stored events say.

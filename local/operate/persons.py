@@ -10,7 +10,7 @@ from ingest.web.caller import LEADS
 from local.api import Api
 from local.operate.functions import invoke
 from local.stack import Stack
-from rules.json_values import DoubledKey, parse_json, single_keys
+from rules.json_values import DoubledKey, parse_json, unique_keys
 from rules.privacy.erasures import PersonKind, nightly_plan_of, problem_of
 from rules.privacy.tombstones import digest_of, lead_subject, name_in_logs, user_subject
 
@@ -77,7 +77,7 @@ def certificate(file: Path, user: str, lead: str, stack: Stack) -> dict[str, Any
     Raises RuntimeError if it is not; ValueError for a file that is no JSON.
     """
     try:
-        found = parse_json(file.read_bytes(), single_keys)
+        found = parse_json(file.read_bytes(), unique_keys)
     except DoubledKey as doubled:
         raise RuntimeError(f"{file} is not genuine: it {doubled}") from None
     name = stack.output("ErasureSecretId", "erasures")

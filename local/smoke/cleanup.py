@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from adapters.leads.lead_event_store import CLAIM_KEY
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from analytics.lake.layout import report_key, run_key
 from ingest.questions.questions import open_questions
 from local.api import users_of
@@ -64,7 +64,7 @@ def _places(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
     if subject.api is not None:
         question = asked_id(subject)
         responses = _found(subject, "Responses", "question_id", question)
-        answers = [plain(each) for each in responses]
+        answers = [decode_item(each) for each in responses]
         people = {h for each in answers for h in (each["response_id"], *each.get("older_hashes", ()))}
         groups += [(STATS, each) for each in sorted(people)] + [(OF_QUESTION, question)]
         groups.append((HELD, open_questions(subject.agent)))
@@ -77,7 +77,7 @@ def _lead(subject: Subject, claim: str) -> str | None:
     """Return the order's lead, as the claim of its event names it: that of an order has `leaf`."""
     answer = subject.meter.client.get_item(
         TableName=subject.stack.tables["IdempotencyKeys"],
-        Key=item({"user_id": claim, "idempotency_key": CLAIM_KEY}),
+        Key=encode_item({"user_id": claim, "idempotency_key": CLAIM_KEY}),
         ConsistentRead=True,
     )
     if "Item" not in answer:
@@ -91,7 +91,7 @@ def _found(subject: Subject, table: str, name: str, key: str) -> list[Item]:
         TableName=subject.stack.tables[table],
         KeyConditionExpression="#name = :key",
         ExpressionAttributeNames={"#name": name},
-        ExpressionAttributeValues=item({":key": key}),
+        ExpressionAttributeValues=encode_item({":key": key}),
         ConsistentRead=True,
     )
     return [each for page in pages for each in page["Items"]]

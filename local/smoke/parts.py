@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.settings.choices import currency_of
 from local.api import ADMIN, Api
 from local.operate.status import alarm_states
@@ -279,7 +279,7 @@ def people(subject: Subject) -> list[str]:
     rows = subject.meter.client.query(
         TableName=subject.stack.tables["Responses"],
         KeyConditionExpression="question_id = :question",
-        ExpressionAttributeValues=item({":question": asked_id(subject)}),
+        ExpressionAttributeValues=encode_item({":question": asked_id(subject)}),
         ConsistentRead=True,
     )["Items"]
     return [str(each["response_id"]["S"]) for each in rows]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.queues import Poison
+from adapters.platform.queues import PoisonMessage
 from rules.days import stamp, unstamp
 from rules.leads.feature_changes import AHEAD_MAX
 
@@ -28,11 +28,11 @@ def refresh_of(asked: Any, now: datetime) -> tuple[datetime, list[str]]:
         if stamp(as_of) != asked["as_of"]:
             raise ValueError(asked["as_of"])
     except (KeyError, ValueError, AttributeError, TypeError) as error:
-        raise Poison(f"refresh.as_of is no stamp: {error!r}") from None
+        raise PoisonMessage(f"refresh.as_of is no stamp: {error!r}") from None
     try:
         check_instant(as_of, now)
     except ValueError as error:
-        raise Poison(f"refresh.{error}") from None
+        raise PoisonMessage(f"refresh.{error}") from None
     return as_of, leads
 
 
@@ -46,12 +46,12 @@ def rebuild_of(asked: Any) -> tuple[list[str], bool]:
 
 def _leads(asked: Any, name: str) -> list[str]:
     if not isinstance(asked, Mapping):
-        raise Poison(f"{name} is no object")
+        raise PoisonMessage(f"{name} is no object")
     leads = asked.get("leads")
     if (
         not isinstance(leads, list)
         or len(leads) > LEADS_MAX
         or not all(isinstance(each, str) for each in leads)
     ):
-        raise Poison(f"{name}.leads is no list of at most {LEADS_MAX} ids")
+        raise PoisonMessage(f"{name}.leads is no list of at most {LEADS_MAX} ids")
     return leads

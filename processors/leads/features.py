@@ -18,20 +18,20 @@ from functools import partial
 from typing import Any
 
 from adapters import settings
-from adapters.leads.feature_store import Changed, CountedEvents, FeatureMending, FeatureStore
+from adapters.leads.feature_store import CountedEvents, FeatureItemChanged, FeatureRepair, FeatureStore
 from adapters.leads.groups import Topology
 from adapters.leads.memory_store import LeadContended, MemoryStore
 from adapters.leads.persons import GroupMemory, PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
-from adapters.platform.queues import Poison
-from adapters.platform.turn import fenced
-from adapters.privacy.tombstones import NOBODY, Erased, is_erased, tombstones_of
+from adapters.platform.queues import PoisonMessage
+from adapters.platform.region_clients import fence_writer
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
 from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL
-from rules.leads.feature_items import Change, FeatureItem, not_before
+from rules.leads.feature_items import Change, FeatureItem, latest_instant
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, Input
 from rules.leads.lead_events import (
     CAMPAIGN_TYPES,
@@ -74,14 +74,14 @@ class FeatureProcessor:
     memory: GroupMemory
     events: PersonEvents
     counted: CountedEvents
-    mending: FeatureMending
-    erased: Erased = NOBODY
+    mending: FeatureRepair
+    erased: ErasureCheck = NO_ERASURES
     grace_days: int = CAMPAIGN_GRACE_DAYS
 
     def handle(self, message: Any, now: datetime) -> None:
         """Apply one message; raises Poison, or what a later attempt may get past."""
         if not isinstance(message, Mapping):
-            raise Poison("the message is no object")
+            raise PoisonMessage("the message is no object")
         if "refresh" in message:
             as_of, listed = refresh_of(message["refresh"], now)
             self._settle_all(self.store.get_many(listed), partial(self._refreshed, as_of=as_of))
@@ -98,7 +98,7 @@ class FeatureProcessor:
             entries = derive_entries(event) if event.event_type in CAMPAIGN_TYPES else []
             groups = groups_of(event)[1] if event.event_type in IDENTITY_TYPES else ()
         except MalformedLeadEvent as error:
-            raise Poison(str(error)) from None
+            raise PoisonMessage(str(error)) from None
         if groups:
             self._regroup(event, now)
             return
@@ -113,7 +113,7 @@ class FeatureProcessor:
         def attempt() -> bool:
             item = self.store.home(event.lead_organization_id, hint)
             if item.is_joining:
-                self._written(item, self._built(item, ALL, not_before(item, now)))
+                self._written(item, self._built(item, ALL, latest_instant(item, now)))
                 item = self.store.home(event.lead_organization_id, item.lead_organization_id)
                 if item.is_joining:  # again: what joins does not hold this event
                     return False
@@ -127,7 +127,7 @@ class FeatureProcessor:
             if change is not None:
                 self.store.write(item, change)
                 self._note(item.lead_organization_id, change)
-        except Changed:
+        except FeatureItemChanged:
             return False
         return True
 
@@ -137,13 +137,13 @@ class FeatureProcessor:
             return
         self.counted.note(change.unnoted)
         item = self.store.get(lead)
-        if item and (told := feature_changes.all_noted(item, change)):
-            with suppress(Changed):
+        if item and (told := feature_changes.note_all_marks(item, change)):
+            with suppress(FeatureItemChanged):
                 self.store.write(item, told)
 
     def _change(self, item: FeatureItem, event: LeadEvent, given: Given, now: datetime) -> Change | None:
         """Return what an event changes; None: nothing, as it is in already."""
-        as_of = not_before(item, now, event.occurred)
+        as_of = latest_instant(item, now, event.occurred)
         unsure = item.unsure(given) if item.is_current else []
         noted = self.counted.known(unsure) if unsure else ()
         after = feature_changes.with_event(item, given, noted, as_of)
@@ -152,7 +152,9 @@ class FeatureProcessor:
         if leaving := item.leaving(after):
             self.counted.note(leaving)
         contacts = self.memory.contacts(item) if event.event_type in CAMPAIGN_TYPES else []
-        return feature_changes.after_event(item, event, after, contacts, as_of, grace_days=self.grace_days)
+        return feature_changes.change_by_event(
+            item, event, after, contacts, as_of, grace_days=self.grace_days
+        )
 
     def _built(self, item: FeatureItem, affected: Collection[Input], as_of: datetime) -> Change | None:
         """Return some inputs' features from the stored events of the lead's leaves; None: there is nothing.
@@ -164,14 +166,14 @@ class FeatureProcessor:
             self.memory.absorb(item.lead_organization_id, item.pending, as_of)
             joining = self.events.joining(item)
             contacts = self.memory.contacts(item)
-            return feature_changes.with_leaves(item, joining, contacts, as_of, self.grace_days)
+            return feature_changes.change_with_leaves(item, joining, contacts, as_of, self.grace_days)
         return self._built_anew(item, affected, as_of)
 
     def _built_anew(self, item: FeatureItem, affected: Collection[Input], as_of: datetime) -> Change | None:
         if item.inputs is None and item.regrouped:
             self.memory.rebuild(item.lead_organization_id, as_of)
         events = self.events.of_person(item)
-        return feature_changes.from_events(item, affected, events, as_of, self.grace_days)
+        return feature_changes.change_from_events(item, affected, events, as_of, self.grace_days)
 
     def _regroup(self, event: LeadEvent, now: datetime) -> None:
         """Set which leads are one, and build the features of the groups where that took them away."""
@@ -180,7 +182,7 @@ class FeatureProcessor:
 
         def decide(item: FeatureItem) -> Change | None:
             is_there = item.merged_into is not None or (item.inputs is not None and not item.is_joining)
-            return None if is_there else self._built(item, ALL, not_before(item, now))
+            return None if is_there else self._built(item, ALL, latest_instant(item, now))
 
         for group in groups:
             _until_done(group.root, partial(self._settled, group.root, decide))
@@ -201,18 +203,18 @@ class FeatureProcessor:
         if item.merged_into:
             return None
         # What a later refresh found unchanged bears an older stamp, and is of its instant all the same.
-        as_of = not_before(item, as_of)
+        as_of = latest_instant(item, as_of)
         if not item.is_current:
             return self._built(item, ALL, as_of)
         due = feature_changes.inputs_due(item, as_of)
-        return feature_changes.after_time(item, due, as_of, self.grace_days)
+        return feature_changes.change_by_time(item, due, as_of, self.grace_days)
 
     def _rebuilt(self, item: FeatureItem, now: datetime) -> Change | None:
         """Return what makes an item what its leaves' events say; None: it is that already."""
         if item.merged_into:
             return None
-        change = self._built_anew(item, ALL, feature_changes.healed(item, now))
-        return change if change and (item.pending or feature_changes.differs(item, change)) else None
+        change = self._built_anew(item, ALL, feature_changes.rebuild_instant(item, now))
+        return change if change and (item.pending or feature_changes.is_different(item, change)) else None
 
 
 def _until_done(lead: str, attempt: Callable[[], bool]) -> None:
@@ -223,7 +225,7 @@ def _until_done(lead: str, attempt: Callable[[], bool]) -> None:
 
 @settings.wiring(FeaturesSettings)
 def _parts(config: FeaturesSettings) -> FeatureProcessor:
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     store = FeatureStore(dynamodb, config.feature_table, config.feature_shards)
     events = PersonEvents.of(dynamodb, config, store)
     return FeatureProcessor(
@@ -232,7 +234,7 @@ def _parts(config: FeaturesSettings) -> FeatureProcessor:
         GroupMemory(MemoryStore(dynamodb, config.memory_table), store, events),
         events,
         CountedEvents(dynamodb, config.idempotency_keys_table),
-        FeatureMending(dynamodb, config.feature_table, store),
+        FeatureRepair(dynamodb, config.feature_table, store),
         tombstones_of(config),
         config.campaign_grace_days,
     )

@@ -15,10 +15,10 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups import GroupEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.publishing import Topic, TopicMessage
-from adapters.platform.turn import fenced
-from adapters.privacy.tombstones import NOBODY, Erased, is_erased, tombstones_of
+from adapters.platform.region_clients import fence_writer
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
 from rules.leads.lead_events import LeadEvent, announcement, from_item
 
@@ -37,7 +37,9 @@ class LeadEventsSettings(ConsumerSettings):
     erasure_secret_arn: str
 
 
-def announce(records: list[Record], topic: Topic, note: Note, erased: Erased = NOBODY) -> BatchResult:
+def announce(
+    records: list[Record], topic: Topic, note: Note, erased: ErasureCheck = NO_ERASURES
+) -> BatchResult:
     """Announce new events, but those of leads that were erased. note: what is done with them first."""
     outcome = BatchResult()
 
@@ -63,7 +65,7 @@ def note_at_roots(events: list[LeadEvent], features: FeatureStore, rows: GroupEv
 
 def message_of(record: Record) -> tuple[LeadEvent, TopicMessage]:
     """Return the event, and the message that subscribers get; raises MalformedLeadEvent if it is none."""
-    stored = plain(record["dynamodb"]["NewImage"])
+    stored = decode_item(record["dynamodb"]["NewImage"])
     event = from_item(stored)
     body = json.dumps(announcement(stored), separators=(",", ":"), ensure_ascii=False)
     about = {"event_type": event.event_type, "organization_id": event.organization_id}
@@ -71,8 +73,8 @@ def message_of(record: Record) -> tuple[LeadEvent, TopicMessage]:
 
 
 @settings.wiring(LeadEventsSettings)
-def _parts(config: LeadEventsSettings) -> tuple[Topic, Note, Erased]:
-    dynamodb = fenced(client("dynamodb"))
+def _parts(config: LeadEventsSettings) -> tuple[Topic, Note, ErasureCheck]:
+    dynamodb = fence_writer(client("dynamodb"))
     features = FeatureStore(dynamodb, config.feature_table)
     note = partial(note_at_roots, features=features, rows=GroupEvents(dynamodb, config.group_events_table))
     return Topic(client("sns"), config.lead_events_topic_arn), note, tombstones_of(config)

@@ -18,9 +18,9 @@ from adapters.leads.memory_store import MemoryStore
 from adapters.leads.persons import GroupMemory, PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.queues import Poison
-from adapters.platform.turn import fenced
-from adapters.privacy.tombstones import NOBODY, Erased, is_erased, tombstones_of
+from adapters.platform.queues import PoisonMessage
+from adapters.platform.region_clients import fence_writer
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.leads.lead_events import (
     IDENTITY_TYPES,
@@ -53,21 +53,21 @@ class MemoryProcessor:
 
     topology: Topology
     memory: GroupMemory
-    erased: Erased = NOBODY
+    erased: ErasureCheck = NO_ERASURES
 
     def handle(self, message: Any, now: datetime) -> None:
         """Apply one announcement; raises Poison, or an error that a later attempt may get past."""
         try:
             event = from_item(message) if isinstance(message, Mapping) else None
             if event is None:
-                raise Poison("the message is no object")
+                raise PoisonMessage("the message is no object")
             if event.event_type in IDENTITY_TYPES:
                 groups_of(event)
             if is_erased(event, self.erased):
                 return
             entries = derive_entries(event)
         except MalformedLeadEvent as error:
-            raise Poison(str(error)) from None
+            raise PoisonMessage(str(error)) from None
         if event.event_type in IDENTITY_TYPES:
             self._regroup(event, now)
         elif entries:
@@ -85,7 +85,7 @@ class MemoryProcessor:
 
 @settings.wiring(MemorySettings)
 def _parts(config: MemorySettings) -> MemoryProcessor:
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     features = FeatureStore(dynamodb, config.feature_table)
     events = PersonEvents.of(dynamodb, config, features)
     memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), features, events)

@@ -10,7 +10,7 @@ from adapters import clock, settings
 from adapters.leads.feature_store import ActiveLeads, FeatureQueue
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from processors.leads.feature_messages import check_instant
 from rules.days import parse_moment, stamp
 
@@ -28,7 +28,7 @@ class RefreshSettings:
 
 @settings.wiring(RefreshSettings)
 def _parts(config: RefreshSettings) -> tuple[ActiveLeads, FeatureQueue]:
-    leads = ActiveLeads(fenced(client("dynamodb")), config.feature_table, config.feature_shards)
+    leads = ActiveLeads(fence_writer(client("dynamodb")), config.feature_table, config.feature_shards)
     return leads, FeatureQueue(client("sqs"), config.feature_queue_url)
 
 

@@ -14,23 +14,30 @@ from adapters import clock, settings
 from adapters.leads.hook_store import HookStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
-from adapters.outgoing.notification_store import LANES_READ, Lane, LaneStore, Share, WorkerStore, share_of
+from adapters.outgoing.notification_store import (
+    BACKLOGS_READ,
+    Backlog,
+    BacklogStore,
+    EndpointShard,
+    WorkerLeases,
+    endpoint_shard,
+)
 from adapters.outgoing.transports import BusTransport, HookSender, SendAnswer, Transports, WebhookTransport
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Consumer, Deadline, Poison
-from adapters.platform.turn import fenced
+from adapters.platform.queues import Consumer, Deadline, PoisonMessage
+from adapters.platform.region_clients import fence_writer
 from processors.batches import ConsumerSettings, reason_of
 from rules.days import stamp, unstamp
 from rules.outgoing.notices import (
     REFUSED_MAX,
     Endpoint,
     Notification,
+    backoff_after,
     holder_names,
     holder_of,
     is_given_up,
     next_attempt,
-    pause_after,
 )
 from rules.outgoing.webhooks import is_public
 
@@ -71,8 +78,8 @@ class Deliverer:
     """Delivers. send: to an endpoint; now: the clock; writers: how many lanes at the same time."""
 
     endpoints: EndpointStore
-    lanes: LaneStore
-    workers: WorkerStore
+    lanes: BacklogStore
+    workers: WorkerLeases
     send: Send
     failures: FailureQueue
     now: Callable[[], datetime] = clock.now
@@ -103,11 +110,11 @@ class Deliverer:
                     failures, is_peace = failures + 1, True
                     break
         finally:
-            until = self.now() + pause_after(failures) if is_peace else self.now()
+            until = self.now() + backoff_after(failures) if is_peace else self.now()
             self.workers.end(endpoint_id, share, failures, until)
         return served
 
-    def replay(self, asked: Mapping[str, Any], now: datetime) -> Share:
+    def replay(self, asked: Mapping[str, Any], now: datetime) -> EndpointShard:
         """Let a lane go back to one of its notifications; all that come after it follow in order.
 
         asked: endpoint_id; user_id, lead_id or question_id; and number, from which on; or since, a stamp,
@@ -118,29 +125,29 @@ class Deliverer:
             first, since = int(asked.get("number", 1)), str(asked.get("since", ""))
             self.endpoints.get(endpoint_id)
         except NoEndpoint:
-            raise Poison(f"there is no endpoint {endpoint_id}") from None
+            raise PoisonMessage(f"there is no endpoint {endpoint_id}") from None
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise Poison(reason_of(error)) from None
+            raise PoisonMessage(reason_of(error)) from None
         there = [each.number for each in self.lanes.log(holder, first - 1) if each.at >= since]
         if not there:
-            raise Poison("nothing is kept of it from then on")
+            raise PoisonMessage("nothing is kept of it from then on")
         self.lanes.go_back(holder, endpoint_id, there[0], there[-1], now)
-        return share_of(endpoint_id, holder)
+        return endpoint_shard(endpoint_id, holder)
 
     def _rounds(
         self, endpoint: Endpoint, share: int, failures: int, is_over: Callable[[], bool]
     ) -> Iterator[list[LaneOutcome]]:
         """Yield what came of rounds. An endpoint that has refused is asked with one lane first."""
-        limit = 1 if failures else LANES_READ
+        limit = 1 if failures else BACKLOGS_READ
         with ThreadPoolExecutor(self.writers) as pool:
             while not is_over():
                 lanes = self.lanes.due(endpoint.endpoint_id, share, self.now(), limit)
                 if not lanes:
                     return
                 yield list(pool.map(partial(self._lane, endpoint, is_over), lanes))
-                limit = LANES_READ
+                limit = BACKLOGS_READ
 
-    def _lane(self, endpoint: Endpoint, is_over: Callable[[], bool], lane: Lane) -> LaneOutcome:
+    def _lane(self, endpoint: Endpoint, is_over: Callable[[], bool], lane: Backlog) -> LaneOutcome:
         """Send what waits in a lane, in order, until an attempt fails."""
         taken = self.lanes.take(lane, self.now())
         if taken is None:
@@ -160,7 +167,7 @@ class Deliverer:
         self.lanes.finish(taken, max(arrived, taken.newest), self.now())
         return outcome
 
-    def _failed(self, taken: Lane, tried: Notification, answer: SendAnswer, arrived: int) -> LaneOutcome:
+    def _failed(self, taken: Backlog, tried: Notification, answer: SendAnswer, arrived: int) -> LaneOutcome:
         now = self.now()
         told = {"endpoint_id": taken.endpoint_id, "message_id": tried.message_id, "reason": answer.reason}
         logger.warning("not delivered", extra=told)
@@ -180,7 +187,7 @@ class Deliverer:
 
 @settings.wiring(DeliverSettings)
 def _parts(config: DeliverSettings) -> Deliverer:
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     secrets = HookStore(client("secretsmanager"), config.endpoint_secret_prefix)
     may_be_private = config.private_endpoints
     sender = HookSender(is_allowed=(lambda _: True) if may_be_private else is_public)
@@ -189,8 +196,8 @@ def _parts(config: DeliverSettings) -> Deliverer:
     )
     return Deliverer(
         EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name),
-        LaneStore(dynamodb, config.notifications_table),
-        WorkerStore(dynamodb, config.notifications_table),
+        BacklogStore(dynamodb, config.notifications_table),
+        WorkerLeases(dynamodb, config.notifications_table),
         transports.send,
         config.failures(),
     )
@@ -201,7 +208,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: which endpoint, and which share of its lanes; or messages that ask for a replay."""
     deliverer, is_over = _parts(), Deadline(context, RESERVE_SECONDS).is_over
     if "Records" in event:
-        shares, now = set[Share](), clock.now()
+        shares, now = set[EndpointShard](), clock.now()
         replays = Consumer(CONSUMER, deliverer.failures, logger)
         answer = replays.serve(event, lambda asked: shares.add(deliverer.replay(asked, now)), now)
         for endpoint_id, share in sorted(shares):

@@ -17,11 +17,11 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, ToldStore, Waker
+from adapters.outgoing.notification_store import BACKLOG_SHARDS, BacklogStore, DeliveryInvoker, OutboxStore
 from adapters.platform.aws import client
 from adapters.platform.queues import Deadline
-from adapters.platform.turn import fenced
-from adapters.privacy.tombstones import Erased, is_erased_record, tombstones_of
+from adapters.platform.region_clients import fence_writer
+from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import ConsumerSettings, Record, stream_consumer
 from processors.outgoing.teller import Teller, TellingSteps, ToldBatch
 
@@ -49,9 +49,9 @@ class TellingSettings(ConsumerSettings):
 @dataclass(frozen=True, slots=True)
 class _Parts:
     teller: Teller
-    lanes: LaneStore
-    waker: Waker
-    erased: Erased
+    lanes: BacklogStore
+    waker: DeliveryInvoker
+    erased: ErasureCheck
 
 
 def _telling_steps(config: TellingSettings, dynamodb: Any) -> TellingSteps:
@@ -65,13 +65,13 @@ def _telling_steps(config: TellingSettings, dynamodb: Any) -> TellingSteps:
 
 @settings.wiring(TellingSettings)
 def _parts(config: TellingSettings) -> _Parts:
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
-    store = ToldStore(dynamodb, config.notifications_table)
+    store = OutboxStore(dynamodb, config.notifications_table)
     return _Parts(
         Teller(dynamodb, config.user_streaks_table, store, endpoints, _telling_steps(config, dynamodb)),
-        LaneStore(dynamodb, config.notifications_table),
-        Waker(lambda: client("lambda"), config.deliver_function),
+        BacklogStore(dynamodb, config.notifications_table),
+        DeliveryInvoker(lambda: client("lambda"), config.deliver_function),
         tombstones_of(config),
     )
 
@@ -84,7 +84,7 @@ def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
         (each.endpoint_id, share)
         for each in parts.teller.endpoints.all()
         if not each.disabled
-        for share in range(LANE_SHARDS)
+        for share in range(BACKLOG_SHARDS)
         if parts.lanes.due(each.endpoint_id, share, now, limit=1)
     }
     parts.waker.wake(shares | waiting)

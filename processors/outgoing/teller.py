@@ -16,9 +16,15 @@ from adapters.leads.feature_store import feature_item_from
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import Share, Telling, ToldMeanwhile, ToldStore, share_of
+from adapters.outgoing.notification_store import (
+    EndpointShard,
+    OutboxConflict,
+    OutboxStore,
+    OutboxWrite,
+    endpoint_shard,
+)
 from adapters.platform.aws import pauses
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.tables import get_all
 from processors.batches import TRANSIENT, BatchResult, Record
 from rules.book.rewards import Fulfilment, Redemption
@@ -28,8 +34,8 @@ from rules.engagement.achievements import declared_achievements
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.achievement_notices import notices_of_achievements, notices_unasked, offered_achievements
 from rules.outgoing.derivation import (
-    ToldState,
-    ToldThing,
+    ItemNoticeState,
+    UserNoticeState,
     due_at,
     notices_of_lead,
     notices_of_profile,
@@ -65,10 +71,10 @@ def read_change(record: Record) -> tuple[str, Change] | None:
         item = feature_item_from(image)
         return lead_holder(item.lead_organization_id), item
     if "question_id" in image:
-        question = from_item(plain(image))
+        question = from_item(decode_item(image))
         return question_holder(question.question_id), question
     if "place" not in image:
-        profile = profile_from(plain(image))
+        profile = profile_from(decode_item(image))
         return profile.user_id, profile
     if record["eventName"] != "INSERT" or "fulfilment" not in image:
         return None
@@ -107,13 +113,17 @@ class TellingSteps:
             return partial(notices_of_question, question=change)
         return partial(self._updated, item=change, at=stamp(now))
 
-    def _updated(self, told: ToldThing, item: FeatureItem, at: str) -> tuple[list[Notice], ToldThing]:
+    def _updated(
+        self, told: ItemNoticeState, item: FeatureItem, at: str
+    ) -> tuple[list[Notice], ItemNoticeState]:
         """A lead of which there is no event any more was erased: nobody is told of it."""
         lead = item.lead_organization_id
         own = told.shown.get("organization_id") or (self.leads and self.leads.organization_of(lead))
         return notices_of_lead(told, item, own, at) if own else ([], told)
 
-    def _achieved(self, told: ToldState, profile: Profile, now: datetime) -> tuple[list[Notice], ToldState]:
+    def _achieved(
+        self, told: UserNoticeState, profile: Profile, now: datetime
+    ) -> tuple[list[Notice], UserNoticeState]:
         """Look at the achievements of a profile. One that is behind the ledger is changed again soon.
 
         Nobody goes by an older book than the last look: what it lacks would be withdrawn, and earned again.
@@ -141,7 +151,7 @@ class TellingSteps:
         return notices, replace(later, book=books.newest.number, looked_at=stamp(at))
 
 
-def _changed(told: ToldState, profile: Profile) -> tuple[list[Notice], ToldState]:
+def _changed(told: UserNoticeState, profile: Profile) -> tuple[list[Notice], UserNoticeState]:
     if profile.version <= told.version:
         return [], told
     return notices_of_profile(told, profile, unstamp(profile.updated_at))
@@ -155,7 +165,7 @@ NOTHING_LOOKED_UP = TellingSteps()
 class ToldBatch(BatchResult):
     """counts: told. shares: in which something waits."""
 
-    shares: set[Share] = field(default_factory=set)
+    shares: set[EndpointShard] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +174,7 @@ class Teller:
 
     dynamodb: Any
     profiles: str
-    store: ToldStore
+    store: OutboxStore
     endpoints: EndpointStore
     steps: TellingSteps = NOTHING_LOOKED_UP
 
@@ -183,7 +193,7 @@ class Teller:
             outcome.counts["told"] += len(pairs)
 
         for holder, pairs in by_holder.items():
-            outcome.attempt(pairs, partial(tell, holder), logger, (*TRANSIENT, ToldMeanwhile))
+            outcome.attempt(pairs, partial(tell, holder), logger, (*TRANSIENT, OutboxConflict))
         return outcome
 
     def _is_asked_for(self, change: Change) -> bool:
@@ -195,10 +205,10 @@ class Teller:
     def _may_want(self, kind: NoticeType) -> bool:
         return any(each.may_want(kind) for each in self.endpoints.known())
 
-    def tell(self, holder: str, steps: Sequence[Step], now: datetime) -> set[Share]:
+    def tell(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShard]:
         """Write what steps lead to, in one transaction; returns where something waits then.
 
-        Raises ToldMeanwhile if others tell of the holder all the time, and what DynamoDB raises.
+        Raises OutboxConflict if others tell of the holder all the time, and what DynamoDB raises.
         """
         for attempt in pauses(ATTEMPTS_MAX):
             before, revision = self.store.get(holder)
@@ -212,18 +222,18 @@ class Teller:
             wanting = [e.endpoint_id for e in self.endpoints.known() if any(e.wants(n.notice) for n in found)]
             if not (wanting or is_user(holder)):
                 return set()
-            due = due_at(told) if isinstance(told, ToldState) else None
+            due = due_at(told) if isinstance(told, UserNoticeState) else None
             try:
-                self.store.put(holder, Telling(told, revision, due, found, wanting), now)
-                return {share_of(each, holder) for each in wanting}
-            except ToldMeanwhile:
+                self.store.put(holder, OutboxWrite(told, revision, due, found, wanting), now)
+                return {endpoint_shard(each, holder) for each in wanting}
+            except OutboxConflict:
                 if attempt == ATTEMPTS_MAX - 1:
                     raise
-        raise ToldMeanwhile(holder)
+        raise OutboxConflict(holder)
 
-    def sweep(self, now: datetime, is_over: Callable[[], bool]) -> set[Share]:
+    def sweep(self, now: datetime, is_over: Callable[[], bool]) -> set[EndpointShard]:
         """Tell of what time alone has changed. A user whose newest change has not come yet waits for it."""
-        shares: set[Share] = set()
+        shares: set[EndpointShard] = set()
         for user in self.store.due(now) if self.endpoints.known() else ():
             if is_over():
                 break
@@ -231,12 +241,12 @@ class Teller:
             if not found:  # erased: the index may still name who is gone
                 continue
             try:
-                at_rest = partial(_at_rest, profile=profile_from(plain(found[0])), at=now)
+                at_rest = partial(_at_rest, profile=profile_from(decode_item(found[0])), at=now)
                 shares |= self.tell(user, [at_rest], now)
-            except ToldMeanwhile:
+            except OutboxConflict:
                 continue
         return shares
 
 
-def _at_rest(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notice], ToldState]:
+def _at_rest(told: UserNoticeState, profile: Profile, at: datetime) -> tuple[list[Notice], UserNoticeState]:
     return notices_of_profile(told, profile, at) if profile.version == told.version else ([], told)

@@ -14,14 +14,14 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
+from adapters.platform.region_clients import fence_writer
 from adapters.platform.tables import chunks
-from adapters.platform.turn import fenced
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import RESPONSES_MAX, AnswerCounts, StoredStats, UserStatsStore
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.days import stamp
-from rules.questions.answer_stats import Stats, TooOld, add_responses, fold
+from rules.questions.answer_stats import ResponseTooOld, Stats, add_responses, fold_responses
 from rules.questions.responses import Response, from_item
 
 logger = Logger(service="answers")
@@ -93,10 +93,10 @@ class AnswerCounter:
         try:
             if not kept.is_apart:
                 return add_responses(kept.stats, fresh)
-        except TooOld:
+        except ResponseTooOld:
             pass
         logger.info("made again from all responses", extra={"person": kept.person})
-        return fold([*self._responses(kept, now)[0], *fresh])
+        return fold_responses([*self._responses(kept, now)[0], *fresh])
 
     def _responses(self, kept: StoredStats, now: datetime) -> tuple[list[Response], list[Response]]:
         """Return a person's responses: those in the stats, and the others. Raises Busy."""
@@ -105,7 +105,7 @@ class AnswerCounter:
         counted: list[Response] = []
         left: list[Response] = []
         for each, is_marked in self.counts.responses.of_person(kept.hashes):
-            (counted if is_marked else left).append(from_item(plain(each)))
+            (counted if is_marked else left).append(from_item(decode_item(each)))
         return counted, left
 
     def rebuild(self, person: str, now: datetime) -> Stats:
@@ -116,7 +116,7 @@ class AnswerCounter:
         """
         before = self.counts.stats.of(person)
         counted, left = self._responses(before, now)
-        stats = fold(counted)
+        stats = fold_responses(counted)
         if stats != before.stats and not self.counts.replace(before, stats, now):
             raise Busy(person)
         self.count(before.person, left, now)
@@ -124,12 +124,12 @@ class AnswerCounter:
 
 
 def _response_of(record: Record) -> Response:
-    return from_item(plain(record["dynamodb"]["NewImage"]))
+    return from_item(decode_item(record["dynamodb"]["NewImage"]))
 
 
 @settings.wiring(AnswersSettings)
 def _parts(config: AnswersSettings) -> AnswerCounter:
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
     return AnswerCounter(AnswerCounts(dynamodb, stats, ResponseStore(dynamodb, config.responses_table)))
 

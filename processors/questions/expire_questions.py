@@ -11,7 +11,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.turn import fenced
+from adapters.platform.region_clients import fence_writer
 from adapters.questions.question_store import QuestionLists
 from processors.questions.messages import stop_at
 
@@ -37,7 +37,7 @@ def expire(lists: QuestionLists, now: datetime, until: datetime | None = None) -
 
 @settings.wiring(ExpireQuestionsSettings)
 def _parts(config: ExpireQuestionsSettings) -> QuestionLists:
-    return QuestionLists(fenced(client("dynamodb")), config.questions_table)
+    return QuestionLists(fence_writer(client("dynamodb")), config.questions_table)
 
 
 @logger.inject_lambda_context

@@ -19,9 +19,9 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
-from adapters.platform.items import item, plain
-from adapters.platform.queues import Poison
-from adapters.platform.turn import fenced
+from adapters.platform.items import decode_item, encode_item
+from adapters.platform.queues import PoisonMessage
+from adapters.platform.region_clients import fence_writer
 from adapters.questions.announcements import AnnouncementPage, AnnouncementQueue, Announcements
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
@@ -94,9 +94,9 @@ class Notifier:
     def _open(self, question_id: str) -> Question | None:
         """Return the question as it is stored now, if it takes answers."""
         answer = self.dynamodb.get_item(
-            TableName=self.questions_table, Key=item({"question_id": question_id}), ConsistentRead=True
+            TableName=self.questions_table, Key=encode_item({"question_id": question_id}), ConsistentRead=True
         )
-        question = from_item(plain(answer["Item"])) if "Item" in answer else None
+        question = from_item(decode_item(answer["Item"])) if "Item" in answer else None
         return question if question and shown_status(question, self.now()) in ANSWERABLE else None
 
     def _tell(self, question: Question, message: PushMessage, read: Subscription) -> Told:
@@ -138,21 +138,21 @@ def announce(notifier: Notifier, queue: AnnouncementQueue, message: Mapping[str,
     try:
         page = AnnouncementPage.read(message)
     except (KeyError, TypeError, ValueError) as error:
-        raise Poison(f"no page of an announcement: {type(error).__name__}: {error}") from None
+        raise PoisonMessage(f"no page of an announcement: {type(error).__name__}: {error}") from None
     told, following = notifier.tell(page)
     logger.info("page", extra={each.value: count for each, count in told.items()})
     if following and following.attempt > PAGE_ATTEMPTS_MAX:
-        raise Poison(f"subscriptions that could not be told, again and again: {told[Told.AGAIN]}")
+        raise PoisonMessage(f"subscriptions that could not be told, again and again: {told[Told.AGAIN]}")
     if following:
         queue.send(following, AGAIN_SECONDS * 2**following.attempt if following.attempt else 0)
     if told[Told.FAILED]:
-        raise Poison(f"subscriptions that could not be told: {told[Told.FAILED]}")
+        raise PoisonMessage(f"subscriptions that could not be told: {told[Told.FAILED]}")
     return told
 
 
 @settings.wiring(FanOutSettings)
 def _parts(config: FanOutSettings) -> tuple[Notifier | None, AnnouncementQueue]:
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
     if not config.platform_application_arn:
         return None, queue

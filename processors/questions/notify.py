@@ -11,10 +11,10 @@ from datetime import datetime
 from adapters import settings
 from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import ToldStore, Waker
+from adapters.outgoing.notification_store import DeliveryInvoker, OutboxStore
 from adapters.platform.aws import client
-from adapters.platform.items import plain
-from adapters.platform.turn import fenced
+from adapters.platform.items import decode_item
+from adapters.platform.region_clients import fence_writer
 from adapters.questions.announcements import AnnouncementQueue
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 from processors.outgoing.teller import Teller
@@ -46,7 +46,7 @@ def begin(queue: AnnouncementQueue, records: Sequence[Record]) -> BatchResult:
     """
     outcome = BatchResult()
     for record, question in outcome.read(
-        records, lambda each: from_item(plain(each["dynamodb"]["NewImage"]))
+        records, lambda each: from_item(decode_item(each["dynamodb"]["NewImage"]))
     ):
         outcome.attempt([(record, question)], lambda pairs: queue.begin(pairs[0][1].question_id), logger)
     return outcome
@@ -58,7 +58,7 @@ class _Parts:
 
     queue: AnnouncementQueue | None
     teller: Teller | None
-    waker: Waker
+    waker: DeliveryInvoker
 
 
 @settings.wiring(NotifySettings)
@@ -67,10 +67,10 @@ def _parts(config: NotifySettings) -> _Parts:
     if config.platform_application_arn:
         queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
     if config.outgoing_webhooks:
-        dynamodb = fenced(client("dynamodb"))
+        dynamodb = fence_writer(client("dynamodb"))
         endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
-        teller = Teller(dynamodb, "", ToldStore(dynamodb, config.notifications_table), endpoints)
-    return _Parts(queue, teller, Waker(lambda: client("lambda"), config.deliver_function))
+        teller = Teller(dynamodb, "", OutboxStore(dynamodb, config.notifications_table), endpoints)
+    return _Parts(queue, teller, DeliveryInvoker(lambda: client("lambda"), config.deliver_function))
 
 
 @stream_consumer("notify", logger)

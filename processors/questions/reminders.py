@@ -17,8 +17,8 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.region_clients import fence_writer
 from adapters.platform.tables import READ_MAX, chunks
-from adapters.platform.turn import fenced
 from adapters.questions.message_claims import DueReminder, ReminderStore
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
@@ -144,7 +144,7 @@ class Reminder:
 
 @settings.wiring(RemindersSettings)
 def _parts(config: RemindersSettings) -> Reminder | None:
-    dynamodb = fenced(client("dynamodb"))
+    dynamodb = fence_writer(client("dynamodb"))
     if not config.platform_application_arn:
         return None
     ledger = LedgerStore(dynamodb, "")  # reminders read profiles only

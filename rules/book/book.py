@@ -169,7 +169,7 @@ class Boost:
 
 
 @dataclass(frozen=True, slots=True)
-class Freezes:
+class FreezeRules:
     """What a user's streak freezes cost. free_a_month: for nothing in a month (UTC).
 
     price_points: of each further one. held_max: how many may wait to be used.
@@ -185,7 +185,7 @@ class Freezes:
 
 
 @dataclass(frozen=True, slots=True)
-class Pauses:
+class PauseRules:
     """dates_max: of one pause. dates_a_year: how many of any 365 dates in a row may be paused."""
 
     dates_max: int
@@ -193,7 +193,7 @@ class Pauses:
 
 
 @dataclass(frozen=True, slots=True)
-class Offline:
+class OfflineRules:
     """How much a time receipt proves (rule 16).
 
     days_max: how old an event may be. days_a_year: how many days of a year a user may have been offline.
@@ -203,9 +203,9 @@ class Offline:
     days_a_year: int
 
 
-NO_FREEZES, NO_PAUSES = Freezes(0, 0, 0), Pauses(0, 0)
+NO_FREEZES, NO_PAUSES = FreezeRules(0, 0, 0), PauseRules(0, 0)
 # A week at sea counts, and a fortnight. A book need not say so.
-USUAL_OFFLINE = Offline(14, 60)
+USUAL_OFFLINE = OfflineRules(14, 60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +219,13 @@ class Book:
 
     event_types: Mapping[str, EventType]
     boosts: tuple[Boost, ...] = ()
-    freezes: Freezes = NO_FREEZES
-    pauses: Pauses = NO_PAUSES
+    freezes: FreezeRules = NO_FREEZES
+    pauses: PauseRules = NO_PAUSES
     expiry: str | None = None
     rewards: Mapping[str, Reward] = field(default_factory=dict)
     streaks: Mapping[str, StreakRule] = field(default_factory=dict)
     achievements: Mapping[str, AchievementRule] = field(default_factory=dict)
-    offline: Offline = USUAL_OFFLINE
+    offline: OfflineRules = USUAL_OFFLINE
     answers: AnswerRules = NO_ANSWERS
 
     def __post_init__(self) -> None:
@@ -318,7 +318,7 @@ class Terms:
     declared_by: Declarer
     expiry: str | None = None
     measured: tuple[str, ...] | None = None
-    offline: Offline = USUAL_OFFLINE
+    offline: OfflineRules = USUAL_OFFLINE
 
 
 class Books:
@@ -427,7 +427,7 @@ def terms_of(version: Version, event_type: str, occurred: datetime) -> Terms:
 
 
 # A text with none of these reads as one without quotation marks.
-MARKS = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
+NEEDS_QUOTES = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[str]:
@@ -438,22 +438,22 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") 
     for name in sorted(old.keys() | new.keys()):
         at = f"{path}{name}"
         if name not in new:
-            yield f"{at}: {_shown(old[name])} -> gone"
+            yield f"{at}: {_yaml_text(old[name])} -> gone"
         elif name not in old:
-            yield f"{at}: new: {_shown(new[name])}"
+            yield f"{at}: new: {_yaml_text(new[name])}"
         elif isinstance(old[name], Mapping) and isinstance(new[name], Mapping):
             yield from differences(old[name], new[name], f"{at}.")
         elif old[name] != new[name]:
-            yield f"{at}: {_shown(old[name])} -> {_shown(new[name])}"
+            yield f"{at}: {_yaml_text(old[name])} -> {_yaml_text(new[name])}"
 
 
-def _shown(value: Any) -> str:
+def _yaml_text(value: Any) -> str:
     """Return a value of a document as YAML writes it in one line."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name}: {_shown(each)}" for name, each in value.items()) + "}"
+        return "{" + ", ".join(f"{name}: {_yaml_text(each)}" for name, each in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_shown, value)) + "]"
-    if isinstance(value, str) and not MARKS.search(value) and not _is_other(value):
+        return "[" + ", ".join(map(_yaml_text, value)) + "]"
+    if isinstance(value, str) and not NEEDS_QUOTES.search(value) and not _is_other(value):
         return value
     return json.dumps(value, ensure_ascii=False)
 

@@ -32,7 +32,7 @@ def _text(most: int, description: str) -> Schema:
     return {"type": "string", "minLength": 1, "maxLength": most, "description": description}
 
 
-def _closed(required: list[str], properties: dict[str, Schema], description: str) -> Schema:
+def _object_schema(required: list[str], properties: dict[str, Schema], description: str) -> Schema:
     return {
         "type": "object",
         "required": required,
@@ -42,7 +42,7 @@ def _closed(required: list[str], properties: dict[str, Schema], description: str
     }
 
 
-_CAP = _closed(
+_CAP = _object_schema(
     ["per"],
     {
         "points": _whole(0, POINTS_MAX, "the most points"),
@@ -51,7 +51,7 @@ _CAP = _closed(
     },
     "the most that one user earns with this type; exactly one of points and events",
 )
-_EVENT_TYPE = _closed(
+_EVENT_TYPE = _object_schema(
     ["points"],
     {
         "points": _whole(0, POINTS_MAX, "points of one event, before the cap"),
@@ -69,7 +69,7 @@ _EVENT_TYPE = _closed(
     },
     "one type of event",
 )
-_BOOST = _closed(
+_BOOST = _object_schema(
     ["since", "until", "factor"],
     {
         "since": _INSTANT,
@@ -85,7 +85,7 @@ _BOOST = _closed(
     },
     "multiplies the points of events that occurred between two instants",
 )
-_REWARD = _closed(
+_REWARD = _object_schema(
     ["price_points", "brand"],
     {
         "price_points": _whole(1, 1_000_000_000, "of one; users never name it"),
@@ -107,7 +107,7 @@ _REWARD = _closed(
 BOOK: Schema = {
     "$schema": "http://json-schema.org/draft-07/schema#",
     "title": "A book of rules",
-    **_closed(
+    **_object_schema(
         ["event_types"],
         {
             "format": {"const": FORMAT, "description": "of this document"},
@@ -120,7 +120,7 @@ BOOK: Schema = {
                 "description": "by name",
             },
             "boosts": {"type": "array", "items": _BOOST, "maxItems": BOOSTS_MAX},
-            "freezes": _closed(
+            "freezes": _object_schema(
                 ["held_max", "free_a_month", "price_points"],
                 {
                     "held_max": _whole(1, 100, "how many of a user's may wait to be used"),
@@ -129,7 +129,7 @@ BOOK: Schema = {
                 },
                 "streak freezes; left out: users can have none",
             ),
-            "pauses": _closed(
+            "pauses": _object_schema(
                 ["dates_max", "dates_a_year"],
                 {
                     "dates_max": _whole(1, 365, "of one pause"),
@@ -137,7 +137,7 @@ BOOK: Schema = {
                 },
                 "pauses of a streak; left out: users can have none",
             ),
-            "offline": _closed(
+            "offline": _object_schema(
                 ["days_max", "days_a_year"],
                 {
                     "days_max": _whole(
@@ -147,7 +147,7 @@ BOOK: Schema = {
                 },
                 "events that a time receipt proves to have waited in a device; left out: 14 and 60",
             ),
-            "expiry": _closed(
+            "expiry": _object_schema(
                 [],
                 {
                     "after_days": _whole(1, DAYS_MAX, "so many days after the date they are earned for"),

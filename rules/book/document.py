@@ -18,9 +18,9 @@ from rules.book.book import (
     Boost,
     Declarer,
     EventType,
-    Freezes,
-    Offline,
-    Pauses,
+    FreezeRules,
+    OfflineRules,
+    PauseRules,
     answer_faults,
     read_answers,
 )
@@ -66,7 +66,7 @@ def contract_faults(contract: Any, depth: int = 0) -> Iterator[tuple[Path, str]]
     for name in contract.keys() - KEYWORDS:
         yield (name,), f"is no keyword of a contract: {', '.join(sorted(KEYWORDS))}"
     yield from _simple_faults(contract)
-    for name, inner in _inner(contract, "properties"):
+    for name, inner in _subcontracts(contract, "properties"):
         yield from (
             (("properties", name, *path), reason) for path, reason in contract_faults(inner, depth + 1)
         )
@@ -76,7 +76,7 @@ def contract_faults(contract: Any, depth: int = 0) -> Iterator[tuple[Path, str]]
         )
 
 
-def _inner(contract: Contract, name: str) -> list[tuple[str, Any]]:
+def _subcontracts(contract: Contract, name: str) -> list[tuple[str, Any]]:
     said = contract.get(name, {})
     return list(said.items()) if isinstance(said, Mapping) else []
 
@@ -125,7 +125,7 @@ def _object_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
     elif len(set(required)) < len(required):
         yield ("required",), "has a name twice"
     elif others is False:
-        for name in sorted({*required} - {*dict(_inner(contract, "properties"))}):
+        for name in sorted({*required} - {*dict(_subcontracts(contract, "properties"))}):
             yield ("required",), f"has {name}, which is no property, and others are not allowed"
 
 
@@ -145,24 +145,24 @@ def _pattern_fault(contract: Contract) -> str | None:
     return None
 
 
-def breaks(old: Contract | None, new: Contract | None) -> Iterator[tuple[Path, str]]:
+def breaking_changes(old: Contract | None, new: Contract | None) -> Iterator[tuple[Path, str]]:
     """Yield where a new contract refuses what the old one takes, as (path, reason). None: anything goes."""
     if not new:
         return
     old = old or {}
-    yield from _breaks_simply(old, new)
-    had, has = dict(_inner(old, "properties")), dict(_inner(new, "properties"))
+    yield from _own_changes(old, new)
+    had, has = dict(_subcontracts(old, "properties")), dict(_subcontracts(new, "properties"))
     for name in sorted(had.keys() | has.keys()):
         path: Path = ("properties", name)
         if name not in has and not new.get("additionalProperties", True):
             yield path, "is no longer allowed"
         elif name in has and (name in had or old.get("additionalProperties", True)):
             # Where the old contract did not name a property, it took any value of it.
-            yield from ((path + inner, why) for inner, why in breaks(had.get(name), has[name]))
-    yield from ((("items", *path), why) for path, why in breaks(old.get("items"), new.get("items")))
+            yield from ((path + inner, why) for inner, why in breaking_changes(had.get(name), has[name]))
+    yield from ((("items", *path), why) for path, why in breaking_changes(old.get("items"), new.get("items")))
 
 
-def _breaks_simply(old: Contract, new: Contract) -> Iterator[tuple[Path, str]]:
+def _own_changes(old: Contract, new: Contract) -> Iterator[tuple[Path, str]]:
     if lost := sorted(_types(old) - _types(new)):
         yield ("type",), f"no longer takes {', '.join(lost)}"
     if "enum" in new and (reason := _lost_values(old, new["enum"])):
@@ -190,12 +190,12 @@ def _types(contract: Contract, default: tuple[str, ...] = TYPES) -> set[str]:
 def _lost_values(old: Contract, kept: list[Any]) -> str | None:
     if "enum" not in old:
         return "is new"
-    signs = set(map(_sign, kept))
-    gone = [each for each in old["enum"] if _sign(each) not in signs]
+    signs = set(map(_json_identity, kept))
+    gone = [each for each in old["enum"] if _json_identity(each) not in signs]
     return f"no longer has {gone[0]!r}" if gone else None
 
 
-def _sign(value: Any) -> tuple[bool, Any]:
+def _json_identity(value: Any) -> tuple[bool, Any]:
     """Return what tells values apart as JSON does: 1 is not true."""
     return isinstance(value, bool), value
 
@@ -227,13 +227,13 @@ def read_book(document: Mapping[str, Any]) -> Book:
     return Book(
         {name: _event_type(each) for name, each in document["event_types"].items()},
         tuple(map(_boost, document.get("boosts", ()))),
-        Freezes(**document["freezes"]) if "freezes" in document else NO_FREEZES,
-        Pauses(**document["pauses"]) if "pauses" in document else NO_PAUSES,
+        FreezeRules(**document["freezes"]) if "freezes" in document else NO_FREEZES,
+        PauseRules(**document["pauses"]) if "pauses" in document else NO_PAUSES,
         _expiry(document.get("expiry")),
         read_rewards(document),
         read_streaks(document),
         read_achievements(document),
-        Offline(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
+        OfflineRules(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
         read_answers(document),
     )
 

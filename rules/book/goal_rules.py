@@ -122,7 +122,7 @@ class AchievementRule:
 
 
 Path = tuple[str | int, ...]
-Said = Mapping[str, Any]
+Section = Mapping[str, Any]
 
 STREAKS_MAX = 20
 NAME = "^[a-z][a-z0-9_]{0,31}$"
@@ -134,7 +134,7 @@ SUM_MAX = 1_000_000_000
 # The streak of the profile: every book has it.
 DAILY = "daily"
 DATES_MAX = {StreakPeriod.DAY: 1, StreakPeriod.WEEK: 7, StreakPeriod.MONTH: 28}
-_SUM: Said = {
+_SUM: Section = {
     "type": "object",
     "required": ["property", "at_least"],
     "properties": {
@@ -149,7 +149,7 @@ _SUM: Said = {
     "additionalProperties": False,
     "description": "the sum of a property over the period's events",
 }
-_NEEDS: Said = {
+_NEEDS: Section = {
     "type": "object",
     "properties": {
         NeedKind.ACTIVE_DAYS.value: {"type": "integer", "minimum": 1, "maximum": 28},
@@ -188,7 +188,7 @@ STREAKS: dict[str, Any] = {
 }
 
 
-def read_streaks(document: Said) -> dict[str, StreakRule]:
+def read_streaks(document: Section) -> dict[str, StreakRule]:
     """Return the streaks of a document that has no faults, by name."""
     keeping = frozenset(
         name for name, said in document["event_types"].items() if said.get("keeps_streak", True)
@@ -196,7 +196,7 @@ def read_streaks(document: Said) -> dict[str, StreakRule]:
     return {name: _streak(said, keeping) for name, said in document.get("streaks", {}).items()}
 
 
-def _streak(said: Said, keeping: frozenset[str]) -> StreakRule:
+def _streak(said: Section, keeping: frozenset[str]) -> StreakRule:
     ((kind, need),) = said["needs"].items()
     return StreakRule(
         StreakPeriod(said["per"]),
@@ -209,7 +209,7 @@ def _streak(said: Said, keeping: frozenset[str]) -> StreakRule:
     )
 
 
-def streak_faults(document: Said) -> Iterator[tuple[Path, str]]:
+def streak_faults(document: Section) -> Iterator[tuple[Path, str]]:
     """Yield what makes no sense in a document's streaks, as (path, reason)."""
     for name, said in document.get("streaks", {}).items():
         path: Path = ("streaks", name)
@@ -228,10 +228,10 @@ def streak_faults(document: Said) -> Iterator[tuple[Path, str]]:
                 yield (*path, "event_types", place), f"names {kind}, which is no event type"
         if "sum" in needs:
             yield from _sum_faults(document, path, said)
-    yield from _too_many(document)
+    yield from _excess_sum_faults(document)
 
 
-def _sum_faults(document: Said, path: Path, said: Said) -> Iterator[tuple[Path, str]]:
+def _sum_faults(document: Section, path: Path, said: Section) -> Iterator[tuple[Path, str]]:
     summed, at = said["needs"]["sum"], (*path, "needs", "sum")
     if Decimal(str(summed["at_least"])) * UNIT % 1:
         yield (*at, "at_least"), "has more than three decimals"
@@ -258,15 +258,15 @@ def is_bounded_number(said: Any) -> bool:
     return not isinstance(least, bool) and not isinstance(most, bool) and 0 <= least <= most <= AMOUNT_MAX
 
 
-def _too_many(document: Said) -> Iterator[tuple[Path, str]]:
+def _excess_sum_faults(document: Section) -> Iterator[tuple[Path, str]]:
     summed: dict[str, set[str]] = {}
-    for path, kind, name in _summed(document):
+    for path, kind, name in _declared_sums(document):
         summed.setdefault(kind, set()).add(name)
         if len(summed[kind]) > PROPERTIES_MAX:
             yield path, f"sums a fifth property of {kind}: {PROPERTIES_MAX} are allowed"
 
 
-def _summed(document: Said) -> Iterator[tuple[Path, str, str]]:
+def _declared_sums(document: Section) -> Iterator[tuple[Path, str, str]]:
     """Yield what is summed, and where: path, event type, property."""
     for name, said in document.get("streaks", {}).items():
         if "sum" in said["needs"]:
@@ -285,8 +285,8 @@ ACHIEVEMENTS_MAX = 100
 CONDITIONS_MAX = 10
 THRESHOLD_MAX = 1_000_000_000
 STAYS, LEAVES = "never", "when_untrue"
-_THRESHOLD: Said = {"type": "integer", "minimum": 1, "maximum": THRESHOLD_MAX}
-_CONDITION: Said = {
+_THRESHOLD: Section = {"type": "integer", "minimum": 1, "maximum": THRESHOLD_MAX}
+_CONDITION: Section = {
     "type": "object",
     "properties": {
         ConditionKind.POINTS.value: {**_THRESHOLD, "description": "points ever earned"},
@@ -307,7 +307,7 @@ _CONDITION: Said = {
     "additionalProperties": False,
     "description": "points_earned; or one of count, sum and streak, with at_least",
 }
-_CONDITIONS: Said = {"type": "array", "items": _CONDITION, "minItems": 1, "maxItems": CONDITIONS_MAX}
+_CONDITIONS: Section = {"type": "array", "items": _CONDITION, "minItems": 1, "maxItems": CONDITIONS_MAX}
 ACHIEVEMENTS: dict[str, Any] = {
     "type": "object",
     "maxProperties": ACHIEVEMENTS_MAX,
@@ -335,12 +335,12 @@ ACHIEVEMENTS: dict[str, Any] = {
 }
 
 
-def read_achievements(document: Said) -> dict[str, AchievementRule]:
+def read_achievements(document: Section) -> dict[str, AchievementRule]:
     """Return the achievements of a document that has no faults, by name."""
     return {name: _achievement(said) for name, said in document.get("achievements", {}).items()}
 
 
-def _achievement(said: Said) -> AchievementRule:
+def _achievement(said: Section) -> AchievementRule:
     return AchievementRule(
         tuple(map(_condition, said.get("all") or said["any"])),
         needs_all="all" in said,
@@ -350,7 +350,7 @@ def _achievement(said: Said) -> AchievementRule:
     )
 
 
-def _condition(said: Said) -> Condition:
+def _condition(said: Section) -> Condition:
     (kind,) = (each for each in ConditionKind if each in said)
     of = said[kind]
     if kind is ConditionKind.POINTS:
@@ -361,7 +361,7 @@ def _condition(said: Said) -> Condition:
     return Condition(kind, said["at_least"], of if is_count else None, streak=None if is_count else of)
 
 
-def achievement_faults(document: Said) -> Iterator[tuple[Path, str]]:
+def achievement_faults(document: Section) -> Iterator[tuple[Path, str]]:
     """Yield what makes no sense in a document's achievements, as (path, reason)."""
     for name, said in document.get("achievements", {}).items():
         path: Path = ("achievements", name)
@@ -374,7 +374,7 @@ def achievement_faults(document: Said) -> Iterator[tuple[Path, str]]:
                 yield (*path, key, place, *inner), reason
 
 
-def _condition_faults(document: Said, said: Said) -> Iterator[tuple[Path, str]]:
+def _condition_faults(document: Section, said: Section) -> Iterator[tuple[Path, str]]:
     kinds = [each for each in ConditionKind if each in said]
     if len(kinds) != 1:
         yield (), "must have exactly one of points_earned, count, sum and streak"

@@ -113,7 +113,7 @@ def lot_of(rule: str, day: date, cap: Cap | None) -> date:
     return expires_on(rule, cap.last(day) if cap else day)
 
 
-def lasts_days_max(rule: str) -> int:
+def lifetime_days_max(rule: str) -> int:
     """Return a number of days that points never outlive, under whatever cap."""
     months = MONTHS.get(rule.removeprefix(NEXT), 0) * (2 if rule.startswith(NEXT) else 1)
     return (31 * months if months else int(rule.removesuffix(DAYS))) + DAYS_A_WEEK - 1

@@ -15,7 +15,7 @@ from rules.days import parse_moment
 REWARD_NAME = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 TITLE_MAX, DESCRIPTION_MAX, URL_MAX = 100, 500, 1000  # characters
 # What no reader sees: controls, of which a description may have line ends, and what turns letters round.
-UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 URL = re.compile(r"[!-\[\]-~]+", re.ASCII)  # no blank, no control character, no backslash
 # What a freeze is called in the ledger. It has its price elsewhere in the book.
 RESERVED = frozenset({"streak_freeze"})
@@ -90,7 +90,7 @@ def _problems_for_readers(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         text = said.get(name)
         if text is not None and not text.strip():
             yield name, "is blank: leave it out"
-        for each in [sign for sign in UNSEEN.findall(text or "") if sign not in allowed][:1]:
+        for each in [sign for sign in INVISIBLE.findall(text or "") if sign not in allowed][:1]:
             yield name, f"has the character U+{ord(each):04X}, which nobody sees"
     if "image_url" in said and (reason := _url_problem(said["image_url"])):
         yield "image_url", reason
@@ -156,7 +156,7 @@ GROUPS = 4
 SPARES = -1  # in the place of a slice's number
 
 
-def share(stock: int, number: int) -> int:
+def slice_size(stock: int, number: int) -> int:
     """Return how many of a stock belong to a slice: all shares are the stock, and differ by one at most."""
     return (stock + SLICES - 1 - number) // SLICES
 
@@ -168,12 +168,12 @@ def group_of(number: int) -> int:
 
 def open_slices(stock: int, taken: Mapping[int, int]) -> tuple[int, ...]:
     """Return the slices of which something is left. taken: by slice; nothing of those it lacks."""
-    return tuple(number for number in range(SLICES) if taken.get(number, 0) < share(stock, number))
+    return tuple(number for number in range(SLICES) if taken.get(number, 0) < slice_size(stock, number))
 
 
 def pieces_left(stock: int, taken: Mapping[int, int], spares: int) -> int:
     """Return how many are left in all."""
-    return spares + sum(max(0, share(stock, number) - taken.get(number, 0)) for number in range(SLICES))
+    return spares + sum(max(0, slice_size(stock, number) - taken.get(number, 0)) for number in range(SLICES))
 
 
 # A redeemed reward, until somebody has it in their hands (docs/rules.md, rule 13).

@@ -18,10 +18,10 @@ from rules.engagement.account_state import (
     lost_dates,
     with_amnesties,
 )
-from rules.engagement.earnings import cap_key, earnings, flown_over, place
-from rules.engagement.events import Event, is_moved_in, with_measures
-from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote, append
-from rules.engagement.review import end_review, skews_seen, with_review, with_zone_review, zones_seen
+from rules.engagement.earnings import assign_dates, cap_key, earnings, flight_gap_dates
+from rules.engagement.events import Event, is_old_import, with_measures
+from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote, append_drafts
+from rules.engagement.review import end_review, note_skews, note_zones, with_review, with_zone_review
 from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 
 # Places in a table's stream: which of two records is newer.
@@ -30,14 +30,14 @@ from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 # `2026-03-01T00:00:00.000/300000000000000499659`. "" stands for an unknown place, and is older than all.
 
 
-def newer_place(one: str, other: str) -> str:
+def newer_position(one: str, other: str) -> str:
     """Return the newer of two places."""
     return max(one, other, key=_key)
 
 
-def newest_place(places: Sequence[str]) -> str:
+def newest_position(places: Sequence[str]) -> str:
     """Return the newest of some places; "" if one of them is unknown."""
-    return reduce(newer_place, places) if all(places) else ""
+    return reduce(newer_position, places) if all(places) else ""
 
 
 def is_beyond(place: str, other: str) -> bool:
@@ -54,8 +54,8 @@ def _key(place: str) -> tuple[str, int]:
 
 # How ledger entries and events change a profile and its days (rules 2 to 8).
 #
-# The ledger is the journal. A profile and its days are projections of it: `absorb` and `absorb_days` count
-# entries into them. An entry must be counted once only. `absorb_days` skips what a day's watermark already
+# The ledger is the journal. A profile and its days are projections of it: `absorb` and `apply_to_days` count
+# entries into them. An entry must be counted once only. `apply_to_days` skips what a day's watermark already
 # covers; callers give `absorb` only entries newer than the profile's watermark.
 
 
@@ -65,7 +65,7 @@ DATE_LENGTH = len("2026-05-01")
 SETTLED_AFTER = timedelta(days=7)
 
 
-def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
+def apply_to_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
     """Count entries into the days that they are of; returns the days that changed.
 
     An entry that is not newer than its day's watermark has been counted already, and is skipped.
@@ -125,7 +125,7 @@ def _ends_with(day: Day, draft: Draft) -> tuple[str, str]:
     return min(day.first_event_id, event_id), max(day.last_event_id, event_id)
 
 
-def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
+def apply_entries(profile: Profile, entries: Sequence[Entry]) -> Profile:
     """Count entries into the profile: balance, lifetime points, freezes. The streak stays as it is.
 
     entries: oldest first, all newer than the profile's watermark.
@@ -176,7 +176,7 @@ def with_applied_through(entries: list[Entry], before: Profile, events: Sequence
     """
     is_known = bool(before.applied_through) or before.head is None
     places = [*filter(None, [before.applied_through]), *(event.place for event in events)]
-    through = newest_place(places) if is_known and places else ""
+    through = newest_position(places) if is_known and places else ""
     return [*entries[:-1], *(replace(each, applied_through=through) for each in entries[-1:])]
 
 
@@ -194,7 +194,7 @@ def journalled_freezes(profile: Profile, pending: Iterable[Entry]) -> set[date]:
     return spent
 
 
-def observe(profile: Profile, events: Iterable[Event]) -> Profile:
+def observe_events(profile: Profile, events: Iterable[Event]) -> Profile:
     """Note the zone that the newest event names, changes of zone, and the dates that zones skipped.
 
     The order of events does not matter, and observing an event twice changes nothing.
@@ -203,10 +203,10 @@ def observe(profile: Profile, events: Iterable[Event]) -> Profile:
     zone, at = profile.observed_zone, profile.observed_at
     skipped = profile.cover.skipped
     for event in events:
-        skipped |= _skipped(event)
+        skipped |= _skipped_dates(event)
         if event.timezone and event.event_id > at:
             zone, at = event.timezone, event.event_id
-    seen = skews_seen(zones_seen(profile, events), events)
+    seen = note_skews(note_zones(profile, events), events)
     if at != profile.observed_at:
         seen = replace(seen, observed_zone=zone, observed_at=at)
     return with_skipped(seen, skipped)
@@ -220,7 +220,7 @@ def with_skipped(profile: Profile, dates: Collection[date]) -> Profile:
     return replace(profile, cover=replace(profile.cover, skipped=skipped))
 
 
-def _skipped(event: Event) -> frozenset[date]:
+def _skipped_dates(event: Event) -> frozenset[date]:
     try:
         return skipped_dates(event.zone)
     except UnknownZone:
@@ -285,7 +285,7 @@ def decide(
     observed = list(observed)
     decision = _apply(account, events, now, commands, [event for event, _ in observed])
     profile = with_review(decision, events, observed, now)
-    return replace(decision, profile=touch(account.profile, profile, now))
+    return replace(decision, profile=bump_version(account.profile, profile, now))
 
 
 def _apply(
@@ -300,22 +300,22 @@ def _apply(
     The profile has the version that it had before.
     """
     before, pending = account.profile, account.pending
-    repaired, days = absorb(before, pending), absorb_days(account.days, pending)
+    repaired, days = apply_entries(before, pending), apply_to_days(account.days, pending)
     known = {**account.days, **days}
-    events = place(events, known)
+    events = assign_dates(events, known)
     earned, lost = earnings(events, known), lost_dates(known, pending, commands)
-    opened = _opened_by([*(entry.draft for entry in pending), *earned])
-    profile = with_skipped(observe(repaired, [*events, *observed]), flown_over(opened, known))
+    opened = _active_events([*(entry.draft for entry in pending), *earned])
+    profile = with_skipped(observe_events(repaired, [*events, *observed]), flight_gap_dates(opened, known))
     profile = with_amnesties(profile, account.amnesties, _first_folded(account, events, lost))
     streak = _streak_with(account, events, with_freezes(profile.cover, commands), lost)
     drafts = [*commands, *freeze_drafts(journalled_freezes(before, pending), streak), *earned]
     arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)
-    entries = append(before.user_id, repaired.head, drafts, now, arrival) if drafts else []
+    entries = append_drafts(before.user_id, repaired.head, drafts, now, arrival) if drafts else []
     entries = with_applied_through(entries, repaired, events)
-    changed = replace(absorb(profile, entries), streak=streak)
-    if events and all(map(is_moved_in, events)):
+    changed = replace(apply_entries(profile, entries), streak=streak)
+    if events and all(map(is_old_import, events)):
         changed = replace(changed, backfilled=before.version + 1)
-    return Decision(account, repaired.head, entries, days | absorb_days(known, entries), changed)
+    return Decision(account, repaired.head, entries, days | apply_to_days(known, entries), changed)
 
 
 def _first_folded(account: Account, events: Iterable[Event], lost: Iterable[date]) -> date:
@@ -324,7 +324,7 @@ def _first_folded(account: Account, events: Iterable[Event], lost: Iterable[date
     return min([*came, *active_dates(account.pending), *lost], default=date.max)
 
 
-def _opened_by(drafts: Iterable[Draft]) -> Iterator[tuple[str, date]]:
+def _active_events(drafts: Iterable[Draft]) -> Iterator[tuple[str, date]]:
     """Yield the events that make a date an active one, each with that date."""
     for draft in drafts:
         if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive:
@@ -365,7 +365,7 @@ def _changed_before_the_last(profile: Profile, cover: Cover) -> list[date]:
     return [day for day in changed if day < profile.streak.last]
 
 
-def touch(before: Profile, changed: Profile, now: datetime) -> Profile:
+def bump_version(before: Profile, changed: Profile, now: datetime) -> Profile:
     """Return a changed profile as its next version; the one before if nothing has changed."""
     if changed == before:
         return before
@@ -378,9 +378,9 @@ def change_timezone(profile: Profile, zone: str, now: datetime) -> Profile:
         return profile
     changes = (*profile.tz_changes, (stamp(now), zone))[-TZ_CHANGES_KEPT_MAX:]
     changed = with_zone_review(replace(profile, timezone=zone, tz_changes=changes), now)
-    return touch(profile, changed, now)
+    return bump_version(profile, changed, now)
 
 
-def release(profile: Profile, now: datetime) -> Profile:
+def release_account(profile: Profile, now: datetime) -> Profile:
     """End an account's review (rule 8)."""
-    return touch(profile, end_review(profile, now), now)
+    return bump_version(profile, end_review(profile, now), now)

@@ -59,7 +59,7 @@ class Amnesties:
 NO_AMNESTIES = Amnesties()
 
 
-def touched_anywhere(amnesty: Amnesty) -> tuple[date, date]:
+def outage_dates(amnesty: Amnesty) -> tuple[date, date]:
     """Return the first and the last date that the outage touched in any zone there is."""
     first = amnesty.since.astimezone(UTC) + LEAST_OFFSET
     last = amnesty.until.astimezone(UTC) - TICK + GREATEST_OFFSET
@@ -249,10 +249,12 @@ def with_amnesties(profile: Profile, amnesties: Amnesties, since: date) -> Profi
         )
         if dates := marks.get(each.number, frozenset()).union(touched) - own:
             marks[each.number] = dates
-    return _marked(profile, own, sorted(marks.items()))
+    return _with_neutral_dates(profile, own, sorted(marks.items()))
 
 
-def _marked(profile: Profile, own: frozenset[date], marks: list[tuple[int, frozenset[date]]]) -> Profile:
+def _with_neutral_dates(
+    profile: Profile, own: frozenset[date], marks: list[tuple[int, frozenset[date]]]
+) -> Profile:
     noted = tuple((number, tuple(sorted(dates))) for number, dates in marks)
     if noted == profile.amnesties:
         return profile

@@ -35,7 +35,7 @@ POINTS = ""  # the key of points earned among totals
 
 
 @dataclass(frozen=True)
-class ToldHistory:
+class UserHistory:
     """A user's history: totals of dates before one, and all entries of later dates, in order.
 
     totals: by keys as a day's measures have; points earned under POINTS. head: the newest entry of the ledger
@@ -51,7 +51,9 @@ class ToldHistory:
     @cached_property
     def counted(self) -> Sequence[Step]:
         """What the entries add that totals do not tell. Others are there for weeks that began before."""
-        return [(position(each), adds(each)) for each in self.entries if position(each)[0] >= self.since]
+        return [
+            (position(each), added_totals(each)) for each in self.entries if position(each)[0] >= self.since
+        ]
 
     def sums(self, until: date = date.max) -> dict[str, int]:
         """Return the totals of dates before one; of all."""
@@ -78,16 +80,16 @@ def ordered_history(entries: Iterable[Entry]) -> list[Entry]:
             history.append(each)
         else:
             corrected[draft.activity_date or ""] += draft.points
-    return [_corrected(each, corrected) for each in sorted(history, key=position)]
+    return [_corrected_entry(each, corrected) for each in sorted(history, key=position)]
 
 
-def _corrected(entry: Entry, points: Counter[str]) -> Entry:
+def _corrected_entry(entry: Entry, points: Counter[str]) -> Entry:
     """Return an entry with what there is to correct of its date; the next one of this date stays as it is."""
     change = points.pop(entry.draft.activity_date or "", 0)
     return replace(entry, draft=replace(entry.draft, points=entry.draft.points + change)) if change else entry
 
 
-def adds(entry: Entry) -> dict[str, int]:
+def added_totals(entry: Entry) -> dict[str, int]:
     """Return what an entry adds to totals. An event is counted also where no book had it measured."""
     draft, kind = entry.draft, entry.draft.event_type or ""
     measured = amounts(kind, draft.measures) if draft.measures else {day_key(kind): 1}
@@ -98,19 +100,19 @@ BEFORE: Position = (date.min, "")  # in what totals tell alone
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredAchievement:
     """An achievement, and the first date on which it may be earned: date.min if it is of history, too."""
 
     rule: AchievementRule
     since: date
 
 
-def declared_achievements(books: Books, now: datetime) -> dict[str, Declared]:
+def declared_achievements(books: Books, now: datetime) -> dict[str, DeclaredAchievement]:
     """Return the achievements of the book in force, by name."""
     found = {}
     for name, rule in books.at(now).book.achievements.items():
         first = min(each.effective_at for each in books.versions if name in each.book.achievements)
-        found[name] = Declared(rule, date.min if rule.of_history else first.astimezone(UTC).date())
+        found[name] = DeclaredAchievement(rule, date.min if rule.of_history else first.astimezone(UTC).date())
     return found
 
 
@@ -130,10 +132,10 @@ def key_of(condition: Condition) -> str:
     return day_key(condition.event_type or "", condition.property)
 
 
-def became_true(condition: Condition, told: ToldHistory, streaks: StreakHistory) -> Position | None:
+def condition_position(condition: Condition, told: UserHistory, streaks: StreakHistory) -> Position | None:
     """Return the entry from which on a condition is true; BEFORE if totals alone tell it; None: it is not."""
     if condition.kind is ConditionKind.STREAK:
-        return _streak_true(condition, told, streaks)
+        return _streak_position(condition, told, streaks)
     key = key_of(condition)
     have = told.totals.get(key, 0)
     if have >= condition.at_least:
@@ -145,7 +147,7 @@ def became_true(condition: Condition, told: ToldHistory, streaks: StreakHistory)
     return None
 
 
-def _streak_true(condition: Condition, told: ToldHistory, streaks: StreakHistory) -> Position | None:
+def _streak_position(condition: Condition, told: UserHistory, streaks: StreakHistory) -> Position | None:
     """Return the entry by which the first period was reached that made a streak so long."""
     past = streaks.periods.get(condition.streak or "")
     first = first_of_length(past, streaks.cover, condition.at_least) if past else None
@@ -154,7 +156,7 @@ def _streak_true(condition: Condition, told: ToldHistory, streaks: StreakHistory
     rule = rule_of(streaks.books, condition.streak or "")(first)
     if past.per.last(first) < told.since or rule is None:
         return BEFORE
-    return reached_by(rule, first, told.entries)
+    return period_position(rule, first, told.entries)
 
 
 def first_of_length(past: PastPeriods, cover: Cover, length: int) -> date | None:
@@ -172,7 +174,7 @@ def first_of_length(past: PastPeriods, cover: Cover, length: int) -> date | None
     return PastPeriods(past.per, past.first, past.letters[: low - 1]).end
 
 
-def reached_by(rule: StreakRule, first: date, entries: Iterable[Entry]) -> Position | None:
+def period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> Position | None:
     """Return the entry by which a period has what it needs; None if these entries do not reach it."""
     last, have, dates = rule.per.last(first), 0, set()
     for entry in entries:
@@ -186,7 +188,9 @@ def reached_by(rule: StreakRule, first: date, entries: Iterable[Entry]) -> Posit
     return None
 
 
-def earned_at(each: Declared, found: Sequence[Position | None], told: ToldHistory) -> Position | None:
+def achievement_position(
+    each: DeclaredAchievement, found: Sequence[Position | None], told: UserHistory
+) -> Position | None:
     """Return the entry that an achievement is dated at; BEFORE if it lies in what totals tell; None for none.
 
     found: from where on each of its conditions is true.
@@ -195,10 +199,10 @@ def earned_at(each: Declared, found: Sequence[Position | None], told: ToldHistor
     if not known or (each.rule.needs_all and len(known) < len(found)):
         return None
     at = max(known) if each.rule.needs_all else min(known)
-    return at if at == BEFORE or at[0] >= each.since else first_since(told, each.since)
+    return at if at == BEFORE or at[0] >= each.since else first_position_since(told, each.since)
 
 
-def first_since(told: ToldHistory, since: date) -> Position | None:
+def first_position_since(told: UserHistory, since: date) -> Position | None:
     """Return the first entry of a date or later, of those that totals do not tell."""
     return next((at for at, _ in told.counted if at[0] >= since), None)
 
@@ -209,12 +213,14 @@ def instant(at: Position) -> str:
 
 
 def achievement_positions(
-    known: Mapping[str, Declared], told: ToldHistory, streaks: StreakHistory
+    known: Mapping[str, DeclaredAchievement], told: UserHistory, streaks: StreakHistory
 ) -> dict[str, Position]:
     """Return the entry that each achievement is dated at, of those that are earned."""
     found = {}
     for name, each in known.items():
-        at = earned_at(each, [became_true(c, told, streaks) for c in each.rule.conditions], told)
+        at = achievement_position(
+            each, [condition_position(c, told, streaks) for c in each.rule.conditions], told
+        )
         if at is not None:
             found[name] = at
     return found
@@ -241,7 +247,7 @@ ANSWERED_ENTRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAchievements:
+class AchievementSnapshot:
     """until: what counts for dates before it is told by totals. head: the newest entry that was known then.
 
     earned: in that history, by name. known: digests of the achievements that it was asked for. cover: digest
@@ -274,7 +280,7 @@ class KeptAchievements:
         return json.dumps([dict(each) if isinstance(each, Mapping) else each for each in parts])
 
     @classmethod
-    def of(cls, text: str) -> "KeptAchievements":
+    def of(cls, text: str) -> "AchievementSnapshot":
         """Read a text; raises ValueError for one that is none of these."""
         until, head, totals, earned, *others = json.loads(text)
         positions = {name: (date.fromisoformat(day), event_id) for name, (day, event_id) in earned.items()}
@@ -285,7 +291,7 @@ class KeptAchievements:
         since = self.until - WEEK - PLACES_BEFORE if self.until > date.min else date.min
         return since.isoformat()
 
-    def told(self, entries: Iterable[Entry]) -> ToldHistory:
+    def told(self, entries: Iterable[Entry]) -> UserHistory:
         """Return the history: what is kept, and these entries. They are all from places_from on."""
         entries = list(entries)
         of_the_past = (
@@ -294,11 +300,13 @@ class KeptAchievements:
             if each.draft.kind in EARNING and (each.draft.activity_date or "9") < self.until.isoformat()
         )
         newest = max((each.created_at for each in entries), default=self.head)
-        return ToldHistory(
+        return UserHistory(
             ordered_history(entries), self.totals, self.until, newest, max(of_the_past, default="")
         )
 
-    def is_usable(self, known: Mapping[str, Declared], streaks: StreakHistory, told: ToldHistory) -> bool:
+    def is_usable(
+        self, known: Mapping[str, DeclaredAchievement], streaks: StreakHistory, told: UserHistory
+    ) -> bool:
         """Whether what is kept still is what the whole ledger would tell."""
         if self.until == date.min:
             return True
@@ -310,7 +318,7 @@ class KeptAchievements:
         )
 
 
-def answer_of(head: str, known: Mapping[str, Declared], streaks: StreakHistory) -> str:
+def answer_digest(head: str, known: Mapping[str, DeclaredAchievement], streaks: StreakHistory) -> str:
     """Return a digest of all that an answer follows from. head: the newest entry of the ledger."""
     declared = sorted((name, definitions_digest(each)) for name, each in known.items())
     periods = sorted(streaks.periods.items())
@@ -327,19 +335,22 @@ def definitions_digest(thing: object) -> str:
 
 
 def positions(
-    kept: KeptAchievements, known: Mapping[str, Declared], told: ToldHistory, streaks: StreakHistory
+    kept: AchievementSnapshot,
+    known: Mapping[str, DeclaredAchievement],
+    told: UserHistory,
+    streaks: StreakHistory,
 ) -> dict[str, Position]:
     """Return the entry that each achievement is dated at. kept: is usable for what is told."""
     found = {}
     for name, at in achievement_positions(known, told, streaks).items():
-        dated = kept.earned.get(name) or first_since(told, known[name].since) if at == BEFORE else at
+        dated = kept.earned.get(name) or first_position_since(told, known[name].since) if at == BEFORE else at
         if dated is not None:
             found[name] = dated
     return found
 
 
 def shown_achievements(
-    kept: KeptAchievements, known: Mapping[str, Declared], found: Mapping[str, Position]
+    kept: AchievementSnapshot, known: Mapping[str, DeclaredAchievement], found: Mapping[str, Position]
 ) -> dict[str, str]:
     """Return the instant of each achievement that the user has: of those that are true, or stay."""
     stay = {name: at for name, at in kept.shown.items() if name in known and known[name].rule.stays}
@@ -347,19 +358,19 @@ def shown_achievements(
     return stay | {name: min(at, stay.get(name, at)) for name, at in dated.items()}
 
 
-def keeps_until(entries: int, now: datetime) -> date:
+def snapshot_until(entries: int, now: datetime) -> date:
     """Return the date up to which totals tell the history of whom so many entries were read."""
     settled = settled_until(now)
     return settled if entries > MANY_ENTRIES else settled.replace(day=1)
 
 
-def next_kept(
-    kept: KeptAchievements,
-    known: Mapping[str, Declared],
-    told: ToldHistory,
+def next_snapshot(
+    kept: AchievementSnapshot,
+    known: Mapping[str, DeclaredAchievement],
+    told: UserHistory,
     streaks: StreakHistory,
     now: datetime,
-) -> KeptAchievements:
+) -> AchievementSnapshot:
     """Return what is to be kept: the history up to a date that is settled, what was shown, and an answer."""
     found = positions(kept, known, told, streaks)
     answer = shown_achievements(kept, known, found)
@@ -367,10 +378,10 @@ def next_kept(
     head = max(told.head, kept.head)
     kept_answer: tuple[str, Mapping[str, str], Mapping[str, int]] = ("", {}, {})
     if len(told.entries) > ANSWERED_ENTRIES:
-        kept_answer = (answer_of(head, known, streaks), answer, told.sums())
+        kept_answer = (answer_digest(head, known, streaks), answer, told.sums())
     others = {name: at for name, at in kept.shown.items() if name not in known}
-    until = max(kept.until, keeps_until(len(told.entries), now))
-    return KeptAchievements(
+    until = max(kept.until, snapshot_until(len(told.entries), now))
+    return AchievementSnapshot(
         until,
         head,
         told.sums(until),
@@ -411,7 +422,7 @@ def streak_beginning(before: Books, version: Version, rule: StreakRule) -> Strea
         since, until = before.in_force(each)
         if since in (until, begun):
             continue  # it was never in force, or is not any more
-        if not _measures(each.book, rule):
+        if not _is_measured(each.book, rule):
             break
         counted_from = since
     counted_from = max(opening, counted_from)
@@ -419,7 +430,7 @@ def streak_beginning(before: Books, version: Version, rule: StreakRule) -> Strea
     return StreakBeginning(first, rule.per.last(first), counted_from)
 
 
-def _measures(book: Book, rule: StreakRule) -> bool:
+def _is_measured(book: Book, rule: StreakRule) -> bool:
     """Whether all that a streak needs of events is noted of those that a book judges."""
     for kind in rule.event_types & book.event_types.keys():
         summed = book.measured(kind)

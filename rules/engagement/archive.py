@@ -21,8 +21,8 @@ from rules.engagement.streak import (
     Checkpoint,
     Cover,
     Streak,
+    checkpoint_index,
     net_freezes,
-    place_before,
     with_checkpoint,
 )
 
@@ -115,7 +115,7 @@ def _unpack(text: str) -> list[tuple[date, str]]:
 # anybody may send needs no archive. Of a device that was offline longer, or a backfill, it is read.
 UNSETTLED = timedelta(days=5)
 # Fewer things are not worth a write.
-THINGS_MIN = 8
+ARCHIVED_MIN = 8
 DIGEST_LENGTH = 8
 Protected = tuple[Streak, Cover]
 
@@ -161,25 +161,25 @@ def archivable(streak: Streak | None, cover: Cover) -> list[date]:
     There are none if what lies before the newest of them is not worth it.
     """
     known = (streak.checkpoints if streak else None) or ()
-    place = place_before(known, streak.last - UNSETTLED) if streak else None
+    place = checkpoint_index(known, streak.last - UNSETTLED) if streak else None
     if streak is None or place is None:
         return []
     until = known[place].last
     things = (
         sum(day <= until for day, _ in cover.freezes)
         + sum(day <= until for day in streak.spent)
-        + sum(is_old(last, until) for _, last in cover.pauses)
+        + sum(is_old_pause(last, until) for _, last in cover.pauses)
         + sum(each.last < until for each in known)
     )
-    return [each.last for each in known[: place + 1]] if things >= THINGS_MIN else []
+    return [each.last for each in known[: place + 1]] if things >= ARCHIVED_MIN else []
 
 
-def is_old(last: date, until: date) -> bool:
+def is_old_pause(last: date, until: date) -> bool:
     """Whether a pause up to a date cannot count towards what may be paused in a year any more (rule 2)."""
     return last <= until - YEAR
 
 
-def put_away(streak: Streak, cover: Cover, until: date) -> tuple[Protected, Archive]:
+def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Protected, Archive]:
     """Return a streak and its cover without what is settled up to an active date; and that as an archive.
 
     They are whole (with_archive), and until is before the streak's last date.
@@ -192,7 +192,7 @@ def put_away(streak: Streak, cover: Cover, until: date) -> tuple[Protected, Arch
         until,
         freezes,
         spent,
-        tuple(each for each in pauses if is_old(each[1], until)),
+        tuple(each for each in pauses if is_old_pause(each[1], until)),
         tuple(each for each in known if each.last < until),
     )
     later = [replace(each, spent=each.spent - len(spent)) for each in known if each.last >= until]
@@ -206,14 +206,14 @@ def put_away(streak: Streak, cover: Cover, until: date) -> tuple[Protected, Arch
         replace(
             cover,
             freezes=cover.freezes[len(freezes) :],
-            pauses=tuple(each for each in pauses if not is_old(each[1], until)),
+            pauses=tuple(each for each in pauses if not is_old_pause(each[1], until)),
             archived=mark,
         ),
     ), archive
 
 
 def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
-    """Return a streak and its cover as if they had never put anything away: put_away undone."""
+    """Return a streak and its cover as if they had never put anything away: archive_streak undone."""
     earlier = len(archive.spent)
     later = [replace(each, spent=each.spent + earlier) for each in streak.checkpoints]
     # A month of the archive's may not be among the newest ones any more.

@@ -30,7 +30,7 @@ def dates_beside(dates: Iterable[date]) -> set[date]:
     return {day + n * DAY for day in dates for n in range(-2, 3)}
 
 
-def flown_over(events: Iterable[tuple[str, date]], days: Mapping[date, Day | None]) -> set[date]:
+def flight_gap_dates(events: Iterable[tuple[str, date]], days: Mapping[date, Day | None]) -> set[date]:
     """Return the dates that a flight west over the date line left out, as far as these events tell.
 
     Between the last event of one date and the first of the date after next lie less than 24 hours. So no
@@ -57,7 +57,7 @@ def _ends(day: Day) -> tuple[str, str]:
     return day.first_event_id, day.last_event_id or day.first_event_id
 
 
-def dates_to_look_at(
+def dates_to_read(
     events: Sequence[Event], streak: Streak | None, days: Mapping[tuple[str, date], Day]
 ) -> set[date]:
     """Return the dates beside those of a user's events that a decision about them needs.
@@ -80,7 +80,7 @@ def dates_to_look_at(
     return {day for day in dates_beside(asked) - known if day <= streak.last}
 
 
-def place(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Event]:
+def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Event]:
     """Return the events, in their order, each with the date that it earns. A passive one has its own.
 
     days: the stored days of the events' dates and of those beside them; None where there is none.
@@ -146,14 +146,16 @@ def awards(events: Iterable[Event], days: Mapping[date, Day | None]) -> list[int
         dates = week_of(event.activity_date) if event.cap.per is Period.WEEK else [event.activity_date]
         place = event.event_type, event.cap.per, dates[0]
         if place not in earned:
-            earned[place] = _earned(event.event_type, event.cap.per, filter(None, map(days.get, dates)))
+            earned[place] = _points_by_cap(
+                event.event_type, event.cap.per, filter(None, map(days.get, dates))
+            )
         points = points_left(event.points_awarded, event.cap.points, earned[place])
         earned[place][event.cap.points] += points
         given.append(points)
     return given
 
 
-def _earned(event_type: str, per: Period, days: Iterable[Day]) -> dict[int, int]:
+def _points_by_cap(event_type: str, per: Period, days: Iterable[Day]) -> dict[int, int]:
     """Return what a type's events of some days have earned, by their cap of a kind."""
     earned: dict[int, int] = defaultdict(int)
     for day in days:

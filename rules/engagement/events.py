@@ -163,7 +163,7 @@ def is_late(occurred: datetime, now: datetime) -> bool:
     return occurred < now - LATE_MAX
 
 
-def is_moved_in(event: Event) -> bool:
+def is_old_import(event: Event) -> bool:
     """Whether an event is of a history that was imported, and old: nobody is told of it as news (rule 20)."""
     occurred = unstamp(event.event_id.partition("#")[0])
     return event.source == IMPORTED and is_late(occurred, unstamp(event.created_at))
@@ -290,7 +290,7 @@ class DeviceClock:
     skew: timedelta = timedelta()
 
 
-RIGHT = DeviceClock()
+RIGHT_CLOCK = DeviceClock()
 
 
 def skew_of(sent_at: Moment, now: datetime) -> timedelta:
@@ -299,7 +299,7 @@ def skew_of(sent_at: Moment, now: datetime) -> timedelta:
     return skew if abs(skew) > STEADY else timedelta()
 
 
-def corrected(device_time: str, skew: timedelta) -> str:
+def corrected_time(device_time: str, skew: timedelta) -> str:
     """Return the RFC 3339 text of a device's time by a right clock, with the offset that it was written with.
 
     Raises ValueError, with the reason.

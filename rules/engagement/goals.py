@@ -268,7 +268,7 @@ class SettledGoals:
         return cls(date.fromisoformat(day), head, past, int(version))
 
 
-def nothing_settled(books: Books) -> SettledGoals:
+def unsettled_goals(books: Books) -> SettledGoals:
     """Return what is settled of a user of whom nothing is kept: all before streaks were declared."""
     declared = [each.effective_at.date() for each in books.versions if each.book.streaks]
     return SettledGoals(min(declared, default=date.max))
@@ -295,14 +295,14 @@ def settled_until(now: datetime) -> date:
     return now.date() - SETTLED_AFTER
 
 
-def reads_from(kept: SettledGoals) -> date:
+def first_date_needed(kept: SettledGoals) -> date:
     """Return the first date whose days are needed to go on: that of a month, which may be half settled."""
     return min(per.first(kept.until) for per in StreakPeriod)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPeriods:
-    """A user's periods: those that are kept, and days from reads_from on."""
+    """A user's periods: those that are kept, and days from first_date_needed on."""
 
     kept: SettledGoals
     books: Books
@@ -335,7 +335,7 @@ class KnownPeriods:
         A streak that a version drops may come again with a later one, and goes on then.
         """
         pers = {name: each.per for name, each in self.kept.past.items()}
-        since = version_at(self.books, reads_from(self.kept)).effective_at
+        since = version_at(self.books, first_date_needed(self.kept)).effective_at
         for version in self.books.versions:
             if since <= version.effective_at:
                 pers |= {name: rule.per for name, rule in version.book.streaks.items()}

@@ -18,7 +18,7 @@ from rules.book.point_rules import Cap
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 
 OPENED_AT = stamp(EPOCH)
-Applied = dict[str, tuple[date, int]]  # event id -> the date that it counts for, its points
+AppliedEvents = dict[str, tuple[date, int]]  # event id -> the date that it counts for, its points
 
 
 class EntryKind(StrEnum):
@@ -115,7 +115,7 @@ class Entry:
         return Head(self.created_at, self.seq, self.balance, self.chain)
 
 
-def opening(account_id: str) -> Entry:
+def opening_entry(account_id: str) -> Entry:
     """Return an account's first entry, of 0 points.
 
     Its place is fixed, so two writers that open the same account collide, and one of them fails.
@@ -131,7 +131,7 @@ def entry_id(created_at: str) -> str:
     return created_at.translate(str.maketrans("", "", "-:."))
 
 
-def append(
+def append_drafts(
     account_id: str, head: Head | None, drafts: Sequence[Draft], now: datetime, after: datetime = EPOCH
 ) -> list[Entry]:
     """Give drafts their places, a microsecond apart, after a head (None: open the account first).
@@ -140,7 +140,7 @@ def append(
     `after` if that is later. So places increase strictly, whatever the clocks of two writers say.
     Raises InsufficientBalance for a REDEEM that the balance does not cover. No other entry asks for anything.
     """
-    entries = [] if head else [opening(account_id)]
+    entries = [] if head else [opening_entry(account_id)]
     place = head or entries[0].head
     moment = max(now, after + MICROSECOND, unstamp(place.created_at) + MICROSECOND)
     for draft in drafts:
@@ -152,7 +152,7 @@ def append(
     return entries
 
 
-def applied_by(entries: Iterable[Entry]) -> Applied:
+def applied_events(entries: Iterable[Entry]) -> AppliedEvents:
     """Return what entries say of the events that earned them."""
     return {
         draft.event_id: (date.fromisoformat(draft.activity_date), draft.points)
@@ -208,7 +208,7 @@ def _kind(
     return " ".join([event_type, *filter(None, judged)])
 
 
-def judged_by(kind: str) -> dict[str, Any]:
+def fields_of_kind(kind: str) -> dict[str, Any]:
     """Return the fields of a draft that a kind tells; raises ValueError."""
     event_type, *judged = kind.split(" ")
     told: dict[str, Any] = {"event_type": event_type}
@@ -254,7 +254,7 @@ SPAN_MAX = 2**40 - 1  # microseconds between the earliest and the latest moment:
 
 
 @dataclass(slots=True)
-class Packing:
+class DraftPack:
     """Drafts that are packed together. size: how many bytes they take, all of them."""
 
     drafts: list[Draft] = field(default_factory=list)
@@ -267,7 +267,7 @@ class Packing:
 
     def takes(self, draft: Draft, room: int) -> bool:
         """Add a draft if all of them then take `room` bytes at most; whether it was added."""
-        told = _told(draft)
+        told = _record_parts(draft)
         if told is None:
             return False
         kind, micros, unique, days = told
@@ -305,14 +305,14 @@ class Packing:
 
 def pack_drafts(drafts: Iterable[Draft]) -> bytes:
     """Pack drafts; raises ValueError for one that is not packable, or not together with those before it."""
-    packing = Packing()
+    packing = DraftPack()
     for draft in drafts:
         if not packing.takes(draft, 2**20):
             raise ValueError(f"not packable: {draft}")
     return packing.packed()
 
 
-def _told(draft: Draft) -> tuple[str, int, bytes, int] | None:
+def _record_parts(draft: Draft) -> tuple[str, int, bytes, int] | None:
     """Return a draft's kind, moment, uuid and days, if its record would be read as the same draft."""
     event_id, activity_date, expires_on = draft.event_id, draft.activity_date, draft.expires_on
     if draft.kind is not EntryKind.EARN or not (event_id and activity_date and draft.event_type):
@@ -368,7 +368,7 @@ def _kinds_from(packed: bytes, place: int, count: int) -> tuple[list[dict[str, A
     kinds = []
     for _ in range(count):
         end = place + 1 + packed[place]
-        kinds.append(judged_by(packed[place + 1 : end].decode()))
+        kinds.append(fields_of_kind(packed[place + 1 : end].decode()))
         place = end
     return kinds, place
 
@@ -409,18 +409,18 @@ def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     """
     carriers: list[Entry] = []
     rest: list[Entry] = []
-    packing = Packing()
+    packing = DraftPack()
     for entry, follower in zip_longest(entries, entries[1:]):
         # What begins a chain tells its salt itself.
-        if follower and not entry.begins and packing.takes(entry.draft, _room_in(follower)):
+        if follower and not entry.begins and packing.takes(entry.draft, _free_bytes(follower)):
             rest.append(entry)
             continue
         carriers.append(replace(entry, folded=tuple(packing.drafts), active=follower is None))
-        packing = Packing()
+        packing = DraftPack()
     return carriers, rest
 
 
-def _room_in(entry: Entry) -> int:
+def _free_bytes(entry: Entry) -> int:
     """Return the bytes that an entry has for what it names, in the write unit that it takes itself."""
     draft = entry.draft
     told = (entry.account_id, draft.event_id, draft.event_type, draft.activity_date)
@@ -443,7 +443,7 @@ def unfold_carrier(carrier: Entry) -> list[Entry]:
     return entries[::-1]
 
 
-def with_folded(stored: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
+def with_carried(stored: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
     """Return stored and carried entries, oldest first; and those of them that are not stored yet."""
     known = {entry.created_at: entry for entry in stored}
     missing = [

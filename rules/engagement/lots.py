@@ -19,7 +19,7 @@ from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 
 
 OPEN_MAX = 5  # of one user; the profile has them, and it is to stay small
-HELD_DEFAULT, HELD_MAX = timedelta(minutes=15), timedelta(days=7)
+HOLD_DEFAULT, HOLD_MAX = timedelta(minutes=15), timedelta(days=7)
 NAMESPACE = UUID("1c1c3d5e-7a0b-5f6e-9d5c-7f7c8f3a2b10")
 
 
@@ -45,7 +45,7 @@ class HoldRequest:
     points: int
     reward_id: str
     idempotency_key: str
-    lasts: timedelta = HELD_DEFAULT
+    lasts: timedelta = HOLD_DEFAULT
 
 
 def hold_id(user_id: str, key: str) -> str:
@@ -131,12 +131,12 @@ def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX)
     if expiry.next_on is None:
         return Settlement([], expiry)
     first, until = expiry.next_on, last_expired(now)
-    written = _written(position.entries, first)
+    written = _expired_points(position.entries, first)
     dates = sorted({on for on in (*lots, *written) if first <= on <= until})
     if len(dates) > dates_max:
         dates = dates[:dates_max]
         until = dates[-1]
-    moved = _moved(position.entries)
+    moved = _spendings(position.entries)
     earned = expiry.settled_points - sum(
         some for on, some in lots.items() if first <= on <= expiry.settled_on
     )
@@ -201,7 +201,7 @@ def _lots_of(drafts: Iterable[Draft]) -> Counter[date]:
     return lots
 
 
-def _written(entries: Iterable[Entry], first: date) -> dict[date, int]:
+def _expired_points(entries: Iterable[Entry], first: date) -> dict[date, int]:
     """Return what entries say has expired, by expiry, of lots from a date on."""
     written: Counter[date] = Counter()
     for draft in (each.draft for each in entries):
@@ -210,7 +210,7 @@ def _written(entries: Iterable[Entry], first: date) -> dict[date, int]:
     return {on: points for on, points in written.items() if on >= first and points}
 
 
-def _moved(entries: Iterable[Entry]) -> list[tuple[datetime, int]]:
+def _spendings(entries: Iterable[Entry]) -> list[tuple[datetime, int]]:
     """Return when points were spent, and how many.
 
     Points that were held are spent from the moment when they were held. A reversal counts, below 0, when what

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rules.book.book import Offline
+from rules.book.book import OfflineRules
 from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, LATE_MAX, InputRefused
 
@@ -22,7 +22,9 @@ from rules.engagement.events import FUTURE_MAX, LATE_MAX, InputRefused
 FORMAT = "1"
 OWNER_DIGITS, SIGNATURE_DIGITS = 16, 32
 LENGTH_MAX = 128
-SHAPE = re.compile(rf"1\.([0-9]{{1,15}})\.([0-9a-f]{{{OWNER_DIGITS}}})\.([0-9a-f]{{{SIGNATURE_DIGITS}}})")
+RECEIPT_PATTERN = re.compile(
+    rf"1\.([0-9]{{1,15}})\.([0-9a-f]{{{OWNER_DIGITS}}})\.([0-9a-f]{{{SIGNATURE_DIGITS}}})"
+)
 # A device names itself by a random text of its own choice.
 DEVICE = r"^[A-Za-z0-9_-]{8,64}$"
 MILLISECOND = timedelta(milliseconds=1)
@@ -57,7 +59,7 @@ def read_receipt(text: str, keys: Iterable[str], user_id: str, device: str) -> R
 
     Raises InputRefused: it is forged, or foreign.
     """
-    found = SHAPE.fullmatch(text)
+    found = RECEIPT_PATTERN.fullmatch(text)
     key = found and next((key for key in keys if _is_signed(key, text)), None)
     if found is None or key is None:
         raise receipt_refusal("is forged: the service did not sign it, or has retired the key")
@@ -75,14 +77,14 @@ def _is_signed(key: str, text: str) -> bool:
 
 
 def _owner(key: str, user_id: str, device: str) -> str:
-    return _hashed(key, f"receipt-owner\x1f{user_id}\x1f{device}", OWNER_DIGITS)
+    return _hmac_digits(key, f"receipt-owner\x1f{user_id}\x1f{device}", OWNER_DIGITS)
 
 
 def _signature(key: str, told: str) -> str:
-    return _hashed(key, f"receipt\x1f{told}", SIGNATURE_DIGITS)
+    return _hmac_digits(key, f"receipt\x1f{told}", SIGNATURE_DIGITS)
 
 
-def _hashed(key: str, text: str, digits: int) -> str:
+def _hmac_digits(key: str, text: str, digits: int) -> str:
     return hmac.digest(key.encode(), text.encode(), "sha256").hex()[:digits]
 
 
@@ -185,7 +187,7 @@ class Proof:
     used: tuple[Stretch, ...] = ()
     refused: InputRefused | None = None
 
-    def check(self, occurred: datetime, offline: Offline) -> str:
+    def check(self, occurred: datetime, offline: OfflineRules) -> str:
         """Return since when the device was offline (a stamp), for an event that is more than 72 hours old.
 
         offline: what the book in force at the event says. Raises InputRefused for one that is not proven.
@@ -194,18 +196,18 @@ class Proof:
             raise self.refused or receipt_refusal("is missing")
         since, until = self.stretch.since, self.stretch.until
         if occurred < since - FUTURE_MAX:
-            raise _late(
+            raise _late_refusal(
                 f"is more than 72 hours ago, and before {stamp(since)}, the last contact that is known"
             )
         if until - occurred > offline.days_max * DAY:
-            raise _late(f"is more than {offline.days_max} days ago, which no receipt proves")
+            raise _late_refusal(f"is more than {offline.days_max} days ago, which no receipt proves")
         if offline_in_a_year(self.stretch, self.used, occurred, offline) > offline.days_a_year * DAY:
-            raise _late(f"makes more than {offline.days_a_year} days offline within a year")
+            raise _late_refusal(f"makes more than {offline.days_a_year} days offline within a year")
         return stamp(since)
 
 
 def offline_in_a_year(
-    stretch: Stretch, used: Iterable[Stretch], occurred: datetime, offline: Offline
+    stretch: Stretch, used: Iterable[Stretch], occurred: datetime, offline: OfflineRules
 ) -> timedelta:
     """Return for how long a user was offline in a year, this stretch's time since an event included.
 
@@ -213,17 +215,17 @@ def offline_in_a_year(
     """
     others = [each for each in recent_stretches(used, stretch.until) if each != stretch]
     spans = [(max(each.since, each.until - offline.days_max * DAY), each.until) for each in others]
-    return _length([*spans, (occurred, stretch.until)])
+    return _total_length([*spans, (occurred, stretch.until)])
 
 
 NO_PROOF = Proof()
 
 
-def _late(reason: str) -> InputRefused:
+def _late_refusal(reason: str) -> InputRefused:
     return InputRefused("backfill_forbidden", "occurred_at", reason)
 
 
-def _length(spans: Iterable[tuple[datetime, datetime]]) -> timedelta:
+def _total_length(spans: Iterable[tuple[datetime, datetime]]) -> timedelta:
     """Return how long some spans are together. What two of them share is counted once."""
     total, end = timedelta(), None
     for first, last in sorted(spans):

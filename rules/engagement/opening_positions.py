@@ -11,10 +11,16 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from rules.days import DAY, parse_moment, stamp
-from rules.engagement.account import absorb, absorb_days, freeze_drafts, journalled_freezes, touch
+from rules.engagement.account import (
+    apply_entries,
+    apply_to_days,
+    bump_version,
+    freeze_drafts,
+    journalled_freezes,
+)
 from rules.engagement.account_state import Account, Decision, NeedsHistory, active_dates
 from rules.engagement.events import LATE_MAX, NAMESPACE, InputRefused
-from rules.engagement.ledger import Draft, EntryKind, FreezeNote, append
+from rules.engagement.ledger import Draft, EntryKind, FreezeNote, append_drafts
 from rules.engagement.lots import DATES_MAX
 from rules.engagement.streak import Checkpoint, fold
 
@@ -83,7 +89,7 @@ class OpeningPosition:
         return f"{stamp(at)}#{uuid.uuid5(NAMESPACE, told)}"
 
 
-def is_moved_in(account: Account, position: OpeningPosition) -> bool:
+def has_position(account: Account, position: OpeningPosition) -> bool:
     """Whether an account has this position. Raises InputRefused if it has another one."""
     have = account.profile.cover.opening
     if have is None:
@@ -103,24 +109,24 @@ def with_position(account: Account, position: OpeningPosition, now: datetime) ->
     if account.history is None and (before.streak or account.pending):
         raise NeedsHistory(date.min)
     dates = {*(account.history.dates if account.history else ()), *active_dates(account.pending)}
-    check_beside(position, dates)
-    days = absorb_days(account.days, account.pending)
-    repaired = absorb(before, account.pending)
+    check_active_dates(position, dates)
+    days = apply_to_days(account.days, account.pending)
+    repaired = apply_entries(before, account.pending)
     drafts = position.drafts()
     opened = replace(repaired, cover=replace(repaired.cover, opening=position.opening))
-    granted = append(before.user_id, repaired.head, drafts, now) if drafts else []
-    cover = absorb(opened, granted).cover
+    granted = append_drafts(before.user_id, repaired.head, drafts, now) if drafts else []
+    cover = apply_entries(opened, granted).cover
     streak = fold(dates, cover)
     changes = freeze_drafts(journalled_freezes(before, account.pending), streak)
     all_drafts = [*drafts, *changes]
-    entries = append(before.user_id, repaired.head, all_drafts, now) if all_drafts else []
-    days |= absorb_days({**account.days, **days}, entries)
-    changed = replace(absorb(opened, entries), streak=streak)
-    after = touch(before, changed, now)
+    entries = append_drafts(before.user_id, repaired.head, all_drafts, now) if all_drafts else []
+    days |= apply_to_days({**account.days, **days}, entries)
+    changed = replace(apply_entries(opened, entries), streak=streak)
+    after = bump_version(before, changed, now)
     return Decision(account, repaired.head, entries, days, replace(after, backfilled=after.version))
 
 
-def check_beside(position: OpeningPosition, dates: Iterable[date]) -> None:
+def check_active_dates(position: OpeningPosition, dates: Iterable[date]) -> None:
     """Raise InputRefused for active dates so old that they did not come while the user moved."""
     first = min(dates, default=date.max)
     if position.last_date and first < position.last_date - BESIDE:
@@ -145,13 +151,13 @@ def position_of(values: Mapping[str, Any], today: date, user_id: str) -> Opening
     """Return the position that a row tells; raises InputRefused. user_id: the pattern of ids."""
     unknown = sorted(values.keys() - {*COLUMNS})
     if unknown:
-        raise _bad(unknown[0], "is no column of opening positions")
+        raise _field_refusal(unknown[0], "is no column of opening positions")
     user = str(values.get("user_id", ""))
     if not re.fullmatch(user_id, user, re.ASCII):
-        raise _bad("user_id", f"must match {user_id}" if user else "is missing")
+        raise _field_refusal("user_id", f"must match {user_id}" if user else "is missing")
     as_of = _date(values, "as_of", today + DAY)
     if as_of is None:
-        raise _bad("as_of", "is missing: the date that the position is told of")
+        raise _field_refusal("as_of", "is missing: the date that the position is told of")
     found = OpeningPosition(
         user,
         as_of,
@@ -165,7 +171,7 @@ def position_of(values: Mapping[str, Any], today: date, user_id: str) -> Opening
     )
     _check_streak(found)
     if found.freezes > FREEZES_MAX:
-        raise _bad("freezes", f"are more than {FREEZES_MAX}")
+        raise _field_refusal("freezes", f"are more than {FREEZES_MAX}")
     return found
 
 
@@ -173,24 +179,26 @@ def _check_streak(found: OpeningPosition) -> None:
     """Raise InputRefused for a streak that would not be shown as it is told."""
     if found.last_date is None:
         if found.streak or found.longest or found.active_days:
-            raise _bad("last_date", "is missing: the last date that counts for the streak")
+            raise _field_refusal("last_date", "is missing: the last date that counts for the streak")
         return
     if found.longest < found.streak:
-        raise _bad("longest", "is less than the streak")
+        raise _field_refusal("longest", "is less than the streak")
     if found.active_days and found.active_days < found.longest:
-        raise _bad("active_days", "are fewer than the longest streak has")
+        raise _field_refusal("active_days", "are fewer than the longest streak has")
     days = found.opening.active_days
     if found.last_date - timedelta(days=days - 1) < FIRST:
-        raise _bad("active_days" if found.active_days else "longest", "would begin before 1970")
+        raise _field_refusal("active_days" if found.active_days else "longest", "would begin before 1970")
     is_alive = found.as_of - found.last_date <= DAY
     if found.streak and not is_alive:
-        raise _bad("last_date", "is too long ago for a streak: say the last date that counts or is covered")
+        raise _field_refusal(
+            "last_date", "is too long ago for a streak: say the last date that counts or is covered"
+        )
     if not found.streak and is_alive:
-        raise _bad("streak", "is 0, although last_date is not yet missed")
+        raise _field_refusal("streak", "is 0, although last_date is not yet missed")
 
 
 def _lots(values: Mapping[str, Any], as_of: date) -> dict[date | None, int]:
-    told = _told(values, "lots")
+    told = _json_object(values, "lots")
     if told is None:
         balance = _number(values, "balance")
         return {None: balance} if balance else {}
@@ -198,9 +206,9 @@ def _lots(values: Mapping[str, Any], as_of: date) -> dict[date | None, int]:
     for on, points in told.items():
         lots[None if on == NEVER else _expiry(on, as_of)] = _number({"lots": points}, "lots")
     if len(lots) > DATES_MAX:
-        raise _bad("lots", f"are more than {DATES_MAX}")
+        raise _field_refusal("lots", f"are more than {DATES_MAX}")
     if "balance" in values and _number(values, "balance") != sum(lots.values()):
-        raise _bad("balance", f"is not what the lots come to: {sum(lots.values())}")
+        raise _field_refusal("balance", f"is not what the lots come to: {sum(lots.values())}")
     return lots
 
 
@@ -208,32 +216,32 @@ def _expiry(text: str, as_of: date) -> date:
     try:
         on = date.fromisoformat(text)
     except ValueError:
-        raise _bad("lots", f"has {text!r}, which is no date and not {NEVER!r}") from None
+        raise _field_refusal("lots", f"has {text!r}, which is no date and not {NEVER!r}") from None
     if on <= as_of:
-        raise _bad("lots", f"has points that had expired by as_of, on {text}")
+        raise _field_refusal("lots", f"has points that had expired by as_of, on {text}")
     return on
 
 
 def _achievements(values: Mapping[str, Any]) -> dict[str, str]:
     found = {}
-    for name, at in (_told(values, "achievements") or {}).items():
+    for name, at in (_json_object(values, "achievements") or {}).items():
         try:
             found[name] = stamp(parse_moment(str(at)).utc)
         except ValueError as error:
-            raise _bad("achievements", f"has {name} at {at!r}: {error}") from None
+            raise _field_refusal("achievements", f"has {name} at {at!r}: {error}") from None
     return found
 
 
-def _told(values: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+def _json_object(values: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     """Return an object, which a CSV file has as JSON; None if there is none."""
     value = values.get(name)
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise _bad(name, f"is no JSON: {error}") from None
+            raise _field_refusal(name, f"is no JSON: {error}") from None
     if value is not None and not isinstance(value, dict):
-        raise _bad(name, "is no JSON object")
+        raise _field_refusal(name, "is no JSON object")
     return value
 
 
@@ -245,7 +253,7 @@ def _number(values: Mapping[str, Any], name: str) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= NUMBER_MAX:
-        raise _bad(name, "is no whole number from 0")
+        raise _field_refusal(name, "is no whole number from 0")
     return value
 
 
@@ -255,11 +263,11 @@ def _date(values: Mapping[str, Any], name: str, last: date) -> date | None:
     try:
         found = date.fromisoformat(str(values[name]))
     except ValueError:
-        raise _bad(name, "is no date such as 2026-03-01") from None
+        raise _field_refusal(name, "is no date such as 2026-03-01") from None
     if not FIRST <= found <= last:
-        raise _bad(name, f"is not between {FIRST} and {last}")
+        raise _field_refusal(name, f"is not between {FIRST} and {last}")
     return found
 
 
-def _bad(field: str, reason: str) -> InputRefused:
+def _field_refusal(field: str, reason: str) -> InputRefused:
     return InputRefused("invalid_field", field, reason)

@@ -44,7 +44,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Judgement:
     """What an event is worth before its cap, and where its points go."""
 
     points: int
@@ -73,7 +73,7 @@ def entries_of_weeks(entries: Iterable[Draft], first: date, last: date) -> list[
     ]
 
 
-def judgement_of(entry: Draft, books: Books) -> Judged:
+def judgement_of(entry: Draft, books: Books) -> Judgement:
     """Return what an EARN's event is worth by the book.
 
     That is by the version that judged it, or by a later one that took effect in the past. What a version has
@@ -83,10 +83,10 @@ def judgement_of(entry: Draft, books: Books) -> Judged:
     occurred = instant_of(event_id)
     version = books.rejudging(entry.rules_version, kind, occurred)
     if version is None or day is None:
-        return Judged(entry.points, entry.cap, entry.expires_on)
+        return Judgement(entry.points, entry.cap, entry.expires_on)
     book, cap = version.book, version.book.cap(kind, occurred)
     expires = lot_of(book.expiry, date.fromisoformat(day), cap).isoformat() if book.expiry else None
-    return Judged(book.points(kind, occurred), cap, expires)
+    return Judgement(book.points(kind, occurred), cap, expires)
 
 
 def reversed_events(entries: Iterable[Draft]) -> set[str]:
@@ -111,12 +111,12 @@ def shortfalls(entries: Collection[Draft], books: Books, undone: Collection[str]
         if each.kind is EntryKind.EARN and each.event_id not in gone:
             told = judgement_of(each, books)
             worth[Slot(kind, day, told.cap, told.expires_on)] += told.points
-    must = _earned(have, worth)
+    must = _slot_points(have, worth)
     changes = {slot: must[slot] - have[slot] for slot in sorted({*have, *must}, key=lambda each: each.order)}
     return {slot: points for slot, points in changes.items() if points}
 
 
-def _earned(have: Mapping[Slot, int], worth: Mapping[Slot, int]) -> Counter[Slot]:
+def _slot_points(have: Mapping[Slot, int], worth: Mapping[Slot, int]) -> Counter[Slot]:
     """Return the points that each slot must have: as they lie, as far as that can be.
 
     have: points that caps have left. worth: points before caps. What a slot has beyond its worth goes; what
@@ -235,12 +235,12 @@ Group = tuple[str, date]  # an event type, the Monday of a week
 
 
 def first_place(instant: datetime) -> str:
-    """Return the place after which all entries stand that `added_later` asks for."""
+    """Return the place after which all entries stand that `points_added_later` asks for."""
     monday = monday_of((instant.astimezone(UTC) - APART_MAX).date())
     return stamp(datetime.combine(monday, time(), UTC) - APART_MAX)
 
 
-def added_later(entries: Iterable[Entry], instant: datetime, books: Books) -> int:
+def points_added_later(entries: Iterable[Entry], instant: datetime, books: Books) -> int:
     """Return by how much what was true at an instant differs from what the ledger said then.
 
     entries: those after `first_place`. True is what had been earned and had expired by then. A redemption
@@ -252,7 +252,7 @@ def added_later(entries: Iterable[Entry], instant: datetime, books: Books) -> in
     added = sum(
         each.points for each in later if _group(each) not in shared and _was_true(each, instant, place)
     )
-    return added + sum(_told_by_book(entries, group, instant, books) for group in shared)
+    return added + sum(_added_by_book(entries, group, instant, books) for group in shared)
 
 
 def _group(draft: Draft) -> Group | None:
@@ -269,14 +269,14 @@ def _is_near(draft: Draft, instant: datetime) -> bool:
     return group[1] in {monday_of(each.date()) for each in near}
 
 
-def _told_by_book(entries: Sequence[Entry], group: Group | None, instant: datetime, books: Books) -> int:
+def _added_by_book(entries: Sequence[Entry], group: Group | None, instant: datetime, books: Books) -> int:
     """Return the same for what a week's events of one type have earned.
 
     They share caps, and a RERATE names no event. So what those earn that had occurred is told by the book, as
     far as versions of the past have been applied to them.
     """
     own = [each for each in entries if _group(each.draft) == group]
-    then = _applied(own, books)
+    then = _applied_versions(own, books)
     occurred = [
         each.draft
         for each in own
@@ -286,7 +286,7 @@ def _told_by_book(entries: Sequence[Entry], group: Group | None, instant: dateti
     return earned - sum(each.draft.points for each in own if each.created_at <= stamp(instant))
 
 
-def _applied(own: Sequence[Entry], books: Books) -> Books:
+def _applied_versions(own: Sequence[Entry], books: Books) -> Books:
     """Return the versions that have judged a week's events of one type.
 
     A version of the past that was applied may have no entry, where a cap leaves as much as before. So these

@@ -16,16 +16,16 @@ from rules.engagement.seals import (
     ZERO,
     before_of,
     commitment,
-    content,
+    content_digest,
     entry_salt,
     hidden_bytes,
-    hidden_of,
+    hidden_fields,
     leaf_of,
-    link,
+    link_hash,
     node_of,
     number_bytes,
     shown_bytes,
-    shown_of,
+    shown_fields,
     tag_of,
 )
 
@@ -114,8 +114,8 @@ def chain_of(account_id: str, links: Sequence[LedgerLink]) -> AccountChain | Non
                 chain.fold = ZERO
             chain.parts[each.seq] = chain.before, salt
         committed = each.commitment(salt)
-        digest = content(each.shown, committed)
-        chain.fold, chain.seq = link(chain.fold, digest), each.seq
+        digest = content_digest(each.shown, committed)
+        chain.fold, chain.seq = link_hash(chain.fold, digest), each.seq
         chain.hashes[each.seq], chain.commitments[each.seq] = chain.fold, committed
         chain.contents[each.seq] = digest
         if each.stored and each.stored != chain.fold:
@@ -302,8 +302,8 @@ def proof_of(entry: Entry, chain: AccountChain, head: int, path: Path, root: byt
         "root": root.hex(),
         "account": {"name": chain.name.hex(), "before": before.hex(), "first": first},
         "entry": {
-            "shown": shown_of(entry),
-            "hidden": hidden_of(entry),
+            "shown": shown_fields(entry),
+            "hidden": hidden_fields(entry),
             "salt": entry_salt(salt, seq).hex(),
             "previous": (ZERO if seq == first else chain.hashes[seq - 1]).hex(),
         },

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from enum import StrEnum
 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
-from rules.engagement.account import absorb, absorb_days
+from rules.engagement.account import apply_entries, apply_to_days
 from rules.engagement.account_state import Day, Profile, active_dates
 from rules.engagement.ledger import EARNING, INTO_DEBT, OPENED_AT, Entry, EntryKind
 from rules.engagement.lots import expiry_of
@@ -25,7 +25,7 @@ def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
     returned has put nothing away.
     """
     cover = replace(settings.cover, freezes=(), archived=None)
-    absorbed = absorb(
+    absorbed = apply_entries(
         replace(settings, head=None, total_points=0, streak=None, cover=cover, applied_through=""), entries
     )
     return replace(
@@ -37,7 +37,7 @@ def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
 
 def days_of(entries: Sequence[Entry]) -> dict[str, Day]:
     """Return the days that follow from these entries, by ISO date."""
-    return {when.isoformat(): day for when, day in absorb_days({}, entries).items()}
+    return {when.isoformat(): day for when, day in apply_to_days({}, entries).items()}
 
 
 def entries_up_to(entries: Sequence[Entry], place: str) -> Sequence[Entry]:
@@ -263,7 +263,7 @@ LOOKS_MIN = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class ProjectionState:
     """A stored profile or day. place: the newest entry that it says it counts, "" for none.
 
     is_right: whether it is stored exactly as the entries up to that place say. What cannot be read is not.
@@ -273,7 +273,7 @@ class Counted:
     is_right: bool
 
 
-WRONG = Counted("", is_right=False)
+WRONG_STATE = ProjectionState("", is_right=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +315,10 @@ def next_step(look: Look, times: int, may_repair: bool) -> Step:
 
 
 def is_behind(
-    entries: Sequence[Entry], profile: Counted | None, days: Mapping[str, Counted], has_had_profile: bool
+    entries: Sequence[Entry],
+    profile: ProjectionState | None,
+    days: Mapping[str, ProjectionState],
+    has_had_profile: bool,
 ) -> bool:
     """Whether all that is stored is right as of earlier entries, and only later ones are not counted yet.
 

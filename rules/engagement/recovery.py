@@ -9,7 +9,7 @@ from rules.book.point_rules import Cap
 from rules.days import stamp
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
-from rules.engagement.seals import ZERO, content_of, link
+from rules.engagement.seals import ZERO, content_of, link_hash
 
 Row = Mapping[str, Any]
 
@@ -26,11 +26,11 @@ def entries_of(rows: Iterable[Row]) -> tuple[list[Entry], str]:
         row = known[seq]
         balance += row["points"]
         if seq != len(found):
-            return _marked(found), f"the lake lacks seq {len(found)}"
+            return _with_marks(found), f"the lake lacks seq {len(found)}"
         if balance != row["balance"]:
-            return _marked(found), f"the balance of seq {seq} is not the sum of the points"
+            return _with_marks(found), f"the balance of seq {seq} is not the sum of the points"
         found.append(_entry(row))
-    return _marked(found), ""
+    return _with_marks(found), ""
 
 
 def merged_entries(told: Sequence[Entry], there: Sequence[Entry]) -> tuple[list[Entry], str]:
@@ -46,14 +46,14 @@ def merged_entries(told: Sequence[Entry], there: Sequence[Entry]) -> tuple[list[
     every = [known[seq] for seq in sorted(known)]
     if [each.seq for each in every] != list(range(len(every))):
         return list(there), "neither lake nor table has all entries"
-    return _marked(every), ""
+    return _with_marks(every), ""
 
 
 def _content(entry: Entry) -> tuple[str, int, Draft]:
     return entry.created_at, entry.balance, entry.draft
 
 
-def _marked(entries: Sequence[Entry]) -> list[Entry]:
+def _with_marks(entries: Sequence[Entry]) -> list[Entry]:
     """Return entries with their marks: the head, who is reversed by whom, and their hashes."""
     by = {each.draft.reverses: each.created_at for each in entries if each.draft.reverses}
     marked = [
@@ -73,7 +73,7 @@ def with_hashes(entries: Sequence[Entry]) -> list[Entry]:
         if each.begins:
             before, salt = ZERO, each.begins
         if salt:
-            before = link(before, content_of(each, salt))
+            before = link_hash(before, content_of(each, salt))
         found.append(replace(each, chain=before + salt if salt else b""))
     return found
 

@@ -10,7 +10,7 @@ from rules.days import EPOCH, UnknownZone, stamp, unstamp, zone
 from rules.engagement.account_state import Decision, Profile
 from rules.engagement.earnings import instant_of
 from rules.engagement.events import APPS, Event, skew_between
-from rules.engagement.ledger import applied_by
+from rules.engagement.ledger import applied_events
 
 WINDOW = timedelta(days=1)
 CHANGES_MAX = 2
@@ -38,9 +38,9 @@ def with_review(
     of their entry, if any.
     """
     before, after = decision.before.profile, decision.profile
-    dates = applied_by(decision.entries)
+    dates = applied_events(decision.entries)
     claims = [(event, dates[event.event_id][0]) for event in events]
-    profile = with_claim_review(after, [*claims, *not_seen_by_an_admin(after, observed)], now)
+    profile = with_claim_review(after, [*claims, *unreviewed_events(after, observed)], now)
     profile = with_clock_review(with_zone_review(profile, now), now)
     skipped = after.cover.skipped.difference(*(forgiven for _, forgiven in after.amnesties))
     return with_flight_review(profile, skipped, skipped - before.cover.skipped, now)
@@ -66,7 +66,7 @@ def end_review(profile: Profile, now: datetime) -> Profile:
     return replace(profile, tz_review=False, review_since="", review_evidence=(), released_at=stamp(now))
 
 
-def zones_seen(profile: Profile, events: Iterable[Event]) -> Profile:
+def note_zones(profile: Profile, events: Iterable[Event]) -> Profile:
     """Note changes of the zone that events name, oldest first; an offset of 0 is how servers write.
 
     Of a zone only the offset counts: Europe/Berlin and +01:00 are one in winter. An event that is older
@@ -96,7 +96,7 @@ def with_claim_review(profile: Profile, counted: Iterable[tuple[Event, date]], n
     return profile
 
 
-def not_seen_by_an_admin(
+def unreviewed_events(
     profile: Profile, observed: Iterable[tuple[Event, date | None]]
 ) -> list[tuple[Event, date]]:
     """Return the events that have an entry, with its date, without what had arrived when a review ended."""
@@ -138,14 +138,14 @@ def with_flight_review(
     return profile
 
 
-def skews_seen(profile: Profile, events: Iterable[Event]) -> Profile:
+def note_skews(profile: Profile, events: Iterable[Event]) -> Profile:
     """Note by how many minutes the clock was wrong that events came with, where that has jumped.
 
     Nothing is noted until it was wrong once. An event that arrived before the newest jump is not looked at.
     """
     seen = profile.skews_seen
     for event in sorted(events, key=lambda each: (each.created_at, each.event_id)):
-        minutes = _wrong_by(event)
+        minutes = _skew_minutes(event)
         if minutes is None or not (seen or minutes):
             continue
         is_jump = not seen or abs(minutes - int(seen[-1][1])) * timedelta(minutes=1) > JUMP
@@ -154,7 +154,7 @@ def skews_seen(profile: Profile, events: Iterable[Event]) -> Profile:
     return replace(profile, skews_seen=seen) if seen != profile.skews_seen else profile
 
 
-def _wrong_by(event: Event) -> int | None:
+def _skew_minutes(event: Event) -> int | None:
     """Return what was added to an event's time, in minutes; None: it says nothing of a device's clock."""
     if event.device_time is not None:
         return round(skew_between(event.device_time, event.occurred_at) / timedelta(minutes=1))

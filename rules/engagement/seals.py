@@ -56,12 +56,12 @@ def commitment(entry_salt: bytes, hidden: bytes) -> bytes:
     return sha256(COMMITMENT + entry_salt + hidden).digest()
 
 
-def content(shown: bytes, committed: bytes) -> bytes:
+def content_digest(shown: bytes, committed: bytes) -> bytes:
     """Return the digest of an entry without its predecessor."""
     return sha256(CONTENT + committed + shown).digest()
 
 
-def link(before: bytes, content: bytes) -> bytes:
+def link_hash(before: bytes, content: bytes) -> bytes:
     """Return an entry's hash: over its predecessor's hash and its own content."""
     return sha256(LINK + before + content).digest()
 
@@ -87,7 +87,7 @@ def node_of(left: bytes, right: bytes) -> bytes:
 
 
 # What stays of an erased person's entry (rules/lake/residue.py), in the order in which it is hashed.
-SHOWN: Mapping[str, str] = {
+SHOWN_FIELDS: Mapping[str, str] = {
     "seq": INTEGER,
     "kind": TEXT,
     "points": INTEGER,
@@ -104,7 +104,7 @@ SHOWN: Mapping[str, str] = {
     "measures": TEXT,
 }
 # What an erasure takes away, or changes.
-HIDDEN: Mapping[str, str] = {
+HIDDEN_FIELDS: Mapping[str, str] = {
     "account_id": TEXT,
     "created_at": TEXT,
     "event_id": TEXT,
@@ -115,7 +115,7 @@ HIDDEN: Mapping[str, str] = {
 }
 
 
-def shown_of(entry: Entry) -> list[Field]:
+def shown_fields(entry: Entry) -> list[Field]:
     """Return the fields of an entry that stay when the person is erased."""
     draft = entry.draft
     return [
@@ -156,31 +156,31 @@ def _common_bytes(*values: Any) -> bytes:
 
 
 def shown_bytes(entry: Entry) -> bytes:
-    """Return shown_of, encoded: in a third of the time, because this is done for each event."""
+    """Return shown_fields, encoded: in a third of the time, because this is done for each event."""
     draft = entry.draft
     seq, balance = str(entry.seq), str(entry.balance)
-    own = f"3:seqi{len(seq)}:{seq}{_earned(draft.kind, draft.points)}7:balancei{len(balance)}:{balance}"
+    own = f"3:seqi{len(seq)}:{seq}{_earning_text(draft.kind, draft.points)}7:balancei{len(balance)}:{balance}"
     return own.encode() + _common_bytes(*_common_values(draft))
 
 
 @lru_cache(maxsize=1024)
-def _earned(kind: EntryKind, points: int) -> str:
+def _earning_text(kind: EntryKind, points: int) -> str:
     return encoded_fields([("kind", TEXT, kind.value), ("points", INTEGER, str(points))]).decode()
 
 
 def hidden_bytes(entry: Entry) -> bytes:
-    """Return hidden_of, encoded: in a third of the time for what an event has earned."""
+    """Return hidden_fields, encoded: in a third of the time for what an event has earned."""
     draft, account, at = entry.draft, entry.account_id, entry.created_at
     event = draft.event_id
     if event is None or draft.reward_id or draft.reverses or draft.held_at or draft.reason:
-        return encoded_fields(hidden_of(entry))
+        return encoded_fields(hidden_fields(entry))
     told = (
         f"10:account_idt{len(account)}:{account}10:created_att{len(at)}:{at}8:event_idt{len(event)}:{event}"
     )
-    return told.encode() if told.isascii() else encoded_fields(hidden_of(entry))
+    return told.encode() if told.isascii() else encoded_fields(hidden_fields(entry))
 
 
-def hidden_of(entry: Entry) -> list[Field]:
+def hidden_fields(entry: Entry) -> list[Field]:
     """Return the fields of an entry that an erasure takes away."""
     draft = entry.draft
     values = (
@@ -192,11 +192,11 @@ def hidden_of(entry: Entry) -> list[Field]:
 
 
 def fields_of(row: Mapping[str, Any], names: Mapping[str, str]) -> list[Field]:
-    """Return a lake's or warehouse's row in the same form as shown_of or hidden_of."""
-    return [(name, kind, _text(row[name])) for name, kind in names.items() if _is_told(row.get(name), kind)]
+    """Return a lake's or warehouse's row in the same form as shown_fields or hidden_fields."""
+    return [(name, kind, _text(row[name])) for name, kind in names.items() if _has_value(row.get(name), kind)]
 
 
-def _is_told(value: Any, kind: str) -> bool:
+def _has_value(value: Any, kind: str) -> bool:
     return bool(value) if kind == YES else value is not None
 
 
@@ -215,7 +215,7 @@ def commitment_of(entry: Entry, salt: bytes) -> bytes:
 
 def content_of(entry: Entry, salt: bytes) -> bytes:
     """Return the digest of an entry without its predecessor."""
-    return content(shown_bytes(entry), commitment_of(entry, salt))
+    return content_digest(shown_bytes(entry), commitment_of(entry, salt))
 
 
 def seal_entries(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Entry]:
@@ -233,7 +233,7 @@ def seal_entries(entries: Sequence[Entry], head: Head | None, salt: bytes) -> li
     found = []
     last = len(entries) - 1
     for number, entry in enumerate(entries):
-        before = link(before, content_of(entry, salt))
+        before = link_hash(before, content_of(entry, salt))
         is_told = number == last or begins or entry.draft.kind is not EntryKind.EARN
         found.append(replace(entry, chain=before + salt, begins=begins) if is_told else entry)
         begins = b""

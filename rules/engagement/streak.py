@@ -76,7 +76,7 @@ def ends_month(last: date, later: date) -> bool:
     return (last.year, last.month) != (later.year, later.month)
 
 
-def place_before(checkpoints: tuple[Checkpoint, ...], since: date) -> int | None:
+def checkpoint_index(checkpoints: tuple[Checkpoint, ...], since: date) -> int | None:
     """Return which checkpoint is the newest before a date; None if there is none."""
     return max((place for place, each in enumerate(checkpoints) if each.last < since), default=None)
 
@@ -216,7 +216,7 @@ def resumed_streak(state: Streak | None, since: date) -> Streak | None:
     It is right as long as neither active dates nor cover have changed before that date.
     """
     known = state.checkpoints if state else ()
-    place = place_before(known, since)
+    place = checkpoint_index(known, since)
     if state is None or place is None:
         return None
     at = known[place]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from rules.days import stamp
 from rules.engagement.archive import listed_dates
 from rules.engagement.earnings import points_by_type
-from rules.lake.schema import Entity, Field, Row, Staged, Type
+from rules.lake.schema import Entity, Field, Row, StagedColumn, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 SEQUENCE_DIGITS = 40  # of a sequence number of DynamoDB, at most
@@ -71,19 +71,19 @@ def streak_row(row: Row, *_: object) -> Row:
 
 
 # The opening entry has 0 points and no time of its own (1970-01-01).
-ENTRY_DATE = Staged(
+ENTRY_DATE = StagedColumn(
     "entry_date",
     "CASE WHEN seq = 0 THEN NULL ELSE CAST(created_at AS DATE) END",
     "the date of created_at in UTC; NULL for the opening entry, which has no time",
 )
 PLACE = "^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]{6}Z$"
 # The lake has the place as text; other text is NULL.
-REVERSES = Staged(
+REVERSES = StagedColumn(
     "reverses",
     f"CASE WHEN reverses ~ '{PLACE}' "
     "THEN CAST(REPLACE(REPLACE(reverses, 'T', ' '), 'Z', '') AS TIMESTAMP) END",
 )
-JUDGED = (
+JUDGEMENT_FIELDS = (
     Field("rules_version", INTEGER, "the version of the book of rules that judges the event"),
     Field("cap", TEXT, "the cap that its points are under: 100/day or 400/week", False, 32),
     Field("is_passive", BOOLEAN, "whether the event keeps no streak"),
@@ -119,7 +119,7 @@ EVENTS = Entity(
             True,
             VERSION_BYTES,
         ),
-        *JUDGED,
+        *JUDGEMENT_FIELDS,
         Field("expiry", TEXT, "by which rule its points expire: 90d, or the end of which period", False, 32),
         Field("measures", TEXT, "what the event adds to streaks: n,minutes=30500 (thousandths)", False, 512),
         Field("device_time", TEXT, "occurred_at by the device's own clock, where that was wrong", False, 64),
@@ -161,13 +161,13 @@ LEDGER = Entity(
     "ledger",
     "One row per entry of an account's ledger; entries never change.",
     (
-        Field("account_id", TEXT, "the user", True, 256, staged=(Staged("user_id", "account_id"),)),
+        Field("account_id", TEXT, "the user", True, 256, staged=(StagedColumn("user_id", "account_id"),)),
         Field(
             "created_at",
             TIMESTAMP,
             "place in the account; strictly increasing in it",
             True,
-            staged=(Staged("created_at"), ENTRY_DATE),
+            staged=(StagedColumn("created_at"), ENTRY_DATE),
         ),
         Field("seq", INTEGER, "0, 1, 2 ... without a gap", True),
         Field("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE, ADJUST, CLAWBACK or RERATE", True, 16),
@@ -191,10 +191,10 @@ LEDGER = Entity(
             "freeze_granted, freeze_revoked, freeze_spent or freeze_refunded",
             False,
             32,
-            staged=(Staged("freeze_note", '"freeze"'),),
+            staged=(StagedColumn("freeze_note", '"freeze"'),),
         ),
         Field("freeze_date", DATE, "the date of the grant or its reversal; or the date that it covers"),
-        *JUDGED,
+        *JUDGEMENT_FIELDS,
         Field("expires_on", DATE, "EARN: when its points expire, at noon UTC; EXPIRE: when they have"),
         Field("held_at", TEXT, "REDEEM of held points, or its reversal: when they were held", False, 32),
         Field("reason", TEXT, "CLAWBACK, RERATE: why, in the words of who did it", False, 1024),

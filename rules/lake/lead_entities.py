@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from rules.days import stamp
-from rules.lake.schema import Entity, Field, Row, Staged, Type
+from rules.lake.schema import Entity, Field, Row, StagedColumn, Type
 from rules.leads.feature_items import DECLARED, DIGEST
 from rules.leads.features import DECIMALS, FEATURES, Contact, Feature, Input, Unit
 from rules.leads.lead_events import (
@@ -22,7 +22,7 @@ from rules.leads.lead_events import (
     from_item,
     groups_of,
 )
-from rules.leads.series import SERIES, Series, contributions, decode, decode_contacts
+from rules.leads.series import SERIES, Series, contributions, decode_contacts, decode_series
 
 # A lead's state as the lake has it: text that SQL can fold at any instant, with dates as people write them.
 #
@@ -34,7 +34,7 @@ def states_of(inputs: Any) -> dict[Input, str]:
     """Return an item's `inputs` as text for the lake; {} for a state of other declarations than today's."""
     if not isinstance(inputs, Mapping) or inputs.get(DECLARED) != DIGEST:
         return {}
-    found = {each: series_words(decode(inputs[each])) for each in SERIES if each in inputs}
+    found = {each: series_words(decode_series(inputs[each])) for each in SERIES if each in inputs}
     if Input.CAMPAIGNS in inputs:
         found[Input.CAMPAIGNS] = contact_words(decode_contacts(inputs[Input.CAMPAIGNS]))
     return found
@@ -60,7 +60,7 @@ TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 MEMORY_KEY = "memory_type#key"
 CONFIDENCE_DECIMALS = 3
 # The values of a payload that have a column: name, type, and the event types that have it.
-READ_OF = (
+PAYLOAD_COLUMNS = (
     ("amount_minor", int, PURCHASE_TYPES),
     ("foreign_minor", int, PURCHASE_TYPES),
     ("order_id", str, PURCHASE_TYPES),
@@ -79,12 +79,12 @@ def lead_event_row(row: Row, *_: object) -> Row:
     shaped = dict(row)
     shaped["event_id"] = str(shaped.pop(SORT_KEY, "")).partition("#")[2]
     try:
-        return shaped | _read(from_item(row))
+        return shaped | _payload_values(from_item(row))
     except MalformedLeadEvent as error:
         return shaped | {"unreadable": str(error)}
 
 
-def _read(event: LeadEvent) -> dict[str, Any]:
+def _payload_values(event: LeadEvent) -> dict[str, Any]:
     """Return the payload's values that features need; raises MalformedLeadEvent."""
     contributions(event)
     if event.event_type in IDENTITY_TYPES:
@@ -94,7 +94,7 @@ def _read(event: LeadEvent) -> dict[str, Any]:
     given = event.payload
     return {
         name: given[name]
-        for name, kind, types in READ_OF
+        for name, kind, types in PAYLOAD_COLUMNS
         if event.event_type in types and type(given.get(name)) is kind and given[name] != ""
     }
 
@@ -110,7 +110,7 @@ def lead_memory_row(row: Row, arrived: datetime, *_: object) -> Row:
     if "value" in shaped:
         shaped["value"] = json_text(shaped["value"])
     if "confidence" in shaped:
-        shaped["confidence_milli"] = scaled(shaped.pop("confidence"), CONFIDENCE_DECIMALS)
+        shaped["confidence_milli"] = scaled_integer(shaped.pop("confidence"), CONFIDENCE_DECIMALS)
     if type(expiry := shaped.get("expires_at")) is int:
         shaped["expires_at"] = stamp(datetime.fromtimestamp(expiry, UTC))
     return shaped
@@ -125,11 +125,11 @@ def lead_features_row(row: Row, arrived: datetime, *_: object) -> Row:
     computed_at would not do, because a merge changes the items of leads without computing anything.
     """
     shaped = row | {"changed_at": stamp(arrived)}
-    values, moments = _taken(shaped, "features"), _taken(shaped, "as_of")
+    values, moments = _pop_map(shaped, "features"), _pop_map(shaped, "as_of")
     for feature in FEATURES:
         if feature.name in values:
             value = values.pop(feature.name)
-            shaped[column_of(feature)] = scaled(value, DECIMALS.get(feature.unit, 0))
+            shaped[column_of(feature)] = scaled_integer(value, DECIMALS.get(feature.unit, 0))
     for each in Input:
         if each in moments:
             shaped[as_of_column(each)] = moments.pop(each)
@@ -138,12 +138,12 @@ def lead_features_row(row: Row, arrived: datetime, *_: object) -> Row:
     return shaped | {name: left for name, left in rest.items() if left}
 
 
-def _taken(row: dict[str, Any], name: str) -> dict[str, Any]:
+def _pop_map(row: dict[str, Any], name: str) -> dict[str, Any]:
     """Take a map out of a row. Anything else stays in the row, so that curation sees it."""
     return dict(row.pop(name)) if isinstance(row.get(name), Mapping) else {}
 
 
-def scaled(value: Any, decimals: int) -> Any:
+def scaled_integer(value: Any, decimals: int) -> Any:
     """Return a number as a whole number of its smallest unit, exactly; any other value as it is.
 
     Example: {"N": "11.77"} with 2 decimals is 1177. That is the table's wire format of a number with
@@ -256,7 +256,9 @@ LEAD_MEMORY = Entity(
         Field("memory_type", TEXT, "preference, purchase, sentiment and so on", True, 128),
         Field("memory_key", TEXT, "which memory of that type", True, 2048),
         Field("version", INTEGER, "grows with each write of this memory, and never restarts", True),
-        Field("value", TEXT, "what is remembered, JSON text", staged=(Staged("memory_value", '"value"'),)),
+        Field(
+            "value", TEXT, "what is remembered, JSON text", staged=(StagedColumn("memory_value", '"value"'),)
+        ),
         Field("confidence_milli", INTEGER, "how sure it is, in thousandths"),
         Field("source", TEXT, "where its newest evidence came from", False, 512),
         Field("source_event_ids", TEXT, "the events that it follows from, separated by commas"),

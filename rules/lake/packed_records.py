@@ -20,12 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-HEAD = re.compile(rb'\{"dt":"\d{4}-\d\d-\d\d","hour":"\d\d","rows":\[\n?')
-FOOT = b"null]}\n"
+HEADER = re.compile(rb'\{"dt":"\d{4}-\d\d-\d\d","hour":"\d\d","rows":\[\n?')
+FOOTER = b"null]}\n"
 END = b",\n"  # of a row's line
-FEET = frozenset({FOOT, FOOT[:-1]})
-HEAD_BYTES = len(b'{"dt":"2026-11-21","hour":"05","rows":[\n')
-FRAME_BYTES = HEAD_BYTES + len(FOOT)
+FOOTERS = frozenset({FOOTER, FOOTER[:-1]})
+HEADER_BYTES = len(b'{"dt":"2026-11-21","hour":"05","rows":[\n')
+FRAME_BYTES = HEADER_BYTES + len(FOOTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class RowLine:
     text: bytes
 
     def __post_init__(self) -> None:
-        if HEAD.fullmatch(self.head) is None:
+        if HEADER.fullmatch(self.head) is None:
             raise ValueError(f"no partition: {self.head!r}")
         if b"\n" in self.text or not (self.text.startswith(b"{") and self.text.endswith(b"}")):
             raise ValueError("a row is a JSON object on a line of its own")
@@ -53,15 +53,15 @@ class PackedRecord:
 def row_line(row: Mapping[str, Any]) -> RowLine:
     """Write a row of the lake (see row_of); raises ValueError, also for half of a surrogate pair."""
     text = json.dumps(row, separators=(",", ":"), ensure_ascii=False).encode()
-    return RowLine(head_of(row["dt"], row["hour"]), text)
+    return RowLine(record_header(row["dt"], row["hour"]), text)
 
 
-def head_of(dt: str, hour: str) -> bytes:
+def record_header(dt: str, hour: str) -> bytes:
     """Return the first line of a record of an hour; dt: YYYY-MM-DD, hour: HH, UTC."""
     return b'{"dt":"%s","hour":"%s","rows":[\n' % (dt.encode(), hour.encode())
 
 
-def packed(rows: Sequence[RowLine], bytes_max: int) -> list[PackedRecord]:
+def pack_rows(rows: Sequence[RowLine], bytes_max: int) -> list[PackedRecord]:
     """Pack rows into records of one hour each, in as few as their size allows.
 
     bytes_max: of a record. Each row is in one record, and rows of an hour stay in their order. Raises
@@ -79,17 +79,19 @@ def packed(rows: Sequence[RowLine], bytes_max: int) -> list[PackedRecord]:
             records.append((row.head, filling[row.head]))
         filling[row.head].append(place)
         room[row.head] -= size
-    return [PackedRecord(framed(head, [rows[at].text for at in places]), places) for head, places in records]
+    return [
+        PackedRecord(frame_record(head, [rows[at].text for at in places]), places) for head, places in records
+    ]
 
 
-def framed(head: bytes, texts: Sequence[bytes]) -> bytes:
+def frame_record(head: bytes, texts: Sequence[bytes]) -> bytes:
     """Return a record of rows' texts."""
-    return head + b"".join(text + END for text in texts) + FOOT
+    return head + b"".join(text + END for text in texts) + FOOTER
 
 
 def is_frame(line: bytes) -> bool:
     """Tell whether a line, with its newline or without, is a record's first or last. No row is."""
-    return line in FEET or HEAD.fullmatch(line) is not None
+    return line in FOOTERS or HEADER.fullmatch(line) is not None
 
 
 def row_text(line: bytes) -> bytes:

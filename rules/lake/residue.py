@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rules.engagement.ledger import OPENED_AT
-from rules.engagement.seals import HIDDEN, commitment, encoded_fields, entry_salt, fields_of, tag_of
+from rules.engagement.seals import HIDDEN_FIELDS, commitment, encoded_fields, entry_salt, fields_of, tag_of
 from rules.lake.entities import ENTITIES, FIRST_STORED
 from rules.privacy.inventory import BY_NAME, Fate
 
@@ -39,7 +39,7 @@ def is_residue(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ErasureNames:
     """The random names of one erasure. salt: a secret text, drawn for it.
 
     seals: where the person's chains of hashes begin, each with its salt (rule 19), in order.
@@ -72,7 +72,7 @@ class Names:
             return None
         begun = [salt for seq, salt in self.seals if seq <= row["seq"]]
         salt = begun[-1] if begun else self.seals[0][1]
-        made = commitment(entry_salt(salt, row["seq"]), encoded_fields(fields_of(row, HIDDEN))).hex()
+        made = commitment(entry_salt(salt, row["seq"]), encoded_fields(fields_of(row, HIDDEN_FIELDS))).hex()
         begins = any(seq == row["seq"] for seq, _ in self.seals)
         return f"{made} {tag_of(self.seals[0][1], row['account_id']).hex()}" if begins else made
 
@@ -99,7 +99,7 @@ class Residue:
     person: str
     same: tuple[str, ...]
     hours: tuple[str, ...] = ()
-    made: Mapping[str, Callable[[Row, Names, SeqOf], Any]] = field(default_factory=dict)
+    made: Mapping[str, Callable[[Row, ErasureNames, SeqOf], Any]] = field(default_factory=dict)
     shared: Mapping[str, str | None] = field(default_factory=dict)
 
 
@@ -118,11 +118,11 @@ def _text(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-def _event_id(column: str) -> Callable[[Row, Names, SeqOf], str | None]:
+def _event_id(column: str) -> Callable[[Row, ErasureNames, SeqOf], str | None]:
     return lambda row, names, _: names.event_id(row[column]) if row[column] is not None else None
 
 
-def _reverses(row: Row, _names: Names, seq_of: SeqOf) -> str | None:
+def _reverses(row: Row, _names: ErasureNames, seq_of: SeqOf) -> str | None:
     try:
         at = datetime.fromisoformat(row["reverses"] or "")
     except ValueError:
@@ -133,7 +133,7 @@ def _reverses(row: Row, _names: Names, seq_of: SeqOf) -> str | None:
     return None if seq is None else _text(_place(at, seq))
 
 
-def _amounts(row: Row, _names: Names, _seq_of: SeqOf) -> str | None:
+def _amounts(row: Row, _names: ErasureNames, _seq_of: SeqOf) -> str | None:
     """Return an event's amounts: of a property that is no number, nothing stays."""
     try:
         given = json.loads(row["properties"] or "")
@@ -149,7 +149,7 @@ def _is_amount(value: Any) -> bool:
     return type(value) in (int, float, str) and NUMBER.fullmatch(str(value)) is not None
 
 
-def _end_of_hour(row: Row, _names: Names, _seq_of: SeqOf) -> datetime:
+def _end_of_hour(row: Row, _names: ErasureNames, _seq_of: SeqOf) -> datetime:
     """Return the last instant of the hour: an answer stays behind its question."""
     return hour_of(row["created_at"]) + HOUR - TICK
 
@@ -234,7 +234,7 @@ PERSONS: Mapping[str, str] = {
 
 
 def residue_of(
-    entity: str, row: Row, names: Names, seq_of: SeqOf, others: Mapping[str, Collection[str]]
+    entity: str, row: Row, names: ErasureNames, seq_of: SeqOf, others: Mapping[str, Collection[str]]
 ) -> dict[str, Any] | None:
     """Return what stays of a row of the lake, with all columns; None if nothing does.
 

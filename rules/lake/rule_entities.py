@@ -53,15 +53,15 @@ def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]
 def book_items(book: Book) -> Iterator[Row]:
     """Yield what the lake has of a book, without the version that it is of."""
     for name, rule in sorted(book.event_types.items()):
-        yield {"item": f"{EVENT_TYPE}/{name}", "kind": EVENT_TYPE, "event_type": name, **_of_type(rule)}
+        yield {"item": f"{EVENT_TYPE}/{name}", "kind": EVENT_TYPE, "event_type": name, **_type_row(rule)}
     for place, boost in enumerate(book.boosts):
-        yield {"item": f"{BOOST}/{place}", "kind": BOOST, **_of_boost(boost)}
+        yield {"item": f"{BOOST}/{place}", "kind": BOOST, **_boost_row(boost)}
     for name, streak in sorted(book.streaks.items()):
-        yield {"item": f"{STREAK}/{name}", "kind": STREAK, "name": name, **_of_streak(streak)}
+        yield {"item": f"{STREAK}/{name}", "kind": STREAK, "name": name, **_streak_row(streak)}
     for name, each in sorted(book.achievements.items()):
         for place, condition in enumerate(each.conditions):
             named = {"item": f"{ACHIEVEMENT}/{name}/{place}", "kind": ACHIEVEMENT, "name": name}
-            yield {**named, **_of_condition(each, condition)}
+            yield {**named, **_condition_row(each, condition)}
 
 
 RULES = Entity(
@@ -136,7 +136,7 @@ def _boost(row: Mapping[str, Any]) -> Boost:
     return Boost(row["since"], row["until"], row["factor"], types)
 
 
-def _of_type(rule: EventType) -> Row:
+def _type_row(rule: EventType) -> Row:
     has_cap = rule.cap_points is not None or rule.cap_events is not None
     return {
         "points": rule.points,
@@ -148,7 +148,7 @@ def _of_type(rule: EventType) -> Row:
     }
 
 
-def _of_boost(boost: Boost) -> Row:
+def _boost_row(boost: Boost) -> Row:
     return {
         "since": stamp(boost.since),
         "until": stamp(boost.until),
@@ -168,7 +168,7 @@ def _streak(row: Mapping[str, Any]) -> StreakRule:
     )
 
 
-def _of_streak(rule: StreakRule) -> Row:
+def _streak_row(rule: StreakRule) -> Row:
     covers = [name for name, does in ((FREEZES, rule.freezes), (PAUSES, rule.pauses)) if does]
     return {
         "per": rule.per.value,
@@ -201,7 +201,7 @@ def _condition(row: Mapping[str, Any]) -> Condition:
     return Condition(kind, row["at_least"], row["event_type"], row["property"], row["streak"])
 
 
-def _of_condition(rule: AchievementRule, condition: Condition) -> Row:
+def _condition_row(rule: AchievementRule, condition: Condition) -> Row:
     return {
         "combined": ALL if rule.needs_all else ANY,
         "of_history": rule.of_history,

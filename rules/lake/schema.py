@@ -29,7 +29,7 @@ class Type(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedColumn:
     """A column of the view in staging. sql: what it comes from, in Redshift's SQL; "": the field as it is."""
 
     name: str
@@ -49,7 +49,7 @@ class Field:
     bytes_max: int = BYTES_MAX
     attribute: str = ""  # of the table's item, if that has another name
     default: str = ""  # what the view in staging has in place of NULL, as SQL
-    staged: tuple[Staged, ...] = ()  # what the view has in the field's place; (): the field as it is
+    staged: tuple[StagedColumn, ...] = ()  # what the view has in the field's place; (): the field as it is
 
 
 def _as_it_is(row: Row, _arrived: datetime, _change: str) -> Row:
@@ -98,7 +98,7 @@ class Entity:
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
-SHOWN_MAX = 80  # characters of a value in a reason
+EXCERPT_MAX = 80  # characters of a value in a reason
 UTF8_BYTES_MAX = 4  # of a character
 
 
@@ -113,7 +113,7 @@ class Number:
     text: str
 
 
-def checked(field: Field, value: Any) -> Any:
+def check_value(field: Field, value: Any) -> Any:
     """Return a field's value, None if it is null; raises RowRefused."""
     if value is None:
         if field.required:
@@ -125,13 +125,13 @@ def checked(field: Field, value: Any) -> Any:
             check_size(found, field.bytes_max)
         return found
     except ValueError as error:
-        raise RowRefused(f"{field.name}: {error}: {shown(value)}") from None
+        raise RowRefused(f"{field.name}: {error}: {json_excerpt(value)}") from None
 
 
-def shown(value: Any) -> str:
+def json_excerpt(value: Any) -> str:
     """Return the beginning of a value, as JSON, for a reason."""
     text = value.text if isinstance(value, Number) else json.dumps(value, default=lambda each: each.text)
-    return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "..."
+    return text if len(text) <= EXCERPT_MAX else text[:EXCERPT_MAX] + "..."
 
 
 def _text(value: Any) -> str:

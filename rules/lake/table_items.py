@@ -78,7 +78,7 @@ PHONE = frozenset(
 KEPT_OF: Mapping[str, frozenset[str]] = {"UserStreaks": SETTINGS, PHONES: PHONE}
 GONE = "{}"
 PACKED, LONG_BYTES = "zlib:", 30_000
-SHOWN = "totals"  # in the place of a date: achievements
+ACHIEVEMENTS_PLACE = "totals"  # in the place of a date: achievements
 JOURNAL = "journal"
 # No user id has one of these: a lead's claims, hooks' counts and notes of imports have.
 OTHERS = frozenset("/#")
@@ -117,7 +117,7 @@ def ends_phone(text: str) -> bool:
 def _attributes(store: str, image: Image, arrived: datetime, version: str) -> dict[str, Any]:
     return {
         "store": store,
-        "place": place_of(store, image),
+        "place": key_text(store, image),
         "version": version,
         "changed_at": stamp(arrived.replace(microsecond=0)),
     }
@@ -146,7 +146,7 @@ def _with_bytes(each: dict[str, Any]) -> dict[str, Any]:
     return {"B": b64decode(each["B"])} if "B" in each else each
 
 
-def place_of(store: str, image: Image) -> str:
+def key_text(store: str, image: Image) -> str:
     """Return an item's key as one text. Raises KeyError."""
     values = [next(iter(image[name].values())) for name in KEYS[store]]
     return json.dumps(values, separators=(",", ":"), ensure_ascii=False)
@@ -154,7 +154,7 @@ def place_of(store: str, image: Image) -> str:
 
 def _is_kept(store: str, image: Image) -> bool:
     if store == "DailyActivity":
-        return image["activity_date"].get("S") == SHOWN
+        return image["activity_date"].get("S") == ACHIEVEMENTS_PLACE
     if store == "Erasures":
         return image["part"].get("S") == JOURNAL
     if store == PHONES:

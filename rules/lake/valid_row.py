@@ -14,15 +14,15 @@ from rules.engagement.ledger import OPENED_AT
 from rules.lake.packed_records import row_text
 from rules.lake.schema import (
     BYTES_MAX,
+    EXCERPT_MAX,
     EXTRA,
-    SHOWN_MAX,
     Entity,
     Field,
     Number,
     RowRefused,
     check_size,
-    checked,
-    shown,
+    check_value,
+    json_excerpt,
 )
 
 __all__ = ["RowRefused", "extra_of", "lies_in", "read_extra", "read_row", "read_value"]
@@ -47,7 +47,7 @@ def read_row(line: bytes, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
 def read_value(field: Field, json_text: bytes) -> Any:
     """Return a field's value, as read_row does, from the JSON text of the value alone; raises RowRefused."""
     try:
-        return checked(field, _parsed(json_text))
+        return check_value(field, _parsed(json_text))
     except RecursionError:
         raise RowRefused(TOO_DEEP) from None
 
@@ -60,7 +60,7 @@ def read_extra(text: str, fields: Sequence[Field]) -> tuple[dict[str, Any], str 
     left, found = _parsed(text.encode()), {}
     for field in fields:
         try:
-            found[field.name] = checked(field, left.get(field.name))
+            found[field.name] = check_value(field, left.get(field.name))
         except RowRefused:
             continue
         left.pop(field.name, None)
@@ -97,7 +97,7 @@ def _row(fields: Any, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
         raise RowRefused("not an object")
     _check_partition(fields, "dt", dt)
     _check_partition(fields, "hour", hour)
-    row = {field.name: checked(field, fields.get(field.name)) for field in entity.fields}
+    row = {field.name: check_value(field, fields.get(field.name)) for field in entity.fields}
     moment = row[entity.occurred]
     # An account's opening entry has no time of its own: it lies where it was written.
     if not (entity.name == "ledger" and moment == OPENED) and not lies_in(moment, dt, hour):
@@ -143,7 +143,7 @@ def _check_partition(fields: Mapping[str, Any], name: str, expected: str) -> Non
     if name not in fields:
         raise RowRefused(f"{name}: missing")
     if fields[name] != expected:
-        raise RowRefused(f"{name}: {shown(fields[name])} in the partition {expected}")
+        raise RowRefused(f"{name}: {json_excerpt(fields[name])} in the partition {expected}")
 
 
 def _extra(entity: Entity, fields: Mapping[str, Any]) -> str | None:
@@ -155,7 +155,7 @@ def _extra(entity: Entity, fields: Mapping[str, Any]) -> str | None:
     try:
         check_size(text, BYTES_MAX)
     except RowRefused as error:
-        raise RowRefused(f"{EXTRA}: {error}: {', '.join(sorted(unknown))}"[:SHOWN_MAX]) from None
+        raise RowRefused(f"{EXTRA}: {error}: {', '.join(sorted(unknown))}"[:EXCERPT_MAX]) from None
     return text
 
 

@@ -21,15 +21,15 @@ from rules.leads.features import (
     Contact,
     Feature,
     Input,
-    Shown,
+    ShownValue,
     Value,
-    shown,
+    shown_value,
 )
 from rules.leads.series import (
     AMOUNT_MINOR_MAX,
+    EMPTY_STATE,
     ID_CHARACTERS,
     KEPT_DAYS,
-    NOTHING,
     SEEN_MAX,
     SENTIMENT_MILLI_MAX,
     SERIES,
@@ -37,10 +37,10 @@ from rules.leads.series import (
     Mark,
     Series,
     State,
-    decode,
     decode_contacts,
-    encode,
-    encode_after,
+    decode_series,
+    encode_series,
+    reencode_series,
 )
 
 # By which declarations a lead's state was kept: a digest that is stored with the state.
@@ -92,7 +92,7 @@ AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
 Sums = tuple[int, int]  # count, amount
 
 
-def evaluate(
+def evaluate_feature(
     feature: Feature,
     state: State,
     campaigns: Iterable[Contact],
@@ -103,10 +103,10 @@ def evaluate(
 
     grace_days: a campaign that was sent so many dates ago, or before, and is unanswered, is ignored.
     """
-    return evaluate_all((feature,), state, campaigns, as_of, grace_days)[feature.name]
+    return evaluate_features((feature,), state, campaigns, as_of, grace_days)[feature.name]
 
 
-def evaluate_all(
+def evaluate_features(
     features: Iterable[Feature],
     state: State,
     campaigns: Iterable[Contact],
@@ -122,7 +122,7 @@ def evaluate_all(
     values: dict[str, Value] = {}
     for each in features:
         if each.input is Input.CAMPAIGNS:
-            values[each.name] = _ignored(listed, today, grace_days)
+            values[each.name] = _ignored_campaigns(listed, today, grace_days)
         elif each.aggregate in AGES:
             values[each.name] = _age(each.aggregate, state[each.input], today)
         else:
@@ -136,7 +136,7 @@ def evaluate_all(
     return values
 
 
-def listed_on(state: State, campaigns: Iterable[Contact], as_of: datetime) -> str | None:
+def listing_date(state: State, campaigns: Iterable[Contact], as_of: datetime) -> str | None:
     """Return the date by which a lead is found by the schedule; None: time changes nothing that lists need.
 
     A lead is listed until all of its windows are empty, and for 90 dates after it last did anything. The date
@@ -180,7 +180,7 @@ def _window(series: Series, window_days: int | None, today: int) -> Sums:
     return count, amount
 
 
-def _ignored(campaigns: Iterable[Contact], today: int, grace_days: int) -> int:
+def _ignored_campaigns(campaigns: Iterable[Contact], today: int, grace_days: int) -> int:
     oldest, newest = today - CAMPAIGN_DAYS_MAX, today - grace_days
     return sum(
         not each.reacted and each.sent is not None and oldest < each.sent <= newest for each in campaigns
@@ -199,7 +199,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 class FeatureItem:
     """A lead's item. version: grows with each write; 0: there is none yet.
 
-    features: as shown (rules.leads.features.shown). as_of: stamps by input. inputs: the state by input, and
+    features: as shown (features.shown_value). as_of: stamps by input. inputs: the state by input, and
     the digest of the declarations that it was kept by (rules/leads/feature_items.py); None: the state has to
     be built. Of campaigns, the state is when the unanswered ones were sent. active_on: an ISO date.
     merged_into: the lead's root, if it is not its own. topology: the change that said so. regrouped: grows
@@ -208,7 +208,7 @@ class FeatureItem:
 
     lead_organization_id: str
     version: int = 0
-    features: Mapping[str, Shown] = field(default_factory=dict)
+    features: Mapping[str, ShownValue] = field(default_factory=dict)
     as_of: Mapping[str, str] = field(default_factory=dict)
     computed_at: str | None = None
     inputs: Mapping[str, Any] | None = None
@@ -243,13 +243,15 @@ class FeatureItem:
         """Return the stored state of an input that is a series."""
         if input_ not in self._read:  # each event asks several times, and reading takes the most of its CPU
             stored = (self.inputs or {}).get(input_)
-            self._read[input_] = NOTHING[input_] if stored is None else decode(stored)
+            self._read[input_] = EMPTY_STATE[input_] if stored is None else decode_series(stored)
         return self._read[input_]
 
     def text_after(self, input_: Input, series: Series) -> str:
         """Return the text of what an input's series has become."""
         stored = (self.inputs or {}).get(input_)
-        return encode(series) if stored is None else encode_after(series, self.series(input_), stored)
+        return (
+            encode_series(series) if stored is None else reencode_series(series, self.series(input_), stored)
+        )
 
     def unsure(self, given: Mapping[Input, Contribution]) -> list[Mark]:
         """Return the marks of an event that only a note can tell of (rules.leads.series.Series.has_left)."""
@@ -282,7 +284,7 @@ class Change:
     marks to be noted once the change is stored.
     """
 
-    features: Mapping[str, Shown]
+    features: Mapping[str, ShownValue]
     inputs: Mapping[str, Any]
     as_of: Mapping[str, str | None]
     computed_at: str
@@ -290,7 +292,7 @@ class Change:
     unnoted: Collection[Mark] = ()
 
 
-def not_before(item: FeatureItem, *moments: datetime) -> datetime:
+def latest_instant(item: FeatureItem, *moments: datetime) -> datetime:
     """Return the latest of some instants and of the item's newest computation.
 
     A slow clock or a late message then brings no older values.
@@ -298,9 +300,9 @@ def not_before(item: FeatureItem, *moments: datetime) -> datetime:
     return max(*moments, NEVER if item.computed_at is None else unstamp(item.computed_at))
 
 
-def read_at(
+def features_at(
     item: FeatureItem, now: datetime, grace_days: int = CAMPAIGN_GRACE_DAYS
-) -> tuple[dict[str, Shown], dict[str, str]]:
+) -> tuple[dict[str, ShownValue], dict[str, str]]:
     """Return an item's features as of an instant, and by input as of when each is (stamps).
 
     What time alone changes follows from the state. So it does not matter how long ago the item was written.
@@ -308,7 +310,7 @@ def read_at(
     """
     if not item.is_current:
         return dict(item.features), dict(item.as_of)
-    as_of = not_before(item, now)
+    as_of = latest_instant(item, now)
     known = {Input(each) for each in item.as_of}
     found = compute_features(known, item.state(), item.waiting(), as_of, grace_days=grace_days)
     return {name: each for name, each in found.items() if each is not None}, dict.fromkeys(
@@ -324,12 +326,12 @@ def compute_features(  # noqa: PLR0913 (what a value follows from)
     *,
     grace_days: int,
     only_time_dependent: bool = False,
-) -> dict[str, Shown]:
+) -> dict[str, ShownValue]:
     """Return the features of some inputs, as people read them. grace_days: see `evaluate`."""
     wanted: dict[str, Feature] = {
         each.name: each
         for each in FEATURES
         if each.input in inputs and (each.is_time_dependent or not only_time_dependent)
     }
-    values = evaluate_all(wanted.values(), state, contacts, as_of, grace_days)
-    return {name: shown(wanted[name], value) for name, value in values.items()}
+    values = evaluate_features(wanted.values(), state, contacts, as_of, grace_days)
+    return {name: shown_value(wanted[name], value) for name, value in values.items()}

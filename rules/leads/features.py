@@ -104,7 +104,7 @@ FEATURES = (
 )
 BY_NAME = {feature.name: feature for feature in FEATURES}
 Value = int | bool | None
-Shown = Decimal | int | bool | None
+ShownValue = Decimal | int | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Contact:
     reacted: bool
 
 
-def shown(feature: Feature, value: Value) -> Shown:
+def shown_value(feature: Feature, value: Value) -> ShownValue:
     """Return a value as people read it: amounts and sentiment with their decimals."""
     decimals = DECIMALS.get(feature.unit)
     if decimals is None or value is None:

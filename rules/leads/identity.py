@@ -309,13 +309,13 @@ def plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
     if root is None and all(each in facts.known for each in strong):
         return plan_things(weak, facts) if weak else IdentityPlan(NEW)
     if root is None:
-        return _of_unproven(strong, weak, NEW, NEW, facts)
+        return _plan_unproven(strong, weak, NEW, NEW, facts)
     here = (facts.known[each] for each in strong if each in facts.known)
     lead = next(each.lead for each in here if each.root == root)
     if facts.proven(root):
-        shares, typed = _elsewhere(strong, lead, root, facts)
+        shares, typed = _claims_elsewhere(strong, lead, root, facts)
         return IdentityPlan(lead, shares=shares, typed=typed)
-    return _of_unproven(strong, weak, lead, root, facts)
+    return _plan_unproven(strong, weak, lead, root, facts)
 
 
 def _is_shared(each: Identity, facts: IdentityFacts) -> bool:
@@ -347,7 +347,7 @@ def _contradicts(other: Identity, each: Identity, root: int, facts: IdentityFact
     return not facts.proven(root) and not fits_one_lead({*held, other})
 
 
-def _of_unproven(
+def _plan_unproven(
     strong: list[Identity], weak: list[Identity], lead: int, root: int, facts: IdentityFacts
 ) -> IdentityPlan:
     """Plan an event of an unproven lead: it gets what is unknown, and the things of no person."""
@@ -358,7 +358,7 @@ def _of_unproven(
             held.add(each)
     anonymous, things = things_of(weak, (root,), facts)
     taken, refused = adopted_roots(anonymous, (root,), facts)
-    shares, typed = _elsewhere(strong, lead, root, facts)
+    shares, typed = _claims_elsewhere(strong, lead, root, facts)
     here = [facts.known[each] for each in [*strong, *weak] if each in facts.known]
     via = {lead, *(each.lead for each in here if each.root in (root, *taken) and not each.is_shared)}
     return IdentityPlan(
@@ -366,7 +366,7 @@ def _of_unproven(
     )
 
 
-def _elsewhere(
+def _claims_elsewhere(
     strong: list[Identity], lead: int, root: int, facts: IdentityFacts
 ) -> tuple[tuple[Identity, ...], tuple[Identity, ...]]:
     """Return the claims of other leads that are now shared, and those that are now typed for this one too."""
@@ -412,7 +412,7 @@ def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> Ide
         raise ValueError("the event has no identity")
     if not ordered[0].kind.is_strong:
         return plan_things(ordered, facts)
-    return _of_person(ordered, facts) if ordered[0].is_verified else plan_claims(ordered, facts)
+    return _plan_person(ordered, facts) if ordered[0].is_verified else plan_claims(ordered, facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,12 +428,12 @@ class _Home:
     refused: tuple[MergeRefusal, ...] = ()
 
 
-def _of_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityPlan:
+def _plan_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityPlan:
     strong = [each for each in ordered if each.kind.is_strong]
     home = _home(strong, facts)
     claimants, contested = _claimants(strong, home, facts)
     roots = (*home.roots, *claimants)
-    attach, proves, takes = _rooms(ordered, home, roots, facts)
+    attach, proves, takes = _fitting_identities(ordered, home, roots, facts)
     anonymous, shares = things_of(ordered, roots, facts)
     things, refused = adopted_roots(anonymous, roots, facts)
     roots = (*roots, *things)
@@ -498,7 +498,7 @@ def _claimants(
     return roots[len(home.roots) :], tuple(refused)
 
 
-def _rooms(
+def _fitting_identities(
     ordered: tuple[Identity, ...], home: _Home, roots: tuple[int, ...], facts: IdentityFacts
 ) -> tuple[tuple[Identity, ...], ...]:
     """Return what the person gets, as far as there is room: attach, proves, takes of the plan."""

@@ -13,12 +13,12 @@ NEGATION_REACH = 3
 NEGATION_CLAUSE = re.compile(r"[.,;:!?\n()]+|\b(?:but|however|mas(?! tarde)|porem|pero|aunque)\b")
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
-NEGATING = "not never without hardly neither nor nao nunca jamais sem nem jamas ni sin tampoco"
-NEGATIONS = frozenset(NEGATING.split())
+NEGATION_WORDS = "not never without hardly neither nor nao nunca jamais sem nem jamas ni sin tampoco"
+NEGATIONS = frozenset(NEGATION_WORDS.split())
 # "no" negates in English and Spanish, and means "in the" in Portuguese, which these words give away.
 NO = "no"
-MARKING = "nao voce voces muito muita uma com em eu meu minha obrigado obrigada"
-PORTUGUESE = frozenset(MARKING.split())
+PORTUGUESE_WORDS = "nao voce voces muito muita uma com em eu meu minha obrigado obrigada"
+PORTUGUESE = frozenset(PORTUGUESE_WORDS.split())
 
 # Phrases by topic, in lower case and without accents.
 OBJECTIONS = {
@@ -57,7 +57,7 @@ def objections_in(text: str) -> tuple[str, ...]:
     negations = NEGATIONS if all_words & PORTUGUESE else NEGATIONS | {NO}
     topics: set[str] = set()
     for clause in clauses:
-        topics |= _topics(clause, _negated(clause, negations))
+        topics |= _topics(clause, _negation_flags(clause, negations))
     return tuple(sorted(topics))
 
 
@@ -70,7 +70,7 @@ def _clauses(text: str) -> Iterator[list[str]]:
             yield words
 
 
-def _negated(clause: list[str], negations: frozenset[str]) -> list[bool]:
+def _negation_flags(clause: list[str], negations: frozenset[str]) -> list[bool]:
     """Return for each word whether an odd number of negations reaches it."""
     turns = [word in negations or word.endswith("n't") or word == "cannot" for word in clause]
     return [sum(turns[max(0, at - NEGATION_REACH) : at]) % 2 == 1 for at in range(len(clause))]
@@ -130,7 +130,7 @@ WRITTEN_STOP_WORDS = "cancel,end,quit,revoke,sair,cancelar,remover,alto,salir,إ
 WRITTEN_START_WORDS = "start,resume,iniciar,voltar,alta,anmelden"
 
 # A verb and a thing: "stop promotions", "unsubscribe from your newsletter", "Werbung abbestellen".
-ENDING = """
+STOP_VERBS = """
 stop,end,cancel,quit,unsubscribe,unsubscribe me,unsub,opt out,optout,opt me out,turn off,disable
 remove me,take me off,no more,do not send,don't send,dont send,i do not want,i don't want,i no longer want
 no recibir,parar
@@ -142,12 +142,12 @@ cancella,basta,non voglio,uitschrijven,afmelden,stopzetten,zatrzymaj,wylacz,ст
 отключить,отписаться,durdur,iptal et,hentikan,berhenti,إيقاف,أوقف,توقف,إلغاء,הפסק,रोकें,बंद करें,停止,取消
 중지
 """
-RESUMING = """
+START_VERBS = """
 start,resume,restart,subscribe,resubscribe,opt in,optin,turn on,retomar,reativar,reanudar,reactivar
 fortsetzen,reprendre,riprendi,hervatten
 """
 # "Keine Werbung mehr": the words stand around the thing.
-ENDING_AROUND = ("keine {} mehr", "geen {} meer", "pas de {}")
+STOP_FRAMES = ("keine {} mehr", "geen {} meer", "pas de {}")
 THINGS = """
 messages,msgs,promotion,promotions,promo,promos,promotional,offers,marketing,ads,adverts,advertising
 advertisements,notification,notifications,updates,news,newsletter,newsletters,texts,sms,emails,alerts
@@ -165,7 +165,7 @@ please,pls,plz,kindly,thanks,thank you,now,immediately,por favor,obrigado,obriga
 svp,s'il vous plait,merci,per favore,grazie,alstublieft,пожалуйста,спасибо,lutfen,tolong,من فضلك
 just,ok,okay,hi,hello,hey,hola,oi,hallo,bonjour,ciao,again,anymore,any more
 """
-FILLING = """
+FILLERS = """
 sending,receiving,getting,to receive,me,us,my,your,the,these,those,this,all,any,further,more,from,of,to
 for,via,de,as,ya,aux,os,das,dos,mais,mas,enviar,enviarme,receber,recibir,todas,todos,las,los,sus,mis,mir,mehr
 senden,schicken,zusenden,von,die,alle,weitere,weiteren,recevoir,des,les,vos,mes,la,di,le,i,piu,ricevere,tutte,все,получать,semua
@@ -219,7 +219,7 @@ def _meaning_of_clause(plain: str, words: Mapping[str, str]) -> str | None:
     bare = _BARE.fullmatch(plain)
     if bare and bare[1] in words:
         return words[bare[1]]
-    return OFF if _ENDING.fullmatch(plain) else ON if _RESUMING.fullmatch(plain) else None
+    return OFF if _STOP_PATTERN.fullmatch(plain) else ON if _START_PATTERN.fullmatch(plain) else None
 
 
 def _plain_words(text: str) -> str:
@@ -249,7 +249,7 @@ def _any_of(*listed: str) -> str:
 
 def _verb_and_thing(verbs: str, around: Iterable[str] = ()) -> re.Pattern[str]:
     """Return what matches one verb with at least one thing, among fillings."""
-    thing, filling = _any_of(THINGS), _any_of(FILLING, POLITE)
+    thing, filling = _any_of(THINGS), _any_of(FILLERS, POLITE)
     other = f"(?:{thing}|{filling})"
     ways = [f"(?=(?:.* )?{thing}(?: |$))(?:{other} )*{_any_of(verbs)}(?: {other})*"]
     ways += [f"(?:{filling} )*{each.format(f'(?:{filling} )*{thing}')}(?: {filling})*" for each in around]
@@ -264,4 +264,4 @@ MEANINGS = (
     | dict.fromkeys(_phrases(WRITTEN_START_WORDS), ON)
     | _CHOICES
 )
-_ENDING, _RESUMING = _verb_and_thing(ENDING, ENDING_AROUND), _verb_and_thing(RESUMING)
+_STOP_PATTERN, _START_PATTERN = _verb_and_thing(STOP_VERBS, STOP_FRAMES), _verb_and_thing(START_VERBS)

@@ -165,7 +165,7 @@ def join_entries(one: MemoryEntry, other: MemoryEntry) -> MemoryEntry:
     return memory_entry(one.kind, one.key, (*one.evidence, *other.evidence), created_at)
 
 
-def supported_by(found: MemoryEntry, homes: Iterable[str]) -> MemoryEntry | None:
+def entry_of_leaves(found: MemoryEntry, homes: Iterable[str]) -> MemoryEntry | None:
     """Return an entry with only the evidence of some leaves; None if there is none."""
     leaves = frozenset(homes)
     pieces = tuple(each for each in found.evidence if each.home in leaves)
@@ -255,7 +255,7 @@ KEY_CHARACTERS_MAX = 150
 VALUE_CHARACTERS_MAX = 100
 SENTIMENT_MILLI_MAX = 1000
 
-Found = Iterator[tuple[str, str]]  # (key, value)
+KeyValues = Iterator[tuple[str, str]]  # (key, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,25 +267,25 @@ class Derivation:
 
     kind: MemoryType
     weight_milli: int
-    read: Callable[[LeadEvent], Found]
+    read: Callable[[LeadEvent], KeyValues]
 
 
-def _preferences(event: LeadEvent) -> Found:
+def _preferences(event: LeadEvent) -> KeyValues:
     for name, value in _map(event, "preferences").items():
         yield name, _text(value)
 
 
-def _consent(event: LeadEvent) -> Found:
+def _consent(event: LeadEvent) -> KeyValues:
     for name, value in _map(event, "consent").items():
         yield name, _text(value)
 
 
-def _category(event: LeadEvent) -> Found:
+def _category(event: LeadEvent) -> KeyValues:
     if category := event.payload.get("category"):
         yield "category", _text(category)
 
 
-def _products(event: LeadEvent) -> Found:
+def _products(event: LeadEvent) -> KeyValues:
     quantities: dict[str, int] = {}
     for each in _list(event, "products"):
         if not isinstance(each, Mapping) or not each.get("product_id"):
@@ -299,7 +299,7 @@ def _products(event: LeadEvent) -> Found:
         yield f"product:{product}", f"{quantity} on {event.occurred_at[:10]}"
 
 
-def _sentiment(event: LeadEvent) -> Found:
+def _sentiment(event: LeadEvent) -> KeyValues:
     milli = event.payload.get("sentiment_milli")
     if milli is None:
         return
@@ -308,12 +308,12 @@ def _sentiment(event: LeadEvent) -> Found:
     yield "overall", str(milli)
 
 
-def _objections(event: LeadEvent) -> Found:
+def _objections(event: LeadEvent) -> KeyValues:
     for topic in sorted({_text(each) for each in _list(event, "objections")}):
         yield topic, f"raised on {event.occurred_at[:10]}"
 
 
-def _reaction(event: LeadEvent) -> Found:
+def _reaction(event: LeadEvent) -> KeyValues:
     campaign = event.payload.get("campaign_id")
     if not isinstance(campaign, str) or not campaign:
         raise MalformedLeadEvent("campaign_id is no text")

@@ -26,7 +26,7 @@ PENDING, FAILED, SUCCEEDED = range(3)  # what may become of a refund; the higher
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Placed:
+class PlacedOrder:
     """An order as one webhook told it; of two the greater one counts.
 
     version: a stamp, when the shop changed it; "" if the shop does not say. is_void: cancelled, voided: it
@@ -44,7 +44,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class PaidBack:
+class RefundTransaction:
     """One transaction of a refund; of two the greater one counts.
 
     amount_minor: in `currency`, which may be the customer's. shop_minor, shop_currency: the same in the
@@ -61,19 +61,19 @@ class PaidBack:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderSeen:
+class OrderState:
     """What is known of an order. placed: None while only refunds are known. paid_back: by transaction.
 
     is_deleted: the shop has deleted it, for good: it counts nothing, whatever comes later.
     """
 
-    placed: Placed | None = None
-    paid_back: Mapping[str, PaidBack] = field(default_factory=dict)
+    placed: PlacedOrder | None = None
+    paid_back: Mapping[str, RefundTransaction] = field(default_factory=dict)
     is_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class OrderAmount:
     """What an order or one of its refunds adds to a lead: at a time, to the count, to the amount."""
 
     at: str
@@ -96,16 +96,16 @@ class OrderChange:
     currency: str
 
 
-def join(one: OrderSeen, other: OrderSeen) -> OrderSeen:
+def join_orders(one: OrderState, other: OrderState) -> OrderState:
     """Return all that was seen."""
     placed = max((each.placed for each in (one, other) if each.placed), default=None)
     paid_back = dict(one.paid_back)
     for name, each in other.paid_back.items():
         paid_back[name] = max(paid_back.get(name, each), each)
-    return OrderSeen(placed, paid_back, one.is_deleted or other.is_deleted)
+    return OrderState(placed, paid_back, one.is_deleted or other.is_deleted)
 
 
-def contradicts(known: OrderSeen, seen: OrderSeen) -> bool:
+def contradicts(known: OrderState, seen: OrderState) -> bool:
     """Return whether two webhooks without a version tell different things: nobody knows which is newer."""
     if known.placed and seen.placed and known.placed.version == seen.placed.version == "":
         return known.placed != seen.placed
@@ -114,7 +114,7 @@ def contradicts(known: OrderSeen, seen: OrderSeen) -> bool:
     return any(a.status == b.status and a.amount_minor != b.amount_minor for a, b in pairs)
 
 
-def shares(seen: OrderSeen) -> dict[str, Share]:
+def order_amounts(seen: OrderState) -> dict[str, OrderAmount]:
     """Return what an order comes to, by key. A refund counts once its money has gone back.
 
     Refunds of an order that is void, deleted, or not known yet, count nothing: what they give back was never
@@ -124,17 +124,19 @@ def shares(seen: OrderSeen) -> dict[str, Share]:
     placed = seen.placed
     if placed is None or placed.is_void or seen.is_deleted:
         return {}
-    found = {ORDER: Share(placed.at, 1, placed.amount_minor, placed.currency)}
+    found = {ORDER: OrderAmount(placed.at, 1, placed.amount_minor, placed.currency)}
     for each, amount, currency in _in_shop_money(placed, seen.paid_back.values()):
         # Amounts of two currencies are never added up, not even those of one refund.
         other = "" if currency == placed.currency else f":{currency}"
         key = f"refund:{each.refund_id}{other}"
-        before = found.get(key, Share(each.at, 0, 0, currency))
-        found[key] = Share(before.at, 0, before.amount_minor - amount, currency)
+        before = found.get(key, OrderAmount(each.at, 0, 0, currency))
+        found[key] = OrderAmount(before.at, 0, before.amount_minor - amount, currency)
     return found
 
 
-def _in_shop_money(placed: Placed, refunds: Iterable[PaidBack]) -> Iterator[tuple[PaidBack, int, str]]:
+def _in_shop_money(
+    placed: PlacedOrder, refunds: Iterable[RefundTransaction]
+) -> Iterator[tuple[RefundTransaction, int, str]]:
     """Yield each transaction whose money went back, with its amount in the shop's currency if that is known.
 
     At the order's rate it is the sum so far that is rounded, so what is paid back in full comes to the total.
@@ -155,15 +157,15 @@ def _in_shop_money(placed: Placed, refunds: Iterable[PaidBack]) -> Iterator[tupl
             yield each, each.amount_minor, each.currency
 
 
-def changes(before: OrderSeen, after: OrderSeen) -> list[OrderChange]:
+def order_changes(before: OrderState, after: OrderState) -> list[OrderChange]:
     """Return the events that lead from what was told before to what is so now."""
-    old, new = shares(before), shares(after)
-    return [each for key in sorted({*old, *new}) for each in _of_key(key, old.get(key), new.get(key))]
+    old, new = order_amounts(before), order_amounts(after)
+    return [each for key in sorted({*old, *new}) for each in _changes_of_key(key, old.get(key), new.get(key))]
 
 
-def _of_key(key: str, old: Share | None, new: Share | None) -> Iterator[OrderChange]:
+def _changes_of_key(key: str, old: OrderAmount | None, new: OrderAmount | None) -> Iterator[OrderChange]:
     if old and new and (old.at, old.currency, old.count) != (new.at, new.currency, new.count):
-        yield from _of_key(key, old, None)
+        yield from _changes_of_key(key, old, None)
         old = None
     share = new or old
     if share is None or old == new:
@@ -177,25 +179,25 @@ def _of_key(key: str, old: Share | None, new: Share | None) -> Iterator[OrderCha
     yield OrderChange(key, kind, share.at, abs(amount), share.currency)
 
 
-def to_text(seen: OrderSeen) -> str:
+def to_text(seen: OrderState) -> str:
     """Return what is known of an order as its claim holds it: JSON."""
-    placed = _listed(seen.placed) if seen.placed else None
-    paid_back = {name: _listed(each) for name, each in seen.paid_back.items()}
+    placed = _json_values(seen.placed) if seen.placed else None
+    paid_back = {name: _json_values(each) for name, each in seen.paid_back.items()}
     more = [True] if seen.is_deleted else []
     return json.dumps([placed, paid_back, *more], sort_keys=True, separators=(",", ":"))
 
 
-def _listed(held: Placed | PaidBack) -> list[Any]:
+def _json_values(held: PlacedOrder | RefundTransaction) -> list[Any]:
     """Return the values, without the last two where the shop does not say them."""
     values = [getattr(held, name) for name in held.__slots__]
     return values if values[-1] else values[:-2]
 
 
-def from_text(text: str) -> OrderSeen:
+def from_text(text: str) -> OrderState:
     """Read what to_text wrote."""
     placed, paid_back, *more = json.loads(text)
-    told: dict[str, Any] = {name: PaidBack(*each) for name, each in paid_back.items()}
-    return OrderSeen(Placed(*placed) if placed else None, told, bool(more))
+    told: dict[str, Any] = {name: RefundTransaction(*each) for name, each in paid_back.items()}
+    return OrderState(PlacedOrder(*placed) if placed else None, told, bool(more))
 
 
 def rates_in(own: str, base: str, rates: Mapping[str, Decimal]) -> dict[str, Decimal]:

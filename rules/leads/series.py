@@ -26,7 +26,7 @@ from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, ORDER_SIGNS,
 
 SEEN_MAX = 16
 # So many marks leave at once: one bulk write for eight events.
-LEAVING = 8
+MARKS_DROPPED = 8
 # What doors let in: so, sums of thousands of the largest fit into the 64 bits that the lake has for them.
 AMOUNT_MINOR_MAX = 10**15
 SENTIMENT_MILLI_MAX = 1000
@@ -79,9 +79,9 @@ class Series:
         return self.count - sum(count for count, _ in self.foreign.values())
 
 
-EMPTY = Series()
+EMPTY_SERIES = Series()
 State = Mapping[Input, Series]
-NOTHING: State = dict.fromkeys(SERIES, EMPTY)
+EMPTY_STATE: State = dict.fromkeys(SERIES, EMPTY_SERIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _ordinal(day: str) -> int:
     return date.fromisoformat(day).toordinal()
 
 
-def add(
+def add_contribution(
     series: Series, input_: Input, given: Contribution, as_of: datetime, *, has_note: bool = False
 ) -> Series | None:
     """Return the series with one event more, brought to a date that is never before an earlier one.
@@ -163,10 +163,10 @@ def add(
             return series
         if not series.is_noted:
             return None
-    rolled = roll(series, input_, as_of)
+    rolled = drop_old_dates(series, input_, as_of)
     is_kept = given.day > as_of.toordinal() - KEPT_DAYS[input_] or given.day in rolled.days
     span = _span(rolled, given) if is_kept else _span_before(rolled, given)
-    return None if span is None else _added(rolled, given, span, is_kept=is_kept)
+    return None if span is None else _with_contribution(rolled, given, span, is_kept=is_kept)
 
 
 def _span(series: Series, given: Contribution) -> tuple[int, int] | None:
@@ -194,7 +194,9 @@ def _span_before(series: Series, given: Contribution) -> tuple[int, int] | None:
     return (first, last) if not given.count or first < day < last else None
 
 
-def _added(series: Series, given: Contribution, span: tuple[int, int], *, is_kept: bool) -> Series:
+def _with_contribution(
+    series: Series, given: Contribution, span: tuple[int, int], *, is_kept: bool
+) -> Series:
     days = series.days
     if is_kept:
         count, amount = days.get(given.day, (0, 0))
@@ -203,7 +205,7 @@ def _added(series: Series, given: Contribution, span: tuple[int, int], *, is_kep
         if is_late:
             days = dict(sorted(days.items()))
     # Only marks that were stored before may leave: a note says for good that the state has the event.
-    leaving = series.seen[:LEAVING] if len(series.seen) >= SEEN_MAX else ()
+    leaving = series.seen[:MARKS_DROPPED] if len(series.seen) >= SEEN_MAX else ()
     seen = (*series.seen[len(leaving) :], given.mark)
     if len(seen) > 1 and seen[-1] < seen[-2]:
         seen = tuple(sorted(seen))
@@ -226,7 +228,7 @@ def _foreign(
     return {currency: totals for currency, totals in sorted(found.items()) if totals != (0, 0)}
 
 
-def roll(series: Series, input_: Input, as_of: datetime) -> Series:
+def drop_old_dates(series: Series, input_: Input, as_of: datetime) -> Series:
     """Drop the dates that no window reaches any more: they stay in the totals.
 
     A date that counts below 0 waits for an order that was cancelled before it came.
@@ -234,10 +236,10 @@ def roll(series: Series, input_: Input, as_of: datetime) -> Series:
     floor = as_of.toordinal() - KEPT_DAYS[input_]
     if not series.days or next(iter(series.days)) > floor:
         return series
-    return replace(series, days=_kept(series.days, floor))
+    return replace(series, days=_kept_dates(series.days, floor))
 
 
-def _kept(days: Mapping[int, tuple[int, int]], floor: int) -> dict[int, tuple[int, int]]:
+def _kept_dates(days: Mapping[int, tuple[int, int]], floor: int) -> dict[int, tuple[int, int]]:
     return {day: sums for day, sums in days.items() if day > floor or sums[0] < 0}
 
 
@@ -246,9 +248,9 @@ def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> 
 
     No event is in both. The marks are to be noted once the series is stored.
     """
-    first, last = (roll(each, input_, as_of) for each in (one, other))
-    days = dict(sorted(_summed(first.days, last.days).items()))
-    foreign = dict(sorted(_summed(first.foreign, last.foreign).items()))
+    first, last = (drop_old_dates(each, input_, as_of) for each in (one, other))
+    days = dict(sorted(_sum_by_key(first.days, last.days).items()))
+    foreign = dict(sorted(_sum_by_key(first.foreign, last.foreign).items()))
     marks = sorted({*first.seen, *last.seen})
     gone, seen = marks[:-SEEN_MAX], marks[-SEEN_MAX:]
     lefts = [each for each in (first.below, last.below, *gone[-1:]) if each]
@@ -266,7 +268,7 @@ def unite_series(one: Series, other: Series, input_: Input, as_of: datetime) -> 
     return found, gone
 
 
-def _summed(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]:
+def _sum_by_key(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]:
     found = dict(one)
     for each, (count, amount) in other.items():
         before = found.get(each, (0, 0))
@@ -286,7 +288,7 @@ def unnoted_marks(events: Iterable[LeadEvent], state: State) -> list[Mark]:
     return [each for each in dict.fromkeys(found) if each not in kept]
 
 
-def build(events: Iterable[LeadEvent], as_of: datetime) -> State:
+def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
     """Return the state of all of a lead's events, each of which may be there twice.
 
     One that cannot be read adds nothing: it was kept with its reason when it was first processed.
@@ -299,10 +301,10 @@ def build(events: Iterable[LeadEvent], as_of: datetime) -> State:
             continue
         for input_, each in given.items():
             found[input_][each.mark] = each
-    return {input_: _built(input_, list(given.values()), as_of) for input_, given in found.items()}
+    return {input_: _build_series(input_, list(given.values()), as_of) for input_, given in found.items()}
 
 
-def _built(input_: Input, given: list[Contribution], as_of: datetime) -> Series:
+def _build_series(input_: Input, given: list[Contribution], as_of: datetime) -> Series:
     counts = Counter[int]()
     for each in given:
         counts[each.day] += each.count
@@ -317,7 +319,7 @@ def _built(input_: Input, given: list[Contribution], as_of: datetime) -> Series:
     marks = sorted(each.mark for each in given)
     below = marks[-SEEN_MAX - 1] if len(marks) > SEEN_MAX else None
     count, amount = sum(each.count for each in given), sum(each.amount for each in given)
-    kept = _kept(days, as_of.toordinal() - KEPT_DAYS[input_])
+    kept = _kept_dates(days, as_of.toordinal() - KEPT_DAYS[input_])
     seen = tuple(marks[-SEEN_MAX:])
     return Series(count, amount, first, last, kept, seen, _foreign(given), below, below is None)
 
@@ -332,23 +334,23 @@ SMALL = {str(number): number for number in range(100)}
 Dates = tuple[str, str, str]  # distances, counts, amounts
 
 
-def encode(series: Series) -> str:
+def encode_series(series: Series) -> str:
     """Write a series as text: totals; dates, as distances; their counts; their amounts; marks; below; others.
 
     The first four parts are lists of whole numbers, because these are read and written fastest. Where all
     counts are 1, they are left out. An exclamation mark stands before `below` unless all have notes.
     """
-    return _joined(series, _dates([*series.days], [*series.days.values()]))
+    return _series_text(series, _dates([*series.days], [*series.days.values()]))
 
 
-def encode_after(series: Series, before: Series, text: str) -> str:
+def reencode_series(series: Series, before: Series, text: str) -> str:
     """Write a series as encode() does, from the text of what it was before.
 
     Where dates have gone at the beginning, and the newest one has changed or new ones have come after it, all
     dates between are copied from the text. To write a year of dates takes half of an event's CPU.
     """
     found = _dates_after(series.days, before.days, text)
-    return encode(series) if found is None else _joined(series, found)
+    return encode_series(series) if found is None else _series_text(series, found)
 
 
 def _dates(days: list[int], sums: list[Sums], last: int = 0) -> Dates:
@@ -389,7 +391,7 @@ def _ones(times: int) -> str:
     return ",".join(repeat("1", times))
 
 
-def _joined(series: Series, dates: Dates) -> str:
+def _series_text(series: Series, dates: Dates) -> str:
     totals = _text([series.count, series.amount, series.first, series.last])
     marks, before = [], 0
     for moment, event_id in series.seen:
@@ -400,7 +402,7 @@ def _joined(series: Series, dates: Dates) -> str:
     return ";".join((totals, *dates, ",".join(marks), below, *(foreign if series.foreign else ())))
 
 
-def decode(text: str) -> Series:
+def decode_series(text: str) -> Series:
     """Read what encode() wrote."""
     totals, gaps, counts, amounts, marks, below, *more = text.split(";")
     days = {}

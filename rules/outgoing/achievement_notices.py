@@ -12,13 +12,13 @@ from datetime import datetime
 
 from rules.book.book import Books
 from rules.days import stamp
-from rules.engagement.achievements import Declared, definitions_digest
-from rules.outgoing.derivation import ToldState
+from rules.engagement.achievements import DeclaredAchievement, definitions_digest
+from rules.outgoing.derivation import UserNoticeState
 from rules.outgoing.notices import Notice, NoticeType
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class OfferedAchievement:
     """An achievement of the book in force. since: a stamp, when everybody could know it in this form."""
 
     title: str
@@ -26,7 +26,9 @@ class Offered:
     since: str
 
 
-def offered_achievements(known: Mapping[str, Declared], books: Books, now: datetime) -> dict[str, Offered]:
+def offered_achievements(
+    known: Mapping[str, DeclaredAchievement], books: Books, now: datetime
+) -> dict[str, OfferedAchievement]:
     """Return the achievements of the book in force, by name."""
     until_now = sorted(
         (each for each in books.versions if each.effective_at <= now),
@@ -40,13 +42,13 @@ def offered_achievements(known: Mapping[str, Declared], books: Books, now: datet
             if version.book.achievements.get(name) != each.rule:
                 break
             since = max(version.effective_at, version.published_at)
-        found[name] = Offered(each.rule.title, definitions_digest(each), stamp(since))
+        found[name] = OfferedAchievement(each.rule.title, definitions_digest(each), stamp(since))
     return found
 
 
 def notices_of_achievements(
-    told: ToldState, known: Mapping[str, Offered], found: Mapping[str, str]
-) -> tuple[list[Notice], ToldState]:
+    told: UserNoticeState, known: Mapping[str, OfferedAchievement], found: Mapping[str, str]
+) -> tuple[list[Notice], UserNoticeState]:
     """Return what is to be told of a user's achievements, and what is told then.
 
     found: by name, instants of those that the user has. told.asked is None for somebody who was there before
@@ -68,12 +70,14 @@ def notices_of_achievements(
     return notices, replace(told, number=told.number + len(notices), achievements=has, asked=asked)
 
 
-def notices_unasked(told: ToldState) -> tuple[list[Notice], ToldState]:
+def notices_unasked(told: UserNoticeState) -> tuple[list[Notice], UserNoticeState]:
     """Return what is told of somebody at whose achievements nobody looks: whoever looks next has no news."""
     return [], replace(told, achievements={}, asked=None)
 
 
-def _is_news(name: str, told: ToldState, known: Mapping[str, Offered], has: Mapping[str, str]) -> bool:
+def _is_news(
+    name: str, told: UserNoticeState, known: Mapping[str, OfferedAchievement], has: Mapping[str, str]
+) -> bool:
     if told.asked is None or name in told.achievements:
         return False
     return told.asked.get(name) == known[name].form or has[name] >= known[name].since

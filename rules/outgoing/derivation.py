@@ -22,11 +22,11 @@ from rules.questions.questions import Question, QuestionStatus
 # Whether a streak is at risk today is for the receiver to say: it knows `last_activity_date` and `lapses_at`.
 
 
-Shown = dict[str, Any]
-OF_POINTS = ("total_bestie_points", "balance", "debt")
+ProfileView = dict[str, Any]
+POINT_FIELDS = ("total_bestie_points", "balance", "debt")
 
 
-def shown_of(profile: Profile, at: datetime) -> Shown:
+def profile_view(profile: Profile, at: datetime) -> ProfileView:
     """Return what is shown at an instant. lapses_at: a stamp, while there is a streak that can lapse."""
     streak = shown_streak(profile.streak, profile.cover, date_at(profile, at))
     return {
@@ -74,7 +74,7 @@ AT_RISK = timedelta(hours=6)  # so long before a streak lapses its user's app is
 
 
 @dataclass(frozen=True, slots=True)
-class ToldHold:
+class HoldState:
     """A hold that is in the profile. is_over: its end was told of."""
 
     hold_id: str
@@ -85,7 +85,7 @@ class ToldHold:
 
 
 @dataclass(frozen=True, slots=True)
-class LostRun:
+class LostStreak:
     """A streak whose loss was told of: its last active date, and how long it was."""
 
     last: date
@@ -93,7 +93,7 @@ class LostRun:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldState:
+class UserNoticeState:
     """What a user's notifications say so far.
 
     version: of the profile. number: of the newest notification. as_of: a stamp, the latest instant that was
@@ -107,10 +107,10 @@ class ToldState:
     version: int = 0
     number: int = 0
     as_of: str = ""
-    shown: Shown = field(default_factory=dict)
-    lost: LostRun | None = None
+    shown: ProfileView = field(default_factory=dict)
+    lost: LostStreak | None = None
     warned: str = ""
-    holds: tuple[ToldHold, ...] = ()
+    holds: tuple[HoldState, ...] = ()
     redeemed: str = ""
     changes_at: str = ""
     achievements: Mapping[str, str] = field(default_factory=dict)
@@ -119,28 +119,30 @@ class ToldState:
     looked_at: str = ""
 
 
-def notices_of_profile(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notice], ToldState]:
+def notices_of_profile(
+    told: UserNoticeState, profile: Profile, at: datetime
+) -> tuple[list[Notice], UserNoticeState]:
     """Return what is to be told, in order, and what is told then.
 
     at: an instant; one before told.as_of counts as that. A profile of which nothing was told yet, and which
     is not new, is told as a whole: profile.changed; so is one that the past alone has changed (rule 20).
     """
     as_of = max(told.as_of, stamp(at))
-    after = shown_of(profile, unstamp(as_of))
-    before = told.shown or (shown_of(Profile(profile.user_id), at) if profile.version == 1 else None)
+    after = profile_view(profile, unstamp(as_of))
+    before = told.shown or (profile_view(Profile(profile.user_id), at) if profile.version == 1 else None)
     lost, warned = told.lost, told.warned
     is_past = profile.backfilled == profile.version > told.version  # what happened long ago is no news
-    found, lost = _of_streak(before, after, profile, told.lost) if before else ([], lost)
+    found, lost = _streak_notices(before, after, profile, told.lost) if before else ([], lost)
     if before is None or is_past:
         found = [Notice(NoticeType.PROFILE_CHANGED, {"profile": after})] if before != after else []
     else:
-        if not found and _beside_points(before) != _beside_points(after):
+        if not found and _without_points(before) != _without_points(after):
             found.append(Notice(NoticeType.PROFILE_CHANGED, {"profile": after}))
-        found += _of_points(before, after)
+        found += _points_notices(before, after)
     if is_at_risk(after, as_of) and warned != after["lapses_at"]:
         warned = after["lapses_at"]
         found.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": after}))
-    holds, over = _of_holds(told.holds, profile, as_of)
+    holds, over = _lapsed_holds(told.holds, profile, as_of)
     found += [Notice(NoticeType.HOLD_EXPIRED, {**each, "profile": after}) for each in over]
     later = next_change(profile, unstamp(as_of))
     is_new = not told.shown and profile.version == 1
@@ -151,7 +153,9 @@ def notices_of_profile(told: ToldState, profile: Profile, at: datetime) -> tuple
     return found, replace(seen, version=version, number=number, as_of=as_of, changes_at=changes_at)
 
 
-def notices_of_redemption(told: ToldState, redemption: Redemption) -> tuple[list[Notice], ToldState]:
+def notices_of_redemption(
+    told: UserNoticeState, redemption: Redemption
+) -> tuple[list[Notice], UserNoticeState]:
     """Return what is to be told of a redeemed reward: nothing if it was told of. They come in order."""
     if redemption.created_at <= told.redeemed:
         return [], told
@@ -168,13 +172,13 @@ def notices_of_redemption(told: ToldState, redemption: Redemption) -> tuple[list
     return [Notice(NoticeType.REWARD_REDEEMED, about)], after
 
 
-def is_at_risk(shown: Shown, as_of: str) -> bool:
+def is_at_risk(shown: ProfileView, as_of: str) -> bool:
     """Whether a streak lapses within six hours."""
     lapse = shown["lapses_at"]
     return bool(lapse) and stamp(unstamp(lapse) - AT_RISK) <= as_of < lapse
 
 
-def due_at(told: ToldState) -> datetime | None:
+def due_at(told: UserNoticeState) -> datetime | None:
     """Return when time alone will next give something to tell; None: it will not."""
     times = [each.until for each in told.holds if not each.is_over]
     lapse = told.shown.get("lapses_at")
@@ -193,9 +197,9 @@ def run_reaches(run: Streak, cover: Cover, day: date) -> bool:
     return run.length > possible
 
 
-def _of_streak(
-    before: Shown, after: Shown, profile: Profile, lost: LostRun | None
-) -> tuple[list[Notice], LostRun | None]:
+def _streak_notices(
+    before: ProfileView, after: ProfileView, profile: Profile, lost: LostStreak | None
+) -> tuple[list[Notice], LostStreak | None]:
     """Return what is to be told of the streak, and the loss that may still be overturned."""
     had, has, run = before["current_streak"], after["current_streak"], profile.streak
     found: list[Notice] = []
@@ -205,7 +209,7 @@ def _of_streak(
         gone = (after["last_activity_date"] or "") < before["last_activity_date"]
         about = {"lost_streak": had, "reason": "reversed" if gone else "missed", "profile": shown}
         found.append(Notice(NoticeType.STREAK_LOST, about))
-        lost, had = LostRun(last, had), 0
+        lost, had = LostStreak(last, had), 0
     if has and run and lost and run_reaches(run, profile.cover, lost.last):
         about = {"lost_streak": lost.length, "current_streak": has, "profile": after}
         return [*found, Notice(NoticeType.STREAK_CORRECTED, about)], None
@@ -215,24 +219,24 @@ def _of_streak(
     return found, lost
 
 
-def _of_points(before: Shown, after: Shown) -> Iterator[Notice]:
-    if any(before[name] != after[name] for name in OF_POINTS):
+def _points_notices(before: ProfileView, after: ProfileView) -> Iterator[Notice]:
+    if any(before[name] != after[name] for name in POINT_FIELDS):
         change = after["balance"] - before["balance"]
         earned = after["total_bestie_points"] - before["total_bestie_points"]
         about = {"change": change, "earned": earned, "profile": after}
         yield Notice(NoticeType.POINTS_CHANGED, about)
 
 
-def _of_holds(
-    told: tuple[ToldHold, ...], profile: Profile, as_of: str
-) -> tuple[tuple[ToldHold, ...], list[dict[str, Any]]]:
+def _lapsed_holds(
+    told: tuple[HoldState, ...], profile: Profile, as_of: str
+) -> tuple[tuple[HoldState, ...], list[dict[str, Any]]]:
     """Return the profile's holds, and those that have lapsed since.
 
     A hold that the profile has no more was captured or released if that was before its deadline.
     """
     known = {each.hold_id: each for each in told}
     there = tuple(
-        known.get(each.hold_id) or ToldHold(each.hold_id, each.points, each.reward_id, each.until)
+        known.get(each.hold_id) or HoldState(each.hold_id, each.points, each.reward_id, each.until)
         for each in profile.holds
     )
     gone = [each for name, each in known.items() if name not in {one.hold_id for one in there}]
@@ -242,12 +246,12 @@ def _of_holds(
     return kept, [_hold_view(each) for each in over]
 
 
-def _hold_view(hold: ToldHold) -> dict[str, Any]:
+def _hold_view(hold: HoldState) -> dict[str, Any]:
     return {"hold_id": hold.hold_id, "points": hold.points, "reward_id": hold.reward_id, "until": hold.until}
 
 
-def _beside_points(shown: Shown) -> Shown:
-    return {name: value for name, value in shown.items() if name not in OF_POINTS}
+def _without_points(shown: ProfileView) -> ProfileView:
+    return {name: value for name, value in shown.items() if name not in POINT_FIELDS}
 
 
 # What is told of leads and of questions (docs/rules.md, rule 18).
@@ -257,8 +261,8 @@ def _beside_points(shown: Shown) -> Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldThing:
-    """What was told of a lead or a question. version: of its item, for a question 1. The rest: ToldState."""
+class ItemNoticeState:
+    """What was told of a lead or a question. version: of its item, for a question 1. Others: as of users."""
 
     version: int = 0
     number: int = 0
@@ -267,8 +271,8 @@ class ToldThing:
 
 
 def notices_of_lead(
-    told: ToldThing, item: FeatureItem, organization_id: str, at: str
-) -> tuple[list[Notice], ToldThing]:
+    told: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
+) -> tuple[list[Notice], ItemNoticeState]:
     """Return what is to be told of a lead's item, and what is told then. Older items tell nothing.
 
     at: a stamp, when the item was written.
@@ -286,7 +290,7 @@ def notices_of_lead(
     return [Notice(NoticeType.LEAD_UPDATED, {**shown, "computed_at": item.computed_at})], after
 
 
-def notices_of_question(told: ToldThing, question: Question) -> tuple[list[Notice], ToldThing]:
+def notices_of_question(told: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
     """Return what is to be told of a question that takes no answers any more: nothing if it was told of."""
     if told.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
         return [], told
@@ -300,7 +304,7 @@ def notices_of_question(told: ToldThing, question: Question) -> tuple[list[Notic
         "created_at": question.created_at,
         "closed_at": closed_at,
     }
-    return [Notice(NoticeType.QUESTION_CLOSED, about)], ToldThing(1, told.number + 1, closed_at, about)
+    return [Notice(NoticeType.QUESTION_CLOSED, about)], ItemNoticeState(1, told.number + 1, closed_at, about)
 
 
 def _number(shown: Any) -> Any:

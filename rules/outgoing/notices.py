@@ -187,18 +187,18 @@ def _is_met(wanted: Any, found: Any) -> bool:
 
 
 # After so many failures in a row of one lane.
-WAITS = tuple(timedelta(seconds=each) for each in (5, 30, 120, 600, 1800, 3600))
+RETRY_DELAYS = tuple(timedelta(seconds=each) for each in (5, 30, 120, 600, 1800, 3600))
 # Three days, and long enough that one attempt comes after them.
-GIVEN_UP_AFTER = timedelta(hours=76)
+RETRY_WINDOW = timedelta(hours=76)
 # An endpoint that refused so many lanes, and took none, is left in peace: so long, twice as long each time.
 REFUSED_MAX = 3
-PEACE_MIN, PEACE_MAX = timedelta(seconds=30), timedelta(hours=1)
+BACKOFF_MIN, BACKOFF_MAX = timedelta(seconds=30), timedelta(hours=1)
 KEPT = timedelta(days=30)  # a notification, for replays and for endpoints that are disabled
 
 
 def next_attempt(failures: int, now: datetime) -> datetime:
     """Return when a lane is tried again after so many failures in a row (1 or more)."""
-    return now + WAITS[min(failures, len(WAITS)) - 1]
+    return now + RETRY_DELAYS[min(failures, len(RETRY_DELAYS)) - 1]
 
 
 def is_given_up(failing_since: datetime, now: datetime) -> bool:
@@ -206,10 +206,10 @@ def is_given_up(failing_since: datetime, now: datetime) -> bool:
 
     failing_since: when it happened, or, if that was later, when its lane began to fail.
     """
-    return now - failing_since >= GIVEN_UP_AFTER
+    return now - failing_since >= RETRY_WINDOW
 
 
-def pause_after(failures: int) -> timedelta:
+def backoff_after(failures: int) -> timedelta:
     """Return how long an endpoint is left in peace that has refused so many rounds in a row (1 or more)."""
-    longest: timedelta = min(PEACE_MAX, PEACE_MIN * 2 ** min(failures - 1, 16))
+    longest: timedelta = min(BACKOFF_MAX, BACKOFF_MIN * 2 ** min(failures - 1, 16))
     return longest

@@ -27,7 +27,7 @@ LAST = ("BPEvents", "DailyActivity", "Limits", "Event", "PostgreSQL")
 # Stores of the plan that no key of the inventory names for a user.
 FOUND_OTHERWISE = frozenset({"Boards"})
 # They are the lake's: the night's work. Its entities and parts are counted by themselves.
-OF_THE_LAKE = ("LakeBucket", "Warehouse")
+LAKE_STORES = ("LakeBucket", "Warehouse")
 LAKE_KINDS = (StoreKind.ENTITY, StoreKind.LAKE)
 # What leads to rows of the lake, by the kind of the name: kept until the lake is done.
 USERS, LEADS, PERSONS, PHONES = "users", "leads", "persons", "phones"
@@ -50,13 +50,13 @@ def plan_of(kind: PersonKind) -> tuple[Store, ...]:
         for store in INVENTORY
         if store.kind in ONLINE
         and store.fate is Fate.DELETED
-        and store.name not in OF_THE_LAKE
+        and store.name not in LAKE_STORES
         and (_key_of(store, kind) or (kind is PersonKind.USER and store.name in FOUND_OTHERWISE))
     ]
-    return tuple(sorted(mine, key=lambda store: _turn(store.name)))
+    return tuple(sorted(mine, key=lambda store: _store_rank(store.name)))
 
 
-def _turn(name: str) -> int:
+def _store_rank(name: str) -> int:
     if name in FIRST:
         return FIRST.index(name)
     return len(FIRST) + 1 + LAST.index(name) if name in LAST else len(FIRST)
@@ -77,7 +77,7 @@ def nightly_plan_of(kind: PersonKind) -> tuple[Store, ...]:
     )
 
 
-def left_alone(kind: PersonKind) -> dict[str, str]:
+def excluded_stores(kind: PersonKind) -> dict[str, str]:
     """Return the stores that an erasure of this kind does not go through, each with what becomes of it."""
     planned = {store.name for store in (*plan_of(kind), *nightly_plan_of(kind))}
     return {store.name: _fate_text(store) for store in INVENTORY if store.name not in planned}
@@ -192,7 +192,7 @@ def with_names(erasure: Erasure, kind: str, names: Iterable[str]) -> Erasure:
     return replace(erasure, known={**erasure.known, kind: tuple(known)}) if known else erasure
 
 
-def to_lake(erasure: Erasure, salt: str) -> Erasure:
+def hand_to_lake(erasure: Erasure, salt: str) -> Erasure:
     """Return an erasure whose online stores are done: the next night takes it up.
 
     It knows no more than the names that the lake has for the person.
@@ -258,7 +258,7 @@ def certificate_of(erasure: Erasure, now: datetime) -> dict[str, Any]:
             }
             for store in (*plan_of(erasure.kind), *nightly_plan_of(erasure.kind))
         ],
-        "other_stores": left_alone(erasure.kind),
+        "other_stores": excluded_stores(erasure.kind),
     }
 
 

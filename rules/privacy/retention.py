@@ -35,7 +35,7 @@ class Enforcer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class RetentionRule:
     """How long a store keeps what it has of a class.
 
     store: its name in the inventory. holds: which part of it. enforcer, by: who, and under which name: a
@@ -65,13 +65,15 @@ BY_HAND = "delete rows in the warehouse yourself: a load brings only what is cur
 # A table that somebody has emptied by mistake can be restored as of before for so long (rule 21).
 GONE_PHONES_STAY = timedelta(days=7)  # and until the pass of that week: analytics/forgetting/gone_phones.py
 
-KEEPINGS = (
-    Keeping(RAW, "PayloadBucket", "leads/: webhooks that are large", LIFECYCLE, "delete-payloads", PAYLOADS),
-    Keeping(RAW, "PayloadBucket", "leads/inbox/", LIFECYCLE, "forget-inbox", until="30 days"),
-    Keeping(RAW, "PayloadBucket", "failures/", LIFECYCLE, "forget-failures", until="30 days"),
-    Keeping(RAW, "Event", "raw_payload: webhooks that are small", PASS, "raw_payloads", PAYLOADS),
-    Keeping(RAW, "raw, quarantine, errors", "raw/", LIFECYCLE, "delete-raw", "RawRetentionDays"),
-    Keeping(
+RETENTION_RULES = (
+    RetentionRule(
+        RAW, "PayloadBucket", "leads/: webhooks that are large", LIFECYCLE, "delete-payloads", PAYLOADS
+    ),
+    RetentionRule(RAW, "PayloadBucket", "leads/inbox/", LIFECYCLE, "forget-inbox", until="30 days"),
+    RetentionRule(RAW, "PayloadBucket", "failures/", LIFECYCLE, "forget-failures", until="30 days"),
+    RetentionRule(RAW, "Event", "raw_payload: webhooks that are small", PASS, "raw_payloads", PAYLOADS),
+    RetentionRule(RAW, "raw, quarantine, errors", "raw/", LIFECYCLE, "delete-raw", "RawRetentionDays"),
+    RetentionRule(
         RAW,
         "raw, quarantine, errors",
         "quarantine/",
@@ -79,24 +81,30 @@ KEEPINGS = (
         "delete-quarantine",
         "QuarantineRetentionDays",
     ),
-    Keeping(
+    RetentionRule(
         RAW, "raw, quarantine, errors", "errors/", WRITER, until="the night that finds a partition for them"
     ),
-    Keeping(TEXT, "Responses", "answer: the words of a text answer", PASS, "answer_texts", WORDS),
-    Keeping(TEXT, "Questions", "prompts and options", TTL, "expires_at", until="90 days after it has closed"),
-    Keeping(TEXT, "questions", "prompts and options", LIFECYCLE, "delete-curated-questions", CURATED),
-    Keeping(TEXT, "Memory", "what is remembered of a lead", TTL, "expires_at", until="its type's time"),
-    Keeping(TEXT, "lead_memory", "versions of that", LIFECYCLE, "delete-curated-lead-memory", CURATED),
-    Keeping(TEXT, "BPEvents", "properties, in the sender's words", PASS, "events", HOT),
-    Keeping(TEXT, "events", "properties", LIFECYCLE, "delete-curated-events", CURATED),
-    Keeping(TEXT, "RewardsLedger", "reasons of reversals", NOBODY, until="hashes of the ledger cover them"),
-    Keeping(TEXT, "ledger", "the same", NOBODY, until=MADE_OF),
-    Keeping(TEXT, "Notifications", "what customers were told", TTL, "expires_at", until="a month"),
-    Keeping(TEXT, "Warehouse", "properties, prompts, reasons", NOBODY, until="amounts are read from it anew"),
-    Keeping(
+    RetentionRule(TEXT, "Responses", "answer: the words of a text answer", PASS, "answer_texts", WORDS),
+    RetentionRule(
+        TEXT, "Questions", "prompts and options", TTL, "expires_at", until="90 days after it has closed"
+    ),
+    RetentionRule(TEXT, "questions", "prompts and options", LIFECYCLE, "delete-curated-questions", CURATED),
+    RetentionRule(TEXT, "Memory", "what is remembered of a lead", TTL, "expires_at", until="its type's time"),
+    RetentionRule(TEXT, "lead_memory", "versions of that", LIFECYCLE, "delete-curated-lead-memory", CURATED),
+    RetentionRule(TEXT, "BPEvents", "properties, in the sender's words", PASS, "events", HOT),
+    RetentionRule(TEXT, "events", "properties", LIFECYCLE, "delete-curated-events", CURATED),
+    RetentionRule(
+        TEXT, "RewardsLedger", "reasons of reversals", NOBODY, until="hashes of the ledger cover them"
+    ),
+    RetentionRule(TEXT, "ledger", "the same", NOBODY, until=MADE_OF),
+    RetentionRule(TEXT, "Notifications", "what customers were told", TTL, "expires_at", until="a month"),
+    RetentionRule(
+        TEXT, "Warehouse", "properties, prompts, reasons", NOBODY, until="amounts are read from it anew"
+    ),
+    RetentionRule(
         DEVICES, "Subscriptions", "push tokens", WRITER, until="when the phone is gone, or its user leaves"
     ),
-    Keeping(
+    RetentionRule(
         DEVICES,
         "table_items",
         "push tokens, for restores",
@@ -105,8 +113,8 @@ KEEPINGS = (
         until=f"{GONE_PHONES_STAY.days} to {2 * GONE_PHONES_STAY.days} days after the phone is gone;"
         " of an erased user the night after",
     ),
-    Keeping(DEVICES, "IdempotencyKeys", "hashes of devices", TTL, "ttl", until="a year"),
-    Keeping(
+    RetentionRule(DEVICES, "IdempotencyKeys", "hashes of devices", TTL, "ttl", until="a year"),
+    RetentionRule(
         DEVICES,
         "notifications",
         "pseudonyms of phones",
@@ -114,15 +122,17 @@ KEEPINGS = (
         "delete-curated-notifications",
         CURATED,
     ),
-    Keeping(
+    RetentionRule(
         DEVICES,
         "PostgreSQL",
         "cookies and devices of leads",
         NOBODY,
         until="the next event with it would make another lead; an erasure removes it",
     ),
-    Keeping(ANSWERS, "Responses", "who chose what, without words", NOBODY, until="stats are held against it"),
-    Keeping(
+    RetentionRule(
+        ANSWERS, "Responses", "who chose what, without words", NOBODY, until="stats are held against it"
+    ),
+    RetentionRule(
         ANSWERS,
         "AnswerLines",
         "answers that wait to be taken",
@@ -130,42 +140,48 @@ KEEPINGS = (
         "expires_at",
         until="an hour, if a process died",
     ),
-    Keeping(ANSWERS, "responses", "the same, under a pseudonym", NOBODY, until=MADE_OF),
-    Keeping(ANSWERS, "UserStats", "sums of answers", NOBODY, until="they are what is asked for"),
-    Keeping(ANSWERS, "answer_stats", "versions of sums", LIFECYCLE, "delete-curated-answer-stats", CURATED),
-    Keeping(EVENTS, "BPEvents", "events, once the lake holds them", PASS, "events", HOT),
-    Keeping(EVENTS, "IdempotencyKeys", "claims of keys", TTL, "ttl", until="90 days"),
-    Keeping(EVENTS, "events", "events, for good", LIFECYCLE, "delete-curated-events", CURATED),
-    Keeping(EVENTS, "DailyActivity", "active dates", NOBODY, until=JUDGES),
-    Keeping(EVENTS, "RewardsLedger", "entries", NOBODY, until=JUDGES),
-    Keeping(EVENTS, "UserStreaks", "profiles", NOBODY, until=JUDGES),
-    Keeping(EVENTS, "daily_activity", "active dates", NOBODY, until=MADE_OF),
-    Keeping(EVENTS, "ledger", "entries", NOBODY, until=MADE_OF),
-    Keeping(EVENTS, "streaks", "versions of profiles", NOBODY, until=MADE_OF),
-    Keeping(EVENTS, "table_items", "settings, claims, redemptions", NOBODY, until="restores are made of it"),
-    Keeping(EVENTS, "Rewards", "redemptions", NOBODY, until="whoever ships them asks for them"),
-    Keeping(EVENTS, "Event", "events of leads", NOBODY, until="features are built from them anew"),
-    Keeping(EVENTS, "GroupEvents", "which events a root reads", NOBODY, until="it goes with the events"),
-    Keeping(EVENTS, "Feature", "features of a lead", NOBODY, until="it is what is asked for"),
-    Keeping(EVENTS, "lead_events", "events of leads", LIFECYCLE, "delete-curated-lead-events", CURATED),
-    Keeping(EVENTS, "lead_features", "versions", LIFECYCLE, "delete-curated-lead-features", CURATED),
-    Keeping(EVENTS, "Warehouse", "lake.* and marts", NOBODY, until=BY_HAND),
+    RetentionRule(ANSWERS, "responses", "the same, under a pseudonym", NOBODY, until=MADE_OF),
+    RetentionRule(ANSWERS, "UserStats", "sums of answers", NOBODY, until="they are what is asked for"),
+    RetentionRule(
+        ANSWERS, "answer_stats", "versions of sums", LIFECYCLE, "delete-curated-answer-stats", CURATED
+    ),
+    RetentionRule(EVENTS, "BPEvents", "events, once the lake holds them", PASS, "events", HOT),
+    RetentionRule(EVENTS, "IdempotencyKeys", "claims of keys", TTL, "ttl", until="90 days"),
+    RetentionRule(EVENTS, "events", "events, for good", LIFECYCLE, "delete-curated-events", CURATED),
+    RetentionRule(EVENTS, "DailyActivity", "active dates", NOBODY, until=JUDGES),
+    RetentionRule(EVENTS, "RewardsLedger", "entries", NOBODY, until=JUDGES),
+    RetentionRule(EVENTS, "UserStreaks", "profiles", NOBODY, until=JUDGES),
+    RetentionRule(EVENTS, "daily_activity", "active dates", NOBODY, until=MADE_OF),
+    RetentionRule(EVENTS, "ledger", "entries", NOBODY, until=MADE_OF),
+    RetentionRule(EVENTS, "streaks", "versions of profiles", NOBODY, until=MADE_OF),
+    RetentionRule(
+        EVENTS, "table_items", "settings, claims, redemptions", NOBODY, until="restores are made of it"
+    ),
+    RetentionRule(EVENTS, "Rewards", "redemptions", NOBODY, until="whoever ships them asks for them"),
+    RetentionRule(EVENTS, "Event", "events of leads", NOBODY, until="features are built from them anew"),
+    RetentionRule(
+        EVENTS, "GroupEvents", "which events a root reads", NOBODY, until="it goes with the events"
+    ),
+    RetentionRule(EVENTS, "Feature", "features of a lead", NOBODY, until="it is what is asked for"),
+    RetentionRule(EVENTS, "lead_events", "events of leads", LIFECYCLE, "delete-curated-lead-events", CURATED),
+    RetentionRule(EVENTS, "lead_features", "versions", LIFECYCLE, "delete-curated-lead-features", CURATED),
+    RetentionRule(EVENTS, "Warehouse", "lake.* and marts", NOBODY, until=BY_HAND),
 )
 
 
-def when(keeping: Keeping) -> str:
+def removal_text(keeping: RetentionRule) -> str:
     """Return when something is gone, in words."""
     if keeping.until:
         return keeping.until
     return A_NIGHT if keeping.enforcer is PASS else OF_LIFECYCLE
 
 
-def table() -> str:
+def retention_table() -> str:
     """Return all of it as the table of docs/retention.md."""
     lines = ["| data | store | what | setting | who | when it is gone |", "|---|---|---|---|---|---|"]
-    for each in KEEPINGS:
+    for each in RETENTION_RULES:
         named = f"`{each.setting}`" if each.setting else "fixed" if each.enforcer is not NOBODY else ""
         who = f"{each.enforcer} `{each.by}`" if each.by else str(each.enforcer)
-        told = f"stays: {each.until}" if each.enforcer is NOBODY else when(each)
+        told = f"stays: {each.until}" if each.enforcer is NOBODY else removal_text(each)
         lines.append(f"| {each.data} | {each.store} | {each.holds} | {named} | {who} | {told} |")
     return "\n".join([*lines, ""])

@@ -99,7 +99,7 @@ def with_entries(known: Mapping[str, Tombstone], entries: Iterable[JournalEntry]
     return found
 
 
-def lifts(known: Mapping[str, Tombstone], digest: str, at: str) -> Iterator[JournalEntry]:
+def lift_entries(known: Mapping[str, Tombstone], digest: str, at: str) -> Iterator[JournalEntry]:
     """Yield what lifts a tombstone, with all others of the same erasure: one person has several identities.
 
     Nothing if none stands.
@@ -118,7 +118,7 @@ def lifts(known: Mapping[str, Tombstone], digest: str, at: str) -> Iterator[Jour
 NAME_CHARACTERS = 16
 
 
-class TellsNobody:
+class SafeToLog:
     """Marks an exception whose text holds nothing that somebody has sent, so that a log may have it."""
 
 

@@ -54,9 +54,9 @@ def doubt_of(responses: Sequence[Response], lake: LakeAnswers, now: datetime) ->
     ordered = sorted(responses, key=lambda each: each.created_at)
     if len(ordered) < lake.answers:
         return Doubt.CONTRADICTED, f"the lake has {lake.answers - len(ordered)} answers that the table lacks"
-    due = _older(ordered, stamp(now - LAKE_LAG))
+    due = _older_responses(ordered, stamp(now - LAKE_LAG))
     if len(due) > lake.answers:
-        is_lost = len(_older(ordered, stamp(now - LAKE_LOST))) > lake.answers
+        is_lost = len(_older_responses(ordered, stamp(now - LAKE_LOST))) > lake.answers
         lacks = f"the lake lacks {len(due) - lake.answers} answers"
         return (Doubt.LACKING if is_lost else Doubt.LATE), lacks
     # Whichever of the newest answers the lake has already, in one of these two cases it has just these.
@@ -67,5 +67,5 @@ def doubt_of(responses: Sequence[Response], lake: LakeAnswers, now: datetime) ->
     return Doubt.CONTRADICTED, "answers differ in the lake"
 
 
-def _older(ordered: Sequence[Response], instant: str) -> Sequence[Response]:
+def _older_responses(ordered: Sequence[Response], instant: str) -> Sequence[Response]:
     return [each for each in ordered if each.created_at < instant]

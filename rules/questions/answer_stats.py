@@ -183,7 +183,7 @@ DATES_KEPT = 16
 CATEGORIES_KEPT = 9
 
 
-class TooOld(Exception):
+class ResponseTooOld(Exception):
     """What this response would change has been added up: make the stats again from all responses."""
 
 
@@ -196,7 +196,7 @@ class Category:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledDates:
     """What the older dates come to. answers: 1,000 at most, which no badge exceeds. earned: badge -> date."""
 
     answers: int = 0
@@ -204,7 +204,7 @@ class Settled:
     streak: streaks.Streak | None = None
     earned: Mapping[str, date] = field(default_factory=dict)
 
-    def plus(self, day: date, tally: Tally) -> "Settled":
+    def plus(self, day: date, tally: Tally) -> "SettledDates":
         """Add a date that is later than all before."""
         answers = min(ANSWERS_COUNTED_MAX, self.answers + tally.answers)
         streak = streaks.advance(self.streak, day, NO_COVER)
@@ -214,7 +214,7 @@ class Settled:
             for badge in BADGES
             if badge.name not in self.earned and reached.get(badge.counted, 0) >= badge.threshold
         }
-        return Settled(answers, self.points + tally.points, streak, {**self.earned, **fresh})
+        return SettledDates(answers, self.points + tally.points, streak, {**self.earned, **fresh})
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class Stats:
     days: Mapping[date, Tally] = field(default_factory=dict)
     categories: Mapping[str, Category] = field(default_factory=dict)
     newest: tuple[str, str] = ("", "UTC")
-    settled: Settled = Settled()
+    settled: SettledDates = SettledDates()
     others: int = 0
     created_at: str = ""
 
@@ -252,35 +252,35 @@ class Stats:
 
 
 def add_responses(stats: Stats, responses: Iterable[Response]) -> Stats:
-    """Return the stats with responses added; none of them may be in the stats already. Raises TooOld."""
+    """Return the stats with responses added; none may be in them already. Raises ResponseTooOld."""
     listed, days = list(responses), dict(stats.days)
     for each in sorted(listed, key=lambda response: (response.activity_date, response.category)):
-        stats = _plus(stats, each)
+        stats = _with_response(stats, each)
     # A date has one cap, but for that on which caps came into the book. The lowest first, as for events.
     for each in sorted(listed, key=lambda response: response.day_points_max):
         tally = days.get(each.activity_date, Tally())
         days[each.activity_date] = tally.plus(each.points, each.day_points_max)
-    return settle(replace(stats, days=days))
+    return settle_dates(replace(stats, days=days))
 
 
-def _plus(stats: Stats, response: Response) -> Stats:
+def _with_response(stats: Stats, response: Response) -> Stats:
     """Add an answer to all but its date."""
     day, before = response.activity_date, stats.settled.streak
     if before and day <= before.last:
-        raise TooOld(f"{day} has been added up")
+        raise ResponseTooOld(f"{day} has been added up")
     created_at = min(stats.created_at or response.created_at, response.created_at)
     newest = max(stats.newest, (response.created_at, response.zone))
     name, categories = response.category, stats.categories
     held = categories.get(name)
     if held is None and len(categories) >= CATEGORIES_KEPT:
         if (day, name) < max((each.first, kept) for kept, each in categories.items()):
-            raise TooOld(f"{name} is among the first categories")
+            raise ResponseTooOld(f"{name} is among the first categories")
         return replace(stats, newest=newest, others=stats.others + 1, created_at=created_at)
     counted = Category(held.answers + 1, min(held.first, day)) if held else Category(1, day)
     return replace(stats, categories={**categories, name: counted}, newest=newest, created_at=created_at)
 
 
-def settle(stats: Stats) -> Stats:
+def settle_dates(stats: Stats) -> Stats:
     """Add up the dates that are too old to be kept one by one."""
     if not stats.days:
         return stats
@@ -291,7 +291,7 @@ def settle(stats: Stats) -> Stats:
     return replace(stats, settled=settled, days=days)
 
 
-def fold(responses: Iterable[Response]) -> Stats:
+def fold_responses(responses: Iterable[Response]) -> Stats:
     """Return the stats of a set of responses; one that comes twice counts once."""
     return add_responses(Stats(), {each.key: each for each in responses}.values())
 
@@ -303,6 +303,6 @@ def streak_now(stats: Stats, now: datetime) -> streaks.ShownStreak:
     return streaks.shown_streak(state, NO_COVER, max(as_of, state.last) if state else as_of)
 
 
-def alias(fingerprint_hash: str) -> str:
+def person_alias(fingerprint_hash: str) -> str:
     """Return the name under which others see a person; it does not tell who the person is."""
     return hashlib.sha256(f"alias\x00{fingerprint_hash}".encode()).hexdigest()[:8]

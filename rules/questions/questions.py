@@ -96,7 +96,7 @@ def statuses_to_read(asked: QuestionStatus) -> tuple[QuestionStatus, ...]:
     return (QuestionStatus.CLOSED if asked is QuestionStatus.CLOSED else QuestionStatus.OPEN,)
 
 
-def is_for(audience: Collection[str], tags: Collection[str]) -> bool:
+def is_in_audience(audience: Collection[str], tags: Collection[str]) -> bool:
     """Whether a question with this audience is for a person with these tags; no audience means everybody."""
     return not audience or not set(audience).isdisjoint(tags)
 
@@ -194,7 +194,7 @@ def new_question(
     Raises InputRefused (invalid_field), naming the field.
     """
     kind = QuestionType(body["type"])
-    closes = _closes(body, now)
+    closes = _closing_time(body, now)
     if not body["prompt"].strip():
         raise InputRefused("invalid_field", "prompt", "is blank")
     return Question(
@@ -232,7 +232,7 @@ def _options(kind: QuestionType, options: Sequence[str] | None) -> tuple[str, ..
     return tuple(options)
 
 
-def _closes(body: Mapping[str, Any], now: datetime) -> datetime:
+def _closing_time(body: Mapping[str, Any], now: datetime) -> datetime:
     if "closes_at" not in body:
         return now + OPEN_DEFAULT
     try:

@@ -23,7 +23,7 @@ from rules.engagement.events import (
 )
 from rules.key_ring import PersonHashes
 from rules.questions.questions import Question, QuestionType, is_done
-from rules.zone_names import zone_named
+from rules.zone_names import find_zone
 
 # Points of an answer (rule 5): by the book of rules alone, and fixed when the answer is stored.
 #
@@ -46,7 +46,7 @@ def points_for(rules: AnswerRules, confidence: int | None, response_time_ms: int
     return earned
 
 
-def date_begins(day: date) -> datetime:
+def first_instant_of(day: date) -> datetime:
     """Return the first instant at which it is this date anywhere: 10:00 UTC of the date before."""
     return datetime.combine(day, time(), UTC) - GREATEST_OFFSET
 
@@ -57,7 +57,7 @@ def day_points_max(books: Books, day: date) -> int:
     It is what the version in force said when the date began. A version that was published later, or within
     the minute before, changes nothing of it, also one that takes effect in the past.
     """
-    begin = date_begins(day)
+    begin = first_instant_of(day)
     return books.at_as_known(begin, begin - KNOWN_AFTER).book.answers.day_points_max
 
 
@@ -124,7 +124,7 @@ def new_response(
     given when it is stored.
     """
     try:
-        named = zone_named(body["timezone"]) if "timezone" in body else None
+        named = find_zone(body["timezone"]) if "timezone" in body else None
         day, zone_name = date_of(Moment(now, None), named, None)
     except UnknownZone as error:
         raise InputRefused("invalid_field", "timezone", str(error)) from None
@@ -304,7 +304,7 @@ def event_digest(event: Event) -> str:
 
 # Between two looks at the question: soon at first, less often the longer nothing comes.
 POLL_SECONDS_MIN, POLL_SECONDS_MAX = 0.25, 1.0
-SLOWER = 1.5
+PAUSE_FACTOR = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +318,7 @@ class Page:
 
 def next_pause(seconds: float) -> float:
     """Return how many seconds to wait after a pause of so many."""
-    return min(POLL_SECONDS_MAX, seconds * SLOWER)
+    return min(POLL_SECONDS_MAX, seconds * PAUSE_FACTOR)
 
 
 def has_newer(question: Question, after: int) -> bool:

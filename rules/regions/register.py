@@ -151,7 +151,7 @@ class Clocks:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RegisterReading:
     """What a process has read. began: when it asked."""
 
     register: Register

@@ -9,25 +9,25 @@ from enum import StrEnum
 
 from rules.days import stamp
 from rules.engagement.ledger import EARNING, Entry, EntryKind, FreezeNote, Head, unfold_carrier
-from rules.engagement.seals import DIGEST_BYTES, ZERO, content_of, link
+from rules.engagement.seals import DIGEST_BYTES, ZERO, content_of, link_hash
 from rules.regions.changes import Image
 
 NO_HEAD = Head("", -1, 0)
 
 
-class Contradicted(ValueError):
+class LedgerContradiction(ValueError):
     """An entry does not follow from those before it: a fault, that no waiting mends. The text says which."""
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class FollowedEntries:
     """What to write. carrier: the new head, or None if the ledger has it. carried: entries that it names."""
 
     carrier: Entry | None
     carried: Sequence[Entry] = ()
 
 
-def follow_entry(head: Head | None, entry: Entry) -> Following | None:
+def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
     """Return what an entry of the writer becomes on a standby's head; None: it must wait for others.
 
     entry: as the writer has stored it; one with `folded` brings along those that it names. How far into the
@@ -37,18 +37,20 @@ def follow_entry(head: Head | None, entry: Entry) -> Following | None:
     on = head or NO_HEAD
     entries = [*unfold_carrier(entry), entry]
     if entry.seq <= on.seq:
-        return Following(None, entries[:-1])
+        return FollowedEntries(None, entries[:-1])
     new = [each for each in entries if each.seq > on.seq]
     if new[0].seq != on.seq + 1:
         return None
     balance = on.balance + sum(each.draft.points for each in new)
     if balance != entry.balance:
-        raise Contradicted(f"seq {entry.seq}: balance {entry.balance}, and the points lead to {balance}")
+        raise LedgerContradiction(
+            f"seq {entry.seq}: balance {entry.balance}, and the points lead to {balance}"
+        )
     chain = _chain(on, new)
     if entry.chain and chain and entry.chain != chain:
-        raise Contradicted(f"seq {entry.seq}: its hash is not that of its predecessors")
+        raise LedgerContradiction(f"seq {entry.seq}: its hash is not that of its predecessors")
     followed = replace(entry, active=True, reversed_by=None, applied_through="", chain=entry.chain or chain)
-    return Following(followed, entries[:-1])
+    return FollowedEntries(followed, entries[:-1])
 
 
 def _chain(on: Head, new: Sequence[Entry]) -> bytes:
@@ -58,7 +60,7 @@ def _chain(on: Head, new: Sequence[Entry]) -> bytes:
         if each.begins:
             before, salt = ZERO, each.begins
         if salt:
-            before = link(before, content_of(each, salt))
+            before = link_hash(before, content_of(each, salt))
     return before + salt if salt else b""
 
 
@@ -155,7 +157,7 @@ class UnseenFate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class UnseenEntry:
     """An unseen entry. key: of the command that wrote it, "" if it had none. reason: why it is listed."""
 
     entry: Entry
@@ -176,40 +178,42 @@ def common_length(theirs: Sequence[Entry], ours: Sequence[Entry]) -> int:
     return count
 
 
-def unseen_entries(theirs: Sequence[Entry], ours: Sequence[Entry], keys: Mapping[str, str]) -> list[Unseen]:
+def unseen_entries(
+    theirs: Sequence[Entry], ours: Sequence[Entry], keys: Mapping[str, str]
+) -> list[UnseenEntry]:
     """Return what the old writer's ledger has beyond the new one's, oldest first. keys: place -> key."""
     beyond = theirs[common_length(theirs, ours) :]
     places = {each.created_at for each in beyond}
     reversals = [each.draft.reverses for each in beyond if each.draft.kind is EntryKind.REVERSE]
     undone = {each for each in reversals if each in places}
-    return [_judged(each, places, undone, keys.get(each.created_at, "")) for each in beyond]
+    return [_unseen_entry(each, places, undone, keys.get(each.created_at, "")) for each in beyond]
 
 
-def _judged(  # noqa: PLR0911 (a kind each)
+def _unseen_entry(  # noqa: PLR0911 (a kind each)
     entry: Entry, places: set[str], undone: set[str], key: str
-) -> Unseen:
+) -> UnseenEntry:
     draft = entry.draft
     if draft.kind is EntryKind.EARN:
-        return Unseen(entry, UnseenFate.EVENT)
+        return UnseenEntry(entry, UnseenFate.EVENT)
     if draft.kind in (EntryKind.OPEN, EntryKind.EXPIRE, EntryKind.RERATE):
-        return Unseen(entry, UnseenFate.FOLLOWS)
+        return UnseenEntry(entry, UnseenFate.FOLLOWS)
     if draft.freeze in (FreezeNote.SPENT, FreezeNote.REFUNDED):
-        return Unseen(entry, UnseenFate.FOLLOWS)
+        return UnseenEntry(entry, UnseenFate.FOLLOWS)
     if entry.created_at in undone or (draft.kind is EntryKind.REVERSE and draft.reverses in places):
-        return Unseen(entry, UnseenFate.UNDONE, key)
+        return UnseenEntry(entry, UnseenFate.UNDONE, key)
     if draft.kind is EntryKind.REVERSE and draft.reverses:
-        return Unseen(entry, UnseenFate.REVERSE, key)
+        return UnseenEntry(entry, UnseenFate.REVERSE, key)
     if draft.kind is EntryKind.REDEEM and draft.freeze is FreezeNote.GRANTED:
-        return Unseen(
+        return UnseenEntry(
             entry, UnseenFate.LISTED, key, "a freeze: give it again, unless the user has taken another"
         )
     if draft.kind is EntryKind.REDEEM and draft.held_at:
-        return Unseen(
+        return UnseenEntry(
             entry, UnseenFate.LISTED, key, "a captured hold: capture it again, or redeem the points"
         )
     if draft.kind is EntryKind.REDEEM and draft.points:
-        return Unseen(entry, UnseenFate.REDEEM, key)
-    return Unseen(entry, UnseenFate.LISTED, key, f"{draft.kind}: to be declared again")
+        return UnseenEntry(entry, UnseenFate.REDEEM, key)
+    return UnseenEntry(entry, UnseenFate.LISTED, key, f"{draft.kind}: to be declared again")
 
 
 # What a person sets, of a profile.
@@ -221,7 +225,7 @@ def settings_unseen(theirs: Mapping[str, object], ours: Mapping[str, object]) ->
     return [name for name in SETTINGS if theirs.get(name) != ours.get(name)]
 
 
-class UnseenWay(StrEnum):
+class UnseenPolicy(StrEnum):
     """What is done about items of a table that the old writer has and the new one has not."""
 
     CARRIED = "carried"  # put: they never change, and whoever reads them does what is to be done
@@ -229,15 +233,15 @@ class UnseenWay(StrEnum):
     DERIVED = "derived"  # the new writer has made its own, or will
 
 
-WAYS: Mapping[str, UnseenWay] = {
-    **dict.fromkeys(("Erasures", "IdempotencyKeys", "BPEvents", "Event"), UnseenWay.CARRIED),
-    **dict.fromkeys(("Rewards", "RuleBooks", "Questions", "Responses", "Subscriptions"), UnseenWay.LISTED),
-    **dict.fromkeys(("WebhookEndpoints", "Notifications"), UnseenWay.LISTED),
-    **dict.fromkeys(("DailyActivity", "Memory", "Feature", "GroupEvents", "UserStats"), UnseenWay.DERIVED),
+UNSEEN_POLICIES: Mapping[str, UnseenPolicy] = {
+    **dict.fromkeys(("Erasures", "IdempotencyKeys", "BPEvents", "Event"), UnseenPolicy.CARRIED),
+    **dict.fromkeys(("Rewards", "RuleBooks", "Questions", "Responses", "Subscriptions"), UnseenPolicy.LISTED),
+    **dict.fromkeys(("WebhookEndpoints", "Notifications"), UnseenPolicy.LISTED),
+    **dict.fromkeys(("DailyActivity", "Memory", "Feature", "GroupEvents", "UserStats"), UnseenPolicy.DERIVED),
 }
 
 
 def tables_in_order(tables: Iterable[str]) -> list[str]:
     """Return tables in the order in which they are looked at: erasures first, claims before their events."""
-    order = list(WAYS)
-    return sorted(tables, key=lambda each: order.index(each) if each in WAYS else -1)
+    order = list(UNSEEN_POLICIES)
+    return sorted(tables, key=lambda each: order.index(each) if each in UNSEEN_POLICIES else -1)

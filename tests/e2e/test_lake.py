@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import S3Objects
 from analytics.lake.listing import of_dates
 from local.api import Api
@@ -45,7 +45,7 @@ def query(sql: str, *values: Any) -> Rows:
 
 def scan(stack: Stack, table: str) -> list[dict[str, Any]]:
     pages = stack.client("dynamodb").get_paginator("scan").paginate(TableName=stack.tables[table])
-    return [plain(each) for page in pages for each in page["Items"]]
+    return [decode_item(each) for page in pages for each in page["Items"]]
 
 
 def busy_days(user: str) -> list[dict[str, Any]]:
@@ -322,9 +322,9 @@ def stats_of(stack: Stack, question: dict[str, Any]) -> dict[str, Any]:
 def change_points(stack: Stack, person: str, points: int) -> None:
     stack.client("dynamodb").update_item(
         TableName=stack.tables["UserStats"],
-        Key=item({"fingerprint_hash": person}),
+        Key=encode_item({"fingerprint_hash": person}),
         UpdateExpression="SET total_points = :points",
-        ExpressionAttributeValues=item({":points": points}),
+        ExpressionAttributeValues=encode_item({":points": points}),
     )
 
 
@@ -356,10 +356,10 @@ def test_items_corrupted_by_hand_are_named_and_restored(
 
 def plain_profile(stack: Stack, user: str) -> dict[str, Any]:
     answer = stack.client("dynamodb").get_item(
-        TableName=stack.tables["UserStreaks"], Key=item({"user_id": user})
+        TableName=stack.tables["UserStreaks"], Key=encode_item({"user_id": user})
     )
     changing = ("version", "streak_updated_at", "backfilled")
-    return {k: v for k, v in plain(answer["Item"]).items() if k not in changing}
+    return {k: v for k, v in decode_item(answer["Item"]).items() if k not in changing}
 
 
 def test_athena_answers_over_the_catalog(stack: Stack, people: list[str], first_run: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from local.api import Api
 from local.cloud.patience import drain
 from local.operate import fingerprint_keys
@@ -134,7 +134,7 @@ def test_a_person_stays_the_same_while_the_key_of_the_fingerprints_is_rotated(
     stats = settled(stack, lambda: (found := me.get("/v1/stats/me"))["total_answers"] == 2 and found)
     found = stack.client("dynamodb").get_item(
         TableName=stack.tables["UserStats"],
-        Key=item({"fingerprint_hash": stats["fingerprint"]}),
+        Key=encode_item({"fingerprint_hash": stats["fingerprint"]}),
         ConsistentRead=True,
     )["Item"]
     assert len(found["older_hashes"]["L"]) == 1, "they have moved"
@@ -160,9 +160,9 @@ def test_a_question_that_has_expired_says_so_before_it_is_deleted(
     question = asked(agent, "k")
     stack.client("dynamodb").update_item(
         TableName=stack.tables["Questions"],
-        Key=item({"question_id": question["question_id"]}),
+        Key=encode_item({"question_id": question["question_id"]}),
         UpdateExpression="SET expires_at = :past",
-        ExpressionAttributeValues=item({":past": int(time.time()) - 1}),
+        ExpressionAttributeValues=encode_item({":past": int(time.time()) - 1}),
     )
     status, told = answer(Api(stack, user, admin=False), question)
     assert (status, told["error"]["code"]) == (409, "question_expired")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from local.api import Api
 from local.cloud import laptop_cloud, processes
 from local.cloud.patience import drain
@@ -82,7 +82,9 @@ def test_one_poison_record_in_100_waits_with_its_reason(stack: Stack, user: str,
     bad = {"user_id": f"{user}-bad", "event_id": "2026-01-01T00:00:00.000000Z#poison"}
     events = [each for name in good for each in days(name, 11)]
     post_events(stack, events[:50])
-    dynamodb.put_item(TableName=table, Item=item({**bad, "event_type": "CONTRIBUTION", "points_awarded": 10}))
+    dynamodb.put_item(
+        TableName=table, Item=encode_item({**bad, "event_type": "CONTRIBUTION", "points_awarded": 10})
+    )
     post_events(stack, events[50:])
     settled(*good)
     left = [
@@ -106,7 +108,7 @@ def test_one_poison_record_in_100_waits_with_its_reason(stack: Stack, user: str,
         "created_at": "2026-01-01T00:00:00.000000Z",
         "ttl": int(time.time()) + 10**6,
     }
-    dynamodb.put_item(TableName=table, Item=item(repaired))
+    dynamodb.put_item(TableName=table, Item=encode_item(repaired))
     assert redrive(stack)["redriven"] >= 1
     assert Api(stack).get(f"/v1/users/{bad['user_id']}")["balance"] == 10
     settled(str(bad["user_id"]))

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from rules.days import parse_moment
 from rules.engagement.ledger import entry_id
@@ -48,10 +48,10 @@ def _owned(schedule: Merchants, user: str) -> list[dict[str, Any]]:
         schedule.real,
         TableName="Rewards",
         KeyConditionExpression="holder = :user",
-        ExpressionAttributeValues=item({":user": user}),
+        ExpressionAttributeValues=encode_item({":user": user}),
         ConsistentRead=True,
     )
-    return [plain(each) for each in found]
+    return [decode_item(each) for each in found]
 
 
 def _of_redemptions(

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_items import entry_from
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from rules.book.point_rules import total_points
 from rules.days import date_of, parse_moment
 from rules.engagement.ledger import EARNING, INTO_DEBT, EntryKind, FreezeNote
@@ -31,10 +31,10 @@ def violations(
         )
         return [item for page in pages for item in page["Items"]]
 
-    events = [plain(each) for each in read("BPEvents")]
-    days = {each["activity_date"]: each for each in map(plain, read("DailyActivity"))}
+    events = [decode_item(each) for each in read("BPEvents")]
+    days = {each["activity_date"]: each for each in map(decode_item, read("DailyActivity"))}
     entries = [entry_from(each) for each in read("RewardsLedger")]
-    profiles = [plain(each) for each in read("UserStreaks")]
+    profiles = [decode_item(each) for each in read("UserStreaks")]
     profile = profiles[0] if profiles else {"total_bestie_points": 0, "balance": 0, "active_days": 0}
     wrong: list[str] = []
 

@@ -7,7 +7,7 @@ from typing import Any
 import ingest.engagement.users_api
 import processors.outgoing.notifications
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, WorkerStore
+from adapters.outgoing.notification_store import BACKLOG_SHARDS, BacklogStore, WorkerLeases
 from adapters.outgoing.transports import SendAnswer
 from adapters.platform.failures import FailureQueue
 from processors.outgoing.delivery import Deliverer
@@ -170,17 +170,17 @@ class Listeners(Spenders):
         return int(found["Item"]["version"]["N"]) if "Item" in found else 0
 
     def _send_due(self) -> bool:
-        lanes = LaneStore(self.real, "Notifications")
+        lanes = BacklogStore(self.real, "Notifications")
         deliverer = Deliverer(
             EndpointStore(self.real, "WebhookEndpoints"),
             lanes,
-            WorkerStore(self.real, "Notifications"),
+            WorkerLeases(self.real, "Notifications"),
             self._answer,
             FailureQueue(lambda: SimpleNamespace(send_message=self._given_up), ""),
             lambda: self.now,
             1,
         )
-        for share in range(LANE_SHARDS):
+        for share in range(BACKLOG_SHARDS):
             deliverer.run(ENDPOINT, share, lambda: False)
         return any(lanes.get(user, ENDPOINT) for user in self.users)
 

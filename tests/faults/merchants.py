@@ -4,12 +4,12 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import ingest.engagement.users_api
-from adapters.book import BookStore, Publication, PublishedMeanwhile
+from adapters.book import BookStore, Publication, PublicationConflict
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Rerater, Rerating, Settler
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from ingest.web.rate_limit import RateLimit
 from rules.days import unstamp
@@ -63,7 +63,7 @@ class Merchants(Spenders):
         midnight = datetime.combine(effective.date(), time(), UTC)
         try:
             store.publish(Publication(self._book(), midnight, effective, "desk", ""))
-        except PublishedMeanwhile:
+        except PublicationConflict:
             return False
         return True
 
@@ -135,10 +135,10 @@ class Merchants(Spenders):
             self.real,
             TableName="RewardsLedger",
             KeyConditionExpression="account_id = :user",
-            ExpressionAttributeValues=item({":user": user}),
+            ExpressionAttributeValues=encode_item({":user": user}),
             ConsistentRead=True,
         )
-        return [plain(each) for each in found]
+        return [decode_item(each) for each in found]
 
     def _rate(self, user: str) -> bool:
         ledger = LedgerStore(self.faults, "RewardsLedger")

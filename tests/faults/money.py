@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from adapters.book import BookStore
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from rules.days import parse_moment
 from rules.engagement.ledger import entry_id
@@ -41,10 +41,10 @@ def rows(schedule: Spenders, table: str, key: str, user: str) -> list[dict[str, 
         TableName=table,
         KeyConditionExpression="#key = :user",
         ExpressionAttributeNames={"#key": key},
-        ExpressionAttributeValues=item({":user": user}),
+        ExpressionAttributeValues=encode_item({":user": user}),
         ConsistentRead=True,
     )
-    return [plain(each) for each in found]
+    return [decode_item(each) for each in found]
 
 
 def _expired(entries: list[dict[str, Any]]) -> dict[date, int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import ingest.engagement.users_api
 import processors.expiry
-from adapters.book import BookStore, Publication, PublishedMeanwhile, shipped_document
+from adapters.book import BookStore, Publication, PublicationConflict, shipped_document
 from adapters.engagement.account_store import ExpiryIndex
 from tests.faults.callers import CONTEXT, KINDS, START
 from tests.faults.promises import Promises
@@ -125,7 +125,7 @@ class Spenders(Simulation):
         store.look()
         try:
             store.publish(Publication(made, effective, effective, "desk", ""))
-        except PublishedMeanwhile:
+        except PublicationConflict:
             return False
         return True
 

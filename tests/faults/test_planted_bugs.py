@@ -15,7 +15,7 @@ import adapters.engagement.ledger_store
 import processors.engagement
 import rules.engagement.account
 from adapters.engagement.account_items import day_attributes
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from rules.engagement.streak import advance
 from tests.faults.planting import must_be_caught
 from tests.faults.test_schedules import run
@@ -59,7 +59,7 @@ def unconditional_profile(patch: Patch) -> None:
 
 def unconditional_day(patch: Patch) -> None:
     def put(self: Any, read: Any, day: Any) -> None:
-        self._dynamodb.put_item(TableName=self._days, Item=item(day_attributes(day)))
+        self._dynamodb.put_item(TableName=self._days, Item=encode_item(day_attributes(day)))
 
     patch.setattr(adapters.engagement.account_store.AccountStore, "_put_day", put)
 
@@ -125,14 +125,14 @@ def events_left_unstored(patch: Patch) -> None:
 
 
 def no_watermark_on_days(patch: Patch) -> None:
-    real = rules.engagement.account.absorb_days
+    real = rules.engagement.account.apply_to_days
 
     def absorb(days: Any, entries: Any) -> Any:
         from dataclasses import replace
 
         return real({when: day and replace(day, ledger_head="") for when, day in days.items()}, entries)
 
-    patch.setattr(rules.engagement.account, "absorb_days", absorb)
+    patch.setattr(rules.engagement.account, "apply_to_days", absorb)
 
 
 def late_dates_do_not_rejoin_runs(patch: Patch) -> None:

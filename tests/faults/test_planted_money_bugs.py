@@ -29,11 +29,11 @@ Patch = pytest.MonkeyPatch
 
 
 def debit_without_a_lot(patch: Patch) -> None:
-    patch.setattr(rules.engagement.lots, "_moved", lambda _: [])
+    patch.setattr(rules.engagement.lots, "_spendings", lambda _: [])
 
 
 def expiry_written_twice(patch: Patch) -> None:
-    patch.setattr(rules.engagement.lots, "_written", lambda *_: {})
+    patch.setattr(rules.engagement.lots, "_expired_points", lambda *_: {})
 
 
 def expiry_never_comes_back(patch: Patch) -> None:

@@ -33,7 +33,7 @@ Patch = pytest.MonkeyPatch
 
 
 def the_fence_is_not_checked(patch: Patch) -> None:
-    patch.setattr(tests.faults.regions.region, "guard", lambda client, *_: client)
+    patch.setattr(tests.faults.regions.region, "guard_client", lambda client, *_: client)
 
 
 def nobody_waits_for_the_last_lease(patch: Patch) -> None:
@@ -92,7 +92,7 @@ def entries_do_not_wait_for_their_predecessors(patch: Patch) -> None:
 
     def following(head: Any, entry: Any) -> Any:
         found = real(head, entry)
-        return found or rules.regions.standby.Following(replace(entry, active=True), ())
+        return found or rules.regions.standby.FollowedEntries(replace(entry, active=True), ())
 
     patch.setattr("adapters.regions.follow_entry", following)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.objects import FolderObjects
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
@@ -171,7 +171,7 @@ def _items(engine: Engine) -> Iterator[str]:
     client = engine.client("dynamodb")
     for table in TABLES:
         for page in client.get_paginator("scan").paginate(TableName=table):
-            yield from (f"item {table} {_text(_readable(plain(each)))}" for each in page["Items"])
+            yield from (f"item {table} {_text(_readable(decode_item(each)))}" for each in page["Items"])
 
 
 def _readable(item: Any) -> Any:

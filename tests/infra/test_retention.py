@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from adapters.settings.choices import OF_BUCKETS, SETTINGS, attributes_of, settings_of
+from adapters.settings.choices import BUCKET_SETTINGS, SETTINGS, attributes_of, settings_of
 from adapters.settings.lake import RetainSettings
 from analytics.forgetting import gone_phones
 from analytics.retention.old_items import Leaving
@@ -13,11 +13,11 @@ from analytics.steps.retain_function import leaving
 from rules.privacy.inventory import BY_NAME, INVENTORY, Fate, StoreKind
 from rules.privacy.retention import (
     GONE_PHONES_STAY,
-    KEEPINGS,
+    RETENTION_RULES,
     DataClass,
     Enforcer,
-    Keeping,
-    table,
+    RetentionRule,
+    retention_table,
 )
 from tests.support.declared import properties
 from tests.support.template import ROOT
@@ -36,14 +36,14 @@ PASSES: dict[str, type[Leaving]] = {each.name: each for each in Leaving.__subcla
 BUCKETS = {"PayloadBucket": "PayloadBucket"}
 
 
-def of(enforcer: Enforcer) -> list[Keeping]:
-    found = [each for each in KEEPINGS if each.enforcer is enforcer]
+def of(enforcer: Enforcer) -> list[RetentionRule]:
+    found = [each for each in RETENTION_RULES if each.enforcer is enforcer]
     assert found
     return found
 
 
 def test_every_store_that_has_something_of_a_person_says_how_long() -> None:
-    told = {each.store for each in KEEPINGS} | set(FOLLOWING)
+    told = {each.store for each in RETENTION_RULES} | set(FOLLOWING)
     needed = {
         each.name
         for each in INVENTORY
@@ -51,11 +51,11 @@ def test_every_store_that_has_something_of_a_person_says_how_long() -> None:
     }
     assert needed == set()
     assert told <= set(BY_NAME)
-    assert {each.data for each in KEEPINGS} == set(DataClass)
+    assert {each.data for each in RETENTION_RULES} == set(DataClass)
 
 
 @pytest.mark.parametrize("keeping", of(Enforcer.LIFECYCLE), ids=lambda each: each.by)
-def test_a_bucket_has_the_rule_that_is_told(keeping: Keeping) -> None:
+def test_a_bucket_has_the_rule_that_is_told(keeping: RetentionRule) -> None:
     bucket = "PayloadBucket" if keeping.store == "PayloadBucket" else "LakeBucket"
     rules = {each["Id"]: each for each in properties(bucket)["LifecycleConfiguration"]["Rules"]}
     rule = rules[keeping.by]
@@ -68,17 +68,17 @@ def test_a_bucket_has_the_rule_that_is_told(keeping: Keeping) -> None:
     name = keeping.setting.removesuffix("Days")
     assert rule["Status"] == {"Fn::GetAtt": f"CheckedSettings.{name}Rule"}
     assert rule["ExpirationInDays"] == {"Fn::GetAtt": f"CheckedSettings.{name}RuleDays"}
-    assert keeping.setting in OF_BUCKETS
+    assert keeping.setting in BUCKET_SETTINGS
 
 
 @pytest.mark.parametrize("keeping", of(Enforcer.TTL), ids=lambda each: f"{each.store} {each.data}")
-def test_a_table_has_the_time_to_live_that_is_told(keeping: Keeping) -> None:
+def test_a_table_has_the_time_to_live_that_is_told(keeping: RetentionRule) -> None:
     told = properties(keeping.store)["TimeToLiveSpecification"]
     assert (told["AttributeName"], told["Enabled"]) == (keeping.by, True)
 
 
 @pytest.mark.parametrize("keeping", of(Enforcer.PASS), ids=lambda each: f"{each.by} {each.data}")
-def test_the_nightly_pass_does_what_is_told(keeping: Keeping) -> None:
+def test_the_nightly_pass_does_what_is_told(keeping: RetentionRule) -> None:
     if not keeping.setting:
         function, module = FORGETTING[keeping.by]
         assert properties(function)["Handler"] == f"{module.__name__}.handler"
@@ -102,7 +102,7 @@ def _variable(store: str) -> str:
 
 
 def test_every_setting_keeps_for_ever_unless_it_is_set() -> None:
-    named = {each.setting for each in KEEPINGS} - {""}
+    named = {each.setting for each in RETENTION_RULES} - {""}
     assert {SETTINGS[each].default for each in named} == {"0"}
     assert {name for name in SETTINGS if name.endswith(("RetentionDays", "HotDays"))} == named
 
@@ -125,4 +125,4 @@ def test_events_expire_by_time_to_live_only_while_nobody_asks_the_lake() -> None
 
 
 def test_the_docs_have_the_table() -> None:
-    assert table() in (ROOT / "docs" / "retention.md").read_text()
+    assert retention_table() in (ROOT / "docs" / "retention.md").read_text()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from local.operate.nightly_run import TABLES as READ
 from local.operate.nightly_run import account_days
 from local.stack import Stack
@@ -32,7 +32,7 @@ def test_each_item_tells_its_day(engine: Engine, town: Town) -> None:
     wanted: dict[str, set[str]] = {}
     for entity, (table, key) in READ.items():
         for item in engine.client("dynamodb").scan(TableName=table)["Items"]:
-            attributes: dict[str, Any] = plain(item)
+            attributes: dict[str, Any] = decode_item(item)
             if attributes[key] in (first, second):
                 row = row_of(ENTITIES[entity], attributes, datetime.now(UTC))
                 wanted.setdefault(entity, set()).add(row["dt"])

@@ -11,7 +11,7 @@ from adapters.book import shipped_document
 from adapters.engagement import goals
 from adapters.engagement.account_items import ACHIEVEMENTS
 from adapters.platform.aws import client
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from ingest.engagement.points import balance
 from rules.engagement import achievements as kept_achievements
 from tests.support.items_read import ItemsRead
@@ -88,7 +88,7 @@ def test_what_is_kept_is_counted_anew_after_a_backfill(api: Site, at: Move) -> N
     assert not achievements(api, user)["five"]["achieved"]
     send(api, user, *workouts(40, 59))
     assert achievements(api, user)["five"]["achieved_at"] == "2026-04-11T12:00:00.000000Z"
-    key = item({"user_id": user, "activity_date": ACHIEVEMENTS})
+    key = encode_item({"user_id": user, "activity_date": ACHIEVEMENTS})
     dynamodb = api.engine.client("dynamodb")
     assert len(dynamodb.get_item(TableName="DailyActivity", Key=key)["Item"]["packed"]["B"]) < 500
     at(MONDAY + 61 * DAY)

@@ -10,8 +10,8 @@ import pytest
 import processors.outgoing.notifications as telling
 from adapters.book import shipped_document
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import LOG, TOLD, LaneStore, ToldStore
-from adapters.platform.items import item
+from adapters.outgoing.notification_store import LOG, STATE, BacklogStore, OutboxStore
+from adapters.platform.items import encode_item
 from rules.outgoing.notices import Endpoint
 from tests.integration.test_endpoints_api import CONTEXT
 from tests.support.engine import lean_client
@@ -48,7 +48,9 @@ class Told:
 
     def hear(self) -> list[dict[str, Any]]:
         before = self.log()
-        image = self.dynamodb.get_item(TableName="UserStreaks", Key=item({"user_id": self.user}))["Item"]
+        image = self.dynamodb.get_item(TableName="UserStreaks", Key=encode_item({"user_id": self.user}))[
+            "Item"
+        ]
         record = {"eventName": "MODIFY", "dynamodb": {"NewImage": image, "SequenceNumber": "1"}}
         for _ in range(2):
             assert telling.handler({"Records": [record]}, CONTEXT) == {"batchItemFailures": []}
@@ -56,7 +58,7 @@ class Told:
         return [each for each in found if "achievements" in each["data"]]
 
     def log(self) -> list[dict[str, Any]]:
-        return [each.content for each in LaneStore(self.dynamodb, "Notifications").log(self.user, 0)]
+        return [each.content for each in BacklogStore(self.dynamodb, "Notifications").log(self.user, 0)]
 
     def folded(self) -> Any:
         return (
@@ -78,7 +80,7 @@ def told(api: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
         made = Told(api, at)
         for each in made.endpoints.all():
             made.endpoints.remove(each.endpoint_id)
-        monkeypatch.setattr("adapters.outgoing.notification_store.Waker.wake", lambda *_: None)
+        monkeypatch.setattr("adapters.outgoing.notification_store.DeliveryInvoker.wake", lambda *_: None)
         yield made
     telling._parts.cache_clear()
 
@@ -145,7 +147,7 @@ def test_an_endpoint_that_is_registered_in_the_middle_hears_what_there_is_and_th
     told.listen("points.changed")
     assert told.act(1, 0, 1) == [], "nobody is told of achievements, so nobody looks"
     kept = {"user_id": told.user, "activity_date": "achievements"}
-    assert "Item" not in told.dynamodb.get_item(TableName="DailyActivity", Key=item(kept))
+    assert "Item" not in told.dynamodb.get_item(TableName="DailyActivity", Key=encode_item(kept))
     told.listen("achievement.earned", "profile.changed")
     assert names(told.act(2, 2)) == ["profile.changed"]
     assert set(told.folded()) == {"fit", "three"} == set(told.shown())
@@ -174,13 +176,17 @@ def test_a_process_that_has_not_heard_of_the_newest_book_withdraws_nothing(
 def test_a_profile_that_is_behind_the_ledger_is_not_looked_at(told: Told) -> None:
     told.listen()
     told.act(0, 0)
-    key = item({"user_id": told.user})
+    key = encode_item({"user_id": told.user})
     older = told.dynamodb.get_item(TableName="UserStreaks", Key=key)["Item"]
     assert names(told.act(1, 1)) == ["fit"]
-    told.dynamodb.delete_item(TableName="Notifications", Key=item({"holder": told.user, "place": TOLD}))
+    told.dynamodb.delete_item(
+        TableName="Notifications", Key=encode_item({"holder": told.user, "place": STATE})
+    )
     for each in told.log():
         place = f"{LOG}{each['data']['number']:015}"
-        told.dynamodb.delete_item(TableName="Notifications", Key=item({"holder": told.user, "place": place}))
+        told.dynamodb.delete_item(
+            TableName="Notifications", Key=encode_item({"holder": told.user, "place": place})
+        )
     record = {"eventName": "INSERT", "dynamodb": {"NewImage": older, "SequenceNumber": "1"}}
     telling.handler({"Records": [record]}, CONTEXT)
     assert told.folded() == {}, "the record that tells of the second event is still to come"
@@ -191,7 +197,7 @@ def test_nobody_is_told_of_somebody_whom_the_index_names_after_an_erasure(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told.listen()
-    monkeypatch.setattr(ToldStore, "due", lambda *_: [told.user])
+    monkeypatch.setattr(OutboxStore, "due", lambda *_: [told.user])
     told.at(FIRST)
     telling.handler({}, CONTEXT)
     assert told.log() == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.amnesty import Forgiver
+from adapters.engagement.amnesty import AmnestyApplier
 from adapters.engagement.ledger_store import LedgerStore
 from analytics.amnesty import users_concerned
 from local.amnesty import Applied, apply
@@ -32,11 +32,11 @@ def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
         yield made
 
 
-def forgiver(town: Town, dynamodb: Any = None) -> Forgiver:
+def forgiver(town: Town, dynamodb: Any = None) -> AmnestyApplier:
     if dynamodb is None:
-        return Forgiver(town.accounts, town.redis)
+        return AmnestyApplier(town.accounts, town.redis)
     ledger = LedgerStore(dynamodb, "RewardsLedger")
-    return Forgiver(
+    return AmnestyApplier(
         AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, town.accounts.shards), town.redis
     )
 

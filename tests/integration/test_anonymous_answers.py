@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 import ingest.engagement.user_requests
 import ingest.questions.questions_api
 from adapters.platform.aws import client
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.tables import scan_all
 from adapters.privacy.erasers import AnswerLineEraser, ResponseEraser
 from adapters.privacy.erasure_jobs import Person
@@ -22,7 +22,7 @@ from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import WAITING_KEPT, ResponseStore, WaitingAnswers
 from rules.lake.entities import row_of
 from rules.lake.question_entities import RESPONSES
-from rules.questions.answer_stats import Stats, fold
+from rules.questions.answer_stats import Stats, fold_responses
 from rules.questions.responses import Submission, from_item, new_response
 from tests.support.answer_stream import deliver, events_of, live, records
 from tests.support.books import KnownBooks
@@ -79,7 +79,7 @@ def test_no_table_leads_from_an_answer_to_its_user_without_the_key() -> None:
     of_answer = [stored, *(each for each in all_items("UserStats") if person in each.values())]
     assert len(of_answer) == 2
     assert name not in json.dumps(of_answer)
-    row = row_of(RESPONSES, plain(stored), datetime.now(UTC))
+    row = row_of(RESPONSES, decode_item(stored), datetime.now(UTC))
     assert name not in json.dumps(row, default=str)
     claims = [each for each in all_items("IdempotencyKeys") if each["user_id"] == {"S": name}]
     of_user = json.dumps([event, claims], default=str)
@@ -213,4 +213,4 @@ def test_whom_an_agent_relays_earns_no_event() -> None:
     assert stored["is_signed_in"] == {"BOOL": False}
     assert live(stored["fingerprint_hash"]["S"]) == Stats()
     assert deliver(records([stored])) == []
-    assert live(stored["fingerprint_hash"]["S"]) == fold([from_item(plain(stored))])
+    assert live(stored["fingerprint_hash"]["S"]) == fold_responses([from_item(decode_item(stored))])

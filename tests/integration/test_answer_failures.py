@@ -10,10 +10,10 @@ import pytest
 
 from adapters import clock
 from adapters.platform.aws import client
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from processors.batches import BatchResult
 from processors.questions import answers
-from rules.questions.answer_stats import fold
+from rules.questions.answer_stats import fold_responses
 from rules.questions.responses import to_item
 from tests.support.answer_stream import deliver, deliver_by, live, records, some, somebody, store
 from tests.support.dying import FAILURES, Dying
@@ -46,7 +46,7 @@ def test_eight_consumers_at_once_count_each_answer_once() -> None:
     assert deliver([each for each in batch if each["dynamodb"]["SequenceNumber"] in again]) == []
     assert deliver(batch) == []
     for person, responses in history.items():
-        assert live(person) == fold(responses)
+        assert live(person) == fold_responses(responses)
     assert sum(each.counts["counted"] for each in outcomes) <= 36
 
 
@@ -66,7 +66,7 @@ def test_a_process_that_fails_at_any_call_loses_and_doubles_nothing(
             assert dying._left > 0
             break
         assert deliver(batch) == []
-        assert live(person) == fold(responses)
+        assert live(person) == fold_responses(responses)
         marks = [each for one in responses for each in responses_of(one.question_id)]
         assert all("counted_at" in each for each in marks)
     assert dies_at >= 3
@@ -80,14 +80,14 @@ def test_poison_is_kept_with_its_reason_and_its_neighbours_go_on(engine: Engine)
     sqs, queue = engine.client("sqs"), engine.queue_url
     sqs.purge_queue(QueueUrl=queue)
     assert deliver(batch) == []
-    assert live(person) == fold(good)
+    assert live(person) == fold_responses(good)
     (message,) = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)["Messages"]
     body = json.loads(message["Body"])
     assert (body["consumer"], body["reason"]) == ("answers", "MalformedItem: points is missing")
     assert body["record"]["dynamodb"]["Keys"]["question_id"]["S"] == bad.question_id
     assert deliver(batch[2:], streakline_redrive=True) == ["3"]
-    assert deliver(records([item(to_item(bad))]), streakline_redrive=True) == []
-    assert live(person) == fold([*good, bad])
+    assert deliver(records([encode_item(to_item(bad))]), streakline_redrive=True) == []
+    assert live(person) == fold_responses([*good, bad])
 
 
 def test_stats_that_cannot_be_read_are_their_person_s_trouble_alone_until_rebuilt(engine: Engine) -> None:
@@ -102,6 +102,6 @@ def test_stats_that_cannot_be_read_are_their_person_s_trouble_alone_until_rebuil
     )
     engine.client("sqs").purge_queue(QueueUrl=engine.queue_url)
     assert deliver(store([*after, *theirs])) == []
-    assert live(other) == fold(theirs)
+    assert live(other) == fold_responses(theirs)
     found = engine.client("sqs").receive_message(QueueUrl=engine.queue_url)["Messages"]
     assert "a run of dates is cut off" in json.loads(found[0]["Body"])["reason"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import scan_all
 from adapters.questions.response_store import ResponseStore
@@ -20,7 +20,7 @@ from analytics.reconcile.answer_stats import AnswerFindings, StatsReconciler, re
 from rules.days import stamp
 from rules.lake.entities import ANSWER_STATS, RESPONSES, Entity, row_of
 from rules.lake.question_entities import pseudonym
-from rules.questions.answer_stats import fold
+from rules.questions.answer_stats import fold_responses
 from rules.questions.questions import QuestionType
 from rules.questions.responses import Response, to_item
 from tests.support.answer_stream import NOW, deliver, live, some, somebody, store
@@ -54,16 +54,16 @@ class Answerers:
 
     def publish(self, responses: list[Response]) -> None:
         """Bring responses into the lake, as the publisher and curation do."""
-        self._publish(RESPONSES, [item(to_item(each)) for each in responses])
+        self._publish(RESPONSES, [encode_item(to_item(each)) for each in responses])
 
     def publish_stats(self, *people: str) -> None:
         """Bring these people's stats, as they are now, into the lake."""
-        self._publish(ANSWER_STATS, [item(stored(each)) for each in people])
+        self._publish(ANSWER_STATS, [encode_item(stored(each)) for each in people])
 
     def _publish(self, entity: Entity, items: list[Item]) -> None:
         lines: dict[tuple[str, str], list[str]] = {}
         for each in items:
-            row = row_of(entity, plain(each), NOW)
+            row = row_of(entity, decode_item(each), NOW)
             lines.setdefault((row["dt"], row["hour"]), []).append(json.dumps(row))
         for (dt, hour), texts in lines.items():
             key = f"raw/{entity.name}/dt={dt}/hour={hour}/{abs(hash(tuple(texts)))}"
@@ -96,17 +96,17 @@ def a_history(world: Answerers, count: int = 30) -> tuple[str, list[Response]]:
 def change(person: str, **attributes: Any) -> None:
     """Change stats by hand, without a new version."""
     whole = stored(person) | attributes
-    client("dynamodb").put_item(TableName="UserStats", Item=item(whole))
+    client("dynamodb").put_item(TableName="UserStats", Item=encode_item(whole))
 
 
 def lose(person: str) -> None:
-    client("dynamodb").delete_item(TableName="UserStats", Key=item({"fingerprint_hash": person}))
+    client("dynamodb").delete_item(TableName="UserStats", Key=encode_item({"fingerprint_hash": person}))
 
 
 def move(person: str, to: str) -> None:
     """Put the mark of stats that have moved in place of stats."""
     marked = {"fingerprint_hash": person, "moved_to": to, "version": 2, "updated_at": stamp(NOW)}
-    client("dynamodb").put_item(TableName="UserStats", Item=item(marked))
+    client("dynamodb").put_item(TableName="UserStats", Item=encode_item(marked))
 
 
 DRIFT: dict[str, Callable[[str], None]] = {
@@ -144,7 +144,7 @@ def test_drift_is_named_and_repaired(world: Answerers, kind: str) -> None:
     assert (found.different, found.unrepaired, found.disagreements) == ([person], [], [])
     assert {each.table for each in found.differences} == {"UserStats"}, "the lake is right"
     kept = stored(person)
-    assert live(person) == fold(history)
+    assert live(person) == fold_responses(history)
     assert {name: kept[name] for name in right if name not in ("version", "updated_at")} == {
         name: right[name] for name in right if name not in ("version", "updated_at")
     }
@@ -172,13 +172,15 @@ def test_what_shows_or_counts_otherwise_is_found_the_next_night(world: Answerers
 
 def tampered(history: list[Response], **attributes: Any) -> None:
     """Change a stored response by hand."""
-    whole = plain(
+    whole = decode_item(
         client("dynamodb").get_item(
             TableName="Responses",
-            Key=item({"question_id": history[0].question_id, "response_id": history[0].fingerprint_hash}),
+            Key=encode_item(
+                {"question_id": history[0].question_id, "response_id": history[0].fingerprint_hash}
+            ),
         )["Item"]
     )
-    client("dynamodb").put_item(TableName="Responses", Item=item(whole | attributes))
+    client("dynamodb").put_item(TableName="Responses", Item=encode_item(whole | attributes))
 
 
 def test_where_table_and_lake_contradict_each_other_nothing_is_repaired(world: Answerers) -> None:
@@ -287,7 +289,7 @@ def test_stats_that_have_moved_are_repaired_with_all_answers(world: Answerers) -
     lose(hashes[0])
     found = world.night()
     assert (found.different, found.unrepaired) == ([hashes[0]], [])
-    assert live(hashes[0]) == fold(history)
+    assert live(hashes[0]) == fold_responses(history)
     assert stored(hashes[0])["older_hashes"] == sorted(hashes[1:])
 
 
@@ -299,17 +301,17 @@ def test_nobody_gets_the_stats_of_a_stranger(world: Answerers) -> None:
     move(person, other)
     found = world.night()
     assert (found.different, found.unrepaired, found.disagreements) == ([person], [], [])
-    assert (live(person), stored(other)) == (fold(history), right)
+    assert (live(person), stored(other)) == (fold_responses(history), right)
     hashes = a_person(2)
     rotated = [each for place in (1, 0) for each in answered(hashes, place, 4)]
     for each in rotated:
         assert deliver(store([each])) == []
     world.publish(rotated)
     copied = stored(hashes[0]) | {"fingerprint_hash": person}
-    client("dynamodb").put_item(TableName="UserStats", Item=item(copied))
+    client("dynamodb").put_item(TableName="UserStats", Item=encode_item(copied))
     found = world.night()
     assert (found.different, found.unrepaired, found.disagreements) == ([person], [], [])
-    assert (live(person), live(hashes[0])) == (fold(history), fold(rotated))
+    assert (live(person), live(hashes[0])) == (fold_responses(history), fold_responses(rotated))
     assert "older_hashes" not in stored(person)
     assert stored(hashes[0])["older_hashes"] == [hashes[1]]
     assert world.night(everybody=True).different == []
@@ -347,7 +349,7 @@ def test_a_version_that_was_changed_alone_is_named_and_written_anew(world: Answe
     assert world.night(repair=False, everybody=True).different == [person]
     found = world.night(everybody=True)
     assert (found.different, found.unrepaired) == ([person], [])
-    assert live(person) == fold(history)
+    assert live(person) == fold_responses(history)
     assert stored(person)["version"] > max(7, version)
     world.publish_stats(person)
     assert world.night(everybody=True).different == []
@@ -407,7 +409,7 @@ def test_a_row_of_stats_that_was_changed_in_the_lake_is_named(world: Answerers, 
     spoil(world.objects, "answer_stats", column, lambda row: bool(row["person"] == pseudonym(person)))
     found = world.night(everybody=True)
     assert (found.different, found.unrepaired) == ([person], [])
-    assert live(person) == fold(history)
+    assert live(person) == fold_responses(history)
     world.publish_stats(person)
     assert world.night(everybody=True).different == []
 

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from processors.questions import answers
 from rules.days import stamp
-from rules.questions.answer_stats import Stats, fold
+from rules.questions.answer_stats import Stats, fold_responses
 from tests.support.answer_stream import NOW, deliver, live, records, some, somebody, store
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
@@ -59,7 +59,7 @@ def test_random_answers_through_the_processor_equal_the_rebuilt(monkeypatch: pyt
     later = datetime.now(UTC) + timedelta(minutes=1)
     monkeypatch.setattr("adapters.clock.now", lambda: later)
     for person in people:
-        assert before[person] == fold(each for each in history if each.fingerprint_hash == person)
+        assert before[person] == fold_responses(each for each in history if each.fingerprint_hash == person)
         assert answers.rebuild(person) == before[person] == live(person)
 
 
@@ -78,7 +78,7 @@ def test_a_rebuild_mends_stats_and_counts_what_was_left_out(monkeypatch: pytest.
     )
     later = datetime.now(UTC) + timedelta(minutes=1)
     monkeypatch.setattr("adapters.clock.now", lambda: later)
-    expected = fold(responses)
+    expected = fold_responses(responses)
     assert answers.handler({"streakline_rebuild": [person]}, CONTEXT) == {
         "rebuilt": {person: expected.total_points}
     }
@@ -96,7 +96,7 @@ def test_the_leaderboard_merges_the_shards_and_ties_share_a_rank() -> None:
             "_leaderboard": ("_leaderboard", "_leaderboard#1")[int(person, 16) % 2],
             "total_points": score,
         }
-        client("dynamodb").put_item(TableName="UserStats", Item=item(stored | {"total_answers": 1}))
+        client("dynamodb").put_item(TableName="UserStats", Item=encode_item(stored | {"total_answers": 1}))
     with requests() as seen:
         rows = call("GET", "/v1/stats", limit=4).body["entries"]
     assert [each for each in seen.operations if each != "UpdateItem"] == ["Query", "Query"]  # a lease is one

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.questions.user_stats_store import RESPONSES_MAX
 from processors import engagement
 from processors.questions import answers
-from rules.questions.answer_stats import fold
+from rules.questions.answer_stats import fold_responses
 from tests.support.answer_stream import deliver, events_of, live, records, some, somebody, store
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
@@ -51,7 +51,7 @@ def test_from_the_answer_to_streak_and_balance(monkeypatch: pytest.MonkeyPatch) 
         receipt["created_at"][:16],
         receipt["activity_date"],
     )
-    image = item(event)
+    image = encode_item(event)
     wrapped = {"eventName": "INSERT", "dynamodb": {"NewImage": image, "SequenceNumber": "1"}}
     assert engagement.handler({"Records": [wrapped]}, CONTEXT) == {"batchItemFailures": []}
     profile = engagement._parts().accounts.profiles([user])[user]
@@ -64,7 +64,7 @@ def test_a_batch_delivered_again_changes_nothing() -> None:
     batch = store(responses)
     for again in (batch[:2], batch, batch[::-1], [*batch, *batch]):
         assert deliver(again) == []
-    assert live(person) == fold(responses)
+    assert live(person) == fold_responses(responses)
 
 
 def test_one_person_s_batch_is_two_requests_whatever_its_size() -> None:
@@ -80,17 +80,17 @@ def test_more_than_a_transaction_holds_is_counted_in_several() -> None:
     person = somebody()
     responses = some(person, RESPONSES_MAX * 2 + 1)
     assert deliver(store(responses)) == []
-    assert live(person) == fold(responses)
+    assert live(person) == fold_responses(responses)
 
 
 def test_an_answer_that_is_gone_is_not_counted() -> None:
     person = somebody()
     responses = some(person, 2)
     batch = store(responses)
-    key = item({"question_id": responses[0].question_id, "response_id": person})
+    key = encode_item({"question_id": responses[0].question_id, "response_id": person})
     client("dynamodb").delete_item(TableName="Responses", Key=key)
     assert deliver(batch) == []
-    assert live(person) == fold(responses[1:])
+    assert live(person) == fold_responses(responses[1:])
     assert responses_of(responses[0].question_id) == []
 
 

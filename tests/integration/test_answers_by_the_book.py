@@ -11,9 +11,9 @@ import pytest
 from adapters import book
 from adapters.book import BookStore, Publication, shipped_document
 from adapters.platform.aws import client
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from processors.questions import answers
-from rules.questions.answer_stats import fold
+from rules.questions.answer_stats import fold_responses
 from rules.questions.responses import from_item
 from tests.support import questions_stack
 from tests.support.answer_stream import deliver, records
@@ -61,18 +61,18 @@ class Person:
         set_clock(self.patch, at)
         receipt = answer(question, self.name, **TIMED).body
         (stored,) = responses_of(question["question_id"])
-        assert plain(stored)["points"] == receipt["points"] == sum(receipt["points_for"].values())
+        assert decode_item(stored)["points"] == receipt["points"] == sum(receipt["points_for"].values())
         self.stored.append(stored)
-        return receipt["points"], receipt["points_for"], plain(stored)["day_points_max"]
+        return receipt["points"], receipt["points_for"], decode_item(stored)["day_points_max"]
 
     def total(self) -> int:
         """The points that the stats show, which are those of a rebuild."""
         assert deliver(records(self.stored)) == []
         shown = call("GET", "/v1/stats/me", sub=self.name).body["total_points"]
-        (person,) = {plain(each)["fingerprint_hash"] for each in self.stored}
+        (person,) = {decode_item(each)["fingerprint_hash"] for each in self.stored}
         self.patch.setattr("adapters.clock.now", lambda: NOON + timedelta(days=400))
         assert answers.rebuild(person).total_points == shown
-        assert fold(from_item(plain(each)) for each in self.stored).total_points == shown
+        assert fold_responses(from_item(decode_item(each)) for each in self.stored).total_points == shown
         return int(shown)
 
 

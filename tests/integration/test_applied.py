@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from local import replay
 from local.replay import wait_until_applied
 from local.stack import Stack
@@ -66,7 +66,7 @@ def test_an_entry_that_the_profile_has_not_counted_is_not_shown_yet(town: Town, 
     event = town.event(user, 0, 1)
     town.apply([event])
     shown = town.profile(user)
-    town.put("UserStreaks", {**shown, **item({"ledger_head": "2026-03-01T00:00:00.000000Z"})})
+    town.put("UserStreaks", {**shown, **encode_item({"ledger_head": "2026-03-01T00:00:00.000000Z"})})
     with pytest.raises(RuntimeError, match="some of 1"):
         wait_until_applied(stack, [body(event)], SENT, stalled_max=0)
     town.put("UserStreaks", shown)

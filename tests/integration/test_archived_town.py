@@ -11,7 +11,7 @@ from adapters.engagement import account_store
 from adapters.engagement.account_items import ARCHIVE
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.points import Settler
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from ingest.engagement.profiles import Profiles
 from rules.engagement import archive as archive_rule
 from tests.support.books import KnownBooks
@@ -42,7 +42,7 @@ def town(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[Town]:
     monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
-    monkeypatch.setattr(archive_rule, "THINGS_MIN", 1)
+    monkeypatch.setattr(archive_rule, "ARCHIVED_MIN", 1)
     monkeypatch.setattr(Town, "live", live)
     with lived_in(engine, tmp_path, f"a-{request.node.name}", 4) as made:
         assert all("archived" in made.profile(user) for user in made.users)
@@ -70,7 +70,7 @@ def test_nobody_is_named_and_a_damaged_archive_is_named_and_the_profile_made_who
 
     one, other, third = town.users[:3]
     before = {user: answers(town, user) for user in town.users}
-    key = item({"user_id": one, "activity_date": ARCHIVE})
+    key = encode_item({"user_id": one, "activity_date": ARCHIVE})
     stored = town.real.get_item(TableName="DailyActivity", Key=key)["Item"]
     town.put("DailyActivity", {**stored, "packed": {"B": b"broken"}})
     town.delete("DailyActivity", user_id=other, activity_date=ARCHIVE)

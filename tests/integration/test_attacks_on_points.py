@@ -19,7 +19,7 @@ from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from ingest.engagement.points.commands import Commands, Rewards
 from ingest.engagement.points.holds import Holds
 from ingest.web.caller import ApiError
@@ -88,7 +88,7 @@ def rebuilt(shop: Shop) -> tuple[Any, Any]:
 
 
 def edit(shop: Shop, **values: Any) -> None:
-    item_ = {**stored(shop), **item(values)}
+    item_ = {**stored(shop), **encode_item(values)}
     shop.api.engine.client("dynamodb").put_item(TableName="UserStreaks", Item=item_)
 
 
@@ -145,12 +145,12 @@ def test_one_account_that_cannot_be_read_does_not_stop_the_sweep(shop: Shop) -> 
     client = shop.api.engine.client("dynamodb")
     shard = str(zlib.crc32(shop.user.encode()) % 8)
     bad = {"user_id": f"{shop.user}-bad", "expiry_shard": shard, "expires_next": "2020-01-01"}
-    client.put_item(TableName="UserStreaks", Item=item(bad))
+    client.put_item(TableName="UserStreaks", Item=encode_item(bad))
     try:
         with pytest.raises(NotSettled, match="1 accounts"):
             shop.sweep()
     finally:
-        client.delete_item(TableName="UserStreaks", Key=item({"user_id": bad["user_id"]}))
+        client.delete_item(TableName="UserStreaks", Key=encode_item({"user_id": bad["user_id"]}))
     assert shop.written() == {FEB_1: 10}
 
 

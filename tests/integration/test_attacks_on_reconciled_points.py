@@ -13,7 +13,7 @@ import pytest
 
 from adapters.book import shipped_version
 from adapters.engagement.points import Settler
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from ingest.engagement.points.commands import Commands, Rewards
 from ingest.engagement.points.holds import Holds
 from ingest.web.caller import ApiError
@@ -68,7 +68,7 @@ class Expiring(Town):
 
     def written(self, user: str) -> dict[date, int]:
         gone: Counter[date] = Counter()
-        for each in map(plain, self.entries(user)):
+        for each in map(decode_item, self.entries(user)):
             if each["kind"] == "EXPIRE":
                 gone[date.fromisoformat(each["expires_on"])] -= each["points"]
         return {on: points for on, points in gone.items() if points}
@@ -77,7 +77,7 @@ class Expiring(Town):
         return [
             user
             for user in self.users
-            if self.written(user) != simulated([plain(each) for each in self.entries(user)], self.now)
+            if self.written(user) != simulated([decode_item(each) for each in self.entries(user)], self.now)
         ]
 
 
@@ -162,7 +162,9 @@ def test_what_is_corrupted_is_healed(town: Expiring, name: str) -> None:
     town.settle_all()
     town.curate()
     user = next(
-        each for each in town.users if town.written(each) and "expires_next" in plain(town.profile(each))
+        each
+        for each in town.users
+        if town.written(each) and "expires_next" in decode_item(town.profile(each))
     )
     CORRUPT[name](town, user)
     for night in ("one", "two"):
@@ -171,7 +173,7 @@ def test_what_is_corrupted_is_healed(town: Expiring, name: str) -> None:
         town.now += timedelta(days=9)
         town.settle_all()
     town.curate()
-    stored = plain(town.profile(user))
+    stored = decode_item(town.profile(user))
     assert stored.get("expiry_settled_on", "") < "2028"
     assert town.wrong() == []
     assert town.reconcile(name.replace(" ", "-") + "last", everybody=True)["different"] == []

@@ -11,7 +11,7 @@ import pytest
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from processors.engagement import EngagementProcessor
 from rules.days import parse_moment, stamp
 from rules.engagement.events import Event, event_id, to_item
@@ -57,7 +57,7 @@ class Lane:
                 source="test",
                 created_at=stamp(arrivals[(place - first) % len(arrivals)]),
             )
-            change = {"SequenceNumber": f"{10**20 + place}", "NewImage": item(to_item(event))}
+            change = {"SequenceNumber": f"{10**20 + place}", "NewImage": encode_item(to_item(event))}
             found.append({"eventName": "INSERT", "dynamodb": change, "eventSourceARN": stream})
         return found
 

@@ -13,10 +13,10 @@ from botocore.exceptions import EndpointConnectionError
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from processors.engagement import EngagementProcessor
 from rules.engagement.events import Event, to_item
-from rules.engagement.ledger import Draft, EntryKind, append
+from rules.engagement.ledger import Draft, EntryKind, append_drafts
 from tests.support.engagement_strategies import event
 from tests.support.engine import Engine
 from tests.support.subscribers import Counting, Killed
@@ -66,7 +66,7 @@ class Crowd:
 
 
 def _record(stored: Event) -> Any:
-    change = {"SequenceNumber": f"{next(NUMBERS)}", "NewImage": item(to_item(stored))}
+    change = {"SequenceNumber": f"{next(NUMBERS)}", "NewImage": encode_item(to_item(stored))}
     return {"eventName": "INSERT", "dynamodb": change}
 
 
@@ -88,7 +88,7 @@ def test_one_user_whose_head_has_moved_holds_nobody_up(engine: Engine) -> None:
     crowd.apply(crowd.records(ONE), NOW)
     moved = crowd.users[3]
     head = crowd.accounts.profile(moved).head
-    spent = append(moved, head, [Draft(EntryKind.REDEEM, -5, reward_id="mug")], NOW)
+    spent = append_drafts(moved, head, [Draft(EntryKind.REDEEM, -5, reward_id="mug")], NOW)
     crowd.accounts.ledger.append(head, spent)  # and this writer dies
     assert crowd.apply(crowd.records(TWO)) == (8, 0)
     crowd.check(2)

@@ -15,7 +15,7 @@ import pytest
 
 from adapters.engagement import rank_sets
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.rank_sets import BUILDING, READY, begin_command, hold_command
+from adapters.engagement.rank_sets import BUILDING, READY, lock_command, renew_command
 from adapters.platform.redis import Redis
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.streak import Streak
@@ -187,7 +187,7 @@ def test_whoever_has_lost_the_lock_clears_nothing_and_renews_nothing(
 ) -> None:
     cache.ranks.rebuild(one_page(CROWD), NOW)
     redis.call("SET", BUILDING, "the other's token", "EX", 9)
-    assert redis.pipeline([begin_command("mine"), hold_command("mine", "scan:")]) == [None, 0]
+    assert redis.pipeline([lock_command("mine"), renew_command("mine", "scan:")]) == [None, 0]
     assert cache.ranks.ready()
     assert redis.call("TTL", BUILDING) <= 9
 

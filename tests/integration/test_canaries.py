@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.redis import Redis
 from adapters.postgresql.postgres import database
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.stores import Clients, stores_and_copies
+from adapters.privacy.stores import Clients, all_stores
 from adapters.privacy.tombstones import tombstones_of
-from adapters.settings import read
+from adapters.settings import read_settings
 from adapters.settings.common import ErasureSettings
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place, raw_prefix
@@ -40,7 +40,7 @@ from processors.kept_items import KeptItems
 from processors.leads.lead_events import note_at_roots
 from processors.publisher import Publisher
 from rules.lake.entities import TABLE_ITEMS
-from rules.lake.packed_records import HEAD
+from rules.lake.packed_records import HEADER
 from rules.lake.residue import is_residue
 from rules.lake.table_items import KEYS
 from rules.leads.lead_events import from_item
@@ -87,7 +87,7 @@ class LakeStream:
     def put(self, records: Sequence[bytes]) -> list[int]:
         by_head: dict[bytes, list[bytes]] = {}
         for each in records:
-            found = HEAD.match(each)
+            found = HEADER.match(each)
             assert found
             by_head.setdefault(found[0], []).append(each)
         for head, some in by_head.items():
@@ -129,7 +129,7 @@ class World:
         dynamodb = self.engine.client("dynamodb")
         leads = Leads(dynamodb, "x")
         for each in dynamodb.scan(TableName="Event")["Items"]:
-            event = from_item(plain(each))
+            event = from_item(decode_item(each))
             note_at_roots([event], leads.features, leads.rows)
             leads.both(event)
         fresh = [record for stream in self.streams.values() for record in stream.read()]
@@ -137,7 +137,7 @@ class World:
         self.publish(fresh)
 
     def publish(self, records: list[dict[str, Any]]) -> None:
-        erased = tombstones_of(read(ErasureSettings))
+        erased = tombstones_of(read_settings(ErasureSettings))
         told = Publisher(self.destinations, erased, self.kept).publish(  # type: ignore[arg-type]  # into a folder
             [each for each in records if is_published(each)]
         )
@@ -153,7 +153,7 @@ class World:
             stream.touched.clear()
         tasks = [{"entity": each.entity, "dt": each.dt, "hour": each.hour} for each in places]
         self.lake.put(event["tasks_key"], json.dumps(tasks).encode())
-        config = read(ErasureSettings)
+        config = read_settings(ErasureSettings)
         jobs = ErasureJobs(self.engine.client("dynamodb"), config.erasures_table)
         for attempt in range(500):
             how = dies.choice(["before", "after"]) if dies else ""
@@ -311,7 +311,7 @@ def admin(method: str, path: str) -> dict[str, Any]:
 def runner(world: World, chance: random.Random | None) -> ErasureRunner:
     """A process that goes on with erasures, and dies after so many calls."""
     erasure._parts.cache_clear()
-    made, config = erasure._parts(), read(ErasureSettings)
+    made, config = erasure._parts(), read_settings(ErasureSettings)
     if chance is None:
         return made
     dynamodb: Any = Dying(
@@ -323,7 +323,7 @@ def runner(world: World, chance: random.Random | None) -> ErasureRunner:
     return ErasureRunner(
         ErasureJobs(dynamodb, config.erasures_table),
         made.tombstones,
-        lambda now: stores_and_copies(clients, config, now),
+        lambda now: all_stores(clients, config, now),
         made.hashes,
         made.key,
         made.settles,
@@ -385,7 +385,7 @@ def test_nobody_who_was_erased_is_anywhere_and_nothing_brings_them_back(world: W
         now = datetime.now(UTC)
         deaths = sweep(world, chance, beside, now)
         forget()  # every process has the news before the second sweep begins
-        object.__setattr__(world.leads.consumer, "erased", tombstones_of(read(ErasureSettings)))
+        object.__setattr__(world.leads.consumer, "erased", tombstones_of(read_settings(ErasureSettings)))
         deaths += sweep(world, chance, beside, now + SETTLES)
         for dies in (chance, None, None):
             world.night(now + 2 * SETTLES, dies)

@@ -122,7 +122,7 @@ def test_a_night_with_more_raw_bytes_than_is_set_is_handed_to_spark(
 
 def test_a_deployment_stores_what_the_job_runs(lake: S3Objects, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(curate_function, "tell", lambda *given: told.append(given[3]))
+    monkeypatch.setattr(curate_function, "send_response", lambda *given: told.append(given[3]))
     for kind, keys in (("Delete", set()), ("Create", {SCRIPT_KEY, PACKAGES_KEY}), ("Update", None)):
         request = {"RequestType": kind, "ResponseURL": "http://127.0.0.1"}
         assert curate_function.handler(request, CONTEXT) == {}

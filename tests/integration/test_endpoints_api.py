@@ -13,7 +13,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 import ingest.endpoints_api as door
 import processors.outgoing.delivery as delivering
 import processors.outgoing.notifications as telling
-from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, ToldStore
+from adapters.outgoing.notification_store import BACKLOG_SHARDS, BacklogStore, OutboxStore
 from adapters.platform.aws import client
 from tests.support.engine import Engine, lean_client
 from tests.support.hook_receiver import Receiver, receiver
@@ -280,14 +280,14 @@ def test_a_person_who_cannot_be_told_of_keeps_nobody_else_waiting(
     desk: Desk, there: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = desk.register(there)
-    put = ToldStore.put
+    put = OutboxStore.put
 
-    def broken(store: ToldStore, holder: str, *rest: Any) -> None:
+    def broken(store: OutboxStore, holder: str, *rest: Any) -> None:
         if holder == "ann":
             raise RuntimeError("it is broken")
         put(store, holder, *rest)
 
-    monkeypatch.setattr(ToldStore, "put", broken)
+    monkeypatch.setattr(OutboxStore, "put", broken)
     records = [record(1, 5), record(1, 7, user="bob")]
     told = telling.handler({"Records": records, "streakline_redrive": True}, CONTEXT)
     assert [each["reason"] for each in told["batchItemFailures"]] == ["RuntimeError: it is broken"]
@@ -332,11 +332,11 @@ def test_the_same_events_are_put_on_a_bus(desk: Desk, monkeypatch: pytest.Monkey
     telling.handler({"Records": [record(1, 5)]}, CONTEXT)
     assert desk.bus.entries == []
     desk.bus.fail = False
-    lanes = LaneStore(desk.dynamodb, "Notifications")
+    lanes = BacklogStore(desk.dynamodb, "Notifications")
     lane = lanes.get("ann", "event-bus")
     assert lane is not None and lane.failures == 1
     lanes.wait(lane, datetime(2026, 1, 1, tzinfo=UTC))  # its pause is over
-    for share in range(LANE_SHARDS):
+    for share in range(BACKLOG_SHARDS):
         desk.deliver({"endpoint_id": "event-bus", "share": share})
     (entry,) = desk.bus.entries
     assert (entry["DetailType"], entry["EventBusName"], entry["Source"]) == (

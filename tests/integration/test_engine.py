@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from tests.support import dynamodb_engine
 from tests.support import engine as engines
 from tests.support.engine import Engine, changes, lean_client
@@ -50,24 +50,24 @@ def told(engine: Engine, client_of: Callable[[Engine, str], Any] = Engine.client
         "none": {"NULL": True},
         "deep": {"L": [{"M": {"B": {"B": b"b"}, "S": {"S": '"B"'}}}, {"BOOL": False}]},
     }
-    packed = {**item({**KEY, "event_id": "packed"}), **values}
+    packed = {**encode_item({**KEY, "event_id": "packed"}), **values}
     of_user = {"KeyConditionExpression": "user_id = :u", "ExpressionAttributeValues": {":u": {"S": "u"}}}
-    missing = {"Key": item(KEY), "ConditionExpression": "attribute_exists(user_id)"}
+    missing = {"Key": encode_item(KEY), "ConditionExpression": "attribute_exists(user_id)"}
     calls: list[tuple[str, dict[str, Any]]] = [
-        ("put_item", {"Item": item({**KEY, "n": 0})}),
-        ("put_item", {"Item": item(KEY), "ConditionExpression": "attribute_not_exists(user_id)"}),
+        ("put_item", {"Item": encode_item({**KEY, "n": 0})}),
+        ("put_item", {"Item": encode_item(KEY), "ConditionExpression": "attribute_not_exists(user_id)"}),
         (
             "update_item",
-            {"Key": item(KEY), "UpdateExpression": "ADD n :n", "ExpressionAttributeValues": value},
+            {"Key": encode_item(KEY), "UpdateExpression": "ADD n :n", "ExpressionAttributeValues": value},
         ),
-        ("get_item", {"Key": item(KEY), "ConsistentRead": True}),
-        ("delete_item", {"Key": item(KEY), "ReturnValues": "ALL_OLD"}),
+        ("get_item", {"Key": encode_item(KEY), "ConsistentRead": True}),
+        ("delete_item", {"Key": encode_item(KEY), "ReturnValues": "ALL_OLD"}),
         ("get_item", {"Key": {"user_id": {"S": "u"}}}),
         ("put_item", {"Item": packed}),
         ("query", {**of_user, "Limit": 1}),
         ("delete_item", {**missing, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}),
         ("transact_write_items", {"TransactItems": [{"Delete": {**table, **missing}}]}),
-        ("batch_get_item", {"RequestItems": {"BPEvents": {"Keys": [item(KEY)]}}}),
+        ("batch_get_item", {"RequestItems": {"BPEvents": {"Keys": [encode_item(KEY)]}}}),
         ("execute_statement", {"Statement": """SELECT * FROM "BPEvents" WHERE user_id = 'u'"""}),
         (
             "batch_execute_statement",
@@ -111,7 +111,7 @@ def test_it_says_what_the_server_says_and_each_engine_has_its_own_tables() -> No
         assert answers[0][7]["Items"][0]["deep"] == {
             "L": [{"M": {"B": {"B": b"b"}, "S": {"S": '"B"'}}}, {"BOOL": False}]
         }
-        one.client("dynamodb").put_item(TableName="BPEvents", Item=item(KEY))
+        one.client("dynamodb").put_item(TableName="BPEvents", Item=encode_item(KEY))
         assert len(other.client("dynamodb").scan(TableName="BPEvents")["Items"]) == 1
 
 
@@ -120,7 +120,7 @@ def test_a_hook_stops_a_request_before_it_is_sent(
     engine: Engine, client_of: Callable[[Engine, str], Any]
 ) -> None:
     """The fence of a region does (adapters/platform/fencing)."""
-    dynamodb, key = client_of(engine, "dynamodb"), item({**KEY, "user_id": "stopped"})
+    dynamodb, key = client_of(engine, "dynamodb"), encode_item({**KEY, "user_id": "stopped"})
 
     def stop(**_: Any) -> None:
         raise TimeoutError
@@ -132,7 +132,7 @@ def test_a_hook_stops_a_request_before_it_is_sent(
 
 
 def test_a_change_is_counted(engine: Engine) -> None:
-    dynamodb, key = lean_client(engine, "dynamodb"), item({**KEY, "user_id": "counted"})
+    dynamodb, key = lean_client(engine, "dynamodb"), encode_item({**KEY, "user_id": "counted"})
     before = [changes(engine, each) for each in ("BPEvents", "Rewards")]
     dynamodb.put_item(TableName="BPEvents", Item=key)
     dynamodb.get_item(TableName="BPEvents", Key=key)
@@ -142,7 +142,7 @@ def test_a_change_is_counted(engine: Engine) -> None:
 def test_threads_that_race_lose_what_they_write_without_a_condition(engine: Engine) -> None:
     """A test of a race would prove nothing if each thread did all of its calls in one turn."""
     dynamodb = engine.client("dynamodb")
-    key = {"Key": item({**KEY, "user_id": "race"}), "TableName": "BPEvents"}
+    key = {"Key": encode_item({**KEY, "user_id": "race"}), "TableName": "BPEvents"}
 
     def count(_: int) -> None:
         for _ in range(10):
@@ -174,4 +174,4 @@ def test_an_engine_knows_nothing_of_the_one_before_it() -> None:
             s3.put_object(Bucket="lake", Key="left", Body=b"")
             sqs.send_message(QueueUrl=engine.queue_url, MessageBody="left")
             sns.create_topic(Name="left")
-            engine.client("dynamodb").put_item(TableName="BPEvents", Item=item(KEY))
+            engine.client("dynamodb").put_item(TableName="BPEvents", Item=encode_item(KEY))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import UNDER_REVIEW
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.privacy.erasure_jobs import ErasureJobs
 from ingest.openapi import ROUTES
 from ingest.web.routes import Route
@@ -55,9 +55,9 @@ def erased(site: Site) -> Iterator[str]:
     send(site, user, event("CHECK_IN", datetime.now(UTC)))
     site.engine.client("dynamodb").update_item(
         TableName="UserStreaks",
-        Key=item({"user_id": user}),
+        Key=encode_item({"user_id": user}),
         UpdateExpression="SET review_state = :open, tz_review = :yes",
-        ExpressionAttributeValues=item({":open": UNDER_REVIEW, ":yes": True}),
+        ExpressionAttributeValues=encode_item({":open": UNDER_REVIEW, ":yes": True}),
     )
     assert user in json.dumps(site.admin("GET", "/v1/review"))
     assert site.call(user, "DELETE", f"/v1/users/{user}")[0] == 202

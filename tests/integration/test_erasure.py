@@ -16,8 +16,8 @@ import pytest
 from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.redis import Redis
 from adapters.privacy.erasure_jobs import ErasureJobs
-from adapters.privacy.stores import Clients, stores_and_copies
-from adapters.settings import read
+from adapters.privacy.stores import Clients, all_stores
+from adapters.settings import read_settings
 from adapters.settings.common import ErasureSettings
 from local.operate import persons
 from local.stack import Stack
@@ -105,14 +105,12 @@ def runner(**clients: Any) -> ErasureRunner:
     made = erasure._parts()
     if not clients:
         return made
-    config = read(ErasureSettings)
+    config = read_settings(ErasureSettings)
     dynamodb = clients["dynamodb"]
     return ErasureRunner(
         ErasureJobs(dynamodb, config.erasures_table),
         made.tombstones,
-        lambda now: stores_and_copies(
-            Clients(dynamodb, lambda: clients["s3"], lambda: None, None), config, now
-        ),
+        lambda now: all_stores(Clients(dynamodb, lambda: clients["s3"], lambda: None, None), config, now),
         made.hashes,
         made.key,
         made.settles,

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.redis import Redis
 from adapters.postgresql.postgres import database
-from adapters.privacy.erasers import IdentityEraser, LeadErasing
+from adapters.privacy.erasers import IdentityEraser, LeadErasureStarter
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import Tombstones, tombstones_of
-from adapters.settings import read
+from adapters.settings import read_settings
 from adapters.settings.common import ErasureSettings
 from ingest import privacy_api
 from processors import erasure
@@ -55,7 +55,7 @@ def shop(
 
 def fresh() -> Tombstones:
     """A process's view that knows what is written now."""
-    return tombstones_of(read(ErasureSettings))
+    return tombstones_of(read_settings(ErasureSettings))
 
 
 def api(method: str, path: str, *groups: str, body: Any = None) -> tuple[int, Any, str]:
@@ -92,7 +92,7 @@ def process(site: Site, engine: Engine) -> None:
     leads = Leads(engine.own_client("dynamodb"), "x")
     for page in engine.client("dynamodb").get_paginator("scan").paginate(TableName="Event"):
         for each in page["Items"]:
-            event = from_item(plain(each))
+            event = from_item(decode_item(each))
             if event.organization_id == site.organization:
                 note_at_roots([event], leads.features, leads.rows)
                 leads.both(event)
@@ -263,8 +263,8 @@ def test_a_lead_that_was_made_meanwhile_is_found_by_the_next_sweep(
 def consumer_of(shop: Site, engine: Engine) -> None:
     """Let the consumer of webhooks know what is erased now, and begin erasures."""
     registry: Registry = shop.registry
-    jobs = ErasureJobs(engine.client("dynamodb"), read(ErasureSettings).erasures_table)
-    erasing = LeadErasing(IdentityEraser(database(registry.url)), jobs, fresh())
+    jobs = ErasureJobs(engine.client("dynamodb"), read_settings(ErasureSettings).erasures_table)
+    erasing = LeadErasureStarter(IdentityEraser(database(registry.url)), jobs, fresh())
     object.__setattr__(shop.consumer, "erased", fresh())
     object.__setattr__(shop.consumer, "erasing", erasing)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.event_store import EventStore
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from rules.engagement.events import Event
 from tests.support.engine import Engine
 from tests.support.site import Site
@@ -33,10 +33,10 @@ def stored(engine: Engine, user: str) -> list[dict[str, Any]]:
     answer = engine.client("dynamodb").query(
         TableName="BPEvents",
         KeyConditionExpression="user_id = :user",
-        ExpressionAttributeValues=item({":user": user}),
+        ExpressionAttributeValues=encode_item({":user": user}),
         ConsistentRead=True,
     )
-    return [plain(each) for each in answer["Items"]]
+    return [decode_item(each) for each in answer["Items"]]
 
 
 def earned(api: Site, user: str) -> list[tuple[str, str, int]]:
@@ -58,9 +58,9 @@ def test_a_capped_event_is_not_written_again(engine: Engine, api: Site, user: st
     (day,) = engine.client("dynamodb").query(
         TableName="DailyActivity",
         KeyConditionExpression="user_id = :user",
-        ExpressionAttributeValues=item({":user": user}),
+        ExpressionAttributeValues=encode_item({":user": user}),
     )["Items"]
-    assert (plain(day)["points_earned"], plain(day)["events_count"]) == (60, 7)
+    assert (decode_item(day)["points_earned"], decode_item(day)["events_count"]) == (60, 7)
     assert api.profile(user)["total_bestie_points"] == 60
 
 

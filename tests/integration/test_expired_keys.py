@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from rules.engagement.events import RETENTION
 from tests.support.engine import Engine
 from tests.support.site import FULFILMENT, PRODUCERS, Site
@@ -40,7 +40,7 @@ def sweep(engine: Engine, user: str) -> None:
         for each in dynamodb.query(
             TableName=table,
             KeyConditionExpression="user_id = :user",
-            ExpressionAttributeValues=item({":user": user}),
+            ExpressionAttributeValues=encode_item({":user": user}),
         )["Items"]:
             dynamodb.delete_item(TableName=table, Key={name: each[name] for name in ("user_id", key)})
 

@@ -12,7 +12,7 @@ import pytest
 
 from adapters import book, clock
 from adapters.book import shipped_document
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from processors import expiry
 from rules.book.point_rules import instant_of_expiry, last_expired
@@ -102,9 +102,9 @@ class Shop:
             self.api.engine.client("dynamodb"),
             TableName="RewardsLedger",
             KeyConditionExpression="account_id = :user",
-            ExpressionAttributeValues=item({":user": self.user}),
+            ExpressionAttributeValues=encode_item({":user": self.user}),
         )
-        return [plain(each) for each in found]
+        return [decode_item(each) for each in found]
 
     def written(self) -> dict[date, int]:
         gone: dict[date, int] = {}

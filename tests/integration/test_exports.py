@@ -23,7 +23,7 @@ from adapters.engagement.event_store import EventStore
 from adapters.platform.aws import Unavailable, client
 from adapters.privacy.erasure_jobs import Person
 from adapters.privacy.export_jobs import ExportJobs
-from adapters.privacy.stores import READ_AT_ONCE, Clients, ObjectEraser, stores_and_copies
+from adapters.privacy.stores import READ_AT_ONCE, Clients, ObjectEraser, all_stores
 from adapters.settings.common import ErasureSettings
 from ingest import privacy_api
 from processors import erasure
@@ -153,13 +153,13 @@ class Together:
 def exporter(**clients: Any) -> Exporter:
     """The real one, of a process that starts now, with clients of the test."""
     erasure._parts.cache_clear()
-    config = settings.read(ErasureSettings)
+    config = settings.read_settings(ErasureSettings)
     dynamodb, s3 = clients.get("dynamodb", client("dynamodb")), clients.get("s3", client("s3"))
     reached = Clients(dynamodb, lambda: s3, lambda: None, None)
     return replace(
         erasure._exporter(),
         jobs=ExportJobs(dynamodb, config.limits_table),
-        stores=lambda now: stores_and_copies(reached, config, now),
+        stores=lambda now: all_stores(reached, config, now),
         s3=lambda: s3,
     )
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from rules.leads.feature_items import evaluate
+from rules.leads.feature_items import evaluate_feature
 from rules.leads.features import FEATURES, Input
-from rules.leads.series import EMPTY, NOTHING, Contribution, Series, add, mark_of
+from rules.leads.series import EMPTY_SERIES, EMPTY_STATE, Contribution, Series, add_contribution, mark_of
 from tests.support.effort import effort
 from tests.support.real_input import CUSTOMERS, Purchase, purchases
 
@@ -61,12 +61,15 @@ def test_every_customer_at_three_dates(order: str) -> None:
             customer, given = row.customer, given_by(row)
             known[customer].append(row)
             plain[customer].append((row.day, row.cents))
-            added = add(state.get(customer, EMPTY), Input.PURCHASES, given, as_of)
+            added = add_contribution(state.get(customer, EMPTY_SERIES), Input.PURCHASES, given, as_of)
             state[customer] = again(known[customer], as_of) if added is None else added
-            active[customer] = add(active.get(customer, EMPTY), Input.ACTIVITY, given, as_of) or EMPTY
+            active[customer] = (
+                add_contribution(active.get(customer, EMPTY_SERIES), Input.ACTIVITY, given, as_of)
+                or EMPTY_SERIES
+            )
         for customer, mine in plain.items():
-            both = {**NOTHING, Input.PURCHASES: state[customer], Input.ACTIVITY: active[customer]}
-            found = {each.name: evaluate(each, both, (), as_of) for each in OURS}
+            both = {**EMPTY_STATE, Input.PURCHASES: state[customer], Input.ACTIVITY: active[customer]}
+            found = {each.name: evaluate_feature(each, both, (), as_of) for each in OURS}
             assert found == direct(mine, on), customer
     assert len(plain) == CUSTOMERS
 
@@ -77,10 +80,10 @@ def given_by(row: Purchase) -> Contribution:
 
 def again(rows: list[Purchase], as_of: datetime) -> Series:
     """What the caller does with None: add all that are known, by time."""
-    series: Series | None = EMPTY
+    series: Series | None = EMPTY_SERIES
     for row in sorted(rows, key=lambda each: (each.occurred_at, each.event_id)):
         assert series is not None
-        series = add(series, Input.PURCHASES, given_by(row), as_of)
+        series = add_contribution(series, Input.PURCHASES, given_by(row), as_of)
     assert series is not None
     return series
 

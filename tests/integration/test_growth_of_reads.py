@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.items import Item, item
+from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import put_all, query_all
 from bench.engagement.reads import ReadCount
 from ingest.engagement.points import balance
@@ -140,7 +140,7 @@ def lengthen(user: str, number: int, over: timedelta) -> None:
                 TableName=table,
                 KeyConditionExpression="#holder = :user",
                 ExpressionAttributeNames={"#holder": holder},
-                ExpressionAttributeValues=item({":user": user}),
+                ExpressionAttributeValues=encode_item({":user": user}),
             )
         )
         first = next(each for each in found if each[sort]["S"][:4].isdigit() and each[sort]["S"] > "2000")
@@ -159,9 +159,9 @@ def numbered(user: str, entries: list[Item]) -> list[Item]:
     ordered = sorted(entries, key=lambda each: each["created_at"]["S"])
     client("dynamodb").update_item(
         TableName="UserStreaks",
-        Key=item({"user_id": user}),
+        Key=encode_item({"user_id": user}),
         UpdateExpression="SET ledger_seq = :seq",
-        ExpressionAttributeValues=item({":seq": len(ordered)}),
+        ExpressionAttributeValues=encode_item({":seq": len(ordered)}),
     )
     return [each | {"seq": {"N": str(seq)}} for seq, each in enumerate(ordered, start=1)]
 

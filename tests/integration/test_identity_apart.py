@@ -6,7 +6,7 @@ from random import Random
 import psycopg
 import pytest
 
-from adapters.leads.identity_store import CannotMend
+from adapters.leads.identity_store import CannotRepair
 from rules.leads.identity import Identity
 from tests.support.identity_events import POOL, check
 from tests.support.identity_server import NOW, WAYS, Registry
@@ -57,7 +57,7 @@ def act(registry: Registry, organization: str, random: Random) -> None:
             ]
             found = registry.see(*event, organization=organization)
             assert all(each.organization_id == organization for each in found.changes)
-    except CannotMend:
+    except CannotRepair:
         pass
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from adapters.leads.identity_store import CannotMend, columns_of, facts_of, plan_of
+from adapters.leads.identity_store import CannotRepair, columns_of, facts_of, plan_of
 from rules.leads.identity import STRONG, Identity, in_order, plan_identities
 from tests.support.identity_events import D1, E1, E2, P1, P2, check, events
 from tests.support.identity_server import NOW, WAYS, Registry
@@ -72,7 +72,7 @@ def test_random_events_from_8_threads_leave_nothing_contradictory(registry: Regi
             mine = registry_of(registry, store, 1000 * number + place)
             for change in Registry.see(mine, *identities, organization=organization).changes:
                 if random.random() < 0.2:
-                    with contextlib.suppress(CannotMend):
+                    with contextlib.suppress(CannotRepair):
                         store.unmerge(None, change.number, "why", "me", NOW)
 
     with ThreadPoolExecutor(8) as threads:
@@ -155,6 +155,6 @@ def test_undoing_waits_for_a_merge_that_builds_on_what_is_undone(registry: Regis
             assert time.monotonic() < deadline, "it did not wait"
             time.sleep(0.005)
         held.apply()
-        with pytest.raises(CannotMend, match=f"change {first + 1} builds on"):
+        with pytest.raises(CannotRepair, match=f"change {first + 1} builds on"):
             undone.result()
     check(registry)

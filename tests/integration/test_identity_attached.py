@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from adapters.leads.identity_store import (
-    CannotMend,
+    CannotRepair,
     IdentityStore,
     LeadEventKey,
     Resolution,
@@ -62,7 +62,7 @@ def rows(registry: Registry, store: IdentityStore, events: list[Event]) -> tuple
         resolution = store.resolve("acme", identities, key, NOW)
         found.append(resolution.lead_id)
         if resolution.changes and number % 7 == 0:
-            with suppress(CannotMend):
+            with suppress(CannotRepair):
                 store.unmerge("acme", resolution.changes[-1].number, "why", "me", NOW)
     held = registry.rows("SELECT t::text FROM identity.channel_identity AS t ORDER BY 1")
     leads = registry.rows("SELECT lead_id, root_id FROM identity.lead ORDER BY 1")

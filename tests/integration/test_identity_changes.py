@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.leads.identity_store import CannotMend
+from adapters.leads.identity_store import CannotRepair
 from rules.leads.identity import Identity
 from rules.leads.lead_events import Group
 from tests.support.identity_server import AUDIT, NOW, WAYS, Registry, undo
@@ -51,7 +51,7 @@ def test_a_chain_is_undone_from_its_end(registry: Registry) -> None:
     first = registry.see(C, B).changes[-1].number
     joined = registry.dump(but=AUDIT)
     second = registry.see(B, A).changes[-1].number
-    with pytest.raises(CannotMend, match=f"change {second} builds on change {first}: undo it first"):
+    with pytest.raises(CannotRepair, match=f"change {second} builds on change {first}: undo it first"):
         undo(registry, first)
     undo(registry, second)
     assert registry.dump(but=AUDIT) == joined
@@ -77,7 +77,7 @@ def test_a_merge_by_way_of_an_absorbed_lead_builds_on_its_merge(registry: Regist
         registry.see(each)
     first = registry.see(A, B).changes[-1].number
     second = registry.see(B, C).changes[-1].number
-    with pytest.raises(CannotMend, match=f"change {second} builds on"):
+    with pytest.raises(CannotRepair, match=f"change {second} builds on"):
         undo(registry, first)
 
 
@@ -86,10 +86,10 @@ def test_undoing_twice_or_what_is_no_merge_is_refused(registry: Registry) -> Non
     registry.see(B)
     number = registry.see(A, B).changes[0].number
     undo(registry, number)
-    with pytest.raises(CannotMend, match=f"change {number} has been undone by change {number + 1}"):
+    with pytest.raises(CannotRepair, match=f"change {number} has been undone by change {number + 1}"):
         undo(registry, number)
     for wrong in (number + 1, 999):
-        with pytest.raises(CannotMend, match=f"change {wrong} is no merge"):
+        with pytest.raises(CannotRepair, match=f"change {wrong} is no merge"):
             undo(registry, wrong)
 
 
@@ -148,7 +148,7 @@ def test_an_organization_undoes_its_own_merges_alone(registry: Registry) -> None
     registry.see(B)
     number = registry.see(A, B).changes[0].number
     before = registry.dump()
-    with pytest.raises(CannotMend, match=f"change {number} is no merge"):
+    with pytest.raises(CannotRepair, match=f"change {number} is no merge"):
         registry.store.unmerge("other", number, "why", "me", NOW)
     assert registry.dump() == before
     assert registry.store.unmerge("acme", number, "why", "me", NOW)

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from adapters.leads.identity_store import CannotMend, IdentityStore
+from adapters.leads.identity_store import CannotRepair, IdentityStore
 from adapters.postgresql.postgres import Postgres
 from adapters.postgresql.sql import PostgresRefused, PostgresUnavailable
 from local.cloud.processes import free_port
@@ -62,7 +62,7 @@ def test_what_cannot_safely_be_repeated_is_left_to_the_caller(registry: Registry
     with pytest.raises(PostgresUnavailable):
         registry.store.unmerge(None, number, "why", "me", NOW)
     registry.store.unmerge(None, number, "why", "me", NOW)
-    with pytest.raises(CannotMend):
+    with pytest.raises(CannotRepair):
         registry.store.unmerge(None, number, "why", "me", NOW)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from adapters.postgresql.migrations import FOLDER, PREPARE, MigrationChanged, migrate
+from adapters.postgresql.migrations import FOLDER, PREPARE, MigrationChanged, apply_migrations
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresRefused
 from tests.support.identity_server import WAYS, Server
@@ -27,7 +27,7 @@ class Runner:
     def __call__(self, folder: Path = FOLDER) -> list[str]:
         owned = database(self.url)
         try:
-            return owned.run(lambda each: migrate(each, folder))
+            return owned.run(lambda each: apply_migrations(each, folder))
         finally:
             owned.close()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.postgresql.postgres import BUNDLE, authorities, database
+from adapters.postgresql.postgres import BUNDLE, ca_bundle, database
 from adapters.postgresql.sql import PostgresUnavailable
 from tests.support.identity_server import Server
 from tests.support.tls_postgres import make_authority, securing
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("identity")
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.postgresql.postgres.authorities", authorities.__wrapped__)
+    monkeypatch.setattr("adapters.postgresql.postgres.ca_bundle", ca_bundle.__wrapped__)
 
 
 def ask(server: Server, port: int, host: str = "localhost") -> None:

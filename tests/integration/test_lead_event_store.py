@@ -127,7 +127,7 @@ def test_what_passes_is_tried_again_and_what_does_not_is_not(monkeypatch: pytest
 
 def test_an_event_without_a_claim_is_not_written_over(lead_store: LeadEventStore, engine: Engine) -> None:
     event = new_event()
-    engine.client("dynamodb").put_item(TableName="Event", Item=lead_event_store.stored_form(event))
+    engine.client("dynamodb").put_item(TableName="Event", Item=lead_event_store.event_item(event))
     assert lead_store.put_new(replace(event, payload={}), "a") is StoreOutcome.CONFLICT
     assert list(lead_store.of_leaves([event.lead_organization_id])) == [event]
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.leads.lead_event_store import stored_form
+from adapters.leads.lead_event_store import event_item
 from adapters.platform.publishing import Topic
 from processors.leads.lead_events import announce
 from rules.leads.lead_events import from_item
@@ -48,7 +48,7 @@ def test_each_queue_gets_its_types_raw(engine: Engine, topic: str) -> None:
     none = queue(engine, topic, {"event_type": ["page_viewed"]})
     sent = [new_event(event_type=TYPES[number % 4]) for number in range(23)]
     records: list[Any] = [
-        {"eventName": "INSERT", "dynamodb": {"NewImage": stored_form(each), "SequenceNumber": str(number)}}
+        {"eventName": "INSERT", "dynamodb": {"NewImage": event_item(each), "SequenceNumber": str(number)}}
         for number, each in enumerate(sent)
     ]
     outcome = announce(records, Topic(engine.client("sns"), topic), lambda _: None)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.items import item
-from adapters.platform.queues import Poison
+from adapters.platform.items import encode_item
+from adapters.platform.queues import PoisonMessage
 from adapters.platform.tables import put_all
 from rules.days import DAY, stamp
 from rules.leads.lead_events import to_item
@@ -128,7 +128,7 @@ def test_a_stored_item_that_is_no_event_spoils_no_lead(leads: Leads) -> None:
     order = leads.event(1, "purchase_completed", START)
     leads.store([order])
     broken = {**to_item(leads.event(2, "purchase_completed", START)), "payload": "no json"}
-    put_all(leads.client, "Event", [item(broken)])
+    put_all(leads.client, "Event", [encode_item(broken)])
     leads.both(order)
     assert leads.root().features["frequency_purchases_30d"] == 1
     leads.check("a")
@@ -145,7 +145,7 @@ def test_a_stored_item_that_is_no_event_spoils_no_lead(leads: Leads) -> None:
 )
 def test_poison_says_why(leads: Leads, changed: dict[str, Any], reason: str) -> None:
     told = {**message(leads.event(1, "purchase_completed", START)), **changed}
-    with pytest.raises(Poison, match=reason):
+    with pytest.raises(PoisonMessage, match=reason):
         leads.feature_processor.handle(told, leads.now)
 
 
@@ -155,11 +155,11 @@ def test_poison_says_why(leads: Leads, changed: dict[str, Any], reason: str) -> 
      {"leads": ["a"] * 51, "as_of": stamp(START)}, {"leads": ["a"], "as_of": "2062-01-01T00:00:00.000000Z"}],
 )  # fmt: skip
 def test_a_malformed_refresh_says_why(leads: Leads, asked: Any) -> None:
-    with pytest.raises(Poison, match="refresh"):
+    with pytest.raises(PoisonMessage, match="refresh"):
         leads.feature_processor.handle({"refresh": asked}, leads.now)
 
 
 @pytest.mark.parametrize("asked", [7, {}, {"leads": "a"}, {"leads": [1]}, {"leads": ["a"] * 51}])
 def test_a_malformed_rebuild_says_why(leads: Leads, asked: Any) -> None:
-    with pytest.raises(Poison, match="rebuild"):
+    with pytest.raises(PoisonMessage, match="rebuild"):
         leads.feature_processor.handle({"rebuild": asked}, leads.now)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.leads.lead_queue import LeadPayloads
-from adapters.platform.queues import Poison
+from adapters.platform.queues import PoisonMessage
 from tests.support.lead_site import Site, order
 from tests.support.webhooks import NOW
 
@@ -36,7 +36,9 @@ def test_a_payload_that_was_put_aside(site: Site) -> None:
 def test_another_large_body_does_not_replace_the_first(site: Site) -> None:
     lines = [[{"sku": f"{name}-{number}"} for number in range(60)] for name in "ab"]
     site.send(order(1, line_items=lines[0]))
-    with pytest.raises(Poison, match="conflict"):  # its identities are remembered: nobody asks for the claim
+    with pytest.raises(
+        PoisonMessage, match="conflict"
+    ):  # its identities are remembered: nobody asks for the claim
         site.send(order(1, line_items=lines[1]))
     (first,) = site.stored()
     key = (first.raw_payload_ref or "").removeprefix("s3://payloads/")
@@ -48,11 +50,11 @@ def test_another_large_body_does_not_replace_the_first(site: Site) -> None:
     "url", ["s3://payloads/leads/inbox/none.json", "s3://payloads/leads/other", "s3://x/leads/inbox/y"]
 )
 def test_a_pointer_that_cannot_be_read_is_told(url: str, site: Site) -> None:
-    with pytest.raises(Poison, match="payload_ref cannot be read"):
+    with pytest.raises(PoisonMessage, match="payload_ref cannot be read"):
         site.consumer.handle(by_reference(site, url), NOW)
 
 
 def test_a_pointer_to_what_is_no_json_is_told(site: Site) -> None:
     url = LeadPayloads(lambda: site.s3, "payloads").put_inbox("{")
-    with pytest.raises(Poison, match="payload_ref holds no JSON"):
+    with pytest.raises(PoisonMessage, match="payload_ref holds no JSON"):
         site.consumer.handle(by_reference(site, url), NOW)

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.leads.feature_store import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
 from analytics.reconcile.lead_repair import NO_CHANGE, OF_GROUPS, LeadItems, LeadRepair
@@ -53,9 +53,9 @@ class Nights:
         """Bring what was written into lake and warehouse."""
         changed = [each for name, each in self.stored().items() if self.published.get(name) != each]
         self.published = self.stored()
-        rows = [(LEAD_FEATURES, row_of(LEAD_FEATURES, plain(each), self.now)) for each in changed]
+        rows = [(LEAD_FEATURES, row_of(LEAD_FEATURES, decode_item(each), self.now)) for each in changed]
         rows += [
-            (LEAD_EVENTS, row_of(LEAD_EVENTS, plain(item(to_item(each))), self.now))
+            (LEAD_EVENTS, row_of(LEAD_EVENTS, decode_item(encode_item(to_item(each))), self.now))
             for each in self.leads.stored
         ]
         tasks = {Task(entity.name, row["dt"], row["hour"]) for entity, row in rows}

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.platform.queues import Poison
+from adapters.platform.queues import PoisonMessage
 from adapters.platform.redis import Redis
 from rules.leads.lead_events import groups_of
 from tests.support.lead_site import Died, Site, order
@@ -63,7 +63,7 @@ def test_leads_that_an_event_proves_to_be_one_are_announced_as_one_and_apart_aga
     ],
 )
 def test_a_command_that_cannot_be_done_says_why(command: dict[str, Any], reason: str, site: Site) -> None:
-    with pytest.raises(Poison, match=reason):
+    with pytest.raises(PoisonMessage, match=reason):
         site.consumer.handle({"command": "unmerge", **command}, NOW)
 
 

@@ -14,7 +14,7 @@ from ingest.leads.lead_views import money_view, total_view
 from ingest.leads.payloads import amount_in
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import Input
-from rules.leads.series import build, encode
+from rules.leads.series import build_state, encode_series
 from tests.integration.test_lead_views import STAMP, get
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START, lead_event
@@ -28,7 +28,7 @@ def test_money_is_shown_by_currency() -> None:
         lead_event(3, "order_refunded", START, foreign_minor=250, currency="EUR"),
         lead_event(4, "purchase_completed", START, foreign_minor=5000, currency="JPY"),
     ]
-    text = encode(build(events, START)[Input.PURCHASES])
+    text = encode_series(build_state(events, START)[Input.PURCHASES])
     assert money_view(text, "USD") == {
         "EUR": {"orders": 1, "spent": Decimal("6.50")},
         "JPY": {"orders": 1, "spent": Decimal(5000)},
@@ -61,7 +61,7 @@ def test_each_organization_s_money_is_in_its_own_currency(
         ]
         (one, _), lead = events, events[0].lead_organization_id
         LeadEventStore(served.client("dynamodb"), "Event", "IdempotencyKeys").put_new(one, "a")
-        series: dict[str, Any] = {Input.PURCHASES: encode(build(events, START)[Input.PURCHASES])}
+        series: dict[str, Any] = {Input.PURCHASES: encode_series(build_state(events, START)[Input.PURCHASES])}
         change = Change({}, series, {Input.PURCHASES: STAMP}, STAMP, None)
         FeatureStore(served.client("dynamodb"), "Feature", 2).write(FeatureItem(lead), change)
         found = get(f"{lead}/features")[1]

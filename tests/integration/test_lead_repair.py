@@ -11,7 +11,7 @@ import pytest
 
 from adapters.leads.feature_store import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from analytics.reconcile.lead_repair import COMPARED, LeadRepair
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.statements import literal
@@ -51,7 +51,7 @@ class Desk:
             self.warehouse.run([f"INSERT INTO dimensions.leads VALUES ({literal(leaf)}, {literal(root)})"])
             self.known.add(leaf)
         for each in events:
-            row = row_of(LEAD_EVENTS, plain(item(to_item(each))), NOW)
+            row = row_of(LEAD_EVENTS, decode_item(encode_item(to_item(each))), NOW)
             row |= {name: unstamp(row[name]).replace(tzinfo=None) for name in TIMES}
             values = ", ".join(literal(row.get(name)) for name in COLUMNS)
             self.warehouse.run([f"INSERT INTO facts.lead_events VALUES ({values})"])
@@ -98,7 +98,7 @@ def test_where_lake_and_table_hold_other_events_nothing_is_asked_for(desk: Desk)
     lead, made = desk.leads.leaf("a"), history(desk)
     desk.load(lead, made)
     forged = replace(made[0], payload={**made[0].payload, "amount_minor": 99_999})
-    desk.leads.client.put_item(TableName="Event", Item=item(to_item(forged)))
+    desk.leads.client.put_item(TableName="Event", Item=encode_item(to_item(forged)))
     told = "the lake has 1 events that the table lacks, and lacks 1 that the table has"
     assert desk.ask(lead) == told
     assert desk.asked() == []

@@ -13,7 +13,7 @@ import pytest
 from adapters.leads.feature_store import ActiveLeads, FeatureQueue, FeatureStore, shard_of
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.tables import chunks, put_all
 from processors.leads import features, memory, refresh
 from rules.days import DAY, stamp
@@ -100,7 +100,7 @@ def test_real_customers_at_three_dates_and_a_day_later(
     for on in DATES:
         arriving = [order(row) for each in chosen for row in by_customer[each] if after < row.day <= on]
         chance.shuffle(arriving)
-        put_all(client("dynamodb"), "Event", [item(to_item(each)) for each in arriving])
+        put_all(client("dynamodb"), "Event", [encode_item(to_item(each)) for each in arriving])
         noon = datetime(on.year, on.month, on.day, 13, tzinfo=UTC)
         set_clock(monkeypatch, noon)
         deliver([message(each) for each in arriving])
@@ -144,7 +144,7 @@ def idle(leads: Leads, first: int, count: int) -> None:
     items = [
         {"lead_organization_id": leads.leaf(f"idle{n}"), "version": 2} for n in range(first, first + count)
     ]
-    put_all(leads.client, "Feature", [item(each) for each in items])
+    put_all(leads.client, "Feature", [encode_item(each) for each in items])
 
 
 def unlist_others(dynamodb: Any) -> None:
@@ -238,7 +238,7 @@ def test_the_samples_are_handled(engine: Engine, queue_url: str, function: str) 
     for record in event.get("Records", ()):
         body = json.loads(record["body"])
         if "event_type" in body:
-            put_all(client("dynamodb"), "Event", [item(to_item(from_item(body)))])
+            put_all(client("dynamodb"), "Event", [encode_item(to_item(from_item(body)))])
     answer = module.handler(event, CONTEXT)
     if function == "refresh":
         assert answer["as_of"] == "2026-03-10T06:00:00.000000Z"

@@ -9,7 +9,7 @@ import pytest
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.memory_store import KEY, MemoryStore
 from adapters.platform import aws
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.memory import PREFERENCE, Evidence, memory_entry
 from tests.support.engine import Engine
@@ -20,7 +20,7 @@ NOTHING = Change({}, {}, {}, AT, None)
 
 def expire(client: Any, table: str, **key: str) -> int:
     """Delete an item, as its time to live does; returns its version."""
-    gone = client.delete_item(TableName=table, Key=item(key), ReturnValues="ALL_OLD")["Attributes"]
+    gone = client.delete_item(TableName=table, Key=encode_item(key), ReturnValues="ALL_OLD")["Attributes"]
     return int(gone["version"]["N"])
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.leads.identity_store import IdentityStore
 from adapters.platform.aws import client
-from adapters.platform.queues import Poison
+from adapters.platform.queues import PoisonMessage
 from adapters.platform.redis import Redis
 from adapters.postgresql.postgres import Postgres
 from ingest.leads import lead_consumer, sources
@@ -61,10 +61,10 @@ def test_another_body_changes_nothing_and_is_kept(site: Site) -> None:
     site.send(order(1))
     known = site.registry.dump()
     other = order(1, customer={"id": 6, "email": "ada@example.com"})
-    with pytest.raises(Poison, match="conflict: order:1 is stored with another body"):
+    with pytest.raises(PoisonMessage, match="conflict: order:1 is stored with another body"):
         site.send(other)
     assert site.registry.dump() == known, "its identities must not have been believed"
-    with pytest.raises(Poison, match="conflict"):
+    with pytest.raises(PoisonMessage, match="conflict"):
         site.send(order(1, total_price="1.00"))
     assert [each.payload["amount_minor"] for each in site.stored()] == [1177]
 
@@ -72,7 +72,7 @@ def test_another_body_changes_nothing_and_is_kept(site: Site) -> None:
 def test_a_batch_is_stored_but_for_what_is_bad(site: Site) -> None:
     batch = [MAIL, changed(MAIL, "timestamp", ...), {**MAIL, "sg_event_id": "sg-3"}]
     for _ in range(2):
-        with pytest.raises(Poison, match=r"^payload.1.timestamp is missing$"):
+        with pytest.raises(PoisonMessage, match=r"^payload.1.timestamp is missing$"):
             site.send(batch, "email_campaign")
     assert sorted(each.external_event_id for each in site.stored()) == ["sg-1", "sg-3"]
     assert json.loads(site.stored()[0].raw_payload or "")["email"] == MAIL["email"]
@@ -92,7 +92,7 @@ def test_a_decoder_that_raises_is_told_with_type_and_text(
 
     broken = SimpleNamespace(parts=sources.source_named("ecommerce").parts, decode=decode)
     monkeypatch.setattr(sources, "source_named", lambda name: broken)
-    with pytest.raises(Poison, match="the decoder raised ZeroDivisionError: a bug"):
+    with pytest.raises(PoisonMessage, match="the decoder raised ZeroDivisionError: a bug"):
         site.send(order(1))
     monkeypatch.undo()
     site.send(order(1))
@@ -113,7 +113,7 @@ def test_a_decoder_that_raises_is_told_with_type_and_text(
     ],
 )
 def test_what_nothing_can_mend_says_why(more: dict[str, Any], reason: str, site: Site) -> None:
-    with pytest.raises(Poison, match=reason):
+    with pytest.raises(PoisonMessage, match=reason):
         site.consumer.handle(site.message(order(1)) | more, NOW)
     assert site.stored() == []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.platform.items import Item, plain
+from adapters.platform.items import Item, decode_item
 from ingest.web.caller import ApiError
 from tests.support.corruptions import HAND, number
 from tests.support.engine import Engine
@@ -47,14 +47,14 @@ def without_review(profile: Item | None) -> Item:
 def test_points_that_the_lake_does_not_know_are_not_paid_out(town: Town) -> None:
     """The ledger was raised by 1000 points, the profile was not: the night must not pay them."""
     user, other = earners(town, 2)
-    before, balance = town.profile(user), plain(town.profile(user))["balance"]
+    before, balance = town.profile(user), decode_item(town.profile(user))["balance"]
     LEDGER["1000 points more"](town, user)
     dry = town.reconcile("dry", repair=False)
     assert (dry["frozen"], town.profile(user)) == ([user], before)
     found = town.reconcile("wet")
     assert (found["frozen"], found["counts"]["frozen"], found["counts"]["repaired"]) == ([user], 1, 0)
     assert {name for name, _ in found["disagreements"]} == {user}
-    profile = plain(town.profile(user))
+    profile = decode_item(town.profile(user))
     assert profile["balance"] == balance
     assert without_review(town.profile(user)) == without_review(before)
     assert str(balance + 1000) in profile["review_evidence"][0]
@@ -62,7 +62,7 @@ def test_points_that_the_lake_does_not_know_are_not_paid_out(town: Town) -> None
     assert not is_frozen(town, other)
     version = profile["version"]
     assert town.reconcile("again")["frozen"] == [user]
-    assert plain(town.profile(user))["version"] == version, "the same reason is noted once"
+    assert decode_item(town.profile(user))["version"] == version, "the same reason is noted once"
     town.preferences.release(user, town.tick())
     assert not is_frozen(town, user)
 
@@ -91,7 +91,7 @@ def test_ledgers_changed_alone_are_named_within_28_nights(town: Town) -> None:
     assert {what for what, user in users.items() if user not in seen} == set()
     assert seen == set(users.values())
     for what, user in users.items():
-        assert plain(town.profile(user))["tz_review"], what
+        assert decode_item(town.profile(user))["tz_review"], what
         lapsed = {"current_streak", "run_length", "leaderboard_partition"}
         kept = without_review(town.profile(user))
         assert {kept[name] == profiles[user][name] for name in kept.keys() - lapsed} == {True}, what
@@ -116,7 +116,7 @@ def test_an_account_in_doubt_is_left_as_it_is(town: Town) -> None:
     found = town.reconcile("wet")
     assert found["frozen"] == found["unrepaired"] == sorted((user, gone))
     assert (without_review(town.profile(user)), town.projections.days(user)) == damaged
-    assert plain(town.profile(gone))["balance"] == 0
+    assert decode_item(town.profile(gone))["balance"] == 0
     assert is_frozen(town, gone), "a lost profile must not come back from such a ledger by a redemption"
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
-from rules.engagement.ledger import Draft, EntryKind, append, split_carriers
+from rules.engagement.ledger import Draft, EntryKind, append_drafts, split_carriers
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -23,21 +23,21 @@ def earn(number: int) -> Draft:
 
 
 def test_a_new_account_is_opened_once(ledger: LedgerStore) -> None:
-    first = append("a", None, [earn(1)], NOW)
+    first = append_drafts("a", None, [earn(1)], NOW)
     ledger.append(None, first)
     with pytest.raises(HeadMoved):
-        ledger.append(None, append("a", None, [earn(2)], NOW + timedelta(seconds=1)))
+        ledger.append(None, append_drafts("a", None, [earn(2)], NOW + timedelta(seconds=1)))
     newest = ledger.newest("a")
     assert newest and newest.created_at == first[-1].created_at
 
 
 def test_of_two_writers_on_one_head_one_is_told(ledger: LedgerStore) -> None:
-    opened = append("a", None, [earn(1)], NOW)
+    opened = append_drafts("a", None, [earn(1)], NOW)
     ledger.append(None, opened)
     head = opened[-1].head
-    ledger.append(head, append("a", head, [earn(2)], NOW))
+    ledger.append(head, append_drafts("a", head, [earn(2)], NOW))
     with pytest.raises(HeadMoved):
-        ledger.append(head, append("a", head, [earn(3)], NOW + timedelta(seconds=1)))
+        ledger.append(head, append_drafts("a", head, [earn(3)], NOW + timedelta(seconds=1)))
     entries, missing = ledger.after("a", "0")
     assert [entry.balance for entry in entries] == [0, 10, 20]
     assert missing == []
@@ -45,7 +45,7 @@ def test_of_two_writers_on_one_head_one_is_told(ledger: LedgerStore) -> None:
 
 
 def test_carried_entries_are_known_before_they_are_stored(dynamodb: Any, ledger: LedgerStore) -> None:
-    entries = append("a", None, [earn(number) for number in range(20)], NOW)
+    entries = append_drafts("a", None, [earn(number) for number in range(20)], NOW)
     _, rest = split_carriers(entries)
     assert len(rest) > 10
     ledger.append(None, entries)
@@ -62,14 +62,18 @@ def test_carried_entries_are_known_before_they_are_stored(dynamodb: Any, ledger:
 
 
 def test_an_entry_is_reversed_once_also_when_it_is_the_head(ledger: LedgerStore) -> None:
-    opened = append("a", None, [earn(1), Draft(EntryKind.REDEEM, -10, reward_id="mug")], NOW)
+    opened = append_drafts("a", None, [earn(1), Draft(EntryKind.REDEEM, -10, reward_id="mug")], NOW)
     ledger.append(None, opened)
     redemption = opened[-1]
-    undo = append("a", redemption.head, [Draft(EntryKind.REVERSE, 10, reverses=redemption.created_at)], NOW)
+    undo = append_drafts(
+        "a", redemption.head, [Draft(EntryKind.REVERSE, 10, reverses=redemption.created_at)], NOW
+    )
     ledger.append(redemption.head, undo, reversed_entry=redemption)
     stored = ledger.get("a", redemption.created_at)
     assert stored and stored.reversed_by == undo[0].created_at and not stored.active
-    again = append("a", undo[0].head, [Draft(EntryKind.REVERSE, 10, reverses=redemption.created_at)], NOW)
+    again = append_drafts(
+        "a", undo[0].head, [Draft(EntryKind.REVERSE, 10, reverses=redemption.created_at)], NOW
+    )
     with pytest.raises(HeadMoved):
         ledger.append(undo[0].head, again, reversed_entry=redemption)
 

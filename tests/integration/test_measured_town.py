@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import ACHIEVEMENTS, GOALS
-from adapters.platform.items import Item, item
+from adapters.platform.items import Item, encode_item
 from rules.engagement.events import Event
 from tests.support.corruptions import value
 from tests.support.engine import Engine
@@ -31,7 +31,7 @@ def town(
     with lived_in(engine, tmp_path, f"g-{request.node.name}", 12) as made:
         for name in (GOALS, ACHIEVEMENTS):
             kept = {"user_id": made.users[0], "activity_date": name, "is_passive": True}
-            made.put("DailyActivity", item(kept))
+            made.put("DailyActivity", encode_item(kept))
         yield made
 
 

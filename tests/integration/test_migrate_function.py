@@ -77,7 +77,7 @@ def stack(
         monkeypatch.setenv("IDENTITY_URL", bare)
         # The laptop's server has no TLS: the rest of the way is the real one.
         real = postgres.connection_arguments
-        monkeypatch.setattr("adapters.postgresql.postgres.authorities", str)
+        monkeypatch.setattr("adapters.postgresql.postgres.ca_bundle", str)
         monkeypatch.setattr(
             "adapters.postgresql.postgres.connection_arguments",
             lambda *each: real(*each) | {"sslmode": "disable"},
@@ -108,7 +108,7 @@ def test_the_stack_is_told_what_was_applied(stack: CloudFormation) -> None:
 def test_deleting_the_stack_deletes_no_leads(stack: CloudFormation, empty: str) -> None:
     ask(stack, "Create")
     assert ask(stack, "Delete")["Status"] == "SUCCESS"
-    assert function.run(settings.read(MigrateSettings)) == []
+    assert function.run(settings.read_settings(MigrateSettings)) == []
 
 
 def test_the_stack_is_told_why_not(stack: CloudFormation, monkeypatch: pytest.MonkeyPatch) -> None:

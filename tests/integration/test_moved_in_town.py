@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.engagement.goals import AchievementStore
-from adapters.engagement.position_mover import PositionMover
+from adapters.engagement.position_import import PositionImporter
 from rules.engagement.events import InputRefused
 from rules.engagement.opening_positions import OpeningPosition
 from tests.support.engine import Engine
@@ -31,7 +31,7 @@ def position(user: str, number: int, day: date) -> OpeningPosition:
 
 
 def test_nights_after_people_have_moved_in_find_nothing_and_mend_what_is_damaged(town: Town) -> None:
-    mover = PositionMover(town.accounts, town.redis, AchievementStore(town.dynamodb, "DailyActivity"))
+    mover = PositionImporter(town.accounts, town.redis, AchievementStore(town.dynamodb, "DailyActivity"))
     moved, day = [], START.date()
     for number, user in enumerate([*town.users[::2], *(f"{town.name}-new-{each}" for each in range(9))]):
         try:

@@ -10,10 +10,10 @@ import pytest
 
 from adapters import clock
 from adapters.platform.aws import client
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from processors.questions import answers
 from rules.days import stamp
-from rules.questions.answer_stats import fold
+from rules.questions.answer_stats import fold_responses
 from tests.support.answer_stream import NOW, deliver, deliver_by, live, records, store
 from tests.support.dying import FAILURES, Dying
 from tests.support.engine import Engine
@@ -130,13 +130,13 @@ def test_a_rebuild_reads_the_answers_under_all_hashes(monkeypatch: pytest.Monkey
     deliver(store(history))
     client("dynamodb").update_item(
         TableName="UserStats",
-        Key=item({"fingerprint_hash": hashes[0]}),
+        Key=encode_item({"fingerprint_hash": hashes[0]}),
         UpdateExpression="SET days = :none",
-        ExpressionAttributeValues=item({":none": ""}),
+        ExpressionAttributeValues=encode_item({":none": ""}),
     )
     later = datetime.now(UTC) + timedelta(minutes=1)
     monkeypatch.setattr("adapters.clock.now", lambda: later)
-    assert answers.rebuild(hashes[2]) == live(hashes[0]) == fold(history)
+    assert answers.rebuild(hashes[2]) == live(hashes[0]) == fold_responses(history)
     check(hashes, history)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.questions.push import PushReceipt
 from processors.questions import fan_out
 from processors.questions.messages import Told
@@ -125,7 +125,7 @@ def test_who_changes_between_being_found_and_being_told(town: World) -> None:
     store.remove(current)
     store.register(subscriber(1, quiet_hours=quiet_hours("11:00", "13:00")), NOW)
     store.register(subscriber(2, audience=("a",)), NOW)
-    asked = from_item(plain(town.ask()["dynamodb"]["NewImage"]))
+    asked = from_item(decode_item(town.ask()["dynamodb"]["NewImage"]))
     message = message_of_question(asked, NOW)
     told = [notifier._tell(asked, message, each) for each in people]
     assert told == [Told.SKIPPED, Told.SKIPPED, Told.SENT]

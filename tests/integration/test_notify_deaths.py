@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.questions.message_claims import UNCONFIRMED, read_index
 from adapters.questions.push import PushReceipt
 from adapters.questions.subscription_store import KEY
@@ -122,7 +122,7 @@ def test_whoever_comes_late_leaves_no_endpoint_of_a_dead_token(town: World, toke
     assert town.announce(asked) == {Told.DUPLICATE: 1}
     assert phones.meanwhile == {Told.DEAD if tokens else Told.SENT: 1}
     assert set(phones.endpoints.values()) == {"t1"} - set(tokens)
-    stored = plain(town.scan()[subscriber(1).subscription_id])
+    stored = decode_item(town.scan()[subscriber(1).subscription_id])
     assert stored.get("endpoint_arn") == next(iter(phones.endpoints), None), "the living keep theirs"
 
 
@@ -146,7 +146,7 @@ def _check_dead(town: World, people: list[Subscription], dead: frozenset[str]) -
     items, phones = town.scan(), town.phones
     buried = [each for each in people if each.fcm_token in dead]
     for each in buried:
-        item = plain(items[each.subscription_id])
+        item = decode_item(items[each.subscription_id])
         assert {"active", "fcm_token", "endpoint_arn"}.isdisjoint(item) and item["dead_at"]
         assert [key for key in items if key.startswith(f"{each.subscription_id}#tag")] == []
     assert dead.isdisjoint(phones.endpoints.values())

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.queues import Poison
+from adapters.platform.queues import PoisonMessage
 from adapters.questions.announcements import AnnouncementPage, AnnouncementQueue
 from adapters.questions.push import PushReceipt, PushStatus
 from processors.questions import fan_out, notify
@@ -87,9 +87,9 @@ def test_a_page_that_is_to_come_again_waits_longer_each_time_and_is_kept_in_the_
     assert [attempt for attempt, _ in sent] == list(range(1, PAGE_ATTEMPTS_MAX + 1))
     assert [delay for _, delay in sent] == [30, 60, 120, 240, 480, 960, 1920]
     last = AnnouncementPage(asked, own, None, PAGE_ATTEMPTS_MAX).written()
-    with pytest.raises(Poison, match="again and again: 1"):
+    with pytest.raises(PoisonMessage, match="again and again: 1"):
         fan_out.announce(town.notifier(), queue, last)
-    with pytest.raises(Poison, match="no page of an announcement: KeyError"):
+    with pytest.raises(PoisonMessage, match="no page of an announcement: KeyError"):
         fan_out.announce(town.notifier(), queue, {"question_id": asked})
     town.phones.away = False
     assert fan_out.announce(town.notifier(), queue, last) == {Told.SENT: 1}

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.operations import QueueDepths
 from adapters.platform.aws import client
-from adapters.platform.gauges import Gauges, GaugesSilent
+from adapters.platform.gauges import Gauges, GaugesUnavailable
 from adapters.platform.redis import Redis
 from ingest import operations_api
 from rules.days import stamp
@@ -76,7 +76,7 @@ def test_without_redis_gauges_are_dropped_and_reading_them_says_why(redis_url: s
         away = Gauges(url)
         away.count("engagement", 1, [record(NOW)], NOW)
         away.count("engagement", 1, [record(NOW)], NOW)
-        with pytest.raises(GaugesSilent, match=why):
+        with pytest.raises(GaugesUnavailable, match=why):
             away.lags()
 
 

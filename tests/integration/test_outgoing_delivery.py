@@ -12,17 +12,17 @@ import pytest
 
 from adapters.engagement.account_items import profile_attributes
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.notification_store import LANE_SHARDS, LaneStore, ToldStore, WorkerStore
+from adapters.outgoing.notification_store import BACKLOG_SHARDS, BacklogStore, OutboxStore, WorkerLeases
 from adapters.outgoing.transports import SendAnswer
 from adapters.platform.failures import FailureQueue
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from processors.outgoing.delivery import GONE, Deliverer
 from processors.outgoing.teller import Teller
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head
 from rules.engagement.streak import Cover, fold
-from rules.outgoing.derivation import shown_of
+from rules.outgoing.derivation import profile_view
 from rules.outgoing.notices import Endpoint, Notification
 from tests.support.engine import Engine, lean_client
 
@@ -46,16 +46,16 @@ class World:
     def __post_init__(self) -> None:
         self.endpoints = EndpointStore(self.dynamodb, "WebhookEndpoints")
         self.teller = Teller(
-            self.dynamodb, "UserStreaks", ToldStore(self.dynamodb, "Notifications"), self.endpoints
+            self.dynamodb, "UserStreaks", OutboxStore(self.dynamodb, "Notifications"), self.endpoints
         )
-        self.lanes = LaneStore(self.dynamodb, "Notifications")
+        self.lanes = BacklogStore(self.dynamodb, "Notifications")
         sqs = SimpleNamespace(
             send_message=lambda **message: self.kept.append(json.loads(message["MessageBody"]))
         )
         self.deliverer = Deliverer(
             self.endpoints,
             self.lanes,
-            WorkerStore(self.dynamodb, "Notifications"),
+            WorkerLeases(self.dynamodb, "Notifications"),
             self._send,
             FailureQueue(lambda: sqs, "failures"),
             lambda: self.now,
@@ -84,7 +84,7 @@ class World:
         profile = self.profiles.get(user, Profile(user))
         changed = replace(profile, version=profile.version + 1, updated_at=stamp(self.now), **changes)
         self.profiles[user] = changed
-        image = item(profile_attributes(changed))
+        image = encode_item(profile_attributes(changed))
         self.dynamodb.put_item(TableName="UserStreaks", Item=image)
         number = str(len(self.calls) + changed.version)
         record = {"eventName": "MODIFY", "dynamodb": {"NewImage": image, "SequenceNumber": number}}
@@ -110,7 +110,7 @@ class World:
     def minute(self) -> None:
         """What the schedule does: time alone, then all that is due."""
         self.woken |= self.teller.sweep(self.now, lambda: False)
-        places = ((name, share) for name in self.got for share in range(LANE_SHARDS))
+        places = ((name, share) for name in self.got for share in range(BACKLOG_SHARDS))
         self.woken |= {each for each in places if self.lanes.due(*each, self.now, limit=1)}
         self.deliver()
 
@@ -165,7 +165,7 @@ def test_a_change_arrives_at_once_and_only_once(world: World) -> None:
         world.dynamodb.query(
             TableName="Notifications",
             KeyConditionExpression="holder = :ann AND begins_with(place, :to)",
-            ExpressionAttributeValues=item({":ann": "ann", ":to": "to/"}),
+            ExpressionAttributeValues=encode_item({":ann": "ann", ":to": "to/"}),
         )["Items"]
         == []
     ), "a lane in which nothing waits is gone"
@@ -205,7 +205,7 @@ def test_an_endpoint_that_takes_nothing_is_asked_with_one_user_of_each_share_an_
     world.wait(timedelta(hours=4), timedelta(minutes=30))
     before = world.calls["dead"]
     world.wait(timedelta(hours=6), timedelta(minutes=30))
-    assert world.calls["dead"] - before <= LANE_SHARDS * 6
+    assert world.calls["dead"] - before <= BACKLOG_SHARDS * 6
     world.mood["dead"] = lambda _: SendAnswer(200)
     world.wait(timedelta(hours=2), timedelta(minutes=30))
     assert len(world.got["dead"]) == 32
@@ -295,7 +295,7 @@ def test_time_alone_tells_of_a_streak_at_risk_and_lost_and_a_late_event_corrects
     world.act("ann", 0, 1, 2)
     world.deliver()
     assert world.got["app"][-1].notice.type.value == "streak.corrected"
-    assert folded(world.got["app"], "ann") == shown_of(world.profiles["ann"], world.now)
+    assert folded(world.got["app"], "ann") == profile_view(world.profiles["ann"], world.now)
 
 
 def test_a_profile_that_the_stream_has_not_brought_yet_is_not_told_by_the_clock(world: World) -> None:
@@ -303,7 +303,7 @@ def test_a_profile_that_the_stream_has_not_brought_yet_is_not_told_by_the_clock(
     world.act("ann", 0)
     world.deliver()
     ahead = replace(world.profiles["ann"], version=2, streak=fold([START.date(), date(2026, 3, 3)], Cover()))
-    world.dynamodb.put_item(TableName="UserStreaks", Item=item(profile_attributes(ahead)))
+    world.dynamodb.put_item(TableName="UserStreaks", Item=encode_item(profile_attributes(ahead)))
     world.wait(timedelta(days=3), timedelta(hours=6))
     assert [each.notice.type.value for each in world.got["app"]] == ["streak.extended"]
 

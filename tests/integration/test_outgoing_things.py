@@ -16,10 +16,10 @@ from adapters import settings
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups import Topology
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.outgoing.notification_store import LANE, LANE_SHARDS, LOG, LaneStore
-from adapters.platform.items import item
+from adapters.outgoing.notification_store import BACKLOG, BACKLOG_SHARDS, LOG, BacklogStore
+from adapters.platform.items import encode_item
 from adapters.privacy.erasure_jobs import Person
-from adapters.privacy.stores import Clients, stores
+from adapters.privacy.stores import Clients, online_stores
 from adapters.settings.common import PrivacyTables
 from rules.leads.feature_items import Change
 from rules.leads.lead_events import Group
@@ -134,21 +134,24 @@ def test_what_waits_of_an_erased_lead_is_not_sent_and_nothing_of_it_is_kept(
     assert there.received
     there.received.clear()
     clients = Clients(told.dynamodb, lambda: None, lambda: None, None)
-    found = stores(clients, settings.read(PrivacyTables), NOW)["Notifications"]
+    found = online_stores(clients, settings.read_settings(PrivacyTables), NOW)["Notifications"]
     person = Person("digest", organization="acme", leads=("7",))
     assert {each["place"]["S"] for each in found.find(person)} == {
         "told",
         f"{LOG}{1:015}",
-        f"{LANE}{own['endpoint_id']}",
+        f"{BACKLOG}{own['endpoint_id']}",
     }
     found.remove(found.find(person))
     there.answer = lambda _: 200
     for lane in filter(
         None,
-        (LaneStore(told.dynamodb, "Notifications").get(f"lead/{lead}", own["endpoint_id"]) for lead in "79"),
+        (
+            BacklogStore(told.dynamodb, "Notifications").get(f"lead/{lead}", own["endpoint_id"])
+            for lead in "79"
+        ),
     ):
-        LaneStore(told.dynamodb, "Notifications").wait(lane, NOW - timedelta(days=9))
-    for share in range(LANE_SHARDS):
+        BacklogStore(told.dynamodb, "Notifications").wait(lane, NOW - timedelta(days=9))
+    for share in range(BACKLOG_SHARDS):
         told.deliver({"endpoint_id": own["endpoint_id"], "share": share})
     assert {each["data"]["lead_id"] for each in heard(own, there)} == {"9"}
     assert found.find(person) == []
@@ -175,7 +178,7 @@ def question(status: QuestionStatus, number: int = 1) -> Any:
             AT if status is QuestionStatus.CLOSED else None,
         ),
     )
-    return item(question_to_item(asked))
+    return encode_item(question_to_item(asked))
 
 
 def test_whoever_named_the_agent_hears_of_its_closed_questions_once(told: Desk, there: Receiver) -> None:

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from adapters.platform import publishing
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.objects import S3Objects
 from adapters.platform.publishing import DeliveryStream
 from analytics.curation.curate import curate
@@ -47,7 +47,7 @@ def change(number: int) -> Record:
         "eventSourceARN": "arn:aws:dynamodb:us-east-1:1:table/Packed/stream/x",
         "dynamodb": {
             "ApproximateCreationDateTime": 1935900000,
-            "NewImage": item(image),
+            "NewImage": encode_item(image),
             "SequenceNumber": f"{number:021}",
         },
     }

@@ -14,7 +14,7 @@ import pytest
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.event_store import EventStore, PastEvents
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import Unprocessed
 from analytics.curation.curate import curate
@@ -85,12 +85,12 @@ class Past:
     def put(self, events: list[dict[str, Any]]) -> None:
         for each in events:
             made = each | {"ttl": int((NOW + timedelta(days=1)).timestamp())}
-            lean_client(self.engine, "dynamodb").put_item(TableName="BPEvents", Item=item(made))
+            lean_client(self.engine, "dynamodb").put_item(TableName="BPEvents", Item=encode_item(made))
 
     def leave(self, events: list[dict[str, Any]]) -> None:
         for each in events:
             key = {name: each[name] for name in ("user_id", "event_id")}
-            lean_client(self.engine, "dynamodb").delete_item(TableName="BPEvents", Key=item(key))
+            lean_client(self.engine, "dynamodb").delete_item(TableName="BPEvents", Key=encode_item(key))
 
     def page(self, hot_days: int, **query: str) -> dict[str, Any]:
         dynamodb = lean_client(self.engine, "dynamodb")

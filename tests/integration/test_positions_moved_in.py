@@ -17,8 +17,8 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.position_mover import PositionMover
-from adapters.privacy.tombstones import NOBODY
+from adapters.engagement.position_import import PositionImporter
+from adapters.privacy.tombstones import NO_ERASURES
 from local.move_in.import_command import MarkStore, move_in
 from local.move_in.positions import PositionMoving
 from local.move_in.rows import digest_of_file
@@ -41,8 +41,8 @@ class Mover:
         real = self.api.engine.client("dynamodb")
         used = dynamodb or real
         accounts = AccountStore(used, "UserStreaks", "DailyActivity", LedgerStore(used, "RewardsLedger"), 4)
-        mover = PositionMover(accounts, EngagementCache(""), AchievementStore(used, "DailyActivity"))
-        moving = PositionMoving(mover, BookStore(real, "RuleBooks").look(), NOBODY, lambda: NOW)
+        mover = PositionImporter(accounts, EngagementCache(""), AchievementStore(used, "DailyActivity"))
+        moving = PositionMoving(mover, BookStore(real, "RuleBooks").look(), NO_ERASURES, lambda: NOW)
         return move_in(
             self.path, moving, MarkStore(used, "IdempotencyKeys", digest_of_file(self.path)), self.options
         )

@@ -25,7 +25,7 @@ from rules.engagement import reconciliation
 from rules.engagement import seals as sealing
 from rules.engagement.proof import bucket_of, chain_of
 from rules.engagement.seals import seal_entries
-from rules.lake.residue import Names
+from rules.lake.residue import ErasureNames
 from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.forgetting import MemoryJobs, having
@@ -224,7 +224,7 @@ def test_the_chain_of_an_erased_person_still_leads_to_the_root(town: Town) -> No
     town.objects.put("runs/forget/tasks.json", b"[]")
     event = {"run_id": "forget", "tasks_key": "runs/forget/tasks.json"}
     ForgetSteps(town.objects, cast("Any", jobs), None, timedelta(0)).forget(event, at)
-    name = Names("salt of e").of(user)
+    name = ErasureNames("salt of e").of(user)
     left = lake_copies(town.objects, [user, name])
     assert set(left) == {name}
     residue = chain_of(name, left[name])

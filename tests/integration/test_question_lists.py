@@ -12,7 +12,7 @@ import pytest
 
 import ingest.questions.polls_api
 from adapters.platform.aws import client
-from adapters.platform.limits import Places
+from adapters.platform.limits import OwnerSemaphore
 from adapters.questions.question_store import QuestionLists
 from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, poll_key
 from ingest.web.caller import Caller
@@ -132,7 +132,7 @@ def test_a_poll_ends_with_the_first_new_answer() -> None:
 
 def test_an_agent_has_so_many_polls_waiting_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     question, agent, now = ask(), f"agent-{uuid.uuid4()}", datetime.now(UTC)
-    places = Places(client("dynamodb"), "Limits", PLACES, HELD_SECONDS_MAX)
+    places = OwnerSemaphore(client("dynamodb"), "Limits", PLACES, HELD_SECONDS_MAX)
     with ExitStack() as waiting:
         held = [waiting.enter_context(places.held(poll_key(agent), now)) for _ in range(PLACES + 2)]
         assert held == [True] * PLACES + [False] * 2

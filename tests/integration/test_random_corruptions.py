@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from adapters.platform.items import Item, plain
+from adapters.platform.items import Item, decode_item
 from tests.support.effort import effort
 from tests.support.engine import Engine
 from tests.support.town import Town, lived_in
@@ -70,7 +70,7 @@ def corrupt(town: Town, chance: random.Random, user: str) -> str:
         except town.real.exceptions.ClientError:
             continue  # an index refuses another type
         break
-    return f"{table} {plain(found).get('created_at', plain(found).get('activity_date', ''))} {name}: {found[name]} -> {value}"
+    return f"{table} {decode_item(found).get('created_at', decode_item(found).get('activity_date', ''))} {name}: {found[name]} -> {value}"
 
 
 def lake_sums(town: Town) -> dict[str, int]:
@@ -100,7 +100,7 @@ def test_whatever_is_changed_is_named_and_nothing_is_paid_for_it(
         after = town.tables()
         assert {done[user] for user in done.keys() - frozen if after[user] != before[user]} == set()
         for user, what in done.items():
-            balance = plain(town.profile(user)).get("balance")
+            balance = decode_item(town.profile(user)).get("balance")
             if user not in frozen:
                 assert balance == sums[user], what
         again = town.reconcile("again", everybody=True)

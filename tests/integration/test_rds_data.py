@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from adapters.leads import identity_store
-from adapters.leads.identity_store import CannotMend
+from adapters.leads.identity_store import CannotRepair
 from adapters.platform.aws import client
 from adapters.postgresql.rds_data import RdsData
 from adapters.postgresql.sql import PostgresUnavailable
@@ -111,7 +111,7 @@ def test_an_undoing_whose_answer_is_lost_is_not_repeated(registry: Registry) -> 
     registry.counting.api.lost.append(EXECUTE)
     with pytest.raises(PostgresUnavailable):
         registry.store.unmerge(None, number, "why", "me", NOW)
-    with pytest.raises(CannotMend, match=f"^change {number} has been undone by change {number + 1}$"):
+    with pytest.raises(CannotRepair, match=f"^change {number} has been undone by change {number + 1}$"):
         registry.store.unmerge(None, number, "why", "me", NOW)
 
 

@@ -13,7 +13,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from ingest.engagement.history import Histories
 from ingest.engagement.profiles import Profiles
@@ -42,7 +42,7 @@ def test_a_page_of_days_reads_a_page(engine: Engine, active_days: int) -> None:
     dynamodb, user = engine.client("dynamodb"), f"past{time.time_ns()}"
     days = [LAST - timedelta(days=number) for number in range(active_days)]
     rows = (Day(user, each, f"{each}T00:00:00.000000Z#e", 1, 5, {}, "", f"{each}") for each in days)
-    put_all(dynamodb, "DailyActivity", [item(day_attributes(each)) for each in rows])
+    put_all(dynamodb, "DailyActivity", [encode_item(day_attributes(each)) for each in rows])
     counting = Counting(dynamodb)
     ledger = LedgerStore(counting, "RewardsLedger")
     accounts = AccountStore(counting, "UserStreaks", "DailyActivity", ledger, 2)
@@ -93,7 +93,7 @@ def long_past(engine: Engine, active_days: int) -> tuple[Profile, Counting, Acco
     dynamodb, user = engine.client("dynamodb"), f"long{time.time_ns()}"
     dates = [LAST - DAY * number for number in range(active_days) if number != MISSED]
     rows = (Day(user, each, f"{each}T12:00:00.000000Z#e", 1, 5, {}, "", f"{each}") for each in dates)
-    put_all(dynamodb, "DailyActivity", [item(day_attributes(each)) for each in rows])
+    put_all(dynamodb, "DailyActivity", [encode_item(day_attributes(each)) for each in rows])
     counting = Counting(dynamodb)
     accounts = AccountStore(
         counting, "UserStreaks", "DailyActivity", LedgerStore(counting, "RewardsLedger"), 2
@@ -110,7 +110,7 @@ def test_a_late_event_reads_three_months_at_most_however_long_the_past(
 ) -> None:
     profile, counting, accounts = long_past(engine, active_days)
     late = event("late", LAST - DAY * MISSED)
-    stored = item(to_item(replace(late, user_id=profile.user_id)))
+    stored = encode_item(to_item(replace(late, user_id=profile.user_id)))
     at = datetime(2026, 6, 1, 13, tzinfo=UTC)
     record = {"dynamodb": {"NewImage": stored, "SequenceNumber": "1"}}
     outcome = EngagementProcessor(accounts, EngagementCache("")).apply([record], at)

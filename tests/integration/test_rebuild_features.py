@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from local import cli
 from local.operate import nightly_run
 from local.operate.nightly_run import rebuild_features
@@ -91,8 +91,8 @@ def leads(stack: Stack, request: pytest.FixtureRequest) -> Leads:
 
 
 def damage(leads: Leads, which: str, change: str, **values: Any) -> None:
-    key = item({"lead_organization_id": leads.leaf(which)})
-    extra = {"ExpressionAttributeValues": item({f":{name}": each for name, each in values.items()})}
+    key = encode_item({"lead_organization_id": leads.leaf(which)})
+    extra = {"ExpressionAttributeValues": encode_item({f":{name}": each for name, each in values.items()})}
     leads.client.update_item(
         TableName="Feature", Key=key, UpdateExpression=change, **(extra if values else {})
     )
@@ -137,7 +137,7 @@ UNREADABLE: dict[str, dict[str, Any]] = {
 def test_an_item_that_cannot_be_read_is_made_anew_and_stops_no_other(leads: Leads, kind: str) -> None:
     leads.both(leads.change(1, "ef"))
     for which in "ae":
-        stored = item({"lead_organization_id": leads.leaf(which)})
+        stored = encode_item({"lead_organization_id": leads.leaf(which)})
         whole = leads.client.get_item(TableName="Feature", Key=stored)["Item"] | UNREADABLE[kind]
         leads.client.put_item(TableName="Feature", Item=whole)
     damage(leads, "b", "SET features.monetary_total = :v", v=99999)
@@ -153,7 +153,7 @@ def test_an_item_that_cannot_be_read_is_made_anew_and_stops_no_other(leads: Lead
 
 def test_an_item_that_is_gone_comes_back_with_the_events_of_its_leaves(leads: Leads) -> None:
     leads.both(leads.change(1, "ef"))
-    leads.client.delete_item(TableName="Feature", Key=item({"lead_organization_id": leads.leaf("e")}))
+    leads.client.delete_item(TableName="Feature", Key=encode_item({"lead_organization_id": leads.leaf("e")}))
     asked = {"rebuild": {"leads": [leads.leaf("e"), leads.leaf("nobody")]}}
     for _ in range(2):
         leads.feature_processor.handle(asked, leads.now)
@@ -166,9 +166,9 @@ def test_a_lead_that_was_computed_as_of_a_time_to_come_is_mended(stack: Stack, l
     moved = "SET computed_at = :v, as_of.purchases = :v, features.recency_days = :n REMOVE active_on, active_shard"
     stack.client("dynamodb").update_item(
         TableName="Feature",
-        Key=item({"lead_organization_id": leads.leaf("a")}),
+        Key=encode_item({"lead_organization_id": leads.leaf("a")}),
         UpdateExpression=moved,
-        ExpressionAttributeValues=item({":v": "2062-01-01T00:00:00.000000Z", ":n": 13149}),
+        ExpressionAttributeValues=encode_item({":v": "2062-01-01T00:00:00.000000Z", ":n": 13149}),
     )
     with consuming(stack):
         rebuild_features(stack, [leads.leaf("a")])

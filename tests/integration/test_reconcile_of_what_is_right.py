@@ -12,12 +12,12 @@ from adapters.engagement.boards import BoardSnapshots, LeaderboardIndex
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.points import Settler
 from adapters.engagement.projections import Projections
-from adapters.platform.items import Item, plain
+from adapters.platform.items import Item, decode_item
 from adapters.platform.redis import Redis
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.profiles import Profiles
 from processors.ranks import RankBuilder
-from rules.engagement.ledger import Draft, EntryKind, append
+from rules.engagement.ledger import Draft, EntryKind, append_drafts
 from tests.support.books import KnownBooks
 from tests.support.corruptions import HAND
 from tests.support.engine import Engine
@@ -57,7 +57,7 @@ def test_an_account_that_a_dead_writer_left_is_finished_not_named(town: Town) ->
     account, _ = town.accounts.load(user)
     draft = Draft(EntryKind.ADJUST, 3)
     town.accounts.ledger.append(
-        account.profile.head, append(user, account.profile.head, [draft], town.tick())
+        account.profile.head, append_drafts(user, account.profile.head, [draft], town.tick())
     )
     town.curate()  # the entry reaches the lake by the ledger's own stream
     before = town.tables()
@@ -65,7 +65,7 @@ def test_an_account_that_a_dead_writer_left_is_finished_not_named(town: Town) ->
     assert (dry["different"], dry["counts"]["behind"], town.tables()) == ([], 1, before)
     wet = town.reconcile("wet")
     assert (wet["different"], wet["counts"]["settled"]) == ([], 1)
-    assert plain(town.profile(user))["balance"] == account.profile.balance + 3
+    assert decode_item(town.profile(user))["balance"] == account.profile.balance + 3
 
 
 def test_what_a_writer_writes_meanwhile_is_kept(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_what_a_writer_writes_meanwhile_is_kept(town: Town, monkeypatch: pytest.
     entries, _ = town.accounts.ledger.after(user, "0")
     earned = sum(each.draft.points for each in entries if each.draft.kind is EntryKind.EARN)
     assert late.event_id in {each.draft.event_id for each in entries}
-    assert plain(town.profile(user))["total_bestie_points"] == earned
+    assert decode_item(town.profile(user))["total_bestie_points"] == earned
     assert town.reconcile("again")["different"] == []
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from adapters.engagement.account_items import entry_from, entry_item
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from adapters.regions import Follower
 from rules.days import parse_moment
 from rules.engagement.events import event_id
-from rules.engagement.ledger import Draft, EntryKind, append, split_carriers
+from rules.engagement.ledger import Draft, EntryKind, append_drafts, split_carriers
 from rules.regions.changes import KEYS, ItemChange
 from tests.support.engine import Engine, running
 
@@ -34,7 +34,7 @@ def test_what_a_carrier_names_is_stored_before_a_profile_is_followed(standby: En
         Draft(EntryKind.EARN, 5, event_id("zoe", f"k{number}", parse_moment(STAMP)), "READ", "2026-03-20")
         for number in range(3)
     ]
-    entries = append("zoe", None, drafts, NOW)
+    entries = append_drafts("zoe", None, drafts, NOW)
     carriers, carried = split_carriers(entries)
     assert carried, "three of a batch are carried by the last"
     head = carriers[-1]
@@ -44,7 +44,7 @@ def test_what_a_carrier_names_is_stored_before_a_profile_is_followed(standby: En
     profile = {"user_id": "zoe", "ledger_head": head.created_at}
     changes = [
         ItemChange(name, 1, 7, {key: stored[key] for key in KEYS[name]}, stored, is_new=True)
-        for name, stored in (("DailyActivity", item(day)), ("UserStreaks", item(profile)))
+        for name, stored in (("DailyActivity", encode_item(day)), ("UserStreaks", encode_item(profile)))
     ]
     outcome = follower.follow(changes, NOW)
     assert (outcome.followed, outcome.waiting) == (2, [])
@@ -55,10 +55,12 @@ def test_entries_events_and_claims_come_in_the_writer_s_order(standby: Engine) -
     dynamodb = standby.client("dynamodb")
     follower = Follower(dynamodb, TABLES)
     identifier = event_id("yan", "k", parse_moment(STAMP))
-    (opened, earned) = append("yan", None, [Draft(EntryKind.EARN, 5, identifier, "READ", "2026-03-20")], NOW)
+    (opened, earned) = append_drafts(
+        "yan", None, [Draft(EntryKind.EARN, 5, identifier, "READ", "2026-03-20")], NOW
+    )
     stored = {
-        "IdempotencyKeys": item({"user_id": "yan", "idempotency_key": "k", "target": identifier}),
-        "BPEvents": item(
+        "IdempotencyKeys": encode_item({"user_id": "yan", "idempotency_key": "k", "target": identifier}),
+        "BPEvents": encode_item(
             {"user_id": "yan", "event_id": identifier, "idempotency_key": "k", "created_at": STAMP}
         ),
     }

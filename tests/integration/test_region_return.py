@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.fence import Fenced, RegisterMoved, Registers
-from adapters.privacy.tombstones import NOBODY
+from adapters.platform.fence import RegionFenced, RegisterMoved, RegisterStore
+from adapters.privacy.tombstones import NO_ERASURES
 from adapters.regions import FollowedItems
 from local.region_return import Returning, Side, UnseenFinder, told
 from local.regions import Steps, report_of, update_of
@@ -80,14 +80,14 @@ def test_the_register_is_changed_by_whoever_has_read_it_last(both: tuple[Engine,
     assert registers.read() == second
 
 
-def register(dynamodb: Any, name: str) -> Registers:
+def register(dynamodb: Any, name: str) -> RegisterStore:
     dynamodb.create_table(
         TableName=name,
         AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
         KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}],
         BillingMode="PAY_PER_REQUEST",
     )
-    return Registers(dynamodb, name)
+    return RegisterStore(dynamodb, name)
 
 
 class NobodyAsks:
@@ -134,7 +134,7 @@ def test_a_return_carries_lists_cuts_and_fills_every_kind_of_table(both: tuple[E
     registers = register(both[0].client("dynamodb"), "returned")
     registers.change(None, Register(4, "east"))
     steps = Steps(old, new, registers, NobodyAsks(), lambda _: None, lambda _: None)
-    found = steps.find(NOBODY, NOW)
+    found = steps.find(NO_ERASURES, NOW)
     assert set(found.carried) == {"Erasures", "Event", "BPEvents"}
     assert {(each.store, each.key) for each in found.listed} == {
         ("Questions", "q1"),
@@ -148,8 +148,8 @@ def test_a_return_carries_lists_cuts_and_fills_every_kind_of_table(both: tuple[E
     assert registers.read() == Register(5, "east", standby="west", is_filled=True)
     for name in KEYS:
         assert stored(old, name) == stored(new, name), name
-    assert steps.find(NOBODY, NOW).listed == []
-    steps.follow(steps.find(NOBODY, NOW), old.dynamodb, NOW)  # again, it changes nothing but the epoch
+    assert steps.find(NO_ERASURES, NOW).listed == []
+    steps.follow(steps.find(NO_ERASURES, NOW), old.dynamodb, NOW)  # again, it changes nothing but the epoch
     assert registers.read() == Register(6, "east", standby="west", is_filled=True)
 
 
@@ -183,7 +183,7 @@ def test_a_command_of_an_operator_writes_only_where_its_region_writes(both: tupl
         if region == "east":
             client.delete_item(**request)
             continue
-        with pytest.raises(Fenced, match="east writes, epoch 1"):
+        with pytest.raises(RegionFenced, match="east writes, epoch 1"):
             client.delete_item(**request)
         stack.free_client("dynamodb").delete_item(**request)
 
@@ -219,7 +219,7 @@ def test_a_key_stands_for_what_it_does_at_the_new_writer_also_if_it_came_during_
     if not is_during:
         put(new, ours, body)
     returning = Returning(old, new, NobodyAsks())
-    found = UnseenFinder(old, new, NOBODY, NOW).find()
+    found = UnseenFinder(old, new, NO_ERASURES, NOW).find()
     if is_during:
         put(new, ours, body)
     outcome = returning.apply(found)

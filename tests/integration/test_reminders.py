@@ -13,7 +13,7 @@ from adapters.engagement.account_items import profile_attributes
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.questions.message_claims import ClaimResult, DueReminder, ReminderStore
 from adapters.questions.push import PushReceipt, PushStatus
 from processors.questions import reminders
@@ -50,7 +50,7 @@ def person(town: World, name: str, last: date | None, zone: str = "UTC", **more:
     owner = f"{name}-{uuid.uuid4().hex[:6]}"
     streak = Streak(last, 3, 3, 3) if last else None
     profile = Profile(owner, version=1, streak=streak, timezone=zone, updated_at=stamp(NOW))
-    town.dynamodb.put_item(TableName="UserStreaks", Item=item(profile_attributes(profile, 1)))
+    town.dynamodb.put_item(TableName="UserStreaks", Item=encode_item(profile_attributes(profile, 1)))
     wanted: dict[str, Any] = {
         "subscription_id": str(uuid.uuid4()),
         "owner": owner,
@@ -63,7 +63,7 @@ def person(town: World, name: str, last: date | None, zone: str = "UTC", **more:
 
 def waits_until(town: World, each: Subscription) -> str | None:
     marker = town.scan().get(f"{each.subscription_id}#reminder")
-    return plain(marker)["last_notified_at"] if marker else None
+    return decode_item(marker)["last_notified_at"] if marker else None
 
 
 def test_who_is_reminded_when(town: World) -> None:
@@ -217,7 +217,7 @@ def test_a_message_is_judged_by_the_clock_and_the_streak_when_it_is_sent(town: W
     done = Profile(
         active.owner, version=2, streak=Streak(EVENING.date(), 4, 4, 4), timezone="UTC", updated_at=stamp(NOW)
     )
-    town.dynamodb.put_item(TableName="UserStreaks", Item=item(profile_attributes(done, 1)))
+    town.dynamodb.put_item(TableName="UserStreaks", Item=encode_item(profile_attributes(done, 1)))
     later = reminder(town, now=begun + timedelta(minutes=22))
     told = {
         each.subscription_id: later._handle(*found[each.subscription_id]) for each in (quiet, active, late)

@@ -15,7 +15,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Rerater, Rerating, Settler
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from local.rerate import Summary, add_options, rerate, run
 from local.stack import Stack
 from rules.engagement.account_state import Profile
@@ -180,7 +180,7 @@ def test_a_ledger_that_cannot_be_read_stops_nobody_else(bureau: Bureau) -> None:
     broken = replace(bureau.profile_read(), user_id=f"{bureau.user}-broken")
     dynamodb = bureau.api.engine.client("dynamodb")
     entry = {"account_id": broken.user_id, "created_at": "2027-01-30T09:00:00.000000Z", "kind": "GIFT"}
-    dynamodb.put_item(TableName="RewardsLedger", Item=item(entry))
+    dynamodb.put_item(TableName="RewardsLedger", Item=encode_item(entry))
     found = rerate(bureau.rerater(), [broken, bureau.profile_read()], bureau.rating(), is_dry=True)
     assert (found.gained, len(found.failed)) == (20, 1)
     assert f"  left as it is: {broken.user_id}: " in "\n".join(found.lines(is_dry=True))

@@ -18,7 +18,7 @@ import pytest
 
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.item_tables import ItemTable
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.objects import FolderObjects, S3Objects
 from adapters.platform.redis import Redis
 from analytics.lake.layout import curated_files
@@ -143,7 +143,7 @@ def test_the_command_curates_restores_and_names_what_it_cannot_have(
     # Another of the tables comes back by point-in-time recovery: without whom was erased.
     lived.dynamodb.create_table(**table_definition("Questions", "questions-0300"))
     for name in ("q1", "q2"):
-        lived.dynamodb.put_item(TableName="questions-0300", Item=item({"question_id": name}))
+        lived.dynamodb.put_item(TableName="questions-0300", Item=encode_item({"question_id": name}))
     again = parser.parse_args(["--report", str(report), "--from-table", "Questions=questions-0300"])
     restore.run(again, stack)
     assert {"q1", "q2"} < {each["question_id"]["S"] for each in lived.items("Questions")}
@@ -166,14 +166,14 @@ def test_what_comes_back_of_a_table_is_nobody_s_past_who_came_anew(lived: Drill)
     digest = tombstones(lived.dynamodb).digest(user_subject(gone))
     for minutes, act in ((-9, Act.ERASED), (-5, Act.LIFTED)):
         entry = JournalEntry(stamp(datetime.now(UTC) + timedelta(minutes=minutes)), digest, act, "e1")
-        new = item({"part": "journal", "place": entry.place, "erasure_id": "e1"})
+        new = encode_item({"part": "journal", "place": entry.place, "erasure_id": "e1"})
         lived.dynamodb.put_item(TableName="Erasures", Item=new)
     lived.dynamodb.create_table(**table_definition("Responses", "responses-0300"))
     for number, minutes in enumerate((-60, -1)):
         at = stamp(datetime.now(UTC) + timedelta(minutes=minutes))
         one = {"question_id": f"q{number}", "response_id": "r", "fingerprint_hash": "r", "created_at": at}
-        lived.dynamodb.put_item(TableName="responses-0300", Item=item({**one, "user_id": gone}))
-        lived.dynamodb.put_item(TableName="responses-0300", Item=item({**one, "response_id": "other"}))
+        lived.dynamodb.put_item(TableName="responses-0300", Item=encode_item({**one, "user_id": gone}))
+        lived.dynamodb.put_item(TableName="responses-0300", Item=encode_item({**one, "response_id": "other"}))
     source, to = (
         ItemTable(lived.dynamodb, name, keys_of("Responses")) for name in ("responses-0300", "Responses")
     )
@@ -279,7 +279,7 @@ def test_who_was_erased_does_not_come_back(
     erased = JournalEntry(stamp(now), digest, Act.ERASED, "e1")
     lived.dynamodb.put_item(
         TableName="Erasures",
-        Item=item({"part": "journal", "place": erased.place, "erasure_id": "e1"}),
+        Item=encode_item({"part": "journal", "place": erased.place, "erasure_id": "e1"}),
     )
     lived.publish("Erasures")
     lived.lose()

@@ -15,9 +15,9 @@ import pytest
 
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.platform.item_tables import ItemTable
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.objects import FolderObjects
-from adapters.privacy.tombstones import NOBODY
+from adapters.privacy.tombstones import NO_ERASURES
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
 from analytics.restore.other_tables import OthersRestorer, question_item
@@ -82,14 +82,14 @@ class Lost:
     def publish(self, table: str, entity: Entity) -> None:
         arrived, places = datetime.now(UTC), defaultdict[Place, list[Any]](list)
         for each in self.items(table):
-            row = row_of(entity, plain(each), arrived)
+            row = row_of(entity, decode_item(each), arrived)
             places[Place(entity.name, row["dt"], row["hour"])].append(row)
         for place, rows in places.items():
             put_raw(self.objects, uuid.uuid4().hex, rows, place)
             curate(self.objects, place)
 
     def restore(
-        self, client: Any = None, erased: Any = NOBODY, until: datetime | None = None, **more: Any
+        self, client: Any = None, erased: Any = NO_ERASURES, until: datetime | None = None, **more: Any
     ) -> Restored:
         now, told = datetime.now(UTC), Restored()
         lake = LakeBefore(self.objects, until or now + timedelta(days=1), now)
@@ -123,7 +123,7 @@ def town(lost: Lost, seed: int) -> Leads:
 
 def announced(lost: Lost, leads: Leads, chance: random.Random) -> None:
     """What the stream of the table Event leads to, in any order, some of it twice."""
-    events = [from_item(plain(each)) for each in lost.items("Event")]
+    events = [from_item(decode_item(each)) for each in lost.items("Event")]
     for each in sorted([*events, *events[::3]], key=lambda _: chance.random()):
         note_at_roots([each], leads.features, leads.rows)
         leads.both(each)
@@ -192,7 +192,7 @@ def test_an_erased_lead_does_not_come_back_and_who_came_anew_has_no_past(lost: L
     lost.lose()
     lifted = sorted(each.occurred_at for each in leads.stored if each.lead_organization_id == gone)[3]
     lost.restore(erased=Gone(gone, lifted))
-    left = [from_item(plain(each)) for each in lost.items("Event")]
+    left = [from_item(decode_item(each)) for each in lost.items("Event")]
     theirs = [each.occurred_at for each in left if each.lead_organization_id == gone]
     assert theirs
     assert min(theirs) >= lifted
@@ -204,7 +204,7 @@ def test_before_an_instant(lost: Lost) -> None:
     until = sorted(unstamp(each.received_at) for each in leads.stored)[15].replace(microsecond=0)
     lost.restore(until=until)
     wanted = {each.place for each in leads.stored if unstamp(each.received_at) < until}
-    assert {plain(each)[SORT_KEY] for each in lost.items("Event")} == wanted
+    assert {decode_item(each)[SORT_KEY] for each in lost.items("Event")} == wanted
     lost.lose()
     lost.restore(keep=("Event",))
     assert lost.items("Event") == []
@@ -258,12 +258,16 @@ def test_questions_come_back_with_what_they_count_and_old_keys(lost: Lost) -> No
 def test_a_question_that_was_closed_later_is_open_before(lost: Lost) -> None:
     made = questions(lost)
     (one,) = (
-        each for each in map(plain, lost.items("Questions")) if each["question_id"] == made[0]["question_id"]
+        each
+        for each in map(decode_item, lost.items("Questions"))
+        if each["question_id"] == made[0]["question_id"]
     )
     lost.lose()
     lost.restore(until=min(unstamp(each["created_at"]) for each in made).replace(microsecond=0))
     assert lost.items("Questions") == [], "nothing had been asked before that second"
     lake = LakeBefore(lost.objects, unstamp(one["closed_at"]), datetime.now(UTC))
     rows = {each["question_id"]: each for each in lake.questions()}
-    found = plain(question_item(rows[one["question_id"]], rows[one["question_id"]]["answers"], lake.until))
+    found = decode_item(
+        question_item(rows[one["question_id"]], rows[one["question_id"]]["answers"], lake.until)
+    )
     assert (found["status"], found["current_responses"], found.get("closed_at")) == ("OPEN", 0, None)

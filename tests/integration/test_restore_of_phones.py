@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.privacy.erasers import SubscriptionEraser
 from adapters.privacy.erasure_jobs import Person
 from adapters.questions.subscription_store import KEY, SubscriptionStore, token_key
@@ -129,7 +129,7 @@ def test_who_was_erased_and_what_somebody_has_by_now_stay(drill: Drill) -> None:
     drill.lose("Subscriptions", "Limits")
     digest = tombstones(drill.dynamodb).digest(user_subject("ben"))
     entry = JournalEntry(stamp(datetime.now(UTC) + timedelta(minutes=1)), digest, Act.ERASED, "e1")
-    new = item({"part": "journal", "place": entry.place, "erasure_id": "e1"})
+    new = encode_item({"part": "journal", "place": entry.place, "erasure_id": "e1"})
     drill.dynamodb.put_item(TableName="Erasures", Item=new)
     drill.subscribe("cleo", fcm_token="ann-phone")
     outcome = drill.restore()
@@ -179,11 +179,11 @@ def test_a_damaged_table_is_replaced(drill: Drill) -> None:
     store = SubscriptionStore(drill.dynamodb, "Subscriptions")
     for damaged in (
         mine | {"fcm_token": {"S": "eve"}, "audience": {"N": "7"}},
-        item({KEY: token_key("eve"), "of": mine[KEY]["S"]}),
-        item({KEY: "nobody", "owner": "nobody", "fcm_token": "x"}),
+        encode_item({KEY: token_key("eve"), "of": mine[KEY]["S"]}),
+        encode_item({KEY: "nobody", "owner": "nobody", "fcm_token": "x"}),
     ):
         drill.dynamodb.put_item(TableName=store.table, Item=damaged)
-    drill.dynamodb.delete_item(TableName=store.table, Key=item({KEY: f"{mine[KEY]['S']}#tag=it"}))
+    drill.dynamodb.delete_item(TableName=store.table, Key=encode_item({KEY: f"{mine[KEY]['S']}#tag=it"}))
     assert drill.restore().written[PHONES] == 0, "what is there stays"
     assert drill.restore(replaced=(PHONES,)).lacks == []
     strip = [{name: each for name, each in one.items() if name != CHANGED} for one in whole]

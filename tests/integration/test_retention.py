@@ -12,7 +12,7 @@ import pytest
 
 from adapters import clock
 from adapters.platform.item_tables import AgedItems
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
@@ -67,7 +67,7 @@ class Night:
 
     def put(self, items: Iterable[dict[str, Any]]) -> None:
         for each in items:
-            self.dynamodb.put_item(TableName=TABLES[self.entity], Item=item(each))
+            self.dynamodb.put_item(TableName=TABLES[self.entity], Item=encode_item(each))
 
     def publish(self, items: Sequence[dict[str, Any]], **changes: Any) -> set[Place]:
         """Curate items, each with changes to its row."""
@@ -103,9 +103,9 @@ class Night:
             TableName=TABLES[self.entity],
             KeyConditionExpression="#k = :it",
             ExpressionAttributeNames={"#k": KEYS[self.entity][0]},
-            ExpressionAttributeValues=item({":it": partition}),
+            ExpressionAttributeValues=encode_item({":it": partition}),
         )
-        return [plain(each) for each in found["Items"]]
+        return [decode_item(each) for each in found["Items"]]
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.platform.items import Item, plain
+from adapters.platform.items import Item, decode_item
 from ingest.engagement.points.commands import Clawbacks
 from ingest.web.caller import ApiError
 from tests.support.books import KnownBooks
@@ -27,7 +27,7 @@ def reverse_some(town: Town) -> None:
     """Everybody loses an event or two, so that dates are active no more, and some people are in debt."""
     clawbacks = Clawbacks(town.rewards.commands, KnownBooks())
     for place, user in enumerate(town.users):
-        earned = [plain(each) for each in town.entries(user) if each["kind"] == {"S": "EARN"}]
+        earned = [decode_item(each) for each in town.entries(user) if each["kind"] == {"S": "EARN"}]
         for each in earned[: 1 + place % 3]:
             clawbacks.claw_back(user, each["event_id"], "refunded", f"c{each['event_id']}", town.tick())
 

@@ -11,7 +11,7 @@ import pytest
 
 from adapters import book as book_store
 from adapters import clock
-from adapters.book import BookStore, Publication, PublishedMeanwhile, shipped_document
+from adapters.book import BookStore, Publication, PublicationConflict, shipped_document
 from local.book import check
 from rules.days import stamp
 from tests.support.memory import forget
@@ -208,7 +208,7 @@ def test_of_two_who_publish_at_once_one_is_told_to_look_again(api: Site) -> None
     for store in (one, other):
         store.look()
     assert one.publish(Publication(book(A=1), now, now, "ann", "")).number == 2
-    with pytest.raises(PublishedMeanwhile):
+    with pytest.raises(PublicationConflict):
         other.publish(Publication(book(B=1), now, now, "bob", ""))
     assert other.look().newest.author == "ann"
     assert other.publish(Publication(book(B=1), now, now, "bob", "")).number == 3

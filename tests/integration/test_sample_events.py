@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client, free_client
-from adapters.platform.fence import Registers
+from adapters.platform.fence import RegisterStore
 from adapters.platform.redis import Redis
-from adapters.platform.turn import fence
+from adapters.platform.region_clients import process_fence
 from rules.regions.changes import KEYS
 from rules.regions.register import Register
 from tests.support.engine import Engine, running
@@ -141,15 +141,15 @@ def test_each_of_two_regions_is_handled(handle: Any, engine: Engine, monkeypatch
         "CHANGES_QUEUE_URL": queue,
     }.items():
         monkeypatch.setenv(name, value)
-    registers = Registers(dynamodb, "streakline-register")
+    registers = RegisterStore(dynamodb, "streakline-register")
     writes = Register(1, here, standby=other, is_filled=True)
     registers.change(None, writes)
-    fence.cache_clear()
+    process_fence.cache_clear()
     assert handle("SendingFunction") == {"batchItemFailures": []}
     (sent,) = sqs.receive_message(QueueUrl=queue)["Messages"]
     assert json.loads(sent["Body"])["epoch"] == 1
     monkeypatch.setenv("TABLES", json.dumps({name: name for name in KEYS}))
     registers.change(writes, Register(1, other, standby=here, is_filled=True))
-    fence.cache_clear()
+    process_fence.cache_clear()
     assert handle("TakingOverFunction") == {"batchItemFailures": []}
-    fence.cache_clear()
+    process_fence.cache_clear()

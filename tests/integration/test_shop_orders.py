@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.queues import Poison
+from adapters.platform.queues import PoisonMessage
 from ingest.leads.lead_accept import read_envelope
 from ingest.leads.sources import source_named
 from rules.days import stamp
-from rules.leads.feature_items import evaluate
+from rules.leads.feature_items import evaluate_feature
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import NOTHING, SERIES, add, build, contributions
+from rules.leads.series import EMPTY_STATE, SERIES, add_contribution, build_state, contributions
 from tests.support.lead_site import Site
 from tests.support.vendor_bodies import shopify_order, shopify_refund, shopify_sample
 from tests.support.webhooks import NOW
@@ -35,7 +35,7 @@ def signed(site: Site, body: dict[str, Any], topic: str) -> None:
 def features(site: Site) -> dict[str, Any]:
     """By the stored events; and the same one event at a time, or by building anew where that is asked for."""
     stored = site.of_source("ecommerce")
-    state = build(stored, NOW)
+    state = build_state(stored, NOW)
     assert state == step_by_step(stored)
     names = (
         "monetary_total",
@@ -44,7 +44,7 @@ def features(site: Site) -> dict[str, Any]:
         "average_order_value",
         "days_since_last_purchase",
     )
-    found = {name: evaluate(BY_NAME[name], state, (), NOW) for name in names}
+    found = {name: evaluate_feature(BY_NAME[name], state, (), NOW) for name in names}
     return {
         **found,
         "foreign": state[Input.PURCHASES].foreign,
@@ -53,11 +53,11 @@ def features(site: Site) -> dict[str, Any]:
 
 
 def step_by_step(stored: list[LeadEvent]) -> Any:
-    state = dict(NOTHING)
+    state = dict(EMPTY_STATE)
     for place, event in enumerate(stored):
         for name, given in contributions(event).items():
-            after = add(state[name], name, given, NOW)
-            state[name] = after if after is not None else build(stored[: place + 1], NOW)[name]
+            after = add_contribution(state[name], name, given, NOW)
+            state[name] = after if after is not None else build_state(stored[: place + 1], NOW)[name]
     return {name: state[name] for name in SERIES}
 
 
@@ -195,7 +195,7 @@ def test_what_is_not_carried_out_is_kept_for_an_operator_and_changes_nothing(
     site: Site, topic: str, body: dict[str, Any], reason: str
 ) -> None:
     signed(site, shopify_order(7, AT, "50.00"), "orders/create")
-    with pytest.raises(Poison, match=reason):
+    with pytest.raises(PoisonMessage, match=reason):
         signed(site, body, topic)
     assert features(site)["monetary_total"] == 5_000
 

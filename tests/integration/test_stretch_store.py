@@ -7,7 +7,7 @@ import pytest
 
 from adapters.engagement import stretch_store
 from adapters.engagement.stretch_store import StretchStore
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from rules.days import stamp
 from rules.engagement.offline import Stretch
 from tests.support.engine import Engine
@@ -39,7 +39,7 @@ def sent(engine: Engine, user: str, *events: tuple[float, float]) -> None:
             "event_id": f"{stamp(NOW - occurred * DAY)}#{arrived}",
             "created_at": stamp(NOW - arrived * DAY),
         }
-        engine.client("dynamodb").put_item(TableName="BPEvents", Item=item(attributes))
+        engine.client("dynamodb").put_item(TableName="BPEvents", Item=encode_item(attributes))
 
 
 def test_of_two_writers_at_once_neither_is_lost(store: StretchStore, user: str) -> None:

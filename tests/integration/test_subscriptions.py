@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from ingest.questions import questions_api, subscriptions
 from rules.days import stamp
 from rules.questions.notifications import quiet_hours
@@ -178,7 +178,7 @@ def test_a_phone_has_one_user_at_a_time(api: Api) -> None:
     status, made = api.post("bob", audience=[], streak_reminders=False)
     assert status == 201
     assert places(api.town) == {"": "00240#*", "token": None}
-    stored = plain(api.town.scan()[made["subscription_id"]])
+    stored = decode_item(api.town.scan()[made["subscription_id"]])
     assert (stored["owner"], stored["endpoint_arn"]) == ("bob", "arn"), "the endpoint is the phone's"
     assert stored["last_notified_at"] < stamp(NOW), "the history is not"
     assert api.delete(own, "ada") == 404, "a late sign-out does not silence the new one"
@@ -234,7 +234,7 @@ def test_many_at_once_leave_one_owner_and_nothing_behind(api: Api) -> None:
     moments = [NOW + timedelta(microseconds=n) for n in range(len(wanted))]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(store.register, wanted, moments))
-    items = {key: plain(each) for key, each in api.town.scan().items()}
+    items = {key: decode_item(each) for key, each in api.town.scan().items()}
     (own,) = [key for key in items if "#" not in key]
     (holder,) = [each["of"] for key, each in items.items() if key.startswith("token#")]
     assert holder == own

@@ -17,7 +17,7 @@ import pytest
 
 from adapters import book as book_store
 from adapters.book import DOCUMENTS, shipped_document
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import query_all
 from analytics.lake.arrow import arrow_schema
@@ -130,16 +130,16 @@ class Life:
             self.shop.api.engine.client("dynamodb"),
             TableName=table,
             KeyConditionExpression=f"{KEY.get(table, 'user_id')} = :user",
-            ExpressionAttributeValues=item({":user": self.shop.user}),
+            ExpressionAttributeValues=encode_item({":user": self.shop.user}),
         )
-        return [plain(each) for each in found]
+        return [decode_item(each) for each in found]
 
     def into(self, folder: Path) -> FolderObjects:
         """Write the user's items, and the versions of the book, as curated files."""
         objects, rows = FolderObjects(folder), defaultdict[tuple[str, str], list[Any]](list)
         found = [(entity, each) for table, entity in TABLES.items() for each in self.items(table)]
         books = self.shop.api.engine.client("dynamodb").scan(TableName="RuleBooks")["Items"]
-        found += [("rules", each) for each in map(plain, books) if each["book"] == DOCUMENTS]
+        found += [("rules", each) for each in map(decode_item, books) if each["book"] == DOCUMENTS]
         for entity, each in found:
             for row in rows_of(ENTITIES[entity], each, self.shop.now):
                 read = read_row(json.dumps(row).encode(), ENTITIES[entity], row["dt"], row["hour"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.queues import Poison
+from adapters.platform.queues import PoisonMessage
 from rules.leads.memory import remembered_entries
 from tests.support.identity_server import WAYS
 from tests.support.lead_site import Site, order
@@ -101,6 +101,6 @@ def test_an_id_that_changes_again_and_again_stays_one_person(site: Site) -> None
 
 def test_an_opt_out_beside_a_malformed_entry_is_remembered(site: Site) -> None:
     (entry,) = whatsapp(message(1, "ok, stop", **{"from": OLD}))["entry"]
-    with pytest.raises(Poison, match=r"^payload\.entry\.0\.changes is missing$"):
+    with pytest.raises(PoisonMessage, match=r"^payload\.entry\.0\.changes is missing$"):
         site.send({"entry": [{"id": "1"}, entry]}, "whatsapp")
     assert (people(site), consent(site)) == ({frozenset({("phone", OLD)})}, "off")

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.amnesty import users_concerned
-from rules.engagement.account_state import Amnesty, touched_anywhere
+from rules.engagement.account_state import Amnesty, outage_dates
 
 USERS, DATES = 100_000, 12
 FIRST = date(2026, 6, 1)
@@ -74,7 +74,7 @@ def test_everybody_is_named_for_whom_it_changes_something(activity: np.ndarray, 
 
 def test_who_was_active_on_all_its_dates_is_not_named(activity: np.ndarray, lake: FolderObjects) -> None:
     named = {int(each[1:]) for each in users_concerned(lake, OUTAGE)}
-    first, last = touched_anywhere(OUTAGE)
+    first, last = outage_dates(OUTAGE)
     span = activity[:, (first - FIRST).days : (last - FIRST).days + 1]
     assert not named & set(np.flatnonzero(span.all(axis=1)).tolist())
     assert len(named) < USERS

@@ -9,10 +9,10 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation import row_staging
 from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
-from rules.lake.packed_records import END, FOOT, framed, head_of
+from rules.lake.packed_records import END, FOOTER, frame_record, record_header
 from tests.support.raw_lake import DT, HOUR, PLACE, event, line, put_raw, quarantined, raw_text, rows, total
 
-HEAD = head_of(DT, HOUR)
+HEAD = record_header(DT, HOUR)
 
 
 @pytest.fixture(params=[0, 10**9], ids=["by columns", "line by line"])
@@ -34,11 +34,14 @@ def keys(objects: FolderObjects) -> list[str]:
 def test_old_and_new_objects_zipped_and_plain_make_one_hour(objects: FolderObjects) -> None:
     some = [line(event(number)) for number in range(8)]
     put(objects, "a", raw_text(some[:2]))
-    put(objects, "b", gzip.compress(framed(HEAD, some[2:4])) + gzip.compress(raw_text(some[4:5])))
+    put(objects, "b", gzip.compress(frame_record(HEAD, some[2:4])) + gzip.compress(raw_text(some[4:5])))
     put(
         objects,
         "c",
-        raw_text(some[5:6]) + framed(HEAD, some[6:7]) + framed(HEAD, some[7:]) + raw_text(some[:1]),
+        raw_text(some[5:6])
+        + frame_record(HEAD, some[6:7])
+        + frame_record(HEAD, some[7:])
+        + raw_text(some[:1]),
     )
     assert curate(objects, PLACE) == total(objects) == Counts(9, 8, 1, 0)
     assert keys(objects) == [f"k{number}" for number in range(8)]
@@ -75,8 +78,8 @@ def test_a_row_of_another_partition_than_its_record_says_is_refused(
 
 def test_every_cut_loses_at_most_the_row_that_it_cuts(objects: FolderObjects) -> None:
     some = [line(event(number)) for number in range(3)]
-    record = framed(HEAD, some)
-    ends = [len(framed(HEAD, some[: number + 1])) - len(END + FOOT) for number in range(3)]
+    record = frame_record(HEAD, some)
+    ends = [len(frame_record(HEAD, some[: number + 1])) - len(END + FOOTER) for number in range(3)]
     cuts = {at + by for at in [len(HEAD), *ends] for by in range(-3, 11)} & set(range(1, len(record) + 1))
     for at in sorted(cuts):
         put(objects, "a", record[:at])
@@ -89,6 +92,6 @@ def test_every_cut_loses_at_most_the_row_that_it_cuts(objects: FolderObjects) ->
 
 
 def test_a_record_without_rows_holds_none(objects: FolderObjects) -> None:
-    put(objects, "a", HEAD + FOOT + HEAD + b"\n" + FOOT[:-1])
+    put(objects, "a", HEAD + FOOTER + HEAD + b"\n" + FOOTER[:-1])
     assert curate(objects, PLACE) == Counts(0, 0, 0, 0)
     assert quarantined(objects) == []

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow import arrow_schema
 from analytics.recompute.recompute import recompute
-from rules.engagement.ledger import append
+from rules.engagement.ledger import append_drafts
 from rules.engagement.opening_positions import OpeningPosition, position_of
 from rules.lake.entities import ENTITIES
 from tests.support.effort import effort
@@ -86,7 +86,7 @@ def test_an_app_that_moved_in_is_recomputed_to_what_a_direct_calculation_says(tm
     days: dict[int, list[dict[str, Any]]] = {}
     for number, mover in enumerate(crowd(), 1):
         told = mover.position()
-        for entry in append(told.user_id, None, told.drafts(), NOW):
+        for entry in append_drafts(told.user_id, None, told.drafts(), NOW):
             draft = entry.draft
             ledger.append(
                 {

@@ -15,11 +15,11 @@ from adapters.platform.objects import FolderObjects
 from analytics.features import training_sets as module
 from analytics.features.training_sets import COLUMNS, point_in_time, training_set
 from rules.lake.lead_entities import column_of
-from rules.leads.feature_items import evaluate
+from rules.leads.feature_items import evaluate_feature
 from rules.leads.features import FEATURES
 from rules.leads.lead_events import IDENTITY_TYPES, groups_of
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import build
+from rules.leads.series import build_state
 from tests.support.examples import examples
 from tests.support.lead_histories import BASE, UNREADABLE, History, features_of, is_readable, row, write
 
@@ -46,13 +46,13 @@ def live(history: History, lead: str, as_of: datetime) -> dict[str, Any]:
     roots = {leaf: group.root for _, groups in changes for group in groups for leaf in group.leaves}
     root = roots.get(lead, lead)
     own = [each for each in usable if roots.get(leaf := each.lead_organization_id, leaf) == root]
-    state = build(own, as_of)
+    state = build_state(own, as_of)
     contacts = [
         campaign_contact(each)
         for each in remembered_entries(own).values()
         if each.memory_type == "campaign_contact"
     ]
-    found = {column_of(each): evaluate(each, state, contacts, as_of) for each in FEATURES}
+    found = {column_of(each): evaluate_feature(each, state, contacts, as_of) for each in FEATURES}
     return found if any(map(is_readable, own)) else dict.fromkeys(found)
 
 

@@ -83,7 +83,7 @@ def freezes_never_come_back(patch: Patch) -> None:
 
 
 def a_date_that_was_flown_over_is_a_miss(patch: Patch) -> None:
-    patch.setattr("rules.engagement.account.flown_over", lambda *_: set())
+    patch.setattr("rules.engagement.account.flight_gap_dates", lambda *_: set())
 
 
 def skipped_dates_are_misses(patch: Patch) -> None:
@@ -91,7 +91,7 @@ def skipped_dates_are_misses(patch: Patch) -> None:
 
 
 def one_instant_earns_three_dates(patch: Patch) -> None:
-    patch.setattr("rules.engagement.account.place", lambda events, *_, **__: list(events))
+    patch.setattr("rules.engagement.account.assign_dates", lambda events, *_, **__: list(events))
 
 
 def a_streak_never_lapses(patch: Patch) -> None:

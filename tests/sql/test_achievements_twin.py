@@ -17,7 +17,7 @@ from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from rules.engagement.achievements import (
-    ToldHistory,
+    UserHistory,
     achievement_positions,
     declared_achievements,
     ordered_history,
@@ -39,7 +39,7 @@ def live(story: AchievementStory) -> list[Row]:
         (user, name, event_id)
         for user, world in story.worlds.items()
         for name, (_, event_id) in achievement_positions(
-            known, ToldHistory(ordered_history(world.entries)), story.history(user)
+            known, UserHistory(ordered_history(world.entries)), story.history(user)
         ).items()
     )
 

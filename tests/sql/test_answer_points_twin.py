@@ -9,7 +9,7 @@ import duckdb
 
 from analytics.warehouse.ddl import SQL
 from analytics.warehouse.duckdb_warehouse import sql_for
-from rules.questions.answer_stats import fold
+from rules.questions.answer_stats import fold_responses
 from tests.support.answers import answer
 
 Rows = list[dict[str, Any]]
@@ -22,7 +22,7 @@ def points_of(responses: Rows, newest: dict[str, str]) -> dict[str, int]:
     for number, each in enumerate(responses):
         kept = {name: each[name] for name in ("points", "activity_date", "day_points_max")}
         people.setdefault(newest[each["person"]], []).append(replace(answer(number), **kept))
-    folded = {person: fold(history).total_points for person, history in people.items()}
+    folded = {person: fold_responses(history).total_points for person, history in people.items()}
     free = {person: sum(each.points for each in history) for person, history in people.items()}
     assert any(folded[person] < free[person] for person in folded), "some cap binds"
     return folded

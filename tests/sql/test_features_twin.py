@@ -20,8 +20,8 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.statements import literal
 from rules.lake.lead_entities import as_of_column, column_of
-from rules.leads.feature_changes import ALL, from_events
-from rules.leads.feature_items import FeatureItem, read_at
+from rules.leads.feature_changes import ALL, change_from_events
+from rules.leads.feature_items import FeatureItem, features_at
 from rules.leads.features import FEATURES, Input
 from tests.sql.conftest import Lake
 from tests.support.lake_story import Story, states
@@ -41,7 +41,9 @@ def live(history: History, root: str, at: datetime) -> dict[str, Any]:
     own = [each for each in history.events if each.lead_organization_id in history.groups[root]]
     item = FeatureItem(root)
     return in_columns(
-        read_at(written(item, from_events(item, ALL, own, min(each.occurred for each in own))), at)[0]
+        features_at(
+            written(item, change_from_events(item, ALL, own, min(each.occurred for each in own))), at
+        )[0]
     )
 
 
@@ -100,12 +102,12 @@ def test_a_campaign_is_ignored_after_the_days_of_the_setting_wherever_it_is_coun
     nobody = FeatureItem("leaf")
     for days in (7, 3, 14):
         build(warehouse, only=names, grace_days=days)  # another setting alone makes them anew
-        live_item = written(nobody, from_events(nobody, ALL, events, START))
+        live_item = written(nobody, change_from_events(nobody, ALL, events, START))
         found = [
             *(rows(warehouse, name)["leaf"]["campaign_ignored"] for name in TWINS),
             point_in_time(lake, labels, grace_days=days).to_pylist()[0]["campaign_ignored"],
             features_of(events, "leaf", at, grace_days=days)["campaign_ignored"],
-            read_at(live_item, at, days)[0]["campaign_ignored"],
+            features_at(live_item, at, days)[0]["campaign_ignored"],
         ]
         assert found == [sum(n >= days and n != 10 for n in sent)] * 5, days
 

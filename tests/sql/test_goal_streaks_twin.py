@@ -19,7 +19,7 @@ from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, check_model, models
 from analytics.warehouse.warehouse import Warehouse
 from rules.book.goal_rules import StreakPeriod
-from rules.engagement.goals import KnownPeriods, Outcome, fold_periods, nothing_settled
+from rules.engagement.goals import KnownPeriods, Outcome, fold_periods, unsettled_goals
 from tests.sql.conftest import Lake
 from tests.support.effort import effort
 from tests.support.goal_story import DAYS, SIX, GoalStory
@@ -37,7 +37,7 @@ def live(story: GoalStory) -> list[Row]:
     until = story.now.date() + timedelta(days=80)
     for user, world in sorted(story.worlds.items()):
         days = {when: day.measures for when, day in world.days.items() if day.measures}
-        known = KnownPeriods(nothing_settled(story.books), story.books, days)
+        known = KnownPeriods(unsettled_goals(story.books), story.books, days)
         for name, (per, _) in sorted(SIX.items()):
             past = known.before(name, StreakPeriod(per), until)
             past = replace(past, letters=past.letters[: past.letters.rfind(Outcome.REACHED) + 1])

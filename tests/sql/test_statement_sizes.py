@@ -19,7 +19,7 @@ from analytics.warehouse.models import check_model, fingerprint, models
 from analytics.warehouse.statements import StatementFailed, literal, literal_lists, refuse_oversized
 from rules.engagement.reconciliation import NIGHTS
 from rules.lake.entities import LOADED
-from rules.lake.residue import Names
+from rules.lake.residue import ErasureNames
 from tests.sql.conftest import Lake
 from tests.sql.test_incremental import FIRST, Nights, tables
 from tests.support.shipped_sql import Recorder, shipped
@@ -85,7 +85,7 @@ def test_all_that_is_shipped() -> None:
 @pytest.mark.parametrize("person", ["{:06}", "{:06}" + "'" * 250, "{:06}" + "\\" * 250, "{:06}" + "é" * 250])
 def test_many_who_are_erased_with_long_names(person: str) -> None:
     names = [person.format(number) for number in range(400)]
-    waiting = {name: Erasee("one", Names("00" * 16)) for name in names}
+    waiting = {name: Erasee("one", ErasureNames("00" * 16)) for name in names}
     by_kind = dict.fromkeys(("users", "leads", "persons", "phones"), waiting)
     columns = ("user_id", "account_id", "lead_organization_id", "person", "phone")
     tables_of = [{"name": "lake.events", "col": column} for column in columns]

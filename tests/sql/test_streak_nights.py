@@ -15,7 +15,7 @@ from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.warehouse import Warehouse
 from rules.engagement.streak import YEAR, Checkpoint
 from rules.lake.entities import ENTITIES
-from rules.lake.residue import Names
+from rules.lake.residue import ErasureNames
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, USERS
 from tests.sql.conftest import Lake
 from tests.sql.test_streaks_twin import OPENINGS, User
@@ -144,7 +144,7 @@ class Town:
 
 def removed(warehouse: Warehouse, name: str) -> None:
     nobody: dict[str, dict[str, Erasee]] = {kind: {} for kind in (LEADS, PERSONS, PHONES)}
-    WarehouseRows(warehouse, {**nobody, USERS: {name: Erasee("e", Names("salt"))}}).remove()
+    WarehouseRows(warehouse, {**nobody, USERS: {name: Erasee("e", ErasureNames("salt"))}}).remove()
 
 
 def some_of(wanted: Collection[str], chance: random.Random) -> set[str]:

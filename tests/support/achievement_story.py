@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 from rules.book.goal_rules import StreakPeriod
 from rules.engagement.achievements import StreakHistory, declared_achievements
-from rules.engagement.goals import KnownPeriods, Outcome, nothing_settled
+from rules.engagement.goals import KnownPeriods, Outcome, unsettled_goals
 from rules.engagement.ledger import Entry
 from tests.support.goal_story import SHIPPED, SIX, GoalStory
 from tests.support.plain_achievements import Earned, PlainAchievements
@@ -72,7 +72,7 @@ class AchievementStory(GoalStory):
         """The streaks of a user up to the newest period that is over or reached, as days tell them."""
         world = self.worlds[user]
         days = {when: day.measures for when, day in world.days.items() if day.measures}
-        known = KnownPeriods(nothing_settled(self.books), self.books, days)
+        known = KnownPeriods(unsettled_goals(self.books), self.books, days)
         end_of_all = self.now.date() + timedelta(days=32)
         found = {}
         for name, (per, _) in SIX.items():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import put_all
 from adapters.questions.user_stats_store import stats_from
 from processors.questions import answers
@@ -63,7 +63,7 @@ def events_of(user_id: str) -> list[dict[str, Any]]:
         ExpressionAttributeValues={":u": {"S": user_id}},
         ConsistentRead=True,
     )
-    return [plain(each) for each in found["Items"]]
+    return [decode_item(each) for each in found["Items"]]
 
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -100,7 +100,7 @@ def somebody() -> str:
 
 def store(responses: list[Response]) -> list[dict[str, Any]]:
     """Put responses, and return the stream's records."""
-    images = [item(to_item(each)) for each in responses]
+    images = [encode_item(to_item(each)) for each in responses]
     put_all(client("dynamodb"), "Responses", images)
     return records(images)
 
@@ -109,4 +109,4 @@ def live(person: str) -> Stats:
     found = client("dynamodb").get_item(
         TableName="UserStats", Key={"fingerprint_hash": {"S": person}}, ConsistentRead=True
     )
-    return stats_from(plain(found["Item"])) if "Item" in found else Stats()
+    return stats_from(decode_item(found["Item"])) if "Item" in found else Stats()

@@ -9,7 +9,7 @@ from adapters.engagement.account_items import profile_from
 from adapters.engagement.account_store import AccountStore, ArchiveStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.points import Settler
-from adapters.platform.items import Item, plain
+from adapters.platform.items import Item, decode_item
 from ingest.engagement.profiles import Profiles
 from rules.engagement.account_state import Day, Profile
 from tests.support.account_world import World
@@ -40,7 +40,7 @@ class ArchivedWorld(World):
 
     def put(self, profile: Profile) -> None:
         self.written, archive = self.archives.items(profile, 0)
-        self.profile = profile_from(plain(self.written))
+        self.profile = profile_from(decode_item(self.written))
         if archive:
             self.archived += 1
             self.table.stored = archive

@@ -12,7 +12,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.profiles import Profiles
@@ -35,7 +35,7 @@ class BoardTables:
         self.dynamodb.create_table(**table_definition("Boards", self.boards))
 
     def put(self, crowd: Iterable[Profile]) -> None:
-        put_all(self.dynamodb, self.users, [item(profile_attributes(each, SHARDS)) for each in crowd])
+        put_all(self.dynamodb, self.users, [encode_item(profile_attributes(each, SHARDS)) for each in crowd])
 
     def builder(self, cache: EngagementCache | None = None) -> RankBuilder:
         return RankBuilder(self.dynamodb, self.users, self.boards, self.index(), cache or EngagementCache(""))

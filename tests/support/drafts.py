@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from rules.engagement.ledger import Draft, Entry, EntryKind, append
+from rules.engagement.ledger import Draft, Entry, EntryKind, append_drafts
 from rules.engagement.reconciliation import LAKE_LAG
 from tests.support.examples import examples
 
@@ -26,4 +26,4 @@ drafts = st.lists(earned | st.just(Draft(EntryKind.ADJUST, 3)), min_size=1, max_
 
 def journal(made: Sequence[Draft], at: datetime = OLD) -> list[Entry]:
     """The entries that drafts become."""
-    return append("ann", None, made, at)
+    return append_drafts("ann", None, made, at)

@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from adapters.privacy.export_jobs import ExportWaker
+from adapters.privacy.export_jobs import ExportInvoker
 from ingest import privacy_api
 from processors import erasure
 from tests.support.gateway import CONTEXT
@@ -31,7 +31,7 @@ class Functions:
 def made_in_process(patch: pytest.MonkeyPatch) -> Functions:
     """Let exports be made in this process."""
     functions = Functions()
-    patch.setattr(privacy_api, "ExportWaker", lambda _, name: ExportWaker(lambda: functions, name))
+    patch.setattr(privacy_api, "ExportInvoker", lambda _, name: ExportInvoker(lambda: functions, name))
     return functions
 
 

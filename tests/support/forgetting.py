@@ -21,7 +21,7 @@ from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
 from analytics.warehouse.warehouse import NoWarehouse
 from rules.days import stamp
-from rules.privacy.erasures import LEADS, PHONES, SEALS, USERS, Erasure, PersonKind, to_lake, with_names
+from rules.privacy.erasures import LEADS, PHONES, SEALS, USERS, Erasure, PersonKind, hand_to_lake, with_names
 from rules.privacy.erasures import PERSONS as PEOPLE
 from tests.support.lake_sample import Sample
 from tests.support.raw_lake import put_raw
@@ -55,7 +55,7 @@ class MemoryJobs:
         erasure = Erasure(erasure_id, kind, "somebody", f"digest {erasure_id}", stamp(at))
         for name, value in names.items():
             erasure = with_names(erasure, known[name], [value] if isinstance(value, str) else value)
-        self.all[erasure_id] = to_lake(erasure, f"salt of {erasure_id}")
+        self.all[erasure_id] = hand_to_lake(erasure, f"salt of {erasure_id}")
 
 
 def _told(value: Any) -> Any:

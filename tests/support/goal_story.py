@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes
-from adapters.platform.items import Item, item
+from adapters.platform.items import Item, encode_item
 from rules.book.book import terms_of
 from rules.days import date_of, parse_moment, stamp
 from rules.engagement.events import Event, event_id, measures_of
@@ -116,7 +116,7 @@ class GoalStory(PointStory):
             world.put(replace(world.profile, cover=cover, version=world.profile.version + 1))
 
     def rows(self) -> Mapping[tuple[str, Entity], list[Item]]:
-        profiles = [item(profile_attributes(world.profile)) for world in self.worlds.values()]
+        profiles = [encode_item(profile_attributes(world.profile)) for world in self.worlds.values()]
         return {**super().rows(), ("UserStreaks", STREAKS): profiles}
 
     # ---- the same, as the plain reading takes it

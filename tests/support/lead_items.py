@@ -9,15 +9,15 @@ from hypothesis import settings
 
 from rules.lake.lead_entities import column_of
 from rules.leads.feature_changes import (
-    after_event,
-    after_time,
-    all_noted,
-    from_events,
+    change_by_event,
+    change_by_time,
+    change_from_events,
     inputs_due,
     inputs_of,
+    note_all_marks,
     with_event,
 )
-from rules.leads.feature_items import Change, FeatureItem, not_before
+from rules.leads.feature_items import Change, FeatureItem, latest_instant
 from rules.leads.features import DECIMALS, FEATURES, Contact
 from rules.leads.lead_events import LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
@@ -67,13 +67,15 @@ def told(
 ) -> Change | None:
     """What the processor does with an event. known: joined into memory; stored: in the table; notes: as well."""
     notes = set() if notes is None else notes
-    given_, as_of = contributions(event), not_before(item, now, event.occurred)
+    given_, as_of = contributions(event), latest_instant(item, now, event.occurred)
     noted = notes & set(item.unsure(given_)) if item.is_current else ()
     after = with_event(item, given_, noted, as_of)
     if after is None:
-        return noting(item, from_events(item, inputs_of(event.event_type, given_), stored, as_of), notes)
+        return noting(
+            item, change_from_events(item, inputs_of(event.event_type, given_), stored, as_of), notes
+        )
     notes |= set(item.leaving(after))
-    return after_event(item, event, after, contacts_of(known), as_of)
+    return change_by_event(item, event, after, contacts_of(known), as_of)
 
 
 def noting(item: FeatureItem, change: Change | None, notes: set[Mark]) -> Change | None:
@@ -81,14 +83,14 @@ def noting(item: FeatureItem, change: Change | None, notes: set[Mark]) -> Change
     if change is None or not change.unnoted:
         return change
     notes |= set(change.unnoted)
-    told = all_noted(written(item, change), change)
+    told = note_all_marks(written(item, change), change)
     assert told
     return replace(change, inputs={**change.inputs, **told.inputs})
 
 
 def refreshed(item: FeatureItem, now: datetime) -> Change | None:
-    as_of = not_before(item, now)
-    return after_time(item, inputs_due(item, as_of), as_of)
+    as_of = latest_instant(item, now)
+    return change_by_time(item, inputs_due(item, as_of), as_of)
 
 
 def in_columns(features: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.leads.feature_store import CountedEvents, FeatureMending, FeatureStore
+from adapters.leads.feature_store import CountedEvents, FeatureRepair, FeatureStore
 from adapters.leads.groups import GroupEvents, Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.leads.persons import GroupMemory, PersonEvents
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from processors.leads.features import FeatureProcessor
 from processors.leads.lead_events import note_at_roots
 from processors.leads.memory import MemoryProcessor
 from rules.days import stamp, unstamp
-from rules.leads.feature_items import FeatureItem, evaluate
-from rules.leads.features import FEATURES, Input, shown
+from rules.leads.feature_items import FeatureItem, evaluate_feature
+from rules.leads.features import FEATURES, Input, shown_value
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, announcement, to_item
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import SERIES, build, decode, roll
+from rules.leads.series import SERIES, build_state, decode_series, drop_old_dates
 from tests.support.lead_event_strategies import PAYLOADS, START, TYPES, lead_event, without_marks
 
 READS = {"GetItem", "BatchGetItem", "Query", "Scan"}
@@ -88,7 +88,7 @@ class Leads:
         self.topology = Topology(self.client, "Feature", self.features)
         self.memory_processor = MemoryProcessor(self.topology, self.group)
         counted = CountedEvents(self.client, "IdempotencyKeys")
-        mending = FeatureMending(self.client, "Feature", self.features)
+        mending = FeatureRepair(self.client, "Feature", self.features)
         self.feature_processor = FeatureProcessor(
             self.features,
             self.topology,
@@ -122,7 +122,7 @@ class Leads:
     def store(self, events: Iterable[LeadEvent]) -> None:
         listed = list({each.id: each for each in events}.values())
         self.stored += listed
-        put_all(self.client, "Event", [item(to_item(each)) for each in listed])
+        put_all(self.client, "Event", [encode_item(to_item(each)) for each in listed])
         # What happens to a stored event before a processor hears of it.
         note_at_roots(listed, self.features, self.rows)
 
@@ -182,14 +182,18 @@ class Leads:
         ]
         for each in FEATURES:
             as_of = unstamp(found.as_of[each.input])
-            value = evaluate(each, build(ours, as_of), contacts, as_of, self.grace_days)
-            expected[each.name] = shown(each, value)
+            value = evaluate_feature(each, build_state(ours, as_of), contacts, as_of, self.grace_days)
+            expected[each.name] = shown_value(each, value)
         assert found.features == {name: value for name, value in expected.items() if value is not None}
         for input_ in SERIES:
             as_of = unstamp(found.as_of[input_])
-            stored = decode(found.inputs[input_]) if input_ in found.inputs else build([], as_of)[input_]
-            built = build(ours, as_of)[input_]
-            assert without_marks(roll(stored, input_, as_of)) == without_marks(built), input_
+            stored = (
+                decode_series(found.inputs[input_])
+                if input_ in found.inputs
+                else build_state([], as_of)[input_]
+            )
+            built = build_state(ours, as_of)[input_]
+            assert without_marks(drop_old_dates(stored, input_, as_of)) == without_marks(built), input_
         assert (Input.CAMPAIGNS in found.inputs) == bool(contacts)
 
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 from adapters.leads.identity_store import IdentityCache
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.lead_queue import LeadPayloads
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.platform.tables import get_all
 from ingest.leads import sources
 from ingest.leads.lead_consumer import LeadConsumer
@@ -94,8 +94,10 @@ class Site:
             ExpressionAttributeValues={":source": {"S": f"{self.organization}/{source}"}},
         )
         keys = [{name: each[name] for name in ("lead_organization_id", SORT_KEY)} for each in found["Items"]]
-        stored = get_all(self.dynamodb, "Event", map(plain, keys))
-        return sorted((from_item(plain(each)) for each in stored), key=lambda each: each.external_event_id)
+        stored = get_all(self.dynamodb, "Event", map(decode_item, keys))
+        return sorted(
+            (from_item(decode_item(each)) for each in stored), key=lambda each: each.external_event_id
+        )
 
 
 def order(number: int, **more: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.lead_queue import LeadPayloads
 from adapters.logs import Logger
 from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Consumer, Line
+from adapters.platform.queues import Consumer, SourceQueue
 from adapters.postgresql.postgres import Postgres
 from ingest.leads import lead_consumer
 from ingest.leads.lead_consumer import LeadConsumer
@@ -54,7 +54,7 @@ class LeadsLine:
         }
         self.work = self.sqs.create_queue(QueueName="work", Attributes=attributes)["QueueUrl"]
         self.connect("postgresql://u:p@127.0.0.1:9/d")
-        line = Line(lambda: self.sqs, self.work, lead_consumer._is_away)
+        line = SourceQueue(lambda: self.sqs, self.work, lead_consumer._is_away)
         failures = FailureQueue(lambda: self.sqs, self.failures)
         self.consumer = Consumer("leads", failures, Logger("test", level="CRITICAL"), line)
 

@@ -3,13 +3,13 @@
 import sys
 
 from adapters.platform.aws import client
-from adapters.platform.turn import fence
+from adapters.platform.region_clients import process_fence
 
 
 def forget() -> None:
     """Drop clients, and the parts and settings of each handler that has been imported."""
     client.cache_clear()
-    fence.cache_clear()
+    process_fence.cache_clear()
     for name, module in list(sys.modules.items()):
         if name.startswith(("ingest.", "processors.")) and hasattr(module, "_parts"):
             module._parts.cache_clear()

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from adapters.platform.aws import client
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
-from rules.questions.answer_stats import fold
+from rules.questions.answer_stats import fold_responses
 from rules.questions.responses import Response
 from tests.support.answer_stream import live, some, somebody
 from tests.support.questions_stack import responses_of
@@ -26,9 +26,9 @@ def answered(hashes: Sequence[str], place: int, count: int, **changes: Any) -> l
 
 def stored(person: str) -> dict[str, Any]:
     found = client("dynamodb").get_item(
-        TableName="UserStats", Key=item({"fingerprint_hash": person}), ConsistentRead=True
+        TableName="UserStats", Key=encode_item({"fingerprint_hash": person}), ConsistentRead=True
     )
-    return plain(found.get("Item", {}))
+    return decode_item(found.get("Item", {}))
 
 
 def on_the_board(hashes: Sequence[str]) -> list[str]:
@@ -41,7 +41,7 @@ def on_the_board(hashes: Sequence[str]) -> list[str]:
             IndexName="ByTotalPoints",
             KeyConditionExpression="#board = :partition",
             ExpressionAttributeNames={"#board": "_leaderboard"},
-            ExpressionAttributeValues=item({":partition": partition}),
+            ExpressionAttributeValues=encode_item({":partition": partition}),
         )
     ]
     return [each for each in rows if each in hashes]
@@ -51,7 +51,7 @@ def check(hashes: Sequence[str], history: list[Response]) -> None:
     """Stats are under one hash, from all answers."""
     homes = [each for each in hashes if "days" in stored(each)]
     assert len(homes) == 1
-    assert live(homes[0]) == fold(history)
+    assert live(homes[0]) == fold_responses(history)
     assert on_the_board(hashes) == homes
     marks = [each for one in history for each in responses_of(one.question_id)]
     assert all("counted_at" in each for each in marks)

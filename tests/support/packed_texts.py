@@ -4,20 +4,20 @@ from collections.abc import Sequence
 from random import Random
 
 from analytics.lake.layout import Place
-from rules.lake.packed_records import FOOT, framed, head_of, is_frame
+from rules.lake.packed_records import FOOTER, frame_record, is_frame, record_header
 from tests.support.mutated_lines import PIECES
 
-HEAD = head_of("2026-03-01", "05")
+HEAD = record_header("2026-03-01", "05")
 
 
 def packed_text(chance: Random, place: Place, lines: Sequence[bytes], plain_share: float = 0.2) -> bytes:
     """Lines in records of one to twenty, some of them plain."""
-    head, text, at = head_of(place.dt, str(place.hour)), b"", 0
+    head, text, at = record_header(place.dt, str(place.hour)), b"", 0
     while at < len(lines):
         some = lines[at : at + chance.choice((1, 2, 7, 20))]
         at += len(some)
         is_plain = chance.random() < plain_share
-        text += b"".join(each + b"\n" for each in some) if is_plain else framed(head, some)
+        text += b"".join(each + b"\n" for each in some) if is_plain else frame_record(head, some)
     return text
 
 
@@ -40,7 +40,7 @@ def spoiled(chance: Random, text: bytes) -> bytes:
                     b"},\n",
                     b"}\n",
                     b"]",
-                    FOOT,
+                    FOOTER,
                     HEAD,
                     HEAD[:-1],
                     b"\r\n",

@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.book import DOCUMENTS, BookStore
 from adapters.engagement.account_items import entry_item
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import Objects
 from adapters.platform.publishing import DeliveryStream
 from analytics.curation.curate import Task, curate
@@ -24,7 +24,7 @@ from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.ledger import EntryKind
 from rules.engagement.points import balancing_entries, clawback, reversed_events, shortfalls
 from rules.lake.entities import EVENTS, LEDGER, RULES, Entity
-from rules.lake.packed_records import HEAD
+from rules.lake.packed_records import HEADER
 from tests.support.account_world import World
 from tests.support.effort import SOAK
 from tests.support.firehose import Firehose
@@ -181,9 +181,9 @@ class PointStory:
 
     def rows(self) -> Mapping[tuple[str, Entity], list[Item]]:
         """Return the items that the tables' streams tell."""
-        events = [item(to_item(each)) for some in self.users.values() for each in some]
+        events = [encode_item(to_item(each)) for some in self.users.values() for each in some]
         entries = [entry_item(each) for world in self.worlds.values() for each in world.entries]
-        books = [each for each in self.table.items if plain(each)["book"] == DOCUMENTS]
+        books = [each for each in self.table.items if decode_item(each)["book"] == DOCUMENTS]
         return {("BPEvents", EVENTS): events, ("RewardsLedger", LEDGER): entries, ("RuleBooks", RULES): books}
 
     def into(self, objects: Objects) -> list[Task]:
@@ -218,6 +218,6 @@ class PointStory:
 
 
 def partition_of(data: bytes) -> tuple[bytes, bytes]:
-    head = HEAD.match(data)
+    head = HEADER.match(data)
     assert head
     return head[0][7:17], head[0][27:29]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from adapters.book import DOCUMENTS, VERSIONS, BookStore, Publication
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 
 AT = datetime(2026, 3, 2, 5, 30, tzinfo=UTC)
 Attributes = dict[str, Any]
@@ -20,9 +20,9 @@ class Table:
         self.items: list[Any] = []
 
     def query(self, ExpressionAttributeValues: dict[str, Any], **_: Any) -> dict[str, Any]:  # noqa: N803
-        known = plain(ExpressionAttributeValues)[":known"]
-        of_versions = [each for each in self.items if plain(each)["book"] == VERSIONS]
-        return {"Items": [each for each in of_versions if plain(each)["version"] > known]}
+        known = decode_item(ExpressionAttributeValues)[":known"]
+        of_versions = [each for each in self.items if decode_item(each)["book"] == VERSIONS]
+        return {"Items": [each for each in of_versions if decode_item(each)["version"] > known]}
 
     def get_item(self, Key: dict[str, Any], **_: Any) -> dict[str, Any]:  # noqa: N803
         return {"Item": next(each for each in self.items if Key.items() <= each.items())}
@@ -49,7 +49,7 @@ def publish(table: Table, document: Attributes, effective: datetime, at: datetim
 
 def documents(items: Iterable[Any]) -> list[Attributes]:
     """Return, as plain attributes, the items whose changes are handed to the publisher."""
-    return [found for each in items if (found := plain(each))["book"] == DOCUMENTS]
+    return [found for each in items if (found := decode_item(each))["book"] == DOCUMENTS]
 
 
 def a_document() -> Attributes:

@@ -13,7 +13,7 @@ from adapters.platform.objects import Objects
 from analytics.lake.bookkeeping import Counts, bookkeeping
 from analytics.lake.layout import Place, curated_files, raw_prefix
 from rules.lake.entities import ENTITIES
-from rules.lake.packed_records import framed, head_of, is_frame
+from rules.lake.packed_records import frame_record, is_frame, record_header
 from rules.lake.valid_row import RowRefused, read_row
 
 DT, HOUR = "2026-03-01", "05"
@@ -70,8 +70,8 @@ def raw_text(lines: Sequence[bytes], place: Place = PLACE, packed: int = 0) -> b
     """Lines as the text of a raw object: plain, or so many in a packed record."""
     if not packed:
         return b"\n".join(lines) + b"\n"
-    head = head_of(place.dt, str(place.hour))
-    return b"".join(framed(head, lines[at : at + packed]) for at in range(0, len(lines), packed))
+    head = record_header(place.dt, str(place.hour))
+    return b"".join(frame_record(head, lines[at : at + packed]) for at in range(0, len(lines), packed))
 
 
 def table(objects: Objects, entity: str = "events") -> pa.Table:

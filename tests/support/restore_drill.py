@@ -14,9 +14,9 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from adapters.platform.item_tables import ItemTable
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.limits import places_of
+from adapters.platform.limits import subscription_counter
 from adapters.platform.objects import FolderObjects
 from adapters.platform.publishing import DeliveryStream
 from adapters.platform.redis import Redis
@@ -35,7 +35,7 @@ from processors.kept_items import KeptItems, table_of
 from processors.publisher import Publisher
 from rules.engagement.proof import chain_of, link_of
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, NOTIFICATIONS, QUESTIONS, RULES, STREAKS
-from rules.lake.packed_records import HEAD
+from rules.lake.packed_records import HEADER
 from rules.lake.table_items import CHANGED, KEYS, PHONES
 from tests.support.engine import TABLES
 from tests.support.firehose import Firehose
@@ -131,7 +131,8 @@ class Drill:
         """Tell all phones of a question, as its INSERT on the stream lets the queue do."""
         town = World(self.dynamodb, "Questions", "Subscriptions", self.phones)
         town.announce(
-            {"dynamodb": {"Keys": item({"question_id": question_id})}}, town.notifier(now=datetime.now(UTC))
+            {"dynamodb": {"Keys": encode_item({"question_id": question_id})}},
+            town.notifier(now=datetime.now(UTC)),
         )
 
     def subscriptions(self, user: str) -> list[Any]:
@@ -242,7 +243,7 @@ class Drill:
     def _curate(self, entity: str, taken: Iterable[bytes]) -> None:
         tasks = set()
         for number, data in enumerate(taken):
-            head = HEAD.match(data)
+            head = HEADER.match(data)
             assert head
             dt, hour = data[7:17].decode(), data[27:29].decode()
             self.puts += 1
@@ -281,7 +282,7 @@ class Drill:
 
 
 def is_of(held: Any, user: str) -> bool:
-    return bool(held["counter"]["S"] == places_of(user))
+    return bool(held["counter"]["S"] == subscription_counter(user))
 
 
 def is_published(record: Any) -> bool:

@@ -13,7 +13,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
 from adapters.engagement.rewards import RedemptionStore, RewardStock
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from ingest.engagement.points.commands import Commands, Rewards
 from ingest.engagement.points.redemptions import Redemptions
@@ -87,9 +87,9 @@ def taken(dynamodb: Any, reward_id: str) -> Taken:
     found = {
         f"{group}/{each['place']}": each["taken"]
         for group in range(GROUPS)
-        for each in map(plain, _of(dynamodb, f"{reward_id}/{group}"))
+        for each in map(decode_item, _of(dynamodb, f"{reward_id}/{group}"))
     }
-    spares = [plain(each)["spares"] for each in _of(dynamodb, f"{reward_id}/spares")]
+    spares = [decode_item(each)["spares"] for each in _of(dynamodb, f"{reward_id}/spares")]
     return Taken(found, sum(spares))
 
 
@@ -99,6 +99,6 @@ def _of(dynamodb: Any, holder: str) -> list[Any]:
             dynamodb,
             TableName="Rewards",
             KeyConditionExpression="holder = :holder",
-            ExpressionAttributeValues=item({":holder": holder}),
+            ExpressionAttributeValues=encode_item({":holder": holder}),
         )
     )

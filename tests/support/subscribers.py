@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from adapters.questions.announcements import After, AnnouncementPage, Announcements
 from adapters.questions.subscription_store import SubscriptionStore, items_of
@@ -107,7 +107,7 @@ class World:
     def ask(self, **more: Any) -> dict[str, Any]:
         """Store a question; returns its stream record."""
         attributes = to_item(question(**more))
-        self.dynamodb.put_item(TableName=self.questions, Item=item(attributes))
+        self.dynamodb.put_item(TableName=self.questions, Item=encode_item(attributes))
         return record(attributes)
 
     def scan(self) -> dict[str, Any]:
@@ -120,8 +120,8 @@ def record(attributes: dict[str, Any]) -> dict[str, Any]:
         "eventName": "INSERT",
         "eventSourceARN": "arn:aws:dynamodb:eu-west-1:1:table/Questions/stream/2026-01-01T00:00:00.000",
         "dynamodb": {
-            "Keys": item({"question_id": attributes.get("question_id", "?")}),
-            "NewImage": item(attributes),
+            "Keys": encode_item({"question_id": attributes.get("question_id", "?")}),
+            "NewImage": encode_item(attributes),
             "SequenceNumber": "1",
         },
     }

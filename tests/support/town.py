@@ -20,7 +20,7 @@ from adapters.engagement.points import Settler
 from adapters.engagement.projections import Projections
 from adapters.leads.feature_store import FeatureQueue, FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
@@ -79,7 +79,7 @@ class Recorder:
     def note(self, table: str, written: Item) -> None:
         if not self.paused and table in ENTITY and written.get("activity_date", {}).get("S") not in UNDATED:
             entity = ENTITIES[ENTITY[table]]
-            row = row_of(entity, plain(written), START)
+            row = row_of(entity, decode_item(written), START)
             self.rows[entity.name, row["dt"], row["hour"]].append(json.dumps(row))
 
 
@@ -181,7 +181,7 @@ class Town:
         records = [
             {
                 "eventName": "INSERT",
-                "dynamodb": {"SequenceNumber": str(place), "NewImage": item(to_item(each))},
+                "dynamodb": {"SequenceNumber": str(place), "NewImage": encode_item(to_item(each))},
             }
             for place, each in enumerate(listed)
         ]
@@ -283,7 +283,7 @@ class Town:
         """Return the stored items of a user's ledger, oldest first."""
         condition = {"KeyConditionExpression": "account_id = :user", "ConsistentRead": True}
         found: list[Item] = self.real.query(
-            TableName="RewardsLedger", ExpressionAttributeValues=item({":user": user}), **condition
+            TableName="RewardsLedger", ExpressionAttributeValues=encode_item({":user": user}), **condition
         )["Items"]
         return found
 
@@ -292,7 +292,7 @@ class Town:
         self.real.put_item(TableName=table, Item=changed)
 
     def delete(self, table: str, **key: str) -> None:
-        self.real.delete_item(TableName=table, Key=item(key))
+        self.real.delete_item(TableName=table, Key=encode_item(key))
 
     def tables(self) -> dict[str, Any]:
         """Return all of the town's projections, without what a repair may change."""

@@ -13,7 +13,7 @@ from functools import partial
 from adapters.engagement.account_store import AccountContended
 from adapters.platform.items import Item
 from adapters.platform.objects import Objects
-from adapters.privacy.tombstones import NOBODY, Erased
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.lake.layout import curated_files
 from analytics.lake.shares import UserShare
 from analytics.recompute.lake_days import LakeDays
@@ -60,7 +60,7 @@ class ShareReconciliation:
     share: UserShare
     reconciler: Reconciler
     has_time: Callable[[], bool] = lambda: True
-    erased: Erased = NOBODY
+    erased: ErasureCheck = NO_ERASURES
 
     def run(self, now: datetime) -> Findings:
         """Compare a share of the tables with its recompute; repair by the ledger.

@@ -11,7 +11,7 @@ from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import Projections
 from adapters.platform.objects import Objects
-from adapters.privacy.tombstones import NOBODY, Erased
+from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.lake.layout import curated_files, run_key
 from analytics.lake.shares import UserShare
 from analytics.proof import Heads, Witness, changes_of, publish_root
@@ -158,7 +158,7 @@ class ShareSteps:
     projections: Projections
     redis: EngagementCache
     share_bytes: int
-    erased: Erased = NOBODY
+    erased: ErasureCheck = NO_ERASURES
     roots: Objects | None = None
 
     def plan(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes, profile_from
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, FULFILMENT, http
 from bench.engagement.workload import Body, bodies
@@ -157,14 +157,14 @@ def _crowd(desk: Desk, count: int) -> list[str]:
     """Put the accounts of so many users into the tables, each with a longer streak and more points."""
     apply(desk, model := USER_ID.format(10**7), 5)
     stored = desk.past.peek("UserStreaks", {"user_id": {"S": model}}) or {}
-    profile = replace(profile_from(plain(stored)), version=1)
+    profile = replace(profile_from(decode_item(stored)), version=1)
     users = [USER_ID.format(10**7 + 1 + number) for number in range(count)]
     crowd = []
     assert profile.streak
     for number, user in enumerate(users):
         streak = replace(profile.streak, length=1 + number, longest=1 + number)
         mine = replace(profile, user_id=user, streak=streak, total_points=10 * (1 + number))
-        crowd.append(item(profile_attributes(mine, SHARDS)))
+        crowd.append(encode_item(profile_attributes(mine, SHARDS)))
     desk.past.put("UserStreaks", crowd)
     return users
 

@@ -128,10 +128,10 @@ def _curated(objects: _Counting, task: Task) -> dict[str, Units]:
 def _line(record: Record) -> dict[str, Any]:
     from datetime import UTC, datetime
 
-    from adapters.platform.items import plain
+    from adapters.platform.items import decode_item
     from rules.lake.entities import row_of
 
     assert table_of(record) == "BPEvents"
     change = record["dynamodb"]
     arrived = datetime.fromtimestamp(change["ApproximateCreationDateTime"], UTC)
-    return dict(row_of(ENTITIES["events"], plain(change["NewImage"]), arrived))
+    return dict(row_of(ENTITIES["events"], decode_item(change["NewImage"]), arrived))

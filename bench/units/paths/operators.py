@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.amnesty import Forgiver
+from adapters.engagement.amnesty import AmnestyApplier
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
@@ -51,7 +51,7 @@ def _forgiven(desk: Desk) -> Measured:
         ledger = LedgerStore(dynamodb, "RewardsLedger")
         accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, SHARDS)
         named = Amnesties((amnesty,), frozenset({1}))
-        told = Forgiver(accounts, EngagementCache("")).forgive(user, named, desk.tick())
+        told = AmnestyApplier(accounts, EngagementCache("")).forgive(user, named, desk.tick())
         assert told.is_changed is (user == lost), told
         desk.meter.take_changes()
         desk.note(OPERATOR, desk.meter.take())

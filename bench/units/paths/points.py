@@ -10,7 +10,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.position_mover import PositionMover
+from adapters.engagement.position_import import PositionImporter
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, http
@@ -125,7 +125,7 @@ def _move(desk: Desk, position: OpeningPosition) -> None:
     dynamodb: Any = client("dynamodb")
     ledger = LedgerStore(dynamodb, "RewardsLedger")
     accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 0)
-    mover = PositionMover(accounts, EngagementCache(""), AchievementStore(dynamodb, "DailyActivity"))
+    mover = PositionImporter(accounts, EngagementCache(""), AchievementStore(dynamodb, "DailyActivity"))
     assert mover.move(position, desk.tick())
     desk.meter.take_changes()
     desk.note(OPERATOR, desk.meter.take())

@@ -9,12 +9,12 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import TooManyEntries
 from adapters.engagement.points import Settler, expiry_rules, is_due
 from ingest.web.caller import invalid_field
-from rules.book.point_rules import instant_of_expiry, lasts_days_max
+from rules.book.point_rules import instant_of_expiry, lifetime_days_max
 from rules.days import MICROSECOND, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import OPENED_AT, debt_of
 from rules.engagement.lots import Hold, held_points, open_lots
-from rules.engagement.points import AS_OF_MAX, added_later, first_place
+from rules.engagement.points import AS_OF_MAX, first_place, points_added_later
 
 ENTRIES_MAX = 10_000  # that one request reads
 
@@ -78,14 +78,14 @@ class Balances:
             "user_id": user_id,
             "as_of": stamp(instant),
             "known_balance": known,
-            "true_balance": known + added_later(entries, instant, self.settler.books.look()),
+            "true_balance": known + points_added_later(entries, instant, self.settler.books.look()),
         }
 
     def _expiring(self, profile: Profile) -> dict[date, int]:
         """Return what is left of each lot that is yet to expire."""
         if (first := profile.expiry.next_on) is None:
             return {}
-        longest = max(map(lasts_days_max, expiry_rules(self.settler.books.books())), default=0)
+        longest = max(map(lifetime_days_max, expiry_rules(self.settler.books.books())), default=0)
         lots: Counter[date] = Counter()
         for _, some in self.accounts.lots(profile.user_id, first - timedelta(days=longest), is_strong=False):
             lots.update({on: points for on, points in some.items() if on > profile.expiry.settled_on})

@@ -17,7 +17,7 @@ from adapters.engagement.points import Settler, clock_of, is_due
 from adapters.platform.aws import pauses
 from ingest.engagement.preferences import Change, change_profile
 from ingest.web.caller import ApiError
-from rules.book.book import Freezes
+from rules.book.book import FreezeRules
 from rules.days import DAY, is_stamp, stamp, today
 from rules.engagement.account import decide
 from rules.engagement.account_state import Account, Day, Decision, Profile
@@ -287,7 +287,7 @@ class Rewards:
             freeze_date=(granted_on or local).isoformat(),
         )
 
-    def _terms(self, now: datetime) -> Freezes:
+    def _terms(self, now: datetime) -> FreezeRules:
         return self.books.books().at(now).book.freezes
 
     def _held(self, profile: Profile, local: date) -> int:

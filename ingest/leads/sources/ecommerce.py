@@ -43,7 +43,7 @@ from ingest.leads.payloads import (
 from rules.leads.hooks import Signature
 from rules.leads.identity import Identity
 from rules.leads.lead_events import ORDER_CANCELLED, ORDER_REFUNDED, PURCHASE_COMPLETED, body_hash
-from rules.leads.orders import FAILED, PENDING, SUCCEEDED, OrderSeen, PaidBack, Placed
+from rules.leads.orders import FAILED, PENDING, SUCCEEDED, OrderState, PlacedOrder, RefundTransaction
 
 # https://shopify.dev/docs/apps/build/webhooks/subscribe/https: over the body, with the app's client secret.
 SIGNATURE = Signature("x-shopify-hmac-sha256", id_header="x-shopify-webhook-id")
@@ -110,7 +110,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
                 **_shown(placed, paid_back, context),
                 **({"products": listed} if listed else {}),
             },
-            order=OrderPart(order_id, OrderSeen(placed, paid_back), tuple(listed)),
+            order=OrderPart(order_id, OrderState(placed, paid_back), tuple(listed)),
             omissions=side.omissions,
         )
     ]
@@ -133,7 +133,7 @@ def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
         object_id=order_id,
         object_id_ref="order",
         payload={"order_id": order_id},
-        order=OrderPart(order_id, OrderSeen(is_deleted=True)),
+        order=OrderPart(order_id, OrderState(is_deleted=True)),
     )
 
 
@@ -180,7 +180,7 @@ def _erasure(body: Body, topic: str, context: DecodeContext) -> DecodedEvent:
 
 
 def _shown(
-    placed: Placed | None, paid_back: Mapping[str, PaidBack], context: DecodeContext
+    placed: PlacedOrder | None, paid_back: Mapping[str, RefundTransaction], context: DecodeContext
 ) -> dict[str, Any]:
     """Return the amount that this webhook tells; what is stored is what that changes."""
     back = [each for each in paid_back.values() if each.status == SUCCEEDED]
@@ -210,11 +210,11 @@ def _when(body: Body, path: str, side: SideFields) -> str:
     return moment(body.get(given), f"{path}{given}")
 
 
-def _placed(body: Body, at: str, side: SideFields) -> Placed:
+def _placed(body: Body, at: str, side: SideFields) -> PlacedOrder:
     status = body.get("financial_status")
     total, shop, presented = _money_of(body, "total_price", "", side)
     amount, currency = shop or total
-    return Placed(
+    return PlacedOrder(
         side.read(moment, body.get("updated_at"), "updated_at") or "",
         bool(body.get("cancelled_at")) or (isinstance(status, str) and status in VOID),
         amount,
@@ -258,13 +258,13 @@ def _money(value: Any, name: str) -> Money:
     return minor_units(value.get("amount"), currency, f"{name}.amount"), currency
 
 
-def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, PaidBack]:
+def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, RefundTransaction]:
     """Read the refunds that an order tells of itself. One that cannot be read comes by itself, too."""
 
-    def read(refund: Body, path: str) -> dict[str, PaidBack]:
+    def read(refund: Body, path: str) -> dict[str, RefundTransaction]:
         return _refund(refund, f"{path}.", _when(refund, f"{path}.", side), context, side)
 
-    found: dict[str, PaidBack] = {}
+    found: dict[str, RefundTransaction] = {}
     for path, each in side.objects(body.get("refunds"), "refunds", REFUNDS_MAX):
         found |= side.read(read, each, path) or {}
     return found
@@ -272,23 +272,23 @@ def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, 
 
 def _refund(
     refund: Body, path: str, at: str, context: DecodeContext, side: SideFields
-) -> dict[str, PaidBack]:
+) -> dict[str, RefundTransaction]:
     """Read a refund's transactions, each by its id; without any, the refund as a whole. path: where it is."""
     own_id = text_id(refund.get("id"), f"{path}id")
     listed = refund.get("transactions")
     if listed is None and not context.topic:
         told, shop, _ = _money_of(refund, "total_price", path, side)
-        return {own_id: PaidBack(SUCCEEDED, at, *told, own_id, *(shop or ()))}
+        return {own_id: RefundTransaction(SUCCEEDED, at, *told, own_id, *(shop or ()))}
     if not isinstance(listed, list) or len(listed) > REFUNDS_MAX:
         raise DecodeError(f"{path}transactions", f"must be a list of at most {REFUNDS_MAX}")
-    found: dict[str, PaidBack] = {}
+    found: dict[str, RefundTransaction] = {}
     for place, each in enumerate(listed):
         if not isinstance(each, dict):
             raise DecodeError(f"{path}transactions.{place}", "must be an object")
         if _word(each, "kind", "refund") == "refund" and each.get("test") is not True:
             number = side.read(text_id, each.get("id"), f"{path}transactions.{place}.id") or str(place)
             told, shop, _ = _money_of(each, "amount", f"{path}transactions.{place}.", side)
-            found[f"{own_id}/{number}"] = PaidBack(_status(each), at, *told, own_id, *(shop or ()))
+            found[f"{own_id}/{number}"] = RefundTransaction(_status(each), at, *told, own_id, *(shop or ()))
     if sum(each.amount_minor for each in found.values()) > AMOUNT_MINOR_MAX:
         raise DecodeError(f"{path}transactions", f"must come to at most {AMOUNT_MINOR_MAX} minor units")
     return found

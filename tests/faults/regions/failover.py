@@ -24,9 +24,9 @@ import ingest.engagement.events_stream
 import ingest.engagement.user_requests
 import ingest.engagement.users_api
 import processors.engagement
-from adapters.platform.fence import Fenced, Registers
-from adapters.platform.queues import Poison
-from adapters.privacy.tombstones import NOBODY
+from adapters.platform.fence import RegionFenced, RegisterStore
+from adapters.platform.queues import PoisonMessage
+from adapters.privacy.tombstones import NO_ERASURES
 from local.region_return import Side
 from local.regions import Promoting, Steps
 from processors.region_follower import NotYet
@@ -47,7 +47,7 @@ RUNS = Counter[int]()
 REGISTER = "Register"
 
 
-class Remembered(Registers):
+class Remembered(RegisterStore):
     """The register in its table. All regions share this object, so it knows what nobody else has changed."""
 
     known: Register | None = None
@@ -208,7 +208,7 @@ class Failover(Callers):
         try:
             sender_of(region, self.other(region), self.chance).send(batch, region.fence.register())
             region.changes += twice
-        except (Fenced, ConnectionError):
+        except (RegionFenced, ConnectionError):
             region.changes += batch
         return True
 
@@ -223,7 +223,7 @@ class Failover(Callers):
         taking = taking_over(region, self.follows[region.name])
         try:
             taking.take(json.loads(text), region.fence.register(), self._now())
-        except Poison as error:
+        except PoisonMessage as error:
             self.wrong.append(f"a message is poison: {error}")
         except NotYet:
             region.arrived.append(text)
@@ -250,7 +250,7 @@ class Failover(Callers):
         old_side = of_users(region, self.users, self.operators[region.name])
         new_side = of_users(new, self.users, self.operators[new.name])
         steps = Steps(old_side, new_side, self.registers, self, self._sleep, lambda _: None)
-        found = steps.find(NOBODY, now)
+        found = steps.find(NO_ERASURES, now)
         self.found.append(found)
         self.listed += steps.apply(found).names
         region.events.clear()

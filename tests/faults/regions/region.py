@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from adapters.platform.fence import Fence, guard
+from adapters.platform.fence import Fence, guard_client
 from adapters.regions import Follower
 from local.region_return import Side
 from processors.region_follower import TakingOver
@@ -45,8 +45,10 @@ class Region:
     def __post_init__(self) -> None:
         self.bare = lean_client(self.engine, "dynamodb")
         self.fence = Fence(self._look, self.name, self._clocks)
-        self.writes = guard(lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, self._may_write)
-        self.follows = guard(lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, may_follow)
+        self.writes = guard_client(
+            lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, self._may_write
+        )
+        self.follows = guard_client(lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, may_follow)
         self._streams = lean_client(self.engine, "dynamodbstreams")
         self._iterators = {name: self._latest(name) for name in IN_USE}
         self._at, self._polled = 0, dict.fromkeys(IN_USE, -1)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.engagement.amnesty import Forgiven
+from adapters.engagement.amnesty import AmnestyResult
 from local.amnesty import apply, listed
 from rules.engagement.account_state import Amnesties
 
@@ -16,10 +16,10 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 class Known:
     """Forgives users that it knows, each a streak of 3."""
 
-    def forgive(self, user: str, amnesties: Amnesties, now: datetime, **_: Any) -> Forgiven:
+    def forgive(self, user: str, amnesties: Amnesties, now: datetime, **_: Any) -> AmnestyResult:
         if user == "broken":
             raise ValueError("no profile")
-        return Forgiven(user, user == "ann", 1, 3, 0, is_known=user in ("ann", "ben"))
+        return AmnestyResult(user, user == "ann", 1, 3, 0, is_known=user in ("ann", "ben"))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_the_answer_is_that_of_a_profile_that_never_put_anything_away(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
-    monkeypatch.setattr(archive_rule, "THINGS_MIN", 1)
+    monkeypatch.setattr(archive_rule, "ARCHIVED_MIN", 1)
     chance, world = random.Random(seed), Archived()
     dates = [FIRST + each * DAY for each in range(DATES)]
     granted = sorted(chance.sample(dates, 9))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapters.book import shipped_document
 from ingest.book.publication import check_senders, checked
-from rules.book.book import USUAL_OFFLINE, Book, Declarer, Offline, differences
+from rules.book.book import USUAL_OFFLINE, Book, Declarer, OfflineRules, differences
 from rules.book.document import BookRefused
 
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -50,7 +50,7 @@ def test_a_book_of_one_type_is_enough_and_offers_nothing_else() -> None:
     small = checked({"event_types": {"read.page": {"points": 0}}})
     assert (small.freezes.held_max, small.pauses.dates_a_year, small.boosts) == (0, 0, ())
     assert small.offline == USUAL_OFFLINE
-    assert checked(book(offline={"days_max": 0, "days_a_year": 0})).offline == Offline(0, 0)
+    assert checked(book(offline={"days_max": 0, "days_a_year": 0})).offline == OfflineRules(0, 0)
     assert small.cap("read.page", AT) is None
 
 

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ingest.web.validate import first_problem
-from rules.book.document import breaks, contract_faults
+from rules.book.document import breaking_changes, contract_faults
 
 bounds = st.fixed_dictionaries({}, optional={"minimum": st.integers(-2, 2), "maximum": st.integers(-2, 4)})
 lengths = st.fixed_dictionaries({}, optional={"minLength": st.integers(0, 2), "maxLength": st.integers(0, 3)})
@@ -52,21 +52,21 @@ values = st.recursive(
 def test_what_the_old_contract_took_the_new_one_takes(
     old: dict[str, Any], new: dict[str, Any], value: Any
 ) -> None:
-    assume(not list(breaks(old, new)))
+    assume(not list(breaking_changes(old, new)))
     if first_problem(old, value) is None:
         assert first_problem(new, value) is None, (old, new, value)
 
 
 @given(contracts)
 def test_a_contract_does_not_break_itself_and_none_takes_all(contract: dict[str, Any]) -> None:
-    assert list(breaks(contract, contract)) == []
-    assert list(breaks(contract, None)) == []
+    assert list(breaking_changes(contract, contract)) == []
+    assert list(breaking_changes(contract, None)) == []
 
 
 def test_what_breaks_is_told_by_its_place() -> None:
     old = {"properties": {"pages": {"type": "integer", "maximum": 100}}}
     new = {"properties": {"pages": {"type": "integer", "maximum": 50}}, "additionalProperties": False}
-    assert dict(breaks(old, new)) == {
+    assert dict(breaking_changes(old, new)) == {
         ("additionalProperties",): "are no longer allowed",
         ("properties", "pages", "maximum"): "is lower than it was",
     }

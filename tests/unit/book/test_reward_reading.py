@@ -12,7 +12,7 @@ from ingest.book.publication import Proposal, checked, publish
 from local.book import UnreadableBook, check, read_file
 from rules.book.book import Book, differences
 from rules.book.document import BookRefused
-from rules.json_values import DoubledKey, read_json, single_keys
+from rules.json_values import DoubledKey, read_json, unique_keys
 from tests.support.published_books import Table
 
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
@@ -157,9 +157,9 @@ def test_an_id_that_is_there_twice_is_refused_in_a_file_and_in_a_request(tmp_pat
         read_file(path)
     with pytest.raises(DoubledKey, match=r"the key 'mug' twice"):
         read_json(
-            '{"book": {"rewards": {"mug": {"price_points": 5}, "mug": {"price_points": 6}}}}', single_keys
+            '{"book": {"rewards": {"mug": {"price_points": 5}, "mug": {"price_points": 6}}}}', unique_keys
         )
-    assert read_json(json.dumps({"book": mug()}), single_keys) == {"book": mug()}
+    assert read_json(json.dumps({"book": mug()}), unique_keys) == {"book": mug()}
 
 
 def test_a_file_of_10_mb_is_not_even_read(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.events import APPS, Event
-from rules.engagement.review import SKEWS_KEPT_MAX, end_review, skews_seen, with_clock_review
+from rules.engagement.review import SKEWS_KEPT_MAX, end_review, note_skews, with_clock_review
 from tests.support.account_world import World
 from tests.support.engagement_strategies import event
 
@@ -25,7 +25,7 @@ def sent(number: int, after: timedelta, wrong: timedelta) -> Event:
 def seen(*wrong_hours: float, apart: timedelta = HOUR) -> Profile:
     profile = Profile("u")
     for number, hours in enumerate(wrong_hours):
-        profile = skews_seen(profile, [sent(number, number * apart, hours * HOUR)])
+        profile = note_skews(profile, [sent(number, number * apart, hours * HOUR)])
     return with_clock_review(profile, START + len(wrong_hours) * apart)
 
 
@@ -57,15 +57,15 @@ def test_what_servers_say_is_no_clock_of_a_device() -> None:
         profile = Profile("u")
         for number, hours in enumerate((24, 0, 24, 0, 24, 0)):
             one = sent(number, number * HOUR, hours * HOUR)
-            profile = skews_seen(profile, [one if hours else replace(one, **more)])
+            profile = note_skews(profile, [one if hours else replace(one, **more)])
         assert len(profile.skews_seen) == 1
 
 
 def test_events_that_come_again_or_late_are_no_jumps() -> None:
     events = [sent(number, number * HOUR, wrong * HOUR) for number, wrong in enumerate((2, 26, 2))]
-    profile = skews_seen(Profile("u"), events)
-    assert skews_seen(profile, reversed(events)) == profile
-    assert skews_seen(profile, events) == profile
+    profile = note_skews(Profile("u"), events)
+    assert note_skews(profile, reversed(events)) == profile
+    assert note_skews(profile, events) == profile
 
 
 def test_a_release_forgets_what_was_seen_and_little_is_kept() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.engagement.claims import IdempotencyClaim, as_claimed, derived_fields
+from adapters.engagement.claims import IdempotencyClaim, claimed_event, derived_fields
 from ingest.engagement.events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from rules.days import parse_moment, stamp
@@ -16,7 +16,7 @@ from rules.engagement.events import (
     DeviceClock,
     Event,
     InputRefused,
-    corrected,
+    corrected_time,
     from_item,
     skew_between,
     skew_of,
@@ -90,7 +90,7 @@ def test_a_corrected_time_has_the_limits_of_any_other(code_and_true: tuple[str, 
 
 def test_a_time_that_no_clock_can_show_is_refused() -> None:
     with pytest.raises(ValueError, match="by a right clock"):
-        corrected("9999-12-31T23:00:00Z", 5 * HOUR)
+        corrected_time("9999-12-31T23:00:00Z", 5 * HOUR)
 
 
 @given(SKEWS, SKEWS)
@@ -109,7 +109,7 @@ def test_a_later_attempt_is_the_event_of_the_first(first: timedelta, second: tim
         again = event_of(body, Door(Caller("u", True), {}, later, "api", KnownBooks().books(), clock))
     except InputRefused as refused:
         again = refused.event  # type: ignore[attr-defined]
-    assert as_claimed(again, claim) == won
+    assert claimed_event(again, claim) == won
 
 
 def test_a_later_attempt_knows_since_when_the_device_was_offline() -> None:
@@ -123,7 +123,7 @@ def test_a_later_attempt_knows_since_when_the_device_was_offline() -> None:
     claim = IdempotencyClaim("u", "k", "h", won.event_id, won.created_at, derived_fields(won))
     with pytest.raises(RefusedNow) as refused:
         event_of(body, replace(sailor, now=NOW + HOUR, proof=NO_PROOF))
-    assert as_claimed(refused.value.event, claim) == won
+    assert claimed_event(refused.value.event, claim) == won
 
 
 def test_a_server_needs_no_receipt_and_a_fresh_event_has_no_use_for_one() -> None:

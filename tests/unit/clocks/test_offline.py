@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.book.book import Offline
+from rules.book.book import OfflineRules
 from rules.engagement.events import InputRefused
 from rules.engagement.offline import (
     OPEN_FOR,
@@ -26,7 +26,7 @@ from rules.engagement.offline import (
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 PHONE, TABLET = "a" * 16, "b" * 16
-BOOK = Offline(14, 60)
+BOOK = OfflineRules(14, 60)
 
 
 def receipt(days_ago: float, owner: str = PHONE) -> Receipt:
@@ -43,7 +43,7 @@ def reason(error: InputRefused) -> str:
     return f"{error.code} {error.field} {error.reason}"
 
 
-def refused(proof: Proof, days_ago: float, book: Offline = BOOK) -> str:
+def refused(proof: Proof, days_ago: float, book: OfflineRules = BOOK) -> str:
     with pytest.raises(InputRefused) as told:
         proof.check(NOW - days_ago * DAY, book)
     return reason(told.value)
@@ -82,8 +82,8 @@ def test_the_book_says_how_old_an_event_may_be() -> None:
     proof = Proof(stretch(40))
     assert proof.check(NOW - 14 * DAY, BOOK)
     assert "more than 14 days ago" in refused(proof, 14.01)
-    assert proof.check(NOW - 30 * DAY, Offline(30, 60))
-    assert "more than 0 days ago" in refused(proof, 3.5, Offline(0, 60))
+    assert proof.check(NOW - 30 * DAY, OfflineRules(30, 60))
+    assert "more than 0 days ago" in refused(proof, 3.5, OfflineRules(0, 60))
 
 
 def test_a_receipt_that_was_used_begins_no_other_stretch() -> None:

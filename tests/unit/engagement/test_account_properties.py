@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.account import absorb, absorb_days, observe
+from rules.engagement.account import apply_entries, apply_to_days, observe_events
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
@@ -122,29 +122,29 @@ def test_absorbing_pending_entries_twice_counts_them_once(
     events, commands = batch
     world = World()
     entries = world.apply(events, commands, writes=1).entries
-    days = absorb_days({}, entries)
-    assert absorb_days(days, entries) == {}
-    assert absorb_days(days, entries[: data.draw(st.integers(0, len(entries)))]) == {}
-    profile = absorb(world.profile, entries)
+    days = apply_to_days({}, entries)
+    assert apply_to_days(days, entries) == {}
+    assert apply_to_days(days, entries[: data.draw(st.integers(0, len(entries)))]) == {}
+    profile = apply_entries(world.profile, entries)
     newer = [entry for entry in entries if profile.head and entry.created_at > profile.head.created_at]
     assert newer == []
-    assert absorb(profile, newer) is profile
+    assert apply_entries(profile, newer) is profile
     cut = data.draw(st.integers(0, len(entries)))
-    halves = absorb(absorb(world.profile, entries[:cut]), entries[cut:])
+    halves = apply_entries(apply_entries(world.profile, entries[:cut]), entries[cut:])
     assert (halves.total_points, halves.head, halves.cover) == (
         profile.total_points,
         profile.head,
         profile.cover,
     )
-    first = absorb_days({}, entries[:cut])
-    assert {**first, **absorb_days(first, entries)} == days
+    first = apply_to_days({}, entries[:cut])
+    assert {**first, **apply_to_days(first, entries)} == days
 
 
 @given(batches(), st.data())
 def test_observing_depends_on_no_order(batch: tuple[list[Event], list[Draft]], data: st.DataObject) -> None:
     events, _ = batch
     other = data.draw(st.permutations(events))
-    assert observe(Profile("u"), [*other, *events]) == observe(Profile("u"), events)
+    assert observe_events(Profile("u"), [*other, *events]) == observe_events(Profile("u"), events)
 
 
 @given(batches())

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from rules.engagement.account import TZ_CHANGES_KEPT_MAX, change_timezone, observe
+from rules.engagement.account import TZ_CHANGES_KEPT_MAX, change_timezone, observe_events
 from rules.engagement.account_state import Profile
 from rules.engagement.streak import Streak
 from tests.support.account_world import SECOND, World, june
@@ -61,7 +61,7 @@ def test_the_zone_is_that_of_the_event_that_occurred_last_whatever_arrives_last(
 
 
 def test_the_zone_that_the_user_has_set_wins_over_the_observed_one() -> None:
-    profile = observe(Profile("u", timezone="Europe/Paris"), [event("a", june(1), zone="Asia/Tokyo")])
+    profile = observe_events(Profile("u", timezone="Europe/Paris"), [event("a", june(1), zone="Asia/Tokyo")])
     assert (profile.zone, profile.observed_zone) == ("Europe/Paris", "Asia/Tokyo")
     assert Profile("u").zone == "UTC"
 
@@ -74,9 +74,9 @@ def test_an_event_in_a_zone_that_no_longer_exists_is_still_applied() -> None:
 
 def test_observing_again_changes_nothing() -> None:
     seen = [event("a", date(2011, 12, 29), zone="Pacific/Apia"), event("b", june(2), zone="Asia/Tokyo")]
-    once = observe(Profile("u"), seen)
-    assert observe(once, seen) is once
-    assert observe(observe(Profile("u"), seen[::-1]), seen[:1]) == once
+    once = observe_events(Profile("u"), seen)
+    assert observe_events(once, seen) is once
+    assert observe_events(observe_events(Profile("u"), seen[::-1]), seen[:1]) == once
 
 
 def test_more_than_two_zone_changes_in_24_hours_flag_a_review() -> None:

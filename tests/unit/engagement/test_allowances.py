@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.book.book import Freezes
+from rules.book.book import FreezeRules
 from rules.engagement.streak import Cover, fold, net_freezes, paused_dates_a_year, return_date, shown_streak
 from tests.support.engagement_strategies import bases, covers, near
 
@@ -14,9 +14,9 @@ DAY = timedelta(days=1)
 
 
 def test_freezes_cost_once_the_month_s_free_ones_are_taken() -> None:
-    terms = Freezes(held_max=5, free_a_month=2, price_points=100)
+    terms = FreezeRules(held_max=5, free_a_month=2, price_points=100)
     assert [terms.price(taken) for taken in (0, 1, 2, 3)] == [0, 0, 100, 100]
-    assert Freezes(5, 0, 100).price(0) == 100
+    assert FreezeRules(5, 0, 100).price(0) == 100
 
 
 def test_a_year_is_any_365_dates_in_a_row() -> None:

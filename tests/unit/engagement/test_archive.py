@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from adapters.engagement import account_store
 from adapters.engagement.account_items import archive_from, profile_from
 from adapters.engagement.account_store import ArchiveMoved
-from adapters.platform.items import item_bytes, plain
+from adapters.platform.items import decode_item, item_bytes
 from rules.engagement import archive as archive_rule
 from rules.engagement.account_state import Profile
-from rules.engagement.archive import Archive, put_away, with_archive
+from rules.engagement.archive import Archive, archive_streak, with_archive
 from rules.engagement.ledger import Head
 from rules.engagement.reconciliation import profile_of
 from rules.engagement.streak import (
@@ -42,7 +42,7 @@ WRITE_UNIT_BYTES = 1024
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put away whatever can be, however small the profile is."""
     monkeypatch.setattr(account_store, "PROFILE_BYTES_MAX", 0)
-    monkeypatch.setattr(archive_rule, "THINGS_MIN", 1)
+    monkeypatch.setattr(archive_rule, "ARCHIVED_MIN", 1)
 
 
 def noon(day: date) -> datetime:
@@ -244,7 +244,7 @@ def test_a_profile_with_an_archive_reads_back() -> None:
     profile = Profile("u", 3, streak=streak, cover=cover, updated_at="2026-03-01T12:00:00+00:00")
     world = ArchivedWorld()
     world.put(profile)
-    assert profile_from(plain(world.written)) == profile
+    assert profile_from(decode_item(world.written)) == profile
 
 
 @given(st.sets(days, min_size=2, max_size=60), st.lists(st.tuples(days, st.sampled_from([-1, 1, 3]))))
@@ -255,7 +255,7 @@ def test_an_archive_reads_back_and_undoes_what_was_put_away(
     streak = fold(active_dates, cover)
     assert streak
     until = sorted(active_dates)[len(active_dates) // 2 - 1]
-    protected, archive = put_away(streak, cover, until)
+    protected, archive = archive_streak(streak, cover, until)
     assert Archive.of(archive.text) == archive
     assert with_archive(*protected, archive) == (streak, cover)
     assert len(protected[1].pauses) == 1

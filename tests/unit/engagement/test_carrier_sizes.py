@@ -11,7 +11,7 @@ from adapters.engagement.account_items import entry_from, entry_item
 from bench.counting.item_sizes import WRITE_UNIT_BYTES, item_bytes
 from rules.book.point_rules import Cap, Period
 from rules.days import stamp
-from rules.engagement.ledger import Head, append, split_carriers
+from rules.engagement.ledger import Head, append_drafts, split_carriers
 from rules.engagement.seals import DIGEST_BYTES, SALT_BYTES, seal_entries
 from tests.support.ledger_strategies import earn
 
@@ -35,7 +35,7 @@ def test_a_carrier_takes_one_write_unit(length: int, kinds: list[tuple[str, dict
         for kind, judged in [kinds[number % len(kinds)]]
     ]
     head = Head(stamp(NOW), 99_999_900, 10**9, b"c" * (DIGEST_BYTES + SALT_BYTES))
-    entries = seal_entries(append("u" * length, head, drafts, NOW), head, b"")
+    entries = seal_entries(append_drafts("u" * length, head, drafts, NOW), head, b"")
     carriers, rest = split_carriers(entries)
     for carrier in carriers:
         through = "2026-03-01T00:00:00.000/300000000000000499659"

@@ -15,10 +15,10 @@ from adapters.engagement.rank_sets import (
     BEGIN,
     BUILDING,
     FINISH,
-    HOLD,
     PLACE,
     READY,
     RECOVERED_AT_ONCE,
+    RENEW,
     RETRY_AFTER_SECONDS,
     ROUND,
     SWEEP,
@@ -302,7 +302,7 @@ def test_a_write_through_is_one_round_trip(cache: EngagementCache, redis: Fake) 
     assert redis.asked[0][3:5] == ["streak:u", 3]
 
 
-REBUILT = {BEGIN: "scan:", PLACE: 1, HOLD: 1, SWEEP: "0", FINISH: 1}
+REBUILT = {BEGIN: "scan:", PLACE: 1, RENEW: 1, SWEEP: "0", FINISH: 1}
 
 
 def test_ranks_are_rebuilt_by_one_process_at_a_time(cache: EngagementCache, redis: Fake) -> None:
@@ -315,12 +315,12 @@ def test_ranks_are_rebuilt_by_one_process_at_a_time(cache: EngagementCache, redi
     token = begin[-3]
     assert (begin[3:6], begin[-2]) == ([BUILDING, READY, ROUND], 60)
     assert "u" in place
-    assert hold[1:8] == [HOLD, 3, BUILDING, READY, ROUND, token, "sweep:0"]
+    assert hold[1:8] == [RENEW, 3, BUILDING, READY, ROUND, token, "sweep:0"]
     assert sweep[1] == SWEEP
     assert finish == ["EVAL", FINISH, 3, BUILDING, READY, ROUND, token, 3600]
 
 
-@pytest.mark.parametrize(("script", "steps"), [(HOLD, 2), (SWEEP, 4), (FINISH, 6)])
+@pytest.mark.parametrize(("script", "steps"), [(RENEW, 2), (SWEEP, 4), (FINISH, 6)])
 def test_whoever_has_lost_the_lock_stops(
     cache: EngagementCache, redis: Fake, script: str, steps: int
 ) -> None:

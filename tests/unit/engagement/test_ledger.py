@@ -14,8 +14,8 @@ from rules.engagement.ledger import (
     EntryKind,
     Head,
     InsufficientBalance,
-    append,
-    opening,
+    append_drafts,
+    opening_entry,
 )
 from tests.support.ledger_strategies import clocks, drafts, earn, earns, heads
 
@@ -23,52 +23,58 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
 def test_an_account_is_opened_with_0_before_anything_else() -> None:
-    entries = append("u", None, [earn(10)], NOW)
+    entries = append_drafts("u", None, [earn(10)], NOW)
     assert [(each.draft.kind, each.seq, each.balance) for each in entries] == [
         (EntryKind.OPEN, 0, 0),
         (EntryKind.EARN, 1, 10),
     ]
-    assert entries[0] == opening("u")
+    assert entries[0] == opening_entry("u")
     assert entries[0].created_at == OPENED_AT
 
 
 def test_two_openers_collide_at_one_place() -> None:
-    assert append("u", None, [], NOW)[0].created_at == append("u", None, [], NOW + timedelta(1))[0].created_at
+    assert (
+        append_drafts("u", None, [], NOW)[0].created_at
+        == append_drafts("u", None, [], NOW + timedelta(1))[0].created_at
+    )
 
 
 def test_a_known_account_is_not_opened_again() -> None:
     head = Head(stamp(NOW), 7, 40)
-    (entry,) = append("u", head, [earn(2)], NOW + timedelta(seconds=1))
+    (entry,) = append_drafts("u", head, [earn(2)], NOW + timedelta(seconds=1))
     assert (entry.seq, entry.balance, entry.created_at) == (8, 42, "2026-06-01T12:00:01.000000Z")
 
 
 def test_a_writer_whose_clock_is_behind_still_comes_after_the_head() -> None:
     head = Head(stamp(NOW), 7, 40)
-    first, second = append("u", head, [earn(1), earn(1)], NOW - timedelta(days=400))
+    first, second = append_drafts("u", head, [earn(1), earn(1)], NOW - timedelta(days=400))
     assert first.created_at == "2026-06-01T12:00:00.000001Z"
     assert second.created_at == "2026-06-01T12:00:00.000002Z"
 
 
 def test_an_entry_is_younger_than_the_event_that_it_applies() -> None:
     arrived = NOW + timedelta(seconds=30)
-    entries = append("u", None, [earn(1)], NOW, arrived)
+    entries = append_drafts("u", None, [earn(1)], NOW, arrived)
     assert entries[-1].created_at > stamp(arrived)
 
 
 @pytest.mark.parametrize(("points", "balance"), [(-100, 0), (-99, 1)])
 def test_the_whole_balance_can_be_spent(points: int, balance: int) -> None:
-    assert append("u", Head(stamp(NOW), 1, 100), [Draft(EntryKind.REDEEM, points)], NOW)[0].balance == balance
+    assert (
+        append_drafts("u", Head(stamp(NOW), 1, 100), [Draft(EntryKind.REDEEM, points)], NOW)[0].balance
+        == balance
+    )
 
 
 def test_more_than_the_balance_cannot_be_spent() -> None:
     with pytest.raises(InsufficientBalance) as refused:
-        append("u", Head(stamp(NOW), 1, 100), [Draft(EntryKind.REDEEM, -101)], NOW)
+        append_drafts("u", Head(stamp(NOW), 1, 100), [Draft(EntryKind.REDEEM, -101)], NOW)
     assert (refused.value.balance, refused.value.wanted) == (100, 101)
 
 
 def test_points_that_come_later_in_a_batch_do_not_pay_for_what_is_before_them() -> None:
     with pytest.raises(InsufficientBalance):
-        append("u", None, [Draft(EntryKind.REDEEM, -1), earn(5)], NOW)
+        append_drafts("u", None, [Draft(EntryKind.REDEEM, -1), earn(5)], NOW)
 
 
 @given(heads, drafts, clocks, clocks)
@@ -81,7 +87,7 @@ def test_the_chain_runs_without_a_gap_whatever_the_clocks_say(
         if running + draft.points >= 0:
             affordable.append(draft)
             running += draft.points
-    entries = append("u", head, affordable, now, after)
+    entries = append_drafts("u", head, affordable, now, after)
     place = head
     for entry in entries:
         if place is not None:
@@ -107,9 +113,9 @@ def test_a_balance_below_0_is_refused_and_nothing_else_is(
         lowest = min(lowest, balance)
     if lowest < 0:
         with pytest.raises(InsufficientBalance):
-            append("u", head, wanted, now)
+            append_drafts("u", head, wanted, now)
     else:
-        append("u", head, wanted, now)
+        append_drafts("u", head, wanted, now)
 
 
 @given(st.lists(st.tuples(clocks, earns), min_size=1, max_size=5))
@@ -117,7 +123,7 @@ def test_writers_with_skewed_clocks_make_one_chain(turns: list[tuple[datetime, l
     head: Head | None = None
     chain: list[Entry] = []
     for now, wanted in turns:
-        chain += append("u", head, wanted, now)
+        chain += append_drafts("u", head, wanted, now)
         head = chain[-1].head
     assert [entry.seq for entry in chain] == list(range(len(chain)))
     places = [entry.created_at for entry in chain]

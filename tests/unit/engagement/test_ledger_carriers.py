@@ -14,11 +14,11 @@ from rules.engagement.ledger import (
     Entry,
     EntryKind,
     Head,
-    append,
+    append_drafts,
     pack_drafts,
     split_carriers,
     unfold_carrier,
-    with_folded,
+    with_carried,
 )
 from tests.support.ledger_strategies import clocks, drafts, earn, earns, heads, odd
 
@@ -36,31 +36,33 @@ def test_twenty_events_of_five_types_need_one_carrier() -> None:
     wanted = [
         replace(earn(each, n, types[n % 5]), rules_version=12, cap=cap) for n, each in enumerate(points)
     ]
-    carriers, rest = split_carriers(append("u" * 36, Head(stamp(NOW), 1, 0), wanted, NOW))
+    carriers, rest = split_carriers(append_drafts("u" * 36, Head(stamp(NOW), 1, 0), wanted, NOW))
     assert [(each.seq, len(each.folded), each.active) for each in carriers] == [(21, 19, True)]
     assert [each.seq for each in rest] == list(range(2, 21))
 
 
 def test_a_long_run_has_as_many_carriers_as_it_takes() -> None:
-    carriers, rest = split_carriers(append("u", Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(60)], NOW))
+    carriers, rest = split_carriers(
+        append_drafts("u", Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(60)], NOW)
+    )
     assert [(each.seq, len(each.folded)) for each in carriers] == [(30, 29), (60, 29)]
     assert len(rest) == 58
 
 
 def test_a_long_account_id_leaves_less_room() -> None:
-    entries = append("u" * 128, Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(40)], NOW)
+    entries = append_drafts("u" * 128, Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(40)], NOW)
     assert [len(each.folded) for each in split_carriers(entries)[0]] == [23, 15]
 
 
 def test_a_carried_run_ends_before_an_entry_of_another_kind() -> None:
     wanted = [earn(5, 1), Draft(EntryKind.ADJUST, 0), earn(5, 2), earn(5, 3)]
-    carriers, rest = split_carriers(append("u", Head(stamp(NOW), 1, 0), wanted, NOW))
+    carriers, rest = split_carriers(append_drafts("u", Head(stamp(NOW), 1, 0), wanted, NOW))
     assert [(each.seq, len(each.folded), each.active) for each in carriers] == [(3, 1, False), (5, 1, True)]
     assert [each.seq for each in rest] == [2, 4]
 
 
 def test_an_event_of_another_kind_of_id_is_not_carried() -> None:
-    entries = append("u", Head(stamp(NOW), 1, 0), [odd(1), earn(1, 2), odd(2), earn(1, 3)], NOW)
+    entries = append_drafts("u", Head(stamp(NOW), 1, 0), [odd(1), earn(1, 2), odd(2), earn(1, 3)], NOW)
     carriers, rest = split_carriers(entries)
     assert [(each.seq, len(each.folded)) for each in carriers] == [(2, 0), (4, 1), (5, 0)]
     assert [each.seq for each in rest] == [3]
@@ -72,7 +74,7 @@ def test_carriers_and_the_rest_are_the_appended_entries_each_once(
 ) -> None:
     rich = Head(head.created_at, head.seq, head.balance + 10**5) if head else None
     affordable = wanted if rich else [draft for draft in wanted if draft.points >= 0]
-    entries = append("u", rich, affordable, now)
+    entries = append_drafts("u", rich, affordable, now)
     carriers, rest = split_carriers(entries)
     assert sorted(map(plain, [*carriers, *rest]), key=lambda each: each[2]) == list(map(plain, entries))
     assert [each.active for each in carriers[:-1]] == [False] * len(carriers[:-1])
@@ -89,15 +91,15 @@ def test_carriers_and_the_rest_are_the_appended_entries_each_once(
 def test_nothing_is_lost_whatever_part_of_the_carried_entries_is_missing(
     wanted: list[Draft], now: datetime, data: st.DataObject
 ) -> None:
-    entries = append("u", Head(stamp(NOW), 5, 10**5), wanted, now)
+    entries = append_drafts("u", Head(stamp(NOW), 5, 10**5), wanted, now)
     carriers, rest = split_carriers(entries)
     flags = data.draw(st.lists(st.booleans(), min_size=len(rest), max_size=len(rest)))
     kept = [each for each, keep in zip(rest, flags, strict=True) if keep]
     stored = data.draw(st.permutations([*carriers, *kept]))
-    everything, missing = with_folded(stored)
+    everything, missing = with_carried(stored)
     assert list(map(plain, everything)) == list(map(plain, entries))
     assert {each.seq for each in missing} == {each.seq for each in rest} - {each.seq for each in kept}
-    again, nothing = with_folded([*stored, *missing])
+    again, nothing = with_carried([*stored, *missing])
     assert list(map(plain, again)) == list(map(plain, entries))
     assert nothing == []
 
@@ -108,10 +110,10 @@ def test_several_appends_read_back_as_one_chain(batches: list[list[Draft]], data
     chain: list[Entry] = []
     stored: list[Entry] = []
     for batch in batches:
-        entries = append("u", head, batch, NOW)
+        entries = append_drafts("u", head, batch, NOW)
         carriers, rest = split_carriers(entries)
         stored += [*carriers, *(each for each in rest if data.draw(st.booleans()))]
         chain += entries
         head = entries[-1].head
-    everything, _ = with_folded(stored)
+    everything, _ = with_carried(stored)
     assert list(map(plain, everything)) == list(map(plain, chain))

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append_drafts
 from rules.engagement.reconciliation import (
     LAKE_LAG,
     LAKE_LOST,
@@ -41,7 +41,7 @@ def figures(entries: Sequence[Entry]) -> LakeFigures:
 def test_a_copy_that_is_on_its_way_agrees(old: list[Draft], young: list[Draft], data: st.DataObject) -> None:
     """All entries older than the lag are in the lake, and of the younger ones as many as have arrived."""
     settled = journal(old)
-    entries = settled + append("ann", settled[-1].head, young, YOUNG)
+    entries = settled + append_drafts("ann", settled[-1].head, young, YOUNG)
     arrived = data.draw(st.integers(len(settled), len(entries)))
     lake = figures(entries[:arrived])
     assert disagreements(entries, lake, NOW) == []

@@ -14,9 +14,9 @@ from rules.days import stamp
 from rules.engagement.ledger import (
     RECORD_BYTES,
     Draft,
+    DraftPack,
     EntryKind,
     FreezeNote,
-    Packing,
     pack_drafts,
     unpack_drafts,
 )
@@ -52,7 +52,7 @@ together = st.lists(
 
 @given(together)
 def test_what_is_packed_is_read_as_it_was(drafts: list[Draft]) -> None:
-    packing = Packing()
+    packing = DraftPack()
     assert all(packing.takes(each, 2**20) for each in drafts)
     assert pack_drafts(drafts) == packing.packed()
     assert unpack_drafts(packing.packed()) == drafts
@@ -61,7 +61,7 @@ def test_what_is_packed_is_read_as_it_was(drafts: list[Draft]) -> None:
 
 @given(st.lists(earned(), max_size=30), st.integers(0, 700))
 def test_what_is_taken_fits_and_is_read_as_it_was(drafts: list[Draft], room: int) -> None:
-    packing = Packing()
+    packing = DraftPack()
     taken = [each for each in drafts if packing.takes(each, room)]
     assert unpack_drafts(packing.packed()) == taken
     assert len(packing.packed()) == packing.size
@@ -112,7 +112,7 @@ odd_drafts = st.builds(
 
 @given(odd_drafts)
 def test_what_would_be_read_as_something_else_is_not_packed(draft: Draft) -> None:
-    if Packing().takes(draft, 2**20):
+    if DraftPack().takes(draft, 2**20):
         assert unpack_drafts(pack_drafts([draft])) == [draft]
     else:
         with pytest.raises(ValueError, match="not packable"):
@@ -136,8 +136,8 @@ def test_what_would_be_read_as_something_else_is_not_packed(draft: Draft) -> Non
     ],
 )
 def test_an_odd_entry_is_not_packable(change: dict[str, object]) -> None:
-    assert Packing().takes(earn(5, UUID(UNIQUE).int), 2**20)
-    assert not Packing().takes(replace(earn(5, UUID(UNIQUE).int), **change), 2**20)  # type: ignore[arg-type]  # one field
+    assert DraftPack().takes(earn(5, UUID(UNIQUE).int), 2**20)
+    assert not DraftPack().takes(replace(earn(5, UUID(UNIQUE).int), **change), 2**20)  # type: ignore[arg-type]  # one field
 
 
 @given(st.lists(earned(st.just(BEGAN)), min_size=1, max_size=3), st.data())

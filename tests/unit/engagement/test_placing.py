@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import DAY, today
-from rules.engagement.earnings import NEAR, flown_over, instant_of, place
+from rules.engagement.earnings import NEAR, assign_dates, flight_gap_dates, instant_of
 from rules.engagement.events import Event
 from rules.engagement.streak import shown_streak
 from tests.support.account_world import World, june
@@ -160,7 +160,7 @@ def test_whatever_is_claimed_eight_hours_open_at_most_two_dates(
         world.apply(part)
         world.check()
     opened: dict[date, list[datetime]] = {}
-    for each in place(events, {}):
+    for each in assign_dates(events, {}):
         opened.setdefault(each.activity_date, []).append(instant_of(each.event_id))
     firsts = sorted(min(instants) for instants in opened.values())
     assert len(set(firsts)) == len(firsts)
@@ -173,9 +173,9 @@ def seen(*events: Event) -> list[tuple[str, date]]:
 
 def test_a_date_between_is_flown_over_only_within_a_day() -> None:
     evening, morning = event("a", june(9), at=T), event("b", june(11), at=T + DAY - SECOND)
-    assert flown_over(seen(evening, morning), {}) == {june(10)}
+    assert flight_gap_dates(seen(evening, morning), {}) == {june(10)}
     later = replace(morning, event_id=event("b", june(11), at=T + DAY).event_id)
-    assert flown_over(seen(evening, later), {}) == set()
+    assert flight_gap_dates(seen(evening, later), {}) == set()
 
 
 def test_a_date_that_was_flown_over_is_kept_when_a_writer_dies_after_the_ledger() -> None:

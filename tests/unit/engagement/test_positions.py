@@ -15,7 +15,7 @@ from rules.engagement.ledger import EntryKind
 from rules.engagement.opening_positions import (
     OPENING_TYPE,
     OpeningPosition,
-    is_moved_in,
+    has_position,
     position_of,
     with_position,
 )
@@ -71,7 +71,7 @@ def test_a_fold_from_a_position_is_the_fold_of_the_whole_history(data: st.DataOb
 
 def move(world: World, told: OpeningPosition) -> bool:
     account = world.account([told.as_of])
-    if is_moved_in(account, told):
+    if has_position(account, told):
         return False
     world.now += timedelta(seconds=1)
     try:

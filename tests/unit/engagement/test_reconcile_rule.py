@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from rules.engagement.ledger import Draft, Entry
 from rules.engagement.reconciliation import (
     LOOKS_MIN,
-    WRONG,
-    Counted,
+    WRONG_STATE,
     Doubt,
     Look,
+    ProjectionState,
     Step,
     days_of,
     has_lapsed,
@@ -22,7 +22,7 @@ from rules.engagement.reconciliation import (
 from tests.support.drafts import NOW, SMALL, drafts, journal
 
 
-def places(data: st.DataObject, entries: Sequence[Entry]) -> tuple[str, dict[str, Counted]]:
+def places(data: st.DataObject, entries: Sequence[Entry]) -> tuple[str, dict[str, ProjectionState]]:
     """Up to where a writer that may have died has come: days first, each by itself, then the profile."""
     cut = data.draw(st.integers(0, len(entries)))
     place = entries[cut - 1].created_at if cut else ""
@@ -32,7 +32,7 @@ def places(data: st.DataObject, entries: Sequence[Entry]) -> tuple[str, dict[str
         least = sum(each <= place for each in mine)
         counted = data.draw(st.integers(least, len(mine)))
         if counted:
-            days[when] = Counted(mine[counted - 1], is_right=True)
+            days[when] = ProjectionState(mine[counted - 1], is_right=True)
     return place, days
 
 
@@ -43,14 +43,14 @@ def test_whatever_a_writer_has_left_undone_is_behind_and_not_wrong(
 ) -> None:
     entries = journal(made)
     place, days = places(data, entries)
-    profile = Counted(place, is_right=True)
+    profile = ProjectionState(place, is_right=True)
     assert is_behind(entries, profile, days, has_had_profile=True)
-    assert not is_behind(entries, WRONG, days, has_had_profile=True)
+    assert not is_behind(entries, WRONG_STATE, days, has_had_profile=True)
     if not place:
         assert is_behind(entries, None, days, has_had_profile=False)
         assert not is_behind(entries, None, days, has_had_profile=True), "it was there, and is gone"
     for when in days:
-        assert not is_behind(entries, profile, {**days, when: WRONG}, has_had_profile=True)
+        assert not is_behind(entries, profile, {**days, when: WRONG_STATE}, has_had_profile=True)
 
 
 @SMALL
@@ -59,13 +59,13 @@ def test_a_day_that_counts_less_than_the_profile_is_wrong(made: list[Draft], dat
     entries = journal(made)
     counted = days_of(entries)
     assume(counted)
-    days = {when: Counted(day.ledger_head, is_right=True) for when, day in counted.items()}
-    profile = Counted(entries[-1].created_at, is_right=True)
+    days = {when: ProjectionState(day.ledger_head, is_right=True) for when, day in counted.items()}
+    profile = ProjectionState(entries[-1].created_at, is_right=True)
     when = data.draw(st.sampled_from(sorted(days)))
     assert is_behind(entries, profile, days, has_had_profile=True)
     lost = {name: each for name, each in days.items() if name != when}
     assert not is_behind(entries, profile, lost, has_had_profile=True)
-    older = {**days, when: Counted(entries[0].created_at, is_right=True)}
+    older = {**days, when: ProjectionState(entries[0].created_at, is_right=True)}
     assert not is_behind(entries, profile, older, has_had_profile=True)
 
 

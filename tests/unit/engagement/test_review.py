@@ -6,15 +6,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rules import days
-from rules.engagement.account import change_timezone, release
+from rules.engagement.account import change_timezone, release_account
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.review import (
     EVIDENCE_KEPT_MAX,
     ZONES_KEPT_MAX,
+    note_zones,
     put_under_review,
     with_zone_review,
-    zones_seen,
 )
 from rules.engagement.streak import Cover
 from tests.support.account_world import World
@@ -29,7 +29,7 @@ def seen(*zones: str, hours: int = 5, kind: str = "CONTRIBUTION") -> Profile:
         event(str(n), (T + n * hours * HOUR).date(), kind, zone=zone, at=T + n * hours * HOUR)
         for n, zone in enumerate(zones)
     ]
-    return with_zone_review(zones_seen(Profile("u"), events), NOW)
+    return with_zone_review(note_zones(Profile("u"), events), NOW)
 
 
 def test_zones_that_events_name_count_as_changes() -> None:
@@ -76,7 +76,7 @@ def test_who_flies_west_over_the_date_line_every_other_day_is_looked_at_and_who_
     (reason,) = world.profile.review_evidence
     assert reason == "more than 3 flights west over the date line in 30 days"
     assert (world.profile.streak and world.profile.streak.length) == 5, "its activity counts"
-    world.profile = release(world.profile, T + timedelta(days=7))
+    world.profile = release_account(world.profile, T + timedelta(days=7))
     flights(world, 4, 3)
     assert not world.profile.tz_review
     flights(world, 40, 3)
@@ -109,13 +109,13 @@ def test_set_and_observed_changes_add_up() -> None:
 
 def test_a_release_forgets_what_was_seen_and_not_what_comes() -> None:
     profile = seen("Asia/Tokyo", "Asia/Dubai", "Asia/Kolkata", "Asia/Bangkok")
-    free = release(profile, T + 16 * HOUR)
+    free = release_account(profile, T + 16 * HOUR)
     assert (free.tz_review, free.review_evidence, free.version) == (False, (), profile.version + 1)
     assert not with_zone_review(free, T + 16 * HOUR).tz_review
     for minute, zone in enumerate(("Europe/Rome", "Europe/Paris", "Asia/Tokyo")):
         free = change_timezone(free, zone, T + 17 * HOUR + timedelta(minutes=minute))
     assert free.tz_review
-    assert release(Profile("u"), NOW) == Profile("u")
+    assert release_account(Profile("u"), NOW) == Profile("u")
 
 
 def test_little_is_kept_of_it() -> None:
@@ -156,7 +156,7 @@ def test_a_writer_that_dies_after_the_ledger_hides_no_impossible_claim() -> None
 def test_claims_that_an_admin_has_seen_come_again_and_are_no_news() -> None:
     world = World()
     world.apply(three_dates_of_one_instant())
-    world.profile = release(world.profile, world.now + HOUR)
+    world.profile = release_account(world.profile, world.now + HOUR)
     world.now += 2 * HOUR
     world.apply(three_dates_of_one_instant())
     assert not world.profile.tz_review

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.engagement.account_items import entry_item
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from rules.days import unstamp
-from rules.engagement.ledger import Draft, Entry, EntryKind, append
+from rules.engagement.ledger import Draft, Entry, EntryKind, append_drafts
 from rules.engagement.proof import link_of, own_faults
 from rules.engagement.reconciliation import chain_faults
 from rules.engagement.recovery import entries_of, merged_entries
@@ -27,17 +27,17 @@ def written(count: int) -> list[Entry]:
         Draft(EntryKind.EARN, 10, f"2026-03-02T11:00:00.{n:06}Z#e", "CHECK_IN", "2026-03-02", rules_version=1)
         for n in range(count)
     ]
-    entries = append("u", None, earned, NOW)
-    redeemed = append("u", entries[-1].head, [Draft(EntryKind.REDEEM, -5, reward_id="mug")], NOW)
+    entries = append_drafts("u", None, earned, NOW)
+    redeemed = append_drafts("u", entries[-1].head, [Draft(EntryKind.REDEEM, -5, reward_id="mug")], NOW)
     back = Draft(EntryKind.REVERSE, 5, reverses=redeemed[0].created_at)
-    return seal_entries([*entries, *redeemed, *append("u", redeemed[0].head, [back], NOW)], None, SALT)
+    return seal_entries([*entries, *redeemed, *append_drafts("u", redeemed[0].head, [back], NOW)], None, SALT)
 
 
 def rows_of(entries: list[Entry]) -> list[dict[str, Any]]:
     """The rows of entries, as they are curated."""
     found = []
     for each in entries:
-        row = row_of(LEDGER, plain(entry_item(each)), NOW)
+        row = row_of(LEDGER, decode_item(entry_item(each)), NOW)
         told: dict[str, Any] = {field.name: row.get(field.name) for field in LEDGER.fields}
         told["created_at"] = unstamp(told["created_at"])
         for name in ("activity_date", "freeze_date", "expires_on"):

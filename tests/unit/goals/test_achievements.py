@@ -14,11 +14,11 @@ from ingest.book.publication import checked
 from rules.book.document import BookRefused
 from rules.engagement import achievements
 from rules.engagement.achievements import (
-    KeptAchievements,
-    ToldHistory,
+    AchievementSnapshot,
+    UserHistory,
     achievement_positions,
     declared_achievements,
-    next_kept,
+    next_snapshot,
     ordered_history,
     positions,
     shown_achievements,
@@ -46,7 +46,7 @@ def test_live_is_the_plain_reading(seed: int) -> None:
     story = lived(seed)
     known, dated = declared_achievements(story.books, story.now), 0
     for user, world in story.worlds.items():
-        found = achievement_positions(known, ToldHistory(ordered_history(world.entries)), story.history(user))
+        found = achievement_positions(known, UserHistory(ordered_history(world.entries)), story.history(user))
         assert {name: event_id for name, (_, event_id) in found.items()} == story.dated(user)
         dated += len(found)
     assert dated > 5
@@ -62,23 +62,23 @@ def test_what_is_kept_changes_no_answer(seed: int, many: int, monkeypatch: pytes
     known = declared_achievements(story.books, story.now)
     for user, world in story.worlds.items():
         streaks = story.history(user)
-        whole = achievement_positions(known, ToldHistory(ordered_history(world.entries)), streaks)
-        kept = KeptAchievements()
+        whole = achievement_positions(known, UserHistory(ordered_history(world.entries)), streaks)
+        kept = AchievementSnapshot()
         for ahead in sorted(chance.sample(range(DAYS + 90), 5)):
             entries = [each for each in world.entries if each.created_at > kept.places_from()]
             told = kept.told(entries)
             assert kept.is_usable(known, streaks, told)
             assert positions(kept, known, told, streaks) == whole
-            kept = next_kept(kept, known, told, streaks, story.base + timedelta(days=ahead))
-            assert KeptAchievements.of(kept.text) == kept
+            kept = next_snapshot(kept, known, told, streaks, story.base + timedelta(days=ahead))
+            assert AchievementSnapshot.of(kept.text) == kept
 
 
 def test_a_late_entry_another_cover_or_another_rule_make_it_unusable() -> None:
     story = lived(1)
     known, (user, world) = declared_achievements(story.books, story.now), next(iter(story.worlds.items()))
     streaks = story.history(user)
-    told = KeptAchievements().told(world.entries)
-    kept = next_kept(KeptAchievements(), known, told, streaks, story.now + timedelta(days=60))
+    told = AchievementSnapshot().told(world.entries)
+    kept = next_snapshot(AchievementSnapshot(), known, told, streaks, story.now + timedelta(days=60))
     assert kept.is_usable(known, streaks, told)
     entry = next(each for each in world.entries if each.draft.event_id)
     late = kept.told([replace(entry, created_at="2031-01-01T00:00:00.000000Z")])
@@ -93,18 +93,18 @@ def test_a_late_entry_another_cover_or_another_rule_make_it_unusable() -> None:
 def test_what_was_shown_stays_only_if_the_book_says_so() -> None:
     story = lived(1)
     known = declared_achievements(story.books, story.now)
-    kept = KeptAchievements(shown=dict.fromkeys(known, "2026-01-01T00:00:00.000000Z"))
+    kept = AchievementSnapshot(shown=dict.fromkeys(known, "2026-01-01T00:00:00.000000Z"))
     stays = {name for name, each in known.items() if each.rule.stays}
     assert shown_achievements(kept, known, {}).keys() == stays
     assert stays not in (set(), set(known))
-    assert shown_achievements(KeptAchievements(), known, {}) == {}
+    assert shown_achievements(AchievementSnapshot(), known, {}) == {}
 
 
 def test_an_achievement_of_no_history_is_dated_after_it_was_declared() -> None:
     story = lived(2)
     known = declared_achievements(story.books, story.now)
     for user, world in story.worlds.items():
-        found = achievement_positions(known, ToldHistory(ordered_history(world.entries)), story.history(user))
+        found = achievement_positions(known, UserHistory(ordered_history(world.entries)), story.history(user))
         for name, (day, _) in found.items():
             assert day >= known[name].since
     assert any(not each.rule.of_history for each in known.values())

@@ -19,14 +19,14 @@ from rules.engagement.goals import (
     PeriodReason,
     SettledGoals,
     explain_period,
+    first_date_needed,
     fold_periods,
     is_usable,
     judging_version,
-    nothing_settled,
     outcomes,
-    reads_from,
     rule_of,
     shown_goal_streak,
+    unsettled_goals,
 )
 from rules.engagement.streak import Cover, StreakStatus
 from tests.support.effort import effort
@@ -59,7 +59,7 @@ def test_live_is_the_plain_reading(seed: int, is_rewritten: bool) -> None:
     story = lived(seed, is_rewritten)
     reached = 0
     for user, world in story.worlds.items():
-        known = KnownPeriods(nothing_settled(story.books), story.books, measured(story, user))
+        known = KnownPeriods(unsettled_goals(story.books), story.books, measured(story, user))
         plain = story.plain(user)
         for name, (per, _) in SIX.items():
             for ahead in (0, 11, 30, DAYS - 1, DAYS + 40):
@@ -92,10 +92,10 @@ def test_what_is_kept_changes_no_answer(seed: int) -> None:
     story, chance = lived(seed), random.Random(seed)
     for user in story.users:
         days = measured(story, user)
-        whole = KnownPeriods(nothing_settled(story.books), story.books, days)
+        whole = KnownPeriods(unsettled_goals(story.books), story.books, days)
         kept = whole.kept
         for ahead in sorted(chance.sample(range(DAYS + 30), 6)):
-            later = {when: each for when, each in days.items() if when >= reads_from(kept)}
+            later = {when: each for when, each in days.items() if when >= first_date_needed(kept)}
             until = story.base.date() + timedelta(days=ahead)
             known = KnownPeriods(kept, story.books, later)
             for name, (per, _) in SIX.items():

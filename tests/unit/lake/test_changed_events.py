@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.publishing import DeliveryStream
 from analytics.curation.curate import curate
@@ -39,7 +39,7 @@ def record(points: int, number: int, seconds: float, name: str = "MODIFY") -> Re
         "eventSourceARN": "arn:aws:dynamodb:eu-west-1:1:table/Events/stream/2026-01-01T00:00:00.000",
         "dynamodb": {
             "ApproximateCreationDateTime": seconds,
-            "NewImage": item(stored),
+            "NewImage": encode_item(stored),
             "SequenceNumber": f"{FIRST + number}",
         },
     }

@@ -8,10 +8,10 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from adapters import settings
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.publishing import DeliveryStream
 from adapters.privacy import tombstones
-from adapters.privacy.tombstones import NOBODY
+from adapters.privacy.tombstones import NO_ERASURES
 from infra.marks import PUBLISHED
 from local.cloud.streams import matches
 from processors import publisher
@@ -29,7 +29,7 @@ def test_an_item_that_a_restore_needs_is_published_beside_its_row() -> None:
     rows, items = Firehose(), Firehose()
     kept = {"Days": "DailyActivity", "Keys": "IdempotencyKeys"}
     days = {"Days": (DAILY_ACTIVITY, DeliveryStream(rows, "d"))}
-    made = Publisher(days, NOBODY, KeptItems(kept, DeliveryStream(items, "i")))
+    made = Publisher(days, NO_ERASURES, KeptItems(kept, DeliveryStream(items, "i")))
     shown = change(2, activity_date="totals", is_passive=True)
     shown["dynamodb"]["NewImage"]["packed"] = {"B": "AAEC"}
     claim = change(3, table="Keys", idempotency_key="k")
@@ -49,7 +49,7 @@ def test_an_item_that_a_restore_needs_is_published_beside_its_row() -> None:
 def test_of_phones_what_is_kept_is_published_and_that_they_are_gone() -> None:
     rows, items = Firehose(), Firehose()
     kept = KeptItems({"Phones": "Subscriptions"}, DeliveryStream(items, "i"))
-    made = Publisher({"Phones": (NOTIFICATIONS, DeliveryStream(rows, "n"))}, NOBODY, kept)
+    made = Publisher({"Phones": (NOTIFICATIONS, DeliveryStream(rows, "n"))}, NO_ERASURES, kept)
     phone = {"subscription_id": "s", "owner": "u", "fcm_token": "t"}
     claim = {"subscription_id": "s#sent#reminder=2026-01-01", "claimed_at": "2026-01-01T00:00:00Z"}
     changes: list[dict[str, Any]] = [
@@ -60,11 +60,11 @@ def test_of_phones_what_is_kept_is_published_and_that_they_are_gone() -> None:
     ]
     records: list[Any] = [change(number, "MODIFY", "Phones") for number in range(6)]
     for record, image in zip(records, changes, strict=False):
-        record["dynamodb"]["NewImage"] = item(image)
+        record["dynamodb"]["NewImage"] = encode_item(image)
     for record, gone in zip(records[4:], ("s", "s#tag=it"), strict=True):
         del record["dynamodb"]["NewImage"]
         record |= {"eventName": "REMOVE"}
-        record["dynamodb"]["Keys"] = item({"subscription_id": gone})
+        record["dynamodb"]["Keys"] = encode_item({"subscription_id": gone})
     outcome = made.publish(records)
     assert (outcome.again, outcome.poison) == ([], [])
     found = [each for data in items.taken for each in rows_of(data)]
@@ -84,7 +84,7 @@ def is_published(record: Any) -> bool:
 def test_a_change_comes_again_if_its_item_alone_is_refused() -> None:
     rows, items = Firehose(), Firehose(error=EndpointConnectionError(endpoint_url="x"))
     streams = {"Profiles": (STREAKS, DeliveryStream(rows, "s"))}
-    made = Publisher(streams, NOBODY, KeptItems({"Profiles": "UserStreaks"}, DeliveryStream(items, "i")))
+    made = Publisher(streams, NO_ERASURES, KeptItems({"Profiles": "UserStreaks"}, DeliveryStream(items, "i")))
     profile = change(5, table="Profiles", streak_updated_at="2026-01-01T00:00:00Z")
     outcome = made.publish([profile])
     assert (outcome.counts["published"], outcome.again) == (0, ["100005"])
@@ -92,7 +92,7 @@ def test_a_change_comes_again_if_its_item_alone_is_refused() -> None:
 
 def test_every_entity_has_a_table_and_a_delivery_stream_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     for field in fields(PublisherSettings):
-        monkeypatch.setenv(settings.variable(field.name), field.name)
+        monkeypatch.setenv(settings.variable_name(field.name), field.name)
     monkeypatch.setattr(publisher, "client", lambda _: None)
     monkeypatch.setattr(tombstones, "client", lambda _: None)
     publisher._parts.cache_clear()

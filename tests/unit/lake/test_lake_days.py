@@ -16,7 +16,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow import arrow_schema
 from analytics.recompute.lake_days import LakeDays, signature
 from rules.days import EPOCH, stamp
-from rules.engagement.account import absorb_days
+from rules.engagement.account import apply_to_days
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.lake.entities import LEDGER
@@ -87,7 +87,7 @@ def test_the_lake_and_the_rule_count_days_alike(
     lake = LakeDays.read(objects)
     seen = lake.unseen()
     for user in "abc":
-        for when, day in absorb_days({}, [each for each in listed if each.account_id == user]).items():
+        for when, day in apply_to_days({}, [each for each in listed if each.account_id == user]).items():
             place = lake.place(user, str(when))
             assert place is not None
             assert lake.signature(place) == signature(day)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from rules.days import parse_moment, stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
-from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append, opening
+from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append_drafts, opening_entry
 from rules.engagement.streak import fold
 from rules.lake.entities import (
     DAILY_ACTIVITY,
@@ -67,18 +67,18 @@ def test_a_day_lies_in_its_own_date(day: Any) -> None:
 
 
 def test_ledger_entries_lie_where_they_were_written_and_the_opening_where_it_arrived() -> None:
-    entries = append("u", None, [Draft(EntryKind.EARN, 5, "e", "CHECK_IN", "2026-01-01")], NOW)
-    rows = [row_of(LEDGER, plain(entry_item(entry)), NOW + timedelta(hours=3)) for entry in entries]
+    entries = append_drafts("u", None, [Draft(EntryKind.EARN, 5, "e", "CHECK_IN", "2026-01-01")], NOW)
+    rows = [row_of(LEDGER, decode_item(entry_item(entry)), NOW + timedelta(hours=3)) for entry in entries]
     for row in rows:
         has_its_shape(LEDGER, row)
     assert [(row["kind"], row["hour"]) for row in rows] == [("OPEN", "15"), ("EARN", "12")]
-    assert rows[0]["created_at"] == opening("u").created_at
+    assert rows[0]["created_at"] == opening_entry("u").created_at
 
 
 def test_what_changes_in_an_entry_later_is_no_part_of_its_row() -> None:
     entry = Entry("u", stamp(NOW), 1, 5, Draft(EntryKind.EARN, 5, "e", "CHECK_IN", "2026-01-01"), active=True)
     later = Entry("u", stamp(NOW), 1, 5, entry.draft, folded=(earn(1),), reversed_by="y")
-    first, second = (row_of(LEDGER, plain(entry_item(each)), NOW) for each in (entry, later))
+    first, second = (row_of(LEDGER, decode_item(entry_item(each)), NOW) for each in (entry, later))
     assert first == second
 
 
@@ -90,7 +90,7 @@ def test_a_profile(data: st.DataObject, base: Any, zone: str) -> None:
     profile = Profile(
         "u", 3, Head(stamp(NOW), 4, 20), 30, streak, cover, timezone=zone, tz_review=True, updated_at=at
     )
-    attributes = plain(item(profile_attributes(profile, 4)))
+    attributes = decode_item(encode_item(profile_attributes(profile, 4)))
     row = row_of(STREAKS, attributes, NOW)
     has_its_shape(STREAKS, row)
     assert row.get("freezes", "") == ",".join(f"{day}{change:+d}" for day, change in cover.freezes)

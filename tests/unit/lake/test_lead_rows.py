@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from rules.days import stamp
 from rules.lake.entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY, row_of
-from rules.lake.lead_entities import as_of_column, column_of, scaled
+from rules.lake.lead_entities import as_of_column, column_of, scaled_integer
 from rules.lake.valid_row import RowRefused, read_row
 from rules.leads import lead_events
-from rules.leads.features import FEATURES, Input, shown
+from rules.leads.features import FEATURES, Input, shown_value
 from rules.leads.lead_events import groups_of
 from rules.leads.series import contributions
 from tests.support.engagement_strategies import NOW
@@ -36,7 +36,7 @@ def lead_event(**changes: Any) -> lead_events.LeadEvent:
 
 def test_a_lead_s_event_leaves_its_sender_s_own_words_behind() -> None:
     event = lead_event(raw_payload='{"text": "call me"}', raw_payload_ref="s3://b/k", object_id="7")
-    row = row_of(LEAD_EVENTS, plain(item(lead_events.to_item(event))), NOW)
+    row = row_of(LEAD_EVENTS, decode_item(encode_item(lead_events.to_item(event))), NOW)
     has_its_shape(LEAD_EVENTS, row)
     assert "call me" not in json.dumps(row)
     assert (row["event_id"], row["external_event_id"], row["object_id"]) == (event.id, "1#2", "7")
@@ -52,7 +52,7 @@ def test_a_lead_s_event_is_readable_exactly_where_the_live_path_reads_it(
     kind: str, payload: dict[str, Any]
 ) -> None:
     event = lead_event(event_type=kind, payload=payload)
-    row = row_of(LEAD_EVENTS, plain(item(lead_events.to_item(event))), NOW)
+    row = row_of(LEAD_EVENTS, decode_item(encode_item(lead_events.to_item(event))), NOW)
     has_its_shape(LEAD_EVENTS, row)
     try:
         given_ = contributions(event)
@@ -81,7 +81,7 @@ def test_a_memory(value: Any, text: str) -> None:
     attributes |= {"confidence": Decimal("0.850"), "source": "o/shop", "source_event_ids": ["a", "b"]}
     attributes |= {"created_at": stamp(NOW), "updated_at": stamp(NOW), "version": 2, "evidence": [1]}
     attributes |= {"expires_at": int(NOW.timestamp())}
-    row = row_of(LEAD_MEMORY, plain(item(attributes)), NOW + timedelta(3))
+    row = row_of(LEAD_MEMORY, decode_item(encode_item(attributes)), NOW + timedelta(3))
     has_its_shape(LEAD_MEMORY, row)
     assert (row["memory_type"], row["memory_key"]) == ("purchase", "product:9#a")
     assert json.loads(row["value"]) == json.loads(text)
@@ -97,7 +97,7 @@ def test_features(data: st.DataObject) -> None:
     attributes = {
         "lead_organization_id": "l",
         "version": 7,
-        "features": {each.name: shown(each, values[each.name]) for each in FEATURES},
+        "features": {each.name: shown_value(each, values[each.name]) for each in FEATURES},
         "as_of": {each: stamp(NOW) for each in Input},
         "computed_at": stamp(NOW),
         "leaves": ["a", "b"],
@@ -106,7 +106,7 @@ def test_features(data: st.DataObject) -> None:
         "inputs": {"purchases": "0;;"},
         "active_shard": "1",
     }
-    row = row_of(LEAD_FEATURES, plain(item(attributes)), NOW + timedelta(days=1))
+    row = row_of(LEAD_FEATURES, decode_item(encode_item(attributes)), NOW + timedelta(days=1))
     has_its_shape(LEAD_FEATURES, row)
     assert {each.name: row.get(column_of(each)) for each in FEATURES} == values
     assert {row[as_of_column(each)] for each in Input} == {stamp(NOW)}
@@ -121,8 +121,8 @@ def test_an_absorbed_leaf_has_no_features_and_is_placed_all_the_same() -> None:
 
 
 def test_what_is_no_whole_number_of_its_unit_is_refused_and_not_rounded() -> None:
-    assert scaled({"N": "11.77"}, 2) == 1177
-    assert scaled({"N": "12"}, 2) == scaled(12, 2) == 1200
+    assert scaled_integer({"N": "11.77"}, 2) == 1177
+    assert scaled_integer({"N": "12"}, 2) == scaled_integer(12, 2) == 1200
     for value in ({"N": "11.775"}, {"N": "1E-3"}):
         attributes = {"lead_organization_id": "l", "version": 1, "features": {"monetary_total": value}}
         row = row_of(LEAD_FEATURES, attributes, NOW)

@@ -8,7 +8,7 @@ import pytest
 from analytics.curation import column_reader
 from analytics.lake.layout import Place
 from rules.lake.entities import ENTITIES
-from rules.lake.packed_records import framed, head_of, is_frame
+from rules.lake.packed_records import frame_record, is_frame, record_header
 from tests.support.column_reading import (
     LEFT,
     LINES,
@@ -26,7 +26,7 @@ from tests.support.raw_lake import DT, PLACE, event, line
 
 def test_which_lines_of_a_record_are_read_by_columns() -> None:
     lines = [line(event(number)) for number in range(20)] + list(map(written, TAKEN))
-    text = framed(head_of(DT, "05"), [*lines, *map(written, LEFT[:-2])])
+    text = frame_record(record_header(DT, "05"), [*lines, *map(written, LEFT[:-2])])
     taken, left = read_text(text, PLACE)
     assert sorted(taken) == list(range(1, len(lines) + 1))
     assert len(left) == len(LEFT) - 2

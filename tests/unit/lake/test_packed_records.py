@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from rules.lake.packed_records import (
     FRAME_BYTES,
     RowLine,
-    framed,
-    head_of,
+    frame_record,
     is_frame,
-    packed,
+    pack_rows,
+    record_header,
     row_line,
     row_text,
     row_texts,
@@ -50,7 +50,7 @@ def test_rows_come_back_in_the_order_of_their_hour(
     rows: list[RowLine], spare: int, plain: list[bool]
 ) -> None:
     size = max((len(row.text) for row in rows), default=0) + FRAME_BYTES + 2 + spare
-    records = packed(rows, size)
+    records = pack_rows(rows, size)
     assert sorted(place for each in records for place in each.places) == list(range(len(rows)))
     assert all(len(each.data) <= size for each in records)
     by_hour: dict[bytes, list[int]] = {}
@@ -81,7 +81,7 @@ def is_json(text: bytes) -> bool:
 @given(rows=ROWS.filter(bool), cuts=st.lists(st.floats(0, 1), min_size=1, max_size=5))
 def test_a_text_cut_anywhere_keeps_every_row_that_is_whole(rows: list[RowLine], cuts: list[float]) -> None:
     texts = [row.text for row in rows]
-    record = framed(rows[0].head, texts)
+    record = frame_record(rows[0].head, texts)
     for at in {round(cut * len(record)) for cut in cuts} | {len(record) - back for back in range(1, 12)}:
         found = row_texts(record[:at])
         ends = [
@@ -101,7 +101,7 @@ def test_a_text_cut_anywhere_keeps_every_row_that_is_whole(rows: list[RowLine], 
 def test_no_record_could_have_taken_the_next_one_s_first_row(rows: list[tuple[int, int]]) -> None:
     lines = [row_line({"x": "x" * size, "dt": "2026-11-21", "hour": f"{hour:02}"}) for hour, size in rows]
     filled: dict[bytes, int] = {}
-    for each in packed(lines, 300):
+    for each in pack_rows(lines, 300):
         first = lines[each.places[0]]
         assert filled.get(first.head, 300) + len(first.text) + 2 > 300
         filled[first.head] = len(each.data)
@@ -110,7 +110,7 @@ def test_no_record_could_have_taken_the_next_one_s_first_row(rows: list[tuple[in
 @pytest.mark.parametrize("text", [b"", b"{}\n", b"{\n}", b"[]", b"null]}", b'{"a":1', b'{"a":{},'])
 def test_only_an_object_on_one_line_is_packed(text: bytes) -> None:
     with pytest.raises(ValueError, match="line of its own"):
-        RowLine(head_of(**PARTITION), text)
+        RowLine(record_header(**PARTITION), text)
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_a_partition_that_raw_has_no_place_for_is_refused(dt: str, hour: str) ->
 def test_a_row_that_no_record_holds_is_refused() -> None:
     row = row_line(event())
     fits = len(row.text) + FRAME_BYTES + 2
-    assert len(packed([row], fits)) == 1
+    assert len(pack_rows([row], fits)) == 1
     with pytest.raises(ValueError, match="a record holds"):
-        packed([row], fits - 1)
+        pack_rows([row], fits - 1)
 
 
 @given(st.one_of(st.binary(max_size=60), JSON.map(lambda value: json.dumps(value).encode())))
@@ -150,7 +150,7 @@ def test_frames_are_exact(line: bytes) -> None:
 @pytest.mark.skipif(shutil.which("jq") is None, reason="what Firehose partitions by is jq, which is not here")
 def test_jq_finds_the_partition() -> None:
     rows: list[dict[str, Any]] = [event(number, source="null]}\n") | PARTITION for number in range(500)]
-    [record] = packed([row_line(row) for row in rows], 2**20)
+    [record] = pack_rows([row_line(row) for row in rows], 2**20)
     found = subprocess.run(
         ["jq", "-c", "{dt: .dt, hour: .hour}"], input=record.data, capture_output=True, check=True
     )

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from adapters.platform import publishing
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 from adapters.platform.publishing import DeliveryStream
 from processors.batches import BatchResult
 from processors.kept_items import table_of
@@ -31,7 +31,7 @@ def change(number: int, name: str = "INSERT", table: str = "Days", **attributes:
         "eventSourceARN": f"arn:aws:dynamodb:eu-west-1:1:table/{table}/stream/2026-01-01T00:00:00.000",
         "dynamodb": {
             "ApproximateCreationDateTime": 1767225600.5,
-            "NewImage": item(image),
+            "NewImage": encode_item(image),
             "SequenceNumber": f"1{number:05}",
         },
     }

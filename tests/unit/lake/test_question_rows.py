@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.questions.message_claims import SENDING
 from adapters.questions.response_store import COUNTED
 from adapters.questions.subscription_store import KEY, claim_key
@@ -28,7 +28,7 @@ from rules.lake.entities import (
 )
 from rules.lake.question_entities import pseudonym
 from rules.lake.valid_row import read_row
-from rules.questions.answer_stats import alias, fold
+from rules.questions.answer_stats import fold_responses, person_alias
 from rules.questions.questions import Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_item
 from rules.questions.responses import public_id, to_item
@@ -52,7 +52,7 @@ ASKED = Question(
 
 def published(entity: Any, attributes: dict[str, Any], change: str = FIRST_STORED) -> dict[str, Any]:
     """Return an item's row, as curation reads the published line."""
-    row = row_of(entity, plain(item(attributes)), ARRIVED, change)
+    row = row_of(entity, decode_item(encode_item(attributes)), ARRIVED, change)
     read = read_row(json.dumps(row).encode(), entity, row["dt"], row["hour"])
     assert read.pop("extra") is None, "every attribute has a column, or is left out"
     return read
@@ -72,7 +72,7 @@ def test_a_response_tells_nobody(own: str, older: str, upcoming: str, user: str,
     )
     row = published(RESPONSES, to_item(said) | {COUNTED: stamp(NOON)})
     told = json.dumps(row, default=str)
-    for secret in (own, older, upcoming, user, zone, alias(own), public_id(said.question_id, own)):
+    for secret in (own, older, upcoming, user, zone, person_alias(own), public_id(said.question_id, own)):
         assert secret not in told
     assert (row["person"], row["answer_characters"]) == (pseudonym(own), len(f"I am {user}"))
     assert row["is_signed_in"]
@@ -81,7 +81,9 @@ def test_a_response_tells_nobody(own: str, older: str, upcoming: str, user: str,
 
 @given(HASHES, HASHES)
 def test_stats_and_their_moves_are_under_the_pseudonyms_of_responses(own: str, newer: str) -> None:
-    stats = fold([replace(answer(number, day=number), fingerprint_hash=own) for number in range(20)])
+    stats = fold_responses(
+        [replace(answer(number, day=number), fingerprint_hash=own) for number in range(20)]
+    )
     stored = stats_attributes(own, stats) | {"version": 2, "updated_at": stamp(NOON), "older_hashes": [newer]}
     row = published(ANSWER_STATS, stored | {"_leaderboard": "_leaderboard#1"})
     assert (row["person"], row["total_answers"], row["total_points"]) == (pseudonym(own), 20, 200)
@@ -111,7 +113,7 @@ def test_a_message_tells_the_phone_and_not_whose_it_is() -> None:
 
 
 def is_published(mapping: str, name: str, attributes: dict[str, Any]) -> bool:
-    record = {"eventName": name, "dynamodb": {"NewImage": item(attributes)}}
+    record = {"eventName": name, "dynamodb": {"NewImage": encode_item(attributes)}}
     filters = properties(mapping)["FilterCriteria"]["Filters"]
     return any(matches(json.loads(each["Pattern"]), record) for each in filters)
 

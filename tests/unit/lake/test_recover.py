@@ -11,7 +11,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.curation.recover import recover
-from rules.lake.packed_records import framed, head_of
+from rules.lake.packed_records import frame_record, record_header
 
 ROW = {"user_id": "u", "dt": "2026-01-02", "hour": "03"}
 KEY = "errors/events/processing-failed/dt=2026-11-20/x"
@@ -49,7 +49,7 @@ def test_rows_go_to_their_partitions(lake: FolderObjects) -> None:
 def test_each_row_of_a_packed_record_goes_to_its_own_partition(lake: FolderObjects) -> None:
     other = {**ROW, "hour": "04"}
     texts = [json.dumps(each).encode() for each in (ROW, other, {**ROW, "user_id": "]}"})]
-    lake.put(KEY, record(framed(head_of("2026-01-02", "03"), texts)) + record(ROW))
+    lake.put(KEY, record(frame_record(record_header("2026-01-02", "03"), texts)) + record(ROW))
     assert moved_and_left(lake) == (4, 0)
     assert lake.get(MOVED) == b"\n".join([texts[0], texts[2], texts[0], b""])
     assert lake.get(MOVED.replace("hour=03", "hour=04")) == texts[1] + b"\n"
@@ -58,7 +58,7 @@ def test_each_row_of_a_packed_record_goes_to_its_own_partition(lake: FolderObjec
 
 def test_a_packed_record_that_was_cut_off_gives_its_whole_rows(lake: FolderObjects) -> None:
     text = json.dumps(ROW).encode()
-    whole = framed(head_of("2026-01-02", "03"), [text] * 3)
+    whole = frame_record(record_header("2026-01-02", "03"), [text] * 3)
     lake.put(KEY, record(whole[:-20]))
     assert moved_and_left(lake) == (2, 1)
     assert lake.get(MOVED) == 2 * (text + b"\n")
@@ -72,7 +72,7 @@ def test_a_packed_record_that_was_cut_off_gives_its_whole_rows(lake: FolderObjec
         b'{"rawData": 5}\n',
         record(b"\xff"),
         record(b"\n"),
-        record(framed(head_of("2026-01-02", "03"), [b"not json"])),
+        record(frame_record(record_header("2026-01-02", "03"), [b"not json"])),
         record([1]),
         record({"dt": "2026-01-02"}),
         record({**ROW, "hour": "24"}),

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.book import shipped_document
 from adapters.platform import publishing
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.publishing import DeliveryStream
 from processors.batches import BatchResult
 from processors.publisher import Publisher
@@ -110,7 +110,7 @@ def points_of(book: Book) -> list[Any]:
 def test_only_documents_are_rows() -> None:
     """The other items of the table are kept for restores (rules/lake/table_items.py)."""
     every, box = published(a_document()), Firehose()
-    told = handed(box, [record(number, plain(each)) for number, each in enumerate(every)])
+    told = handed(box, [record(number, decode_item(each)) for number, each in enumerate(every)])
     wanted = documents(every)
     assert len(wanted) < len(every)
     assert (told.counts["published"], told.again, told.poison) == (len(wanted), [], [])
@@ -124,7 +124,7 @@ def record(number: int, attributes: dict[str, Any]) -> dict[str, Any]:
         "eventSourceARN": "arn:aws:dynamodb:eu-west-1:1:table/RuleBooks/stream/2026-01-01T00:00:00.000",
         "dynamodb": {
             "ApproximateCreationDateTime": ARRIVED.timestamp(),
-            "NewImage": item(attributes),
+            "NewImage": encode_item(attributes),
             "SequenceNumber": f"1{number:05}",
         },
     }

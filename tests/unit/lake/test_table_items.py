@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engagement.account_items import profile_attributes
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.questions.phone_table import Phone
 from adapters.questions.subscription_store import items_of
 from analytics.forgetting.gone_phones import _finder
@@ -32,7 +32,7 @@ from rules.lake.table_items import (
     ends_phone,
     item_of,
     item_text,
-    place_of,
+    key_text,
     removed_item,
     table_item,
 )
@@ -58,10 +58,10 @@ def test_a_profile_s_attributes_are_kept_or_follow_from_entries() -> None:
 
 
 def test_the_settings_of_a_profile_are_kept_and_its_figures_are_not() -> None:
-    image = item({"user_id": "u", "version": 3, "alias": "Ann", "balance": 70})
+    image = encode_item({"user_id": "u", "version": 3, "alias": "Ann", "balance": 70})
     kept = table_item("UserStreaks", image, NOW, "9")
     assert kept
-    assert plain(item_of(kept["item"])) == {"user_id": "u", "version": 3, "alias": "Ann"}
+    assert decode_item(item_of(kept["item"])) == {"user_id": "u", "version": 3, "alias": "Ann"}
     assert (kept["place"], kept["version"], kept["changed_at"]) == (
         '["u"]',
         "9",
@@ -93,18 +93,21 @@ def test_the_settings_of_a_profile_are_kept_and_its_figures_are_not() -> None:
 )
 def test_what_is_kept_and_whose_it_is(store: str, attributes: dict[str, Any], user: str | None) -> None:
     """user: ""; nobody's. None: it is not kept."""
-    kept = table_item(store, item(attributes), NOW, "1")
+    kept = table_item(store, encode_item(attributes), NOW, "1")
     assert (kept is None) == (user is None)
     if kept:
         assert (kept["user_id"] or "") == user
-        assert kept["place"] == place_of(store, item(attributes))
+        assert kept["place"] == key_text(store, encode_item(attributes))
 
 
 def test_an_item_comes_back_byte_for_byte_also_a_long_one() -> None:
     for text in ("ö\n", "x" * LONG_BYTES):
-        image = {**item({"a": text, "n": 7, "l": [1, "b"], "m": {"c": True}}), "packed": {"B": b"\x00\xff"}}
+        image = {
+            **encode_item({"a": text, "n": 7, "l": [1, "b"], "m": {"c": True}}),
+            "packed": {"B": b"\x00\xff"},
+        }
         assert item_of(item_text(image)) == image
-    assert len(item_text(item({"a": "x" * 300_000}))) < LONG_BYTES
+    assert len(item_text(encode_item({"a": "x" * 300_000}))) < LONG_BYTES
 
 
 phones = st.builds(
@@ -138,7 +141,7 @@ def test_of_a_phone_its_own_item_alone_is_kept_and_all_its_items_follow_from_it(
 
 
 def test_that_a_phone_is_gone_is_kept_and_that_other_items_are_is_not() -> None:
-    kept = removed_item(PHONES, item({"subscription_id": "s"}), NOW, "9")
+    kept = removed_item(PHONES, encode_item({"subscription_id": "s"}), NOW, "9")
     assert kept == {
         "store": PHONES,
         "place": '["s"]',
@@ -148,14 +151,16 @@ def test_that_a_phone_is_gone_is_kept_and_that_other_items_are_is_not() -> None:
         "item": GONE,
     }
     assert ends_phone(GONE)
-    assert ends_phone(item_text(item({"subscription_id": "s", "owner": '"fcm_token"'}))), "its token is dead"
+    assert ends_phone(item_text(encode_item({"subscription_id": "s", "owner": '"fcm_token"'}))), (
+        "its token is dead"
+    )
     for store, key in (
         (PHONES, {"subscription_id": "s#sent#reminder=2026-03-02"}),
         (PHONES, {"subscription_id": "token#0f"}),
         (PHONES, {"subscription_id": "poll#agent#1"}),
         ("IdempotencyKeys", {"user_id": "u", "idempotency_key": "k"}),
     ):
-        assert removed_item(store, item(key), NOW, "9") is None
+        assert removed_item(store, encode_item(key), NOW, "9") is None
 
 
 def test_the_options_name_every_table_and_refuse_what_is_no_instant() -> None:

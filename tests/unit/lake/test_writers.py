@@ -14,7 +14,7 @@ from adapters.engagement.account_items import day_attributes, entry_item, profil
 from adapters.leads import memory_store
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups import Topology
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.questions.subscription_store import KEY, claim_key
 from adapters.questions.user_stats_store import stats_attributes
 from rules.book.point_rules import Cap
@@ -44,12 +44,12 @@ from rules.lake.entities import (
 )
 from rules.lake.table_items import table_item
 from rules.leads import lead_events
-from rules.leads.feature_changes import ALL, from_events
+from rules.leads.feature_changes import ALL, change_from_events
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import FEATURES, Input
 from rules.leads.lead_events import Group, LeadEvent
 from rules.leads.memory import derive_entries, remembered_entries
-from rules.questions.answer_stats import fold as answered
+from rules.questions.answer_stats import fold_responses as answered
 from rules.questions.questions import Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_item
 from rules.questions.responses import to_item as to_response_item
@@ -119,7 +119,7 @@ def ledger() -> Iterator[dict[str, Any]]:
         reason="refunded",
         brand="acme",
     )
-    yield plain(entry_item(Entry("u", AT, 1, 5, draft, begins=b"s" * 16)))
+    yield decode_item(entry_item(Entry("u", AT, 1, 5, draft, begins=b"s" * 16)))
 
 
 def streaks() -> Iterator[dict[str, Any]]:
@@ -200,7 +200,7 @@ class Recorder:
         for assigned in request["UpdateExpression"].partition(" REMOVE ")[0].removeprefix("SET ").split(", "):
             path, given = assigned.split(" = ")
             stored[names[path]] = values[given]
-        self.items.append(plain(stored))
+        self.items.append(decode_item(stored))
 
     def transact_write_items(self, **request: Any) -> None:
         for each in request["TransactItems"]:
@@ -217,7 +217,9 @@ def lead_features() -> Iterator[dict[str, Any]]:
     recorder = Recorder()
     store = FeatureStore(recorder, "Feature", 4)
     values = {each.name: 1 for each in FEATURES}
-    built = from_events(FeatureItem("l"), ALL, [lead_event("campaign_sent", {"campaign_id": "c"})], NOON)
+    built = change_from_events(
+        FeatureItem("l"), ALL, [lead_event("campaign_sent", {"campaign_id": "c"})], NOON
+    )
     assert built
     store.write(FeatureItem("l"), Change(values, built.inputs, dict.fromkeys(Input, AT), AT, "2026-03-10"))
     Topology(recorder, "Feature", store).set(1, [Group("root", ("root", "leaf"))])
@@ -257,7 +259,7 @@ def rules() -> Iterator[dict[str, Any]]:
 
 
 def table_items() -> Iterator[dict[str, Any]]:
-    image = item({"user_id": "u", "idempotency_key": "k"})
+    image = encode_item({"user_id": "u", "idempotency_key": "k"})
     kept = table_item("IdempotencyKeys", image, NOW, "1")
     assert kept
     yield kept
@@ -284,7 +286,7 @@ ITEMS = {
 def test_every_column_is_filled_by_its_writer_and_nothing_else_is_written(entity: Entity) -> None:
     filled: set[str] = set()
     for each in ITEMS[entity.name]():
-        for row in rows_of(entity, plain(item(each)), NOW):
+        for row in rows_of(entity, decode_item(encode_item(each)), NOW):
             filled |= {name for name, value in row.items() if value is not None}
     declared = {each.name for each in entity.fields}
     empty, undeclared = sorted(declared - filled), sorted(filled - declared - {"dt", "hour"})

@@ -7,16 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY, stamp
-from rules.leads.feature_changes import (
-    ALL,
-    from_events,
-    inputs_of,
-    with_event,
-)
-from rules.leads.feature_items import not_before
+from rules.leads.feature_changes import ALL, change_from_events, inputs_of, with_event
+from rules.leads.feature_items import latest_instant
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import SEEN_MAX, Mark, contributions, decode, encode, roll
+from rules.leads.series import SEEN_MAX, Mark, contributions, decode_series, drop_old_dates, encode_series
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, deliveries, histories, lead_event, with_cancellations
 from tests.support.lead_items import NOBODY, SMALL, noting, refreshed, told, written
@@ -39,7 +34,7 @@ def test_any_order_twice_and_with_refreshes_between_is_what_the_events_say(
             item = written(item, refreshed(item, now + timedelta(hours=1)))
     last = START + (days[-1] + 1) * DAY
     item = written(item, refreshed(item, last))
-    whole = written(NOBODY, from_events(NOBODY, ALL, events, last))
+    whole = written(NOBODY, change_from_events(NOBODY, ALL, events, last))
     assert item.features == whole.features
     assert item.active_on == whole.active_on
     assert item.inputs and whole.inputs and set(item.inputs) == set(whole.inputs)
@@ -48,7 +43,7 @@ def test_any_order_twice_and_with_refreshes_between_is_what_the_events_say(
 @SMALL
 @given(histories(types=("purchase_completed", "message_received", "page_viewed")), st.data())
 def test_an_event_that_is_in_changes_nothing(events: list[LeadEvent], data: st.DataObject) -> None:
-    item = written(NOBODY, from_events(NOBODY, ALL, events, START))
+    item = written(NOBODY, change_from_events(NOBODY, ALL, events, START))
     newest = sorted(events, key=lambda each: (each.occurred_at, each.id))[-SEEN_MAX:]
     again = data.draw(st.sampled_from(newest))
     assert told(item, again, events, START, events) is None
@@ -57,7 +52,7 @@ def test_an_event_that_is_in_changes_nothing(events: list[LeadEvent], data: st.D
 @SMALL
 @given(histories(), st.integers(0, 500))
 def test_a_second_refresh_of_the_same_instant_changes_nothing(events: list[LeadEvent], days: int) -> None:
-    item = written(NOBODY, from_events(NOBODY, ALL, events, START))
+    item = written(NOBODY, change_from_events(NOBODY, ALL, events, START))
     now = START + days * DAY
     item = written(item, refreshed(item, now))
     assert refreshed(item, now) is None
@@ -67,7 +62,7 @@ def test_a_second_refresh_of_the_same_instant_changes_nothing(events: list[LeadE
 @SMALL
 @given(histories(), st.integers(0, 500))
 def test_a_refresh_writes_only_what_time_has_changed(events: list[LeadEvent], days: int) -> None:
-    item = written(NOBODY, from_events(NOBODY, ALL, events, START))
+    item = written(NOBODY, change_from_events(NOBODY, ALL, events, START))
     change = refreshed(item, START + days * DAY)
     for name, value in (change.features if change else {}).items():
         assert BY_NAME[name].is_time_dependent
@@ -77,14 +72,14 @@ def test_a_refresh_writes_only_what_time_has_changed(events: list[LeadEvent], da
         assert {*each} <= moved
     assert item.inputs
     for name, text in (change.inputs if change else {}).items():
-        rolled = roll(decode(item.inputs[name]), Input(name), START + days * DAY)
-        assert text == encode(rolled), "dates that no window reaches any more are dropped"
+        rolled = drop_old_dates(decode_series(item.inputs[name]), Input(name), START + days * DAY)
+        assert text == encode_series(rolled), "dates that no window reaches any more are dropped"
 
 
 @SMALL
 @given(histories())
 def test_an_event_touches_the_inputs_of_its_type_alone(events: list[LeadEvent]) -> None:
-    item = written(NOBODY, from_events(NOBODY, ALL, events[1:] or events, START))
+    item = written(NOBODY, change_from_events(NOBODY, ALL, events[1:] or events, START))
     change = told(item, events[0], events, START, events)
     affected = inputs_of(events[0].event_type, contributions(events[0]))
     assert affected
@@ -98,7 +93,7 @@ def test_a_campaign_s_event_moves_the_version_even_if_no_value_moves() -> None:
         lead_event(1, "campaign_sent", campaign_id="a"),
         lead_event(2, "campaign_bounced", campaign_id="a"),
     ]
-    item = written(NOBODY, from_events(NOBODY, ALL, known, START))
+    item = written(NOBODY, change_from_events(NOBODY, ALL, known, START))
     change = told(item, known[1], known, START, known)
     assert change is not None
     assert (
@@ -108,14 +103,14 @@ def test_a_campaign_s_event_moves_the_version_even_if_no_value_moves() -> None:
 
 def test_an_event_that_comes_again_when_the_lead_is_long_idle_unlists_it() -> None:
     order = lead_event(1)
-    item = written(NOBODY, from_events(NOBODY, ALL, [order], START))
+    item = written(NOBODY, change_from_events(NOBODY, ALL, [order], START))
     again = written(item, told(item, order, [order], START + 365 * DAY, [order]))
     assert (item.active_on, again.active_on) == ("2026-01-10", None)
 
 
 def test_a_campaign_becomes_ignored_with_time() -> None:
     sent = lead_event(1, "campaign_sent", campaign_id="a")
-    item = written(NOBODY, from_events(NOBODY, ALL, [sent], START))
+    item = written(NOBODY, change_from_events(NOBODY, ALL, [sent], START))
     later = written(item, refreshed(item, START + 7 * DAY))
     assert [each.features["campaign_ignored"] for each in (item, later)] == [0, 1]
 
@@ -125,12 +120,12 @@ def test_a_campaign_becomes_ignored_with_time() -> None:
 def test_nothing_is_computed_as_of_before_the_item(computed: int | None, moments: list[int]) -> None:
     item = replace(NOBODY, computed_at=None if computed is None else stamp(START + computed * DAY))
     expected = max([*moments, *([] if computed is None else [computed])])
-    assert not_before(item, *(START + each * DAY for each in moments)) == START + expected * DAY
+    assert latest_instant(item, *(START + each * DAY for each in moments)) == START + expected * DAY
 
 
 def test_an_old_event_is_looked_up_and_a_new_one_is_not() -> None:
     events = [lead_event(n, at=START + n * DAY) for n in range(SEEN_MAX + 1)]
-    change = from_events(NOBODY, ALL, events, START)
+    change = change_from_events(NOBODY, ALL, events, START)
     assert change
     assert change.unnoted == [contributions(events[0])[Input.PURCHASES].mark]
     item, notes = written(NOBODY, change), set[Mark]()
@@ -139,6 +134,6 @@ def test_an_old_event_is_looked_up_and_a_new_one_is_not() -> None:
     for each, is_asked in ((old, True), (new, False)):
         given_ = contributions(each)
         assert bool(item.unsure(given_)) is is_asked
-        assert (with_event(item, given_, (), not_before(item, each.occurred)) is None) is is_asked
-        assert with_event(noted, given_, (), not_before(item, each.occurred)) is not None
+        assert (with_event(item, given_, (), latest_instant(item, each.occurred)) is None) is is_asked
+        assert with_event(noted, given_, (), latest_instant(item, each.occurred)) is not None
     assert inputs_of(old.event_type, contributions(old)) == {Input.PURCHASES, Input.ACTIVITY}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rules.days import DAY
 from rules.lake.lead_entities import column_of
-from rules.leads.feature_items import read_at
+from rules.leads.feature_items import features_at
 from rules.leads.features import FEATURES, Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import Mark
@@ -41,7 +41,7 @@ def test_a_reading_is_as_of_its_instant_up_to_three_years_after_the_last_event(d
         if data.draw(st.booleans()):
             item = written(item, refreshed(item, now))
     for days in sorted(data.draw(st.lists(st.integers(0, 3 * 365), min_size=3, max_size=3))):
-        found, as_of = read_at(item, now + days * DAY)
+        found, as_of = features_at(item, now + days * DAY)
         expected = features_of(events, "leaf", now + days * DAY)
         known_inputs = {Input(each) for each in as_of}
         assert {each.name for each in FEATURES if each.name in found} <= {
@@ -57,4 +57,4 @@ def test_a_state_of_other_declarations_is_shown_as_it_is_stored() -> None:
     stored = replace(
         NOBODY, features={"recency_days": 3}, as_of={"activity": "x"}, inputs={"declared": "other"}
     )
-    assert read_at(stored, START) == ({"recency_days": 3}, {"activity": "x"})
+    assert features_at(stored, START) == ({"recency_days": 3}, {"activity": "x"})

@@ -11,16 +11,16 @@ from rules.days import DAY
 from rules.leads.features import Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import (
-    NOTHING,
+    EMPTY_STATE,
     SEEN_MAX,
     Mark,
     Series,
-    add,
-    build,
+    add_contribution,
+    build_state,
     contributions,
-    decode,
-    encode,
-    roll,
+    decode_series,
+    drop_old_dates,
+    encode_series,
     unnoted_marks,
 )
 from tests.support.examples import examples
@@ -36,14 +36,14 @@ from tests.support.lead_event_strategies import (
 
 def folded(delivered: Iterable[tuple[LeadEvent, datetime]]) -> tuple[dict[Input, Series], set[Mark], int]:
     """Add events one by one, each as of a time; returns the state, the notes, and how often it had to be built."""
-    state, known, notes, built = dict(NOTHING), list[LeadEvent](), set[Mark](), 0
+    state, known, notes, built = dict(EMPTY_STATE), list[LeadEvent](), set[Mark](), 0
     for event, as_of in delivered:
         known.append(event)
         for input_, each in contributions(event).items():
-            before = decode(encode(state[input_]))
-            new = add(before, input_, each, as_of, has_note=each.mark in notes)
+            before = decode_series(encode_series(state[input_]))
+            new = add_contribution(before, input_, each, as_of, has_note=each.mark in notes)
             if new is None:
-                made = build(known, as_of)
+                made = build_state(known, as_of)
                 notes |= set(unnoted_marks(known, {input_: made[input_]}))
                 new, built = replace(made[input_], is_noted=True), built + 1
             notes |= set(before.seen) - set(new.seen)
@@ -61,12 +61,12 @@ def test_adding_in_any_order_with_duplicates_is_building(data: st.DataObject) ->
     moments = [START + timedelta(days=each) for each in steps]
     state, notes, _ = folded(zip(delivered, moments, strict=True))
     last = moments[-1]
-    rolled = {each: without_marks(roll(series, each, last)) for each, series in state.items()}
-    assert rolled == {each: without_marks(series) for each, series in build(events, last).items()}
+    rolled = {each: without_marks(drop_old_dates(series, each, last)) for each, series in state.items()}
+    assert rolled == {each: without_marks(series) for each, series in build_state(events, last).items()}
     for event in events:
         for input_, each in contributions(event).items():
             series = state[input_]
-            assert add(series, input_, each, last, has_note=each.mark in notes) is series, (
+            assert add_contribution(series, input_, each, last, has_note=each.mark in notes) is series, (
                 "each is in, for good"
             )
 
@@ -82,35 +82,37 @@ def test_a_history_that_comes_newest_first_is_never_built() -> None:
     state, notes, built = folded((each, START) for each in [*orders, *taken])
     assert (built, len(notes)) == (0, 220 - len(state[Input.PURCHASES].seen))
     assert {each: without_marks(series) for each, series in state.items()} == {
-        each: without_marks(series) for each, series in build([*orders, *taken], START).items()
+        each: without_marks(series) for each, series in build_state([*orders, *taken], START).items()
     }
 
 
 def test_only_the_first_order_of_long_ago_that_is_taken_back_needs_all_events() -> None:
     orders = [lead_event(n, at=START - days * DAY) for n, days in enumerate((900, 800, 400, 30, 2))]
-    series = build(orders, START)[Input.PURCHASES]
+    series = build_state(orders, START)[Input.PURCHASES]
     told = []
     for each in orders:
         taken = replace(each, event_type="order_cancelled", external_event_id=f"{each.id}x")
-        found = add(series, Input.PURCHASES, contributions(taken)[Input.PURCHASES], START)
+        found = add_contribution(series, Input.PURCHASES, contributions(taken)[Input.PURCHASES], START)
         told.append(found is None)
         if found is not None:
-            assert without_marks(found) == without_marks(build([*orders, taken], START)[Input.PURCHASES])
+            assert without_marks(found) == without_marks(
+                build_state([*orders, taken], START)[Input.PURCHASES]
+            )
     assert told == [True, False, False, False, False]
 
 
 def test_what_cannot_be_judged_is_told_and_what_can_is_recognised() -> None:
     events = [lead_event(n, at=START + n * DAY) for n in range(SEEN_MAX + 2)]
     now = START + 40 * DAY
-    series = build(events, now)[Input.PURCHASES]
+    series = build_state(events, now)[Input.PURCHASES]
     assert not series.is_noted
     for place, event in enumerate(events):
         given_ = contributions(event)[Input.PURCHASES]
         assert series.has_left(given_.mark) is (place < 2)
-        assert add(series, Input.PURCHASES, given_, now) is (None if place < 2 else series)
-        assert add(series, Input.PURCHASES, given_, now, has_note=place < 2) is series
+        assert add_contribution(series, Input.PURCHASES, given_, now) is (None if place < 2 else series)
+        assert add_contribution(series, Input.PURCHASES, given_, now, has_note=place < 2) is series
     late = contributions(lead_event(99, at=START + timedelta(hours=1)))[Input.PURCHASES]
-    assert add(series, Input.PURCHASES, late, now) is None
-    after = add(replace(series, is_noted=True), Input.PURCHASES, late, now)
+    assert add_contribution(series, Input.PURCHASES, late, now) is None
+    after = add_contribution(replace(series, is_noted=True), Input.PURCHASES, late, now)
     assert after
     assert (after.count, late.mark in after.seen) == (SEEN_MAX + 3, True)

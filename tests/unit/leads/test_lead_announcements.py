@@ -11,11 +11,11 @@ from botocore.exceptions import EndpointConnectionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.leads.lead_event_store import stored_form
+from adapters.leads.lead_event_store import event_item
 from adapters.platform import publishing
 from adapters.platform.failures import FailureQueue
 from adapters.platform.publishing import PublishFailures, Topic, TopicMessage, topic_batches
-from adapters.privacy.tombstones import NOBODY
+from adapters.privacy.tombstones import NO_ERASURES
 from processors.batches import ConsumerSettings
 from processors.leads import lead_events
 from processors.leads.lead_events import announce
@@ -121,7 +121,7 @@ EVENT = LeadEvent(
 
 
 def record(number: int, image: Any = None, name: str = "INSERT") -> dict[str, Any]:
-    held = stored_form(EVENT) if image is None else image
+    held = event_item(EVENT) if image is None else image
     return {"eventName": name, "dynamodb": {"NewImage": held, "SequenceNumber": f"{number}"}}
 
 
@@ -157,7 +157,7 @@ def handled(
     monkeypatch: pytest.MonkeyPatch, sns: Sns, records: list[Any], **more: Any
 ) -> tuple[list[str], Failures]:
     failures = Failures()
-    monkeypatch.setattr(lead_events, "_parts", lambda: (Topic(sns, "t"), len, NOBODY))
+    monkeypatch.setattr(lead_events, "_parts", lambda: (Topic(sns, "t"), len, NO_ERASURES))
     monkeypatch.setattr(ConsumerSettings, "failures", lambda: failures)
     answer = lead_events.handler({"Records": records, **more}, CONTEXT)
     return [each["itemIdentifier"] for each in answer["batchItemFailures"]], failures
@@ -165,12 +165,12 @@ def handled(
 
 BAD: list[Any] = [
     {"event_type": {"S": "purchase_completed"}},
-    {**stored_form(EVENT), "payload": {"S": "no json"}},
-    {**stored_form(EVENT), "payload": {"S": "[1]"}},
-    {**stored_form(EVENT), "payload": {"S": "[" * 100_000}},
-    {**stored_form(EVENT), "occurred_at": {"S": "yesterday"}},
-    {**stored_form(EVENT), "occurred_at": {"S": "0001-01-01T00:00:00+01:00"}},
-    {**stored_form(EVENT), "event_type": {"N": "1"}},
+    {**event_item(EVENT), "payload": {"S": "no json"}},
+    {**event_item(EVENT), "payload": {"S": "[1]"}},
+    {**event_item(EVENT), "payload": {"S": "[" * 100_000}},
+    {**event_item(EVENT), "occurred_at": {"S": "yesterday"}},
+    {**event_item(EVENT), "occurred_at": {"S": "0001-01-01T00:00:00+01:00"}},
+    {**event_item(EVENT), "event_type": {"N": "1"}},
     {"event_type": {}},
     7,
 ]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.leads.memory_store import entry_attributes, memory_from, withdrawn_attributes
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from rules.days import DAY, stamp
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, PURCHASE_TYPES, MalformedLeadEvent
 from rules.leads.memory import (
@@ -123,9 +123,9 @@ def test_items_are_small_in_the_common_case() -> None:
     ]
     (found,) = remembered_entries(events).values()
     leaf = "00000000-0000-5000-8000-000000000000"
-    moved = item({**entry_attributes("leaf", found), "lead_organization_id": leaf, "version": 10**15})
+    moved = encode_item({**entry_attributes("leaf", found), "lead_organization_id": leaf, "version": 10**15})
     assert len(str(moved)) < 1515  # with the wire format's own signs
-    assert sum(len(name) + len(str(each)) for name, each in plain(moved).items()) < 1024
+    assert sum(len(name) + len(str(each)) for name, each in decode_item(moved).items()) < 1024
 
 
 def test_a_long_key_stays_unique_and_a_withdrawn_entry_is_past_with_its_value() -> None:
@@ -134,8 +134,8 @@ def test_a_long_key_stays_unique_and_a_withdrawn_entry_is_past_with_its_value() 
     ]
     assert long[0].name != long[1].name
     assert max(len(each.name) for each in long) < 200
-    read = plain(
-        item(
+    read = decode_item(
+        encode_item(
             {
                 **entry_attributes("x", memory_entry(PREFERENCE, "size", [preference(0, "M", 1)])),
                 "lead_organization_id": "x",
@@ -146,7 +146,7 @@ def test_a_long_key_stays_unique_and_a_withdrawn_entry_is_past_with_its_value() 
     gone = withdrawn_attributes(read, START + DAY)
     assert (gone["value"], gone["evidence"]) == ("M", [])
     assert gone["expires_at"] <= int((START + DAY).timestamp())
-    assert memory_from(plain(item(gone)))[1].entry is None
+    assert memory_from(decode_item(encode_item(gone)))[1].entry is None
 
 
 def test_a_contact_counts_its_newest_sending() -> None:

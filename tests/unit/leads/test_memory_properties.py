@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.leads.memory_store import entry_attributes, memory_from
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from rules.days import DAY, stamp
 from rules.leads.lead_events import CAMPAIGN_TYPES
 from rules.leads.memory import (
@@ -16,10 +16,10 @@ from rules.leads.memory import (
     MemoryEntry,
     campaign_contact,
     derive_entries,
+    entry_of_leaves,
     join_entries,
     memory_entry,
     remembered_entries,
-    supported_by,
 )
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, deliveries, histories
@@ -75,8 +75,8 @@ def test_any_delivery_gives_what_all_events_give(data: st.DataObject) -> None:
 @given(st.data())
 def test_an_entry_is_read_as_it_was_written(data: st.DataObject) -> None:
     found = data.draw(entries(data.draw(kinds)))
-    wire = item({**entry_attributes("x", found), "lead_organization_id": "x", "version": 3})
-    name, stored = memory_from(plain(wire))
+    wire = encode_item({**entry_attributes("x", found), "lead_organization_id": "x", "version": 3})
+    name, stored = memory_from(decode_item(wire))
     assert (name, stored.version, stored.entry) == (found.name, 3, found)
 
 
@@ -86,7 +86,7 @@ def test_a_reaction_is_never_evicted(data: st.DataObject) -> None:
     events = data.draw(histories(types=sorted(CAMPAIGN_TYPES), leaves=("a", "b")))
     for leaves in (("a",), ("b",), ("a", "b")):
         ours = [each for each in events if each.lead_organization_id in leaves]
-        found = {name: supported_by(each, leaves) for name, each in remembered_entries(events).items()}
+        found = {name: entry_of_leaves(each, leaves) for name, each in remembered_entries(events).items()}
         expected = {name: campaign_contact(each) for name, each in remembered_entries(ours).items()}
         assert {name: campaign_contact(each) for name, each in found.items() if each} == expected
         for name, each in expected.items():

@@ -15,14 +15,14 @@ from rules.leads.orders import (
     ORDER,
     PENDING,
     SUCCEEDED,
-    OrderSeen,
-    PaidBack,
-    Placed,
-    changes,
+    OrderState,
+    PlacedOrder,
+    RefundTransaction,
     contradicts,
     from_text,
-    join,
-    shares,
+    join_orders,
+    order_amounts,
+    order_changes,
     to_text,
 )
 
@@ -30,9 +30,11 @@ AT, LATER = "2026-03-01T00:00:00.000000Z", "2026-03-05T00:00:00.000000Z"
 stamps = st.sampled_from([f"2026-03-0{day}T00:00:00.000000Z" for day in (1, 2, 3)])
 amounts = st.sampled_from([0, 1, 500, 10_000])
 currencies = st.sampled_from(["USD", "EUR"])
-placed = st.builds(Placed, st.sampled_from(["", "1", "2", "3"]), st.booleans(), amounts, currencies, stamps)
+placed = st.builds(
+    PlacedOrder, st.sampled_from(["", "1", "2", "3"]), st.booleans(), amounts, currencies, stamps
+)
 converted = st.builds(
-    Placed,
+    PlacedOrder,
     st.sampled_from(["1", "2"]),
     st.booleans(),
     amounts,
@@ -42,7 +44,7 @@ converted = st.builds(
     st.just("EUR"),
 )
 paid_back = st.builds(
-    PaidBack,
+    RefundTransaction,
     st.sampled_from([PENDING, FAILED, SUCCEEDED]),
     stamps,
     amounts,
@@ -50,7 +52,7 @@ paid_back = st.builds(
     st.sampled_from("ab"),
 )
 seen = st.builds(
-    OrderSeen,
+    OrderState,
     st.none() | placed,
     st.dictionaries(st.sampled_from(["a/1", "a/2", "b/1"]), paid_back, max_size=3),
 )
@@ -67,7 +69,7 @@ def sums(told: list[Any]) -> dict[tuple[str, str], tuple[int, int]]:
 
 
 presented = st.builds(
-    OrderSeen,
+    OrderState,
     st.none() | converted,
     st.dictionaries(st.sampled_from(["a/1", "b/1"]), paid_back),
     st.sampled_from([False, False, True]),
@@ -76,21 +78,21 @@ presented = st.builds(
 
 @given(st.lists(seen | presented, max_size=5), st.randoms(use_true_random=False))
 def test_any_order_twice_is_one_state_and_its_events_add_up_to_it(
-    webhooks: list[OrderSeen], chance: Any
+    webhooks: list[OrderState], chance: Any
 ) -> None:
     totals = []
     for _ in range(3):
         arrived = [*webhooks, *webhooks[:2]]
         chance.shuffle(arrived)
-        state, told = OrderSeen(), list[Any]()
+        state, told = OrderState(), list[Any]()
         for each in arrived:
-            after = join(state, each)
-            assert join(after, each) == after, "again is nothing new"
-            told += changes(state, after)
+            after = join_orders(state, each)
+            assert join_orders(after, each) == after, "again is nothing new"
+            told += order_changes(state, after)
             assert all(change.amount_minor >= 0 for change in told)
             state = after
         direct = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-        for share in shares(state).values():
+        for share in order_amounts(state).values():
             direct[0][share.at, share.currency] += share.count
             direct[1][share.at, share.currency] += share.amount_minor
         found = sums(told)
@@ -112,21 +114,21 @@ def test_what_the_customer_got_back_in_full_comes_to_the_total_in_the_shop_s_cur
     """In any number of parts, whatever the rate is, and in whatever order they arrive."""
     cuts = sorted({each % presented for each in parts} - {0})
     amounts = [high - low for low, high in itertools.pairwise([0, *cuts, presented])]
-    order = OrderSeen(Placed("1", False, total, "USD", AT, presented, "EUR"))
+    order = OrderState(PlacedOrder("1", False, total, "USD", AT, presented, "EUR"))
     refunds = [
-        OrderSeen(None, {f"9/{at}": PaidBack(SUCCEEDED, LATER, amount, "EUR", f"{at}")})
+        OrderState(None, {f"9/{at}": RefundTransaction(SUCCEEDED, LATER, amount, "EUR", f"{at}")})
         for at, amount in enumerate(amounts)
     ]
     arrived = [order, *refunds]
     chance.shuffle(arrived)
-    state, told = OrderSeen(), list[Any]()
+    state, told = OrderState(), list[Any]()
     for each in arrived:
-        after = join(state, each)
-        told += changes(state, after)
+        after = join_orders(state, each)
+        told += order_changes(state, after)
         state = after
     assert {currency: amount for (_, currency), (_, amount) in _by_currency(told).items() if amount} == {}
     assert {each.currency for each in told} == {"USD"}
-    partly = shares(join(order, refunds[0]))
+    partly = order_amounts(join_orders(order, refunds[0]))
     (back,) = (each for key, each in partly.items() if key != ORDER)
     assert abs(-back.amount_minor - Fraction(amounts[0] * total, presented)) <= Fraction(1, 2)
     assert from_text(to_text(state)) == state
@@ -141,11 +143,11 @@ def _by_currency(told: list[Any]) -> dict[tuple[str, str], tuple[int, int]]:
 
 
 def test_the_shop_s_word_goes_before_the_order_s_rate_and_other_currencies_stay_apart() -> None:
-    order = OrderSeen(Placed("1", False, 11_000, "USD", AT, 10_000, "EUR"))
+    order = OrderState(PlacedOrder("1", False, 11_000, "USD", AT, 10_000, "EUR"))
 
     def back(amount: int, currency: str, *shop: Any) -> dict[str, tuple[int, str]]:
-        refund = OrderSeen(None, {"9/1": PaidBack(SUCCEEDED, LATER, amount, currency, "9", *shop)})
-        found = shares(join(order, refund))
+        refund = OrderState(None, {"9/1": RefundTransaction(SUCCEEDED, LATER, amount, currency, "9", *shop)})
+        found = order_amounts(join_orders(order, refund))
         return {key: (each.amount_minor, each.currency) for key, each in found.items() if key != ORDER}
 
     assert back(5_000, "EUR") == {"refund:9": (-5_500, "USD")}
@@ -156,12 +158,12 @@ def test_the_shop_s_word_goes_before_the_order_s_rate_and_other_currencies_stay_
 
 @given(st.lists(seen, max_size=4))
 def test_what_is_told_comes_in_each_currency_to_what_was_paid_and_paid_back_in_it(
-    webhooks: list[OrderSeen],
+    webhooks: list[OrderState],
 ) -> None:
-    state, told = OrderSeen(), list[Any]()
+    state, told = OrderState(), list[Any]()
     for each in webhooks:
-        after = join(state, each)
-        told += changes(state, after)
+        after = join_orders(state, each)
+        told += order_changes(state, after)
         state = after
     expected = Counter[str]()
     if state.placed and not state.placed.is_void:
@@ -177,40 +179,46 @@ def test_what_is_told_comes_in_each_currency_to_what_was_paid_and_paid_back_in_i
 
 
 @given(*[seen | presented] * 3)
-def test_joining_is_commutative_associative_and_idempotent(a: OrderSeen, b: OrderSeen, c: OrderSeen) -> None:
-    assert join(a, b) == join(b, a)
-    assert join(join(a, b), c) == join(a, join(b, c))
-    assert join(a, a) == a == join(a, OrderSeen())
+def test_joining_is_commutative_associative_and_idempotent(
+    a: OrderState, b: OrderState, c: OrderState
+) -> None:
+    assert join_orders(a, b) == join_orders(b, a)
+    assert join_orders(join_orders(a, b), c) == join_orders(a, join_orders(b, c))
+    assert join_orders(a, a) == a == join_orders(a, OrderState())
     assert not contradicts(a, a)
     assert contradicts(a, b) is contradicts(b, a)
 
 
 @given(seen | presented)
-def test_what_is_written_is_read(told: OrderSeen) -> None:
+def test_what_is_written_is_read(told: OrderState) -> None:
     assert from_text(to_text(told)) == told
 
 
-NEW = OrderSeen(Placed("1", False, 10_000, "USD", AT))
+NEW = OrderState(PlacedOrder("1", False, 10_000, "USD", AT))
 
 
-def back(amount: int, status: int = SUCCEEDED, number: int = 1) -> OrderSeen:
-    return OrderSeen(None, {f"9/{number}": PaidBack(status, LATER, amount, "USD", "9")})
+def back(amount: int, status: int = SUCCEEDED, number: int = 1) -> OrderState:
+    return OrderState(None, {f"9/{number}": RefundTransaction(status, LATER, amount, "USD", "9")})
 
 
 @pytest.mark.parametrize(
     ("before", "told", "expected"),
     [
-        (OrderSeen(), NEW, [(ORDER, "purchase_completed", AT, 10_000)]),
-        (NEW, OrderSeen(Placed("2", False, 12_000, "USD", AT)), [(ORDER, "order_charged", AT, 2_000)]),
-        (NEW, OrderSeen(Placed("2", True, 10_000, "USD", AT)), [(ORDER, "order_cancelled", AT, 10_000)]),
-        (NEW, OrderSeen(Placed("0", True, 10_000, "USD", AT)), []),
+        (OrderState(), NEW, [(ORDER, "purchase_completed", AT, 10_000)]),
+        (NEW, OrderState(PlacedOrder("2", False, 12_000, "USD", AT)), [(ORDER, "order_charged", AT, 2_000)]),
+        (
+            NEW,
+            OrderState(PlacedOrder("2", True, 10_000, "USD", AT)),
+            [(ORDER, "order_cancelled", AT, 10_000)],
+        ),
+        (NEW, OrderState(PlacedOrder("0", True, 10_000, "USD", AT)), []),
         (NEW, back(3_000), [("refund:9", "order_refunded", LATER, 3_000)]),
         (NEW, back(3_000, PENDING), []),
-        (join(NEW, back(3_000, PENDING)), back(3_000), [("refund:9", "order_refunded", LATER, 3_000)]),
-        (join(NEW, back(3_000)), back(500, number=2), [("refund:9", "order_refunded", LATER, 500)]),
+        (join_orders(NEW, back(3_000, PENDING)), back(3_000), [("refund:9", "order_refunded", LATER, 3_000)]),
+        (join_orders(NEW, back(3_000)), back(500, number=2), [("refund:9", "order_refunded", LATER, 500)]),
         (
-            join(NEW, back(3_000)),
-            OrderSeen(Placed("2", True, 10_000, "USD", AT)),
+            join_orders(NEW, back(3_000)),
+            OrderState(PlacedOrder("2", True, 10_000, "USD", AT)),
             [(ORDER, "order_cancelled", AT, 10_000), ("refund:9", "order_charged", LATER, 3_000)],
         ),
         (
@@ -218,9 +226,9 @@ def back(amount: int, status: int = SUCCEEDED, number: int = 1) -> OrderSeen:
             NEW,
             [(ORDER, "purchase_completed", AT, 10_000), ("refund:9", "order_refunded", LATER, 3_000)],
         ),
-        (OrderSeen(Placed("2", True, 10_000, "USD", AT)), NEW, []),
+        (OrderState(PlacedOrder("2", True, 10_000, "USD", AT)), NEW, []),
     ],
 )
-def test_what_is_told_is_the_difference(before: OrderSeen, told: OrderSeen, expected: list[Any]) -> None:
-    found = changes(before, join(before, told))
+def test_what_is_told_is_the_difference(before: OrderState, told: OrderState, expected: list[Any]) -> None:
+    found = order_changes(before, join_orders(before, told))
     assert [(each.key, each.event_type, each.at, each.amount_minor) for each in found] == expected

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.leads.feature_items import evaluate, evaluate_all, listed_on, rounded_mean
-from rules.leads.features import ACTIVE_DAYS_MAX, BY_NAME, FEATURES, Contact, Input, shown
+from rules.leads.feature_items import evaluate_feature, evaluate_features, listing_date, rounded_mean
+from rules.leads.features import ACTIVE_DAYS_MAX, BY_NAME, FEATURES, Contact, Input, shown_value
 from rules.leads.lead_events import LeadEvent, MalformedLeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import NOTHING, SERIES, build, contributions, decode, encode
+from rules.leads.series import EMPTY_STATE, SERIES, build_state, contributions, decode_series, encode_series
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, histories, lead_event
 
@@ -21,15 +21,15 @@ from tests.support.lead_event_strategies import START, histories, lead_event
 @settings(max_examples=examples(80))
 @given(histories(), st.integers(0, 500))
 def test_encoding_loses_nothing(events: list[LeadEvent], days: int) -> None:
-    for series in build(events, START + days * DAY).values():
-        assert decode(encode(series)) == series
+    for series in build_state(events, START + days * DAY).values():
+        assert decode_series(encode_series(series)) == series
 
 
 @settings(max_examples=examples(150))
 @given(histories(), st.integers(0, 420))
 def test_features_are_what_their_definition_says(events: list[LeadEvent], days: int) -> None:
     as_of = START + days * DAY
-    state = build(events, as_of)
+    state = build_state(events, as_of)
     contacts = [
         campaign_contact(each)
         for each in remembered_entries(events).values()
@@ -38,8 +38,8 @@ def test_features_are_what_their_definition_says(events: list[LeadEvent], days: 
     expected = by_definition(events, as_of)
     # tests/support/lead_histories.py has a plain reading of every feature; this one is of the first ones.
     defined = [each for each in FEATURES if each.name in expected]
-    assert {each.name: evaluate(each, state, contacts, as_of) for each in defined} == expected
-    assert evaluate_all(defined, state, contacts, as_of, 7) == expected, "windows that share their sums"
+    assert {each.name: evaluate_feature(each, state, contacts, as_of) for each in defined} == expected
+    assert evaluate_features(defined, state, contacts, as_of, 7) == expected, "windows that share their sums"
 
 
 def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
@@ -92,13 +92,13 @@ def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
 @pytest.mark.parametrize(("ago", "ignored"), [(6, 0), (7, 1), (89, 1), (90, 0)])
 def test_a_campaign_is_ignored_after_its_grace_and_until_its_window_ends(ago: int, ignored: int) -> None:
     feature, sent = BY_NAME["campaign_ignored"], START.toordinal() - ago
-    assert evaluate(feature, NOTHING, [Contact(sent, reacted=False)], START) == ignored
-    assert evaluate(feature, NOTHING, [Contact(sent, reacted=True)], START) == 0
+    assert evaluate_feature(feature, EMPTY_STATE, [Contact(sent, reacted=False)], START) == ignored
+    assert evaluate_feature(feature, EMPTY_STATE, [Contact(sent, reacted=True)], START) == 0
 
 
 def test_halves_are_rounded_up_also_below_zero() -> None:
     assert [rounded_mean(total, 2) for total in (3, 1, -1, -3)] == [2, 1, 0, -1]
-    assert shown(BY_NAME["sentiment_avg_30d"], -250) == Decimal("-0.250")
+    assert shown_value(BY_NAME["sentiment_avg_30d"], -250) == Decimal("-0.250")
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_halves_are_rounded_up_also_below_zero() -> None:
 def test_a_lead_is_listed_until_all_windows_are_empty(event_type: str, days: int) -> None:
     event = lead_event(1, event_type, START)
     met = [campaign_contact(each) for each in remembered_entries([event]).values() if "campaign" in each.name]
-    listed = [listed_on(build([event], START), met, START + n * DAY) for n in (days - 1, days)]
+    listed = [listing_date(build_state([event], START), met, START + n * DAY) for n in (days - 1, days)]
     assert listed == [START.date().isoformat(), None]
-    assert listed_on(NOTHING, [], START) is None
+    assert listing_date(EMPTY_STATE, [], START) is None
 
 
 @pytest.mark.parametrize("amount", [-1, "5", None, True, 1.5])
@@ -123,7 +123,7 @@ def test_a_bad_amount_is_named_and_left_out_of_a_rebuild(amount: Any) -> None:
     event = lead_event(1, "purchase_completed", START, amount_minor=amount)
     with pytest.raises(MalformedLeadEvent, match="amount_minor"):
         contributions(event)
-    assert build([event], START) == NOTHING
+    assert build_state([event], START) == EMPTY_STATE
 
 
 def test_a_campaign_without_its_id_is_no_activity_either() -> None:
@@ -133,7 +133,7 @@ def test_a_campaign_without_its_id_is_no_activity_either() -> None:
 
 def test_state_is_short() -> None:
     events = [lead_event(n, at=START - n * 9 * DAY) for n in range(20)]
-    assert len("".join(encode(each) for each in build(events, START).values())) < 800
+    assert len("".join(encode_series(each) for each in build_state(events, START).values())) < 800
 
 
 def test_every_series_has_a_state() -> None:

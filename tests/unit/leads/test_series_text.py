@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 
 from rules.days import DAY
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import EMPTY, SERIES, Series, add, build, contributions, decode, encode, encode_after
+from rules.leads.series import (
+    EMPTY_SERIES,
+    SERIES,
+    Series,
+    add_contribution,
+    build_state,
+    contributions,
+    decode_series,
+    encode_series,
+    reencode_series,
+)
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, histories, lead_event
 
@@ -35,33 +45,33 @@ def before_and_after(draw: st.DrawFn) -> tuple[Days, Days]:
 @settings(max_examples=examples(400))
 @given(before_and_after())
 def test_what_is_written_from_the_text_of_before_is_what_would_be_written(days: tuple[Days, Days]) -> None:
-    before, after = (replace(EMPTY, days=each) for each in days)
-    assert encode_after(after, before, encode(before)) == encode(after)
+    before, after = (replace(EMPTY_SERIES, days=each) for each in days)
+    assert reencode_series(after, before, encode_series(before)) == encode_series(after)
 
 
 @settings(max_examples=examples(80))
 @given(histories(), st.integers(0, 500))
 def test_a_text_that_is_carried_from_event_to_event_is_right(events: list[LeadEvent], days: int) -> None:
-    texts = {each: encode(EMPTY) for each in SERIES}
+    texts = {each: encode_series(EMPTY_SERIES) for each in SERIES}
     for number, event in enumerate(sorted(events, key=lambda each: each.occurred_at)):
         as_of = max(START - 900 * DAY, event.occurred) + days * number * timedelta(hours=1)
         for each, contribution in contributions(event).items():
-            before = decode(texts[each])
-            if (after := add(before, each, contribution, as_of, has_note=True)) is not None:
-                texts = {**texts, each: encode_after(after, before, texts[each])}
-                assert texts[each] == encode(after)
-                assert decode(texts[each]) == after
+            before = decode_series(texts[each])
+            if (after := add_contribution(before, each, contribution, as_of, has_note=True)) is not None:
+                texts = {**texts, each: reencode_series(after, before, texts[each])}
+                assert texts[each] == encode_series(after)
+                assert decode_series(texts[each]) == after
 
 
 def test_an_event_of_the_newest_date_or_a_later_one_writes_no_other_date() -> None:
     (before, *_), newest = (
-        build([lead_event(n, at=START - n * DAY) for n in range(9)], START).values(),
+        build_state([lead_event(n, at=START - n * DAY) for n in range(9)], START).values(),
         START.toordinal(),
     )
-    odd = encode(before).replace(",1177,1177,", ",1177,ODD,", 1)
+    odd = encode_series(before).replace(",1177,1177,", ",1177,ODD,", 1)
 
     def written(days: Days) -> str:
-        return encode_after(Series(days=days), before, odd)
+        return reencode_series(Series(days=days), before, odd)
 
     assert "ODD" in written(before.days | {newest: (2, 5)})
     assert "ODD" in written(before.days | {newest + 1: (1, 5)})

@@ -11,7 +11,14 @@ from rules.engagement.account_state import Profile, date_at
 from rules.engagement.ledger import Head
 from rules.engagement.lots import Hold
 from rules.engagement.streak import Cover, fold, shown_streak
-from rules.outgoing.derivation import AT_RISK, ToldState, due_at, notices_of_profile, run_reaches, shown_of
+from rules.outgoing.derivation import (
+    AT_RISK,
+    UserNoticeState,
+    due_at,
+    notices_of_profile,
+    profile_view,
+    run_reaches,
+)
 from rules.outgoing.notices import Notice, NoticeType, number_notices
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -24,9 +31,9 @@ class Customer:
     """A user's account, and a receiver that folds what it is told."""
 
     def __init__(self, zone: str = "UTC") -> None:
-        self.profile, self.told = Profile("ann", timezone=zone), ToldState()
+        self.profile, self.told = Profile("ann", timezone=zone), UserNoticeState()
         self.dates: set[date] = set()
-        self.known: dict[str, object] = shown_of(Profile("ann"), START)  # what is shown of a stranger
+        self.known: dict[str, object] = profile_view(Profile("ann"), START)  # what is shown of a stranger
         self.heard: list[NoticeType] = []
         self.numbers: list[int] = []
         self.due: datetime | None = None
@@ -124,7 +131,7 @@ def test_whatever_happens_the_notifications_folded_are_the_profile(
     at = play(customer, steps) + timedelta(hours=rest)
     customer.wait(at)
     if customer.profile.version:
-        assert customer.known == shown_of(customer.profile, max(at, START))
+        assert customer.known == profile_view(customer.profile, max(at, START))
     assert customer.numbers == list(range(1, len(customer.numbers) + 1))
 
 
@@ -261,7 +268,7 @@ def test_a_profile_that_was_there_before_anybody_listened_is_told_as_a_whole() -
     ann.profile = replace(ann.profile, version=41, streak=fold([FIRST], Cover()))
     ann.change(noon(0))
     assert ann.types() == ["profile.changed"]
-    assert ann.known == shown_of(ann.profile, noon(0))
+    assert ann.known == profile_view(ann.profile, noon(0))
     assert shown_streak(ann.profile.streak, Cover(), FIRST).current == ann.known["current_streak"]
 
 

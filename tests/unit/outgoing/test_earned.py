@@ -14,12 +14,12 @@ from rules.days import EPOCH, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.achievements import declared_achievements
 from rules.outgoing.achievement_notices import (
-    Offered,
+    OfferedAchievement,
     notices_of_achievements,
     notices_unasked,
     offered_achievements,
 )
-from rules.outgoing.derivation import ToldState, notices_of_profile
+from rules.outgoing.derivation import UserNoticeState, notices_of_profile
 from rules.outgoing.notices import NoticeType
 from tests.support.books import SHIPPED
 
@@ -33,21 +33,23 @@ def on(day: int) -> str:
     return stamp(START + day * DAY)
 
 
-def stranger() -> ToldState:
+def stranger() -> UserNoticeState:
     """A user who has just begun."""
-    return notices_of_profile(ToldState(), Profile("ann", version=1), START)[1]
+    return notices_of_profile(UserNoticeState(), Profile("ann", version=1), START)[1]
 
 
-def somebody() -> ToldState:
+def somebody() -> UserNoticeState:
     """A user who was there before anybody was told."""
-    return notices_of_profile(ToldState(), Profile("ann", version=7), START)[1]
+    return notices_of_profile(UserNoticeState(), Profile("ann", version=7), START)[1]
 
 
-def known(since: int = -30, form: str = "a") -> dict[str, Offered]:
-    return {name: Offered(name.title(), form, on(since)) for name in ("bold", "rich")}
+def known(since: int = -30, form: str = "a") -> dict[str, OfferedAchievement]:
+    return {name: OfferedAchievement(name.title(), form, on(since)) for name in ("bold", "rich")}
 
 
-def told_of(told: ToldState, found: Mapping[str, str], **more: Any) -> tuple[list[str], ToldState]:
+def told_of(
+    told: UserNoticeState, found: Mapping[str, str], **more: Any
+) -> tuple[list[str], UserNoticeState]:
     """What is told, in a word each; all of it must say what the user has."""
     notices, after = notices_of_achievements(told, known(**more), found)
     assert all(each.data["achievements"] == found for each in notices)

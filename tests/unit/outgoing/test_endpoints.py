@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.outgoing.notices import (
+    BACKOFF_MAX,
     BUS,
-    GIVEN_UP_AFTER,
-    PEACE_MAX,
-    WAITS,
+    RETRY_DELAYS,
+    RETRY_WINDOW,
     Endpoint,
     Filters,
     Notice,
     NoticeType,
+    backoff_after,
     is_given_up,
     next_attempt,
-    pause_after,
 )
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -94,12 +94,12 @@ def test_a_filter_is_for_its_type_alone_and_all_its_fields_must_fit() -> None:
 
 @given(st.integers(1, 10_000))
 def test_waits_grow_and_never_end(failures: int) -> None:
-    assert timedelta() < next_attempt(failures, NOW) - NOW <= WAITS[-1]
+    assert timedelta() < next_attempt(failures, NOW) - NOW <= RETRY_DELAYS[-1]
     assert next_attempt(failures, NOW) <= next_attempt(failures + 1, NOW)
-    assert timedelta() < pause_after(failures) <= pause_after(failures + 1) <= PEACE_MAX
+    assert timedelta() < backoff_after(failures) <= backoff_after(failures + 1) <= BACKOFF_MAX
 
 
 def test_after_three_days_of_silence_there_is_one_more_attempt() -> None:
-    assert timedelta(days=3) + WAITS[-1] + PEACE_MAX < GIVEN_UP_AFTER
+    assert timedelta(days=3) + RETRY_DELAYS[-1] + BACKOFF_MAX < RETRY_WINDOW
     assert not is_given_up(NOW, NOW + timedelta(days=3, hours=1))
-    assert is_given_up(NOW, NOW + GIVEN_UP_AFTER)
+    assert is_given_up(NOW, NOW + RETRY_WINDOW)

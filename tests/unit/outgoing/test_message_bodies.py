@@ -12,8 +12,13 @@ import pytest
 from rules.book.rewards import Redemption
 from rules.engagement.ledger import Head
 from rules.engagement.lots import Hold
-from rules.outgoing.achievement_notices import Offered, notices_of_achievements
-from rules.outgoing.derivation import ToldThing, notices_of_lead, notices_of_question, notices_of_redemption
+from rules.outgoing.achievement_notices import OfferedAchievement, notices_of_achievements
+from rules.outgoing.derivation import (
+    ItemNoticeState,
+    notices_of_lead,
+    notices_of_question,
+    notices_of_redemption,
+)
 from rules.outgoing.notices import Notice, NoticeType, Notification
 from tests.support.message_schema import SCHEMA, problems
 from tests.support.template import ROOT
@@ -36,7 +41,7 @@ def told_of_a_user() -> Iterator[Notice]:
     redemption = Redemption("ann", "2026-03-03T13:00:00.000000Z#0001", "mug", "acme", 120, 3, title="Mug")
     notices, told = notices_of_redemption(ann.told, redemption)
     yield from notices
-    offered = {"rich": Offered("Rich", "a", AT)}
+    offered = {"rich": OfferedAchievement("Rich", "a", AT)}
     notices, told = notices_of_achievements(replace(told, asked={"rich": "a"}), offered, {"rich": AT})
     yield from notices
     yield from notices_of_achievements(told, offered, {})[0]
@@ -45,11 +50,13 @@ def told_of_a_user() -> Iterator[Notice]:
 def bodies() -> Iterator[tuple[NoticeType, bytes]]:
     for number, notice in enumerate(told_of_a_user(), start=1):
         yield notice.type, Notification("ann", number, AT, notice).body
-    merged = notices_of_lead(ToldThing(), lead(1, merged_into="9"), "acme", AT)[0]
-    shown = notices_of_lead(ToldThing(), lead(1, revenue=Decimal("11.5"), vip=True, last=None), "acme", AT)[0]
+    merged = notices_of_lead(ItemNoticeState(), lead(1, merged_into="9"), "acme", AT)[0]
+    shown = notices_of_lead(
+        ItemNoticeState(), lead(1, revenue=Decimal("11.5"), vip=True, last=None), "acme", AT
+    )[0]
     for notice in (*merged, *shown):
         yield notice.type, Notification("lead/7", 1, AT, notice).body
-    for notice in notices_of_question(ToldThing(), QUESTION)[0]:
+    for notice in notices_of_question(ItemNoticeState(), QUESTION)[0]:
         yield notice.type, Notification("question/q1", 1, AT, notice).body
     yield NoticeType.TEST, Notification("test/e", 7, AT, Notice(NoticeType.TEST, {"endpoint_id": "e"})).body
 

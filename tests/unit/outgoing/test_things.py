@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.leads.feature_items import FeatureItem
-from rules.outgoing.derivation import ToldThing, notices_of_lead, notices_of_question
+from rules.outgoing.derivation import ItemNoticeState, notices_of_lead, notices_of_question
 from rules.outgoing.notices import (
     Notice,
     NoticeType,
@@ -34,7 +34,7 @@ def lead(version: int, merged_into: str | None = None, **features: Any) -> Featu
 
 
 def test_a_lead_is_told_of_as_a_whole_when_something_shown_has_changed() -> None:
-    found, told = notices_of_lead(ToldThing(), lead(1, orders=1, revenue=Decimal("11.50")), "acme", AT)
+    found, told = notices_of_lead(ItemNoticeState(), lead(1, orders=1, revenue=Decimal("11.50")), "acme", AT)
     assert [each.data for each in found] == [
         {
             "organization_id": "acme",
@@ -51,7 +51,7 @@ def test_a_lead_is_told_of_as_a_whole_when_something_shown_has_changed() -> None
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), max_size=12))
 def test_records_that_come_again_and_late_change_nothing(seen: list[tuple[int, int]]) -> None:
-    told, folded, newest = ToldThing(), None, 0
+    told, folded, newest = ItemNoticeState(), None, 0
     by_version: dict[int, int] = {}
     for version, drawn in seen:
         orders = by_version.setdefault(version, drawn)  # a version is written once
@@ -68,18 +68,18 @@ def test_records_that_come_again_and_late_change_nothing(seen: list[tuple[int, i
 @pytest.mark.parametrize("status", QuestionStatus)
 def test_a_question_is_told_of_once_when_it_takes_no_answers_any_more(status: QuestionStatus) -> None:
     question = replace(QUESTION, status=status)
-    found, told = notices_of_question(ToldThing(), question)
+    found, told = notices_of_question(ItemNoticeState(), question)
     is_over = status in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED)
     assert [each.type for each in found] == ([NoticeType.QUESTION_CLOSED] if is_over else [])
     assert notices_of_question(told, replace(QUESTION, status=QuestionStatus.CLOSED))[0] == [] or not is_over
 
 
 def test_what_is_told_of_a_question_has_no_words_of_people() -> None:
-    (found,), _ = notices_of_question(ToldThing(), QUESTION)
+    (found,), _ = notices_of_question(ItemNoticeState(), QUESTION)
     assert found.data["closed_at"] == QUESTION.closed_at
     assert not {"prompt", "options", "audience", "body_hash"} & set(found.data)
     (found,), _ = notices_of_question(
-        ToldThing(), replace(QUESTION, status=QuestionStatus.EXPIRED, closed_at=None)
+        ItemNoticeState(), replace(QUESTION, status=QuestionStatus.EXPIRED, closed_at=None)
     )
     assert found.data["closed_at"] == QUESTION.closes_at
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.platform.items import Item, item
+from adapters.platform.items import Item, encode_item
 from bench.counting.item_sizes import item_bytes, read_units, value_bytes, write_units
 from bench.counting.table_shapes import Index, TableShape
 
@@ -13,7 +13,7 @@ TABLE = TableShape("T", ("user",), (KEYED,), has_stream=True)
 
 
 def entry(score: int, **more: object) -> Item:
-    return item({"user": "u", "board": "b", "score": score, **more})
+    return encode_item({"user": "u", "board": "b", "score": score, **more})
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_value_has_the_size_that_the_guide_says(value: dict[str, object], size
     ("size", "writes", "strong", "weak"), [(0, 1, 1, 0.5), (1024, 1, 1, 0.5), (1025, 2, 1, 0.5)]
 )
 def test_units_are_steps(size: int, writes: int, strong: float, weak: float) -> None:
-    image = item({"a": "x" * (size - 1)}) if size else None
+    image = encode_item({"a": "x" * (size - 1)}) if size else None
     assert item_bytes(image) == size
     assert write_units(image) == writes
     assert (read_units(size, consistent=True), read_units(size, consistent=False)) == (strong, weak)
@@ -46,7 +46,7 @@ def test_units_are_steps(size: int, writes: int, strong: float, weak: float) -> 
 
 
 def test_a_write_costs_the_larger_image() -> None:
-    large, small = item({"a": "x" * 2000}), item({"a": "x"})
+    large, small = encode_item({"a": "x" * 2000}), encode_item({"a": "x"})
     assert write_units(large, small) == write_units(small, large) == 2
 
 
@@ -58,7 +58,7 @@ def test_a_write_costs_the_larger_image() -> None:
         (entry(1), entry(2), 2),  # the key changes: deleted and put
         (entry(1, until=5), entry(1, until=6), 1),
         (entry(1, other="a"), entry(1, other="b"), 0),  # not projected
-        (item({"user": "u"}), item({"user": "u", "other": "x"}), 0),  # not in the index
+        (encode_item({"user": "u"}), encode_item({"user": "u", "other": "x"}), 0),  # not in the index
     ],
 )
 def test_an_index_is_written_when_its_entry_changes(
@@ -70,5 +70,5 @@ def test_an_index_is_written_when_its_entry_changes(
 
 @given(st.dictionaries(st.text(min_size=1, max_size=5), st.text(max_size=50) | st.integers(), max_size=8))
 def test_an_item_is_its_values_and_their_names(values: dict[str, str | int]) -> None:
-    stored = item(values)
+    stored = encode_item(values)
     assert item_bytes(stored) == sum(len(name.encode()) + value_bytes(each) for name, each in stored.items())

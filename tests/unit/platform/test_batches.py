@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from adapters.logs import Logger
-from adapters.platform.queues import Line, Poison
+from adapters.platform.queues import PoisonMessage, SourceQueue
 from processors import batches
 from processors.batches import BatchResult, Record, queue_consumer, stream_consumer
 
@@ -169,7 +169,7 @@ def test_a_queue_s_messages_are_done_wait_or_are_kept(sqs: Sqs) -> None:
 
     def consume(message: Any, _now: datetime) -> None:
         if message == "bad":
-            raise Poison("it is bad")
+            raise PoisonMessage("it is bad")
         if message == "later":
             raise AWAY
 
@@ -177,7 +177,7 @@ def test_a_queue_s_messages_are_done_wait_or_are_kept(sqs: Sqs) -> None:
         waiting.append(asked["ReceiptHandle"])
 
     queue = SimpleNamespace(change_message_visibility=change_message_visibility)
-    line = Line(lambda: queue, "https://queue", lambda error: error is AWAY)
+    line = SourceQueue(lambda: queue, "https://queue", lambda error: error is AWAY)
     records = [
         {"messageId": str(at), "receiptHandle": f"h{at}", "body": json.dumps(text)}
         for at, text in enumerate(("good", "bad", "later"))

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.settings import read
+from adapters.settings import read_settings
 from adapters.settings.choices import (
-    OF_BUCKETS,
+    BUCKET_SETTINGS,
     SETTINGS,
     VALUES_BYTES_MAX,
     SettingRefused,
     attributes_of,
     exchange_rates,
     settings_of,
-    table,
+    settings_table,
 )
 from adapters.settings.users_api import UsersApiSettings
 from tests.support.template import ROOT
@@ -127,7 +127,7 @@ def test_events_leave_only_while_the_lake_has_them(hot: int, curated: int, allow
         assert "EventHotDays must be less than CuratedRetentionDays" in refused(text)
 
 
-@pytest.mark.parametrize("name", OF_BUCKETS)
+@pytest.mark.parametrize("name", BUCKET_SETTINGS)
 def test_a_rule_that_deletes_nothing_is_disabled_and_has_days_all_the_same(name: str) -> None:
     rule = name.removesuffix("Days") + "Rule"
     for text, status, days in (
@@ -180,9 +180,11 @@ def test_what_is_allowed_is_read_by_functions() -> None:
     named = {"COMMANDS_PER_MINUTE": "CommandsPerMinute", "READS_PER_MINUTE": "ReadsPerMinute"}
     for value in NUMBERS["CommandsPerMinute"][0]:
         found = settings_of(f"CommandsPerMinute={value}")
-        config = read(UsersApiSettings, {**environ, **{key: found[name] for key, name in named.items()}})
+        config = read_settings(
+            UsersApiSettings, {**environ, **{key: found[name] for key, name in named.items()}}
+        )
         assert config.commands_per_minute == int(value)
 
 
 def test_the_documented_table_is_the_declaration() -> None:
-    assert table() in (ROOT / "docs" / "settings.md").read_text()
+    assert settings_table() in (ROOT / "docs" / "settings.md").read_text()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from adapters.logs import OF_PERSONS, Logger, hidden, loggable
+from adapters.logs import PERSONAL_KEYS, Logger, error_summary, redact_error
 from adapters.platform.tables import Unprocessed
 from rules.privacy.tombstones import name_in_logs
 from tests.support.template import ROOT
@@ -69,10 +69,10 @@ def test_an_exception_is_told_by_its_types_and_places(logger: Logger, lines: io.
 
 def test_what_a_service_answers_is_a_code() -> None:
     refused = ClientError({"Error": {"Code": "ValidationException", "Message": "canary"}}, "PutItem")
-    assert loggable(refused) == "ClientError: ValidationException of PutItem"
-    assert loggable(ConnectionRefusedError(111, "canary", "canary")) == "ConnectionRefusedError: 111"
-    assert loggable(Unprocessed("Table: keys left")) == "Unprocessed: Table: keys left"
-    assert loggable(UnicodeDecodeError("utf-8", b"canary", 0, 1, "canary")) == "UnicodeDecodeError"
+    assert error_summary(refused) == "ClientError: ValidationException of PutItem"
+    assert error_summary(ConnectionRefusedError(111, "canary", "canary")) == "ConnectionRefusedError: 111"
+    assert error_summary(Unprocessed("Table: keys left")) == "Unprocessed: Table: keys left"
+    assert error_summary(UnicodeDecodeError("utf-8", b"canary", 0, 1, "canary")) == "UnicodeDecodeError"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_ends_a_handler_is_of_its_type_and_quotes_nothing(
 
 def test_what_tells_nobody_keeps_its_text() -> None:
     kept = Unprocessed("Table: keys left")
-    assert hidden(kept) is kept
+    assert redact_error(kept) is kept
 
 
 def calls(tree: ast.AST) -> Iterator[ast.Call]:
@@ -140,7 +140,7 @@ def _is_told(call: ast.Call, name: ast.Name) -> bool:
     for each in ast.walk(call):
         if isinstance(each, ast.Dict):
             for key, value in zip(each.keys, each.values, strict=True):
-                if getattr(key, "value", "") in OF_PERSONS and name in ast.walk(value):
+                if getattr(key, "value", "") in PERSONAL_KEYS and name in ast.walk(value):
                     return True
         of = each.func if isinstance(each, ast.Call) else None
         if isinstance(each, ast.Call) and name in each.args and getattr(of, "id", "") in {"loggable", "type"}:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import botocore.session
 import pytest
 
-from adapters.postgresql.postgres import BUNDLE, authorities, connection_arguments, database, token
+from adapters.postgresql.postgres import BUNDLE, ca_bundle, connection_arguments, database, iam_token
 from adapters.postgresql.rds_data import RdsData
 
 CLUSTER = "arn:aws:rds:eu-west-1:123456789012:cluster:identity"
@@ -21,13 +21,13 @@ LIST = "-----BEGIN CERTIFICATE-----\nof RDS\n-----END CERTIFICATE-----\n"
 def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     (tmp_path / BUNDLE).write_text(LIST)
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
-    authorities.cache_clear()
+    ca_bundle.cache_clear()
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "session/token+")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     yield
-    authorities.cache_clear()
+    ca_bundle.cache_clear()
 
 
 def test_a_url_with_a_password_is_taken_as_it_is() -> None:
@@ -60,13 +60,13 @@ def test_a_token_is_what_the_sdk_s_own_client_signs(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("botocore.auth.get_current_datetime", lambda **_: at.replace(tzinfo=None))
     rds: Any = botocore.session.get_session().create_client("rds", region_name="eu-west-1")
     theirs = rds.generate_db_auth_token("proxy.example", 5432, "app")
-    assert parse_qs(urlsplit(f"//{token('proxy.example', 5432, 'app')}").query) == parse_qs(
+    assert parse_qs(urlsplit(f"//{iam_token('proxy.example', 5432, 'app')}").query) == parse_qs(
         urlsplit(f"//{theirs}").query
     )
 
 
 def test_authorities_are_a_file_with_everybody_s() -> None:
-    found = Path(authorities()).read_text()
+    found = Path(ca_bundle()).read_text()
     assert found.count("BEGIN CERTIFICATE") > 100
     assert found.endswith(LIST)
 

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.logs import Logger
 from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Consumer, Poison
+from adapters.platform.queues import Consumer, PoisonMessage
 from local.operate.redrive import GIVEN_UP, waiting_message
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
@@ -33,7 +33,7 @@ def batch(*bodies: str, **more: Any) -> dict[str, Any]:
 
 def handle(message: Any) -> None:
     if message == "bad":
-        raise Poison("it is bad")
+        raise PoisonMessage("it is bad")
     if message == "later":
         raise RuntimeError("the database is away")
 

@@ -9,8 +9,8 @@ import pytest
 
 import adapters.settings
 import processors
-from adapters.settings import read, variable
-from adapters.settings.event_doors import EventsApiSettings
+from adapters.settings import read_settings, variable_name
+from adapters.settings.event_intake import EventsApiSettings
 from processors.outgoing.delivery import DeliverSettings
 from tests.support.declared import properties
 from tests.support.template import resources, template
@@ -41,42 +41,44 @@ COMPLETE = {
     "ERASURE_SECRET_ARN": "secret",
     "RECEIPT_SECRET_ARN": "secret",
 }
-OF_DELIVERY = {variable(each.name): "" for each in fields(DeliverSettings)}
+OF_DELIVERY = {variable_name(each.name): "" for each in fields(DeliverSettings)}
 
 
 def test_settings_are_read_with_their_types() -> None:
-    config = read(EventsApiSettings, COMPLETE)
+    config = read_settings(EventsApiSettings, COMPLETE)
     assert config.user_streaks_table == "streaks"
     assert config.rate_limit_per_minute == 60
 
 
 @pytest.mark.parametrize(("text", "meant"), [("true", True), ("false", False)])
 def test_true_and_false_are_read(text: str, meant: bool) -> None:
-    assert read(DeliverSettings, {**OF_DELIVERY, "PRIVATE_ENDPOINTS": text}).private_endpoints is meant
+    assert (
+        read_settings(DeliverSettings, {**OF_DELIVERY, "PRIVATE_ENDPOINTS": text}).private_endpoints is meant
+    )
 
 
 def test_another_word_for_true_is_refused() -> None:
     with pytest.raises(RuntimeError, match="PRIVATE_ENDPOINTS must be true or false"):
-        read(DeliverSettings, {**OF_DELIVERY, "PRIVATE_ENDPOINTS": "True"})
+        read_settings(DeliverSettings, {**OF_DELIVERY, "PRIVATE_ENDPOINTS": "True"})
 
 
 def test_an_empty_text_is_a_value() -> None:
-    assert read(EventsApiSettings, COMPLETE).redis_url == ""
+    assert read_settings(EventsApiSettings, COMPLETE).redis_url == ""
 
 
 @pytest.mark.parametrize("kind", [each for each in CLASSES.values() if fields(each)])
 def test_an_empty_environment_is_told_with_every_variable_that_is_missing(kind: type[Any]) -> None:
     with pytest.raises(RuntimeError) as told:
-        read(kind, {})
+        read_settings(kind, {})
     for each in fields(kind):
-        assert f"{variable(each.name)} is not set" in str(told.value)
+        assert f"{variable_name(each.name)} is not set" in str(told.value)
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
     wrong = {**COMPLETE, "RATE_LIMIT_PER_MINUTE": "many"}
     del wrong["BP_EVENTS_TABLE"]
     with pytest.raises(RuntimeError) as told:
-        read(EventsApiSettings, wrong)
+        read_settings(EventsApiSettings, wrong)
     reasons = str(told.value).split("; ")
     assert [reason.split()[0] for reason in reasons] == [
         "BP_EVENTS_TABLE",
@@ -87,11 +89,13 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 @pytest.mark.parametrize("text", ["", "1.5", "60 s"])
 def test_a_number_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(RuntimeError, match="RATE_LIMIT_PER_MINUTE"):
-        read(EventsApiSettings, {**COMPLETE, "RATE_LIMIT_PER_MINUTE": text})
+        read_settings(EventsApiSettings, {**COMPLETE, "RATE_LIMIT_PER_MINUTE": text})
 
 
 def test_what_a_function_does_not_ask_for_is_not_read() -> None:
-    assert read(EventsApiSettings, {**COMPLETE, "STATS_SHARDS": "none"}) == read(EventsApiSettings, COMPLETE)
+    assert read_settings(EventsApiSettings, {**COMPLETE, "STATS_SHARDS": "none"}) == read_settings(
+        EventsApiSettings, COMPLETE
+    )
 
 
 @pytest.mark.parametrize("name", resources("AWS::Serverless::Function"))
@@ -106,7 +110,7 @@ def test_the_template_sets_exactly_the_variables_that_a_function_reads(name: str
     function = template()["Resources"].get(name)
     assert function, f"infra/app has no {name}, whose settings there are; or run `make template`"
     own = set(function["Properties"]["Environment"]["Variables"]) - {PUBLISHES}
-    read_ = {variable(each.name) for each in fields(CLASSES[name])}
+    read_ = {variable_name(each.name) for each in fields(CLASSES[name])}
     assert own == read_, f"infra/app sets {sorted(own - read_)} for nothing and lacks {sorted(read_ - own)}"
 
 

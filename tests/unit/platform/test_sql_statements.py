@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapters.postgresql.migrations import FOLDER, is_empty, split, statements
+from adapters.postgresql.migrations import FOLDER, is_empty, split_script, statements
 
 INSIDE = st.text(alphabet="a;'\"$\\-/*\n E", max_size=12)
 TAG = st.sampled_from(["", "a", "body_1", "é"])
@@ -31,7 +31,7 @@ STATEMENT = st.lists(PIECES, max_size=5).map(" + ".join)
 @given(st.text(alphabet="ab;'\"$\\-/*\n E1", max_size=40))
 def test_joined_the_statements_are_the_text(text: str) -> None:
     try:
-        found = split(text)
+        found = split_script(text)
     except ValueError as refused:
         assert "has no end" in str(refused)
     else:
@@ -44,7 +44,7 @@ def test_joined_the_statements_are_the_text(text: str) -> None:
 def test_a_semicolon_that_is_quoted_ends_nothing(parts: list[str]) -> None:
     text = ";".join(parts)
     wanted = [f"{each};" for each in parts[:-1]] + [parts[-1]] * bool(parts[-1])
-    assert split(text) == (wanted or [""])
+    assert split_script(text) == (wanted or [""])
     # Semicolons that end a comment at the very end may go too: they say nothing.
     bare = [each.lstrip().rstrip("; \n") for each in parts if not is_empty(each)]
     assert [each.rstrip("; \n") for each in statements(text)] == bare
@@ -75,7 +75,7 @@ def test_a_semicolon_that_is_quoted_ends_nothing(parts: list[str]) -> None:
 )
 def test_examples(text: str, count: int) -> None:
     assert len(statements(text)) == count
-    assert "".join(split(text)) == text
+    assert "".join(split_script(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_examples(text: str, count: int) -> None:
 )
 def test_what_has_no_end_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"what begins with .* in line \d has no end"):
-        split(text)
+        split_script(text)
 
 
 def test_a_body_that_would_be_cut_in_pieces_is_refused() -> None:

@@ -16,9 +16,9 @@ from adapters.platform.queues import (
     RECEIVES_MAX,
     WAIT_SECONDS_MAX,
     Consumer,
-    Line,
+    SourceQueue,
     TimeIsUp,
-    received,
+    receive_count,
     wait_seconds,
 )
 
@@ -64,7 +64,7 @@ def handle(message: str) -> None:
 
 
 def served(sqs: Sqs, *records: dict[str, Any], clock: Iterator[bool] | None = None, **more: Any) -> set[str]:
-    line = Line(lambda: sqs, "work", lambda error: isinstance(error, Away))
+    line = SourceQueue(lambda: sqs, "work", lambda error: isinstance(error, Away))
     consumer = Consumer(
         "leads", FailureQueue(lambda: sqs, "failures"), Logger("test", level="CRITICAL"), line
     )
@@ -125,7 +125,7 @@ def test_a_redrive_never_waits() -> None:
 
 @pytest.mark.parametrize("text", ["", "-1", "1e9", "x", "9" * 5_000, "\u0663"])
 def test_whoever_lies_about_the_count_is_not_believed(text: str) -> None:
-    assert received(record("away", 3, before=text)) == 3
+    assert receive_count(record("away", 3, before=text)) == 3
 
 
 @given(st.integers(1, 10**9))

@@ -7,10 +7,10 @@ from botocore.exceptions import ClientError
 from botocore.serialize import JSONSerializer
 
 from adapters.platform.aws import client
-from adapters.platform.items import item
+from adapters.platform.items import encode_item
 
 ITEM = {
-    **item({"user_id": "u", "seq": 7, "active": True, "lots": {"2026-01-01": 5}, "holds": ["a", "b"]}),
+    **encode_item({"user_id": "u", "seq": 7, "active": True, "lots": {"2026-01-01": 5}, "holds": ["a", "b"]}),
     "folded": {"B": b"\x00\xff packed"},
     "strings": {"SS": ["a"]},
     "chunks": {"L": [{"M": {"data": {"B": b"\xfe"}, "above": {"N": "3"}}}, {"BS": [b"a", b"b"]}]},

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import UnknownZone, sent_zone
-from rules.zone_names import LENGTH_MAX, NO_ZONES, zone_named
+from rules.zone_names import LENGTH_MAX, NO_ZONES, find_zone
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ from rules.zone_names import LENGTH_MAX, NO_ZONES, zone_named
     ],
 )
 def test_a_zone_is_known_as_devices_spell_it(text: str, name: str) -> None:
-    assert zone_named(text) == name
+    assert find_zone(text) == name
     assert sent_zone(name)
 
 
@@ -89,21 +89,21 @@ def test_a_zone_is_known_as_devices_spell_it(text: str, name: str) -> None:
 )
 def test_what_names_no_zone_is_unknown(text: str) -> None:
     with pytest.raises(UnknownZone) as unknown:
-        zone_named(text)
+        find_zone(text)
     assert len(str(unknown.value)) < 2 * LENGTH_MAX
 
 
 def test_each_name_of_the_tz_database_is_itself_in_small_letters_too() -> None:
     for name in sorted(available_timezones() - {"Factory", "localtime"}):
-        assert {zone_named(text) for text in (name, name.lower(), f"right/{name}")} == {name}
+        assert {find_zone(text) for text in (name, name.lower(), f"right/{name}")} == {name}
 
 
 @given(st.text(max_size=20) | st.from_regex(r"(GMT|UTC|Etc/GMT)?[+-][0-9:]{1,6}", fullmatch=True))
 def test_any_text_is_a_zone_where_people_live_or_none(text: str) -> None:
     try:
-        name = zone_named(text)
+        name = find_zone(text)
     except UnknownZone:
         return
-    assert zone_named(name) == name
+    assert find_zone(name) == name
     assert name.lower() not in NO_ZONES
     assert datetime(2026, 6, 1, tzinfo=UTC).astimezone(sent_zone(name)).utcoffset() is not None

@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from rules.book.point_rules import PERIODS, Cap, Period, expires_on, lasts_days_max, lot_of
+from rules.book.point_rules import PERIODS, Cap, Period, expires_on, lifetime_days_max, lot_of
 from rules.days import stamp
 from rules.engagement.events import MalformedItem, from_item
-from rules.engagement.ledger import Draft, Entry, EntryKind, append, split_carriers, with_folded
+from rules.engagement.ledger import Draft, Entry, EntryKind, append_drafts, split_carriers, with_carried
 from rules.engagement.lots import Expiry, Hold, expiry_of
 
 
@@ -43,7 +43,7 @@ def test_every_date_of_some_years_expires_as_the_calendar_says(rule: str) -> Non
                     continue
                 on = expires_on(rule, earned)
                 assert on == plainly(rule, earned)
-                assert earned < on <= earned + timedelta(days=lasts_days_max(rule))
+                assert earned < on <= earned + timedelta(days=lifetime_days_max(rule))
 
 
 def test_rules_keep_the_order_of_dates() -> None:
@@ -62,7 +62,7 @@ def test_what_a_cap_leaves_of_its_period_is_one_lot(rule: str) -> None:
         dates = [each for n in range(-6, 7) if same_week(each := day + timedelta(days=n), day)]
         assert len(dates) == 7
         assert weekly == max(expires_on(rule, each) for each in dates)
-        assert day < weekly <= day + timedelta(days=lasts_days_max(rule))
+        assert day < weekly <= day + timedelta(days=lifetime_days_max(rule))
 
 
 def same_week(one: date, other: date) -> bool:
@@ -139,9 +139,9 @@ def test_carried_entries_are_read_as_they_were_written() -> None:
             drafts.append(Draft(EntryKind.EXPIRE, -1, expires_on="2026-02-01"))
             drafts.append(Draft(EntryKind.EARN, 10, None, held_at="2026-02-01T00:00:00.000000Z"))
         now = datetime(2026, 6, 1, tzinfo=UTC)
-        entries = append("ann", None, [Draft(EntryKind.EARN, 5, None), *drafts], now)
+        entries = append_drafts("ann", None, [Draft(EntryKind.EARN, 5, None), *drafts], now)
         carriers, _ = split_carriers(entries)
-        read = with_folded(carriers)[0]
+        read = with_carried(carriers)[0]
         assert [(each.created_at, each.seq, each.balance, each.draft) for each in read] == [
             (each.created_at, each.seq, each.balance, each.draft) for each in entries
         ]

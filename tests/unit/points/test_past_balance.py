@@ -10,7 +10,7 @@ from rules.book.book import Book, Books, EventType, Version
 from rules.book.point_rules import Cap
 from rules.days import EPOCH, stamp
 from rules.engagement.ledger import Draft, Entry, EntryKind
-from rules.engagement.points import added_later, first_place
+from rules.engagement.points import first_place, points_added_later
 
 BEGIN = datetime(2027, 2, 26, tzinfo=UTC)
 POINTS, MOST = 10, 15
@@ -47,7 +47,7 @@ def test_it_is_what_had_occurred_under_the_caps_in_any_order_of_arrival(
     seen = [each for each in entries if each.created_at > first_place(instant)]
     by_date = Counter(at(hour).date() for hour, _ in events if at(hour) <= instant)
     true = sum(min(MOST, POINTS * times) for times in by_date.values())
-    assert known + added_later(seen, instant, BOOKS) == true
+    assert known + points_added_later(seen, instant, BOOKS) == true
 
 
 @given(st.integers(0, 100))
@@ -56,7 +56,7 @@ def test_a_redemption_that_was_given_back_is_as_if_it_had_never_been(asked: int)
     back = Entry("ann", stamp(at(50)), 2, 0, Draft(EntryKind.REVERSE, 5, reverses=spent.created_at))
     instant = at(asked + 0.5)
     known = sum(each.draft.points for each in (spent, back) if each.created_at <= stamp(instant))
-    assert known + added_later([spent, back], instant, BOOKS) == 0
+    assert known + points_added_later([spent, back], instant, BOOKS) == 0
 
 
 def test_versions_of_the_past_judge_what_had_occurred_once_they_have_been_applied() -> None:
@@ -68,7 +68,7 @@ def test_versions_of_the_past_judge_what_had_occurred_once_they_have_been_applie
 
     entries, instant = ledger([(1, 0), (20, 0)]), at(10.5)
     told = [
-        POINTS + added_later(entries, instant, Books([*BOOKS.versions, *later]))
+        POINTS + points_added_later(entries, instant, Books([*BOOKS.versions, *later]))
         for later in ((), (version(2, MOST),), (version(2, MOST), version(3, 4)), (version(3, 4),))
     ]
     assert told == [POINTS, MOST, MOST, POINTS]

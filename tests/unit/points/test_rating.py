@@ -11,7 +11,7 @@ from rules.book.point_rules import Cap, Period
 from rules.days import parse_moment, stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event, event_id
-from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance, append
+from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance, append_drafts
 from rules.engagement.points import balancing_entries, clawback, reversed_events, shortfalls, weeks_by_book
 from rules.engagement.reconciliation import chain_faults, days_of, profile_of
 from tests.support.account_world import World
@@ -126,18 +126,18 @@ def test_a_version_that_was_not_there_in_time_judges_nothing_by_itself() -> None
 
 def test_only_what_takes_back_leads_into_debt() -> None:
     back = Draft(EntryKind.CLAWBACK, -10)
-    entries = append("u", None, [Draft(EntryKind.EARN, 10), Draft(EntryKind.REDEEM, -10), back], NOON)
+    entries = append_drafts("u", None, [Draft(EntryKind.EARN, 10), Draft(EntryKind.REDEEM, -10), back], NOON)
     assert entries[-1].balance == -10
     for points in (-1, -10):
         with pytest.raises(InsufficientBalance):
-            append("u", entries[-1].head, [Draft(EntryKind.REDEEM, points)], NOON)
-    assert append("u", entries[-1].head, [Draft(EntryKind.REDEEM, 0)], NOON)[-1].balance == -10
-    (paid,) = append("u", entries[-1].head, [Draft(EntryKind.EARN, 12)], NOON)
+            append_drafts("u", entries[-1].head, [Draft(EntryKind.REDEEM, points)], NOON)
+    assert append_drafts("u", entries[-1].head, [Draft(EntryKind.REDEEM, 0)], NOON)[-1].balance == -10
+    (paid,) = append_drafts("u", entries[-1].head, [Draft(EntryKind.EARN, 12)], NOON)
     assert paid.balance == 2
 
 
 def test_a_balance_below_0_without_a_reason_is_a_fault() -> None:
-    entries = append("u", None, [Draft(EntryKind.EARN, 5), Draft(EntryKind.EXPIRE, -9)], NOON)
+    entries = append_drafts("u", None, [Draft(EntryKind.EARN, 5), Draft(EntryKind.EXPIRE, -9)], NOON)
     entries[-1] = replace(entries[-1], active=True)
     assert chain_faults(entries) == ["balance -4 after seq 2: the points add up to -4"]
 

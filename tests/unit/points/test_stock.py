@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from rules.book.rewards import GROUPS, SLICES, SPARES, group_of, open_slices, pieces_left, share
+from rules.book.rewards import GROUPS, SLICES, SPARES, group_of, open_slices, pieces_left, slice_size
 
 STOCKS = st.integers(0, 300) | st.integers(0, 10**9)
 
 
 @given(STOCKS)
 def test_shares_are_the_stock_and_differ_by_one_at_most(stock: int) -> None:
-    shares = [share(stock, number) for number in range(SLICES)]
+    shares = [slice_size(stock, number) for number in range(SLICES)]
     assert sum(shares) == stock
     assert max(shares) - min(shares) <= 1
     assert open_slices(stock, {}) == tuple(range(min(SLICES, stock)))
@@ -22,7 +22,7 @@ def test_shares_are_the_stock_and_differ_by_one_at_most(stock: int) -> None:
 
 @given(STOCKS, st.integers(0, 1000), st.integers(0, SLICES - 1))
 def test_no_share_gets_smaller_when_the_stock_is_raised(stock: int, more: int, number: int) -> None:
-    assert share(stock + more, number) >= share(stock, number)
+    assert slice_size(stock + more, number) >= slice_size(stock, number)
 
 
 def test_slices_are_spread_over_partitions() -> None:
@@ -42,7 +42,7 @@ class Table:
         if number == SPARES:
             self.spares -= (there := self.spares > 0)
             return there
-        there = self.taken.get(number, 0) < share(stock, number)
+        there = self.taken.get(number, 0) < slice_size(stock, number)
         self.taken[number] = self.taken.get(number, 0) + there
         return there
 

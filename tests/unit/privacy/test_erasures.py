@@ -16,10 +16,10 @@ from rules.privacy.erasures import (
     after_pass,
     after_sweep,
     certificate_of,
-    left_alone,
+    excluded_stores,
+    hand_to_lake,
     nightly_plan_of,
     plan_of,
-    to_lake,
     with_count,
     with_store_done,
 )
@@ -34,8 +34,8 @@ BEGUN = Erasure("e", PersonKind.USER, "ann", "digest", stamp(NOW))
 def test_every_store_is_gone_through_or_said_to_be_left_alone(kind: PersonKind) -> None:
     planned = [store.name for store in (*plan_of(kind), *nightly_plan_of(kind))]
     assert len(set(planned)) == len(planned)
-    assert set(planned) | left_alone(kind).keys() == {store.name for store in INVENTORY}
-    assert not set(planned) & left_alone(kind).keys()
+    assert set(planned) | excluded_stores(kind).keys() == {store.name for store in INVENTORY}
+    assert not set(planned) & excluded_stores(kind).keys()
 
 
 def test_every_table_with_persons_is_in_a_plan() -> None:
@@ -98,7 +98,7 @@ def test_the_lake_is_done_after_a_night_that_began_when_nothing_was_on_its_way_a
 ) -> None:
     """nights: how many half days pass before each, and how much it finds."""
     lake_settles, now = timedelta(days=2), NOW
-    erasure = to_lake(replace(BEGUN, found={"events": 1}), "salt")
+    erasure = hand_to_lake(replace(BEGUN, found={"events": 1}), "salt")
     total = 0
     for number, (later, found) in enumerate(nights):
         now += timedelta(hours=12 * later)
@@ -118,7 +118,7 @@ def test_the_lake_is_done_after_a_night_that_began_when_nothing_was_on_its_way_a
 
 
 def test_two_nights_are_enough_if_the_second_one_finds_nothing() -> None:
-    erasure, settles = to_lake(BEGUN, "salt"), timedelta(days=2)
+    erasure, settles = hand_to_lake(BEGUN, "salt"), timedelta(days=2)
     assert erasure.is_due(NOW)
     erasure = after_pass(erasure, "one", {"events": 5}, settles, NOW + timedelta(hours=9))
     assert not erasure.is_due(NOW + timedelta(hours=33))

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from rules.engagement.ledger import OPENED_AT
 from rules.lake.entities import ENTITIES, EXTRA, Type
-from rules.lake.residue import PERSONS, RESIDUES, Names, hour_of, is_residue, residue_of
+from rules.lake.residue import PERSONS, RESIDUES, ErasureNames, hour_of, is_residue, residue_of
 from rules.lake.valid_row import lies_in
 from rules.privacy.inventory import BY_NAME, Fate
 
 CANARY = "canary wrote this"
-NAMES = Names("a salt")
+NAMES = ErasureNames("a salt")
 AT = datetime(2026, 3, 1, 5, 17, 21, 999, tzinfo=UTC)
 VALUES = {
     Type.TEXT: CANARY,
@@ -96,13 +96,13 @@ def test_rows_of_a_person_still_belong_together_and_nothing_else_does() -> None:
     entry = stays("ledger", full("ledger", event_id=event_id, account_id="ann"))
     assert (event["event_id"], event["user_id"]) == (entry["event_id"], entry["account_id"])
     assert event["event_id"].startswith("2026-03-01T05:00:00.000000Z#")
-    assert Names("another salt").of("ann") != event["user_id"]
+    assert ErasureNames("another salt").of("ann") != event["user_id"]
 
 
 @given(st.text(), st.text(max_size=20))
 def test_a_name_depends_on_the_salt_and_tells_nothing(person: str, salt: str) -> None:
-    name = Names(f"{salt}!").of(person)
-    assert name != Names(f"{salt}?").of(person)
+    name = ErasureNames(f"{salt}!").of(person)
+    assert name != ErasureNames(f"{salt}?").of(person)
     assert is_residue(name)
     assert len(name) == len("erased/") + 32
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.privacy.stores import RATES, Clients, stores_and_copies
+from adapters.privacy.stores import RATES, Clients, all_stores
 from adapters.settings.common import ErasureSettings
 from rules.privacy.erasures import PersonKind, plan_of
 from tests.support.template import ROOT
@@ -20,7 +20,7 @@ CONFIG = ErasureSettings(**VALUES)
 def test_each_planned_store_has_an_eraser(kind: PersonKind) -> None:
     database: Any = object()
     clients = Clients(None, lambda: None, lambda: None, database)
-    known = stores_and_copies(clients, CONFIG, datetime.now(UTC))
+    known = all_stores(clients, CONFIG, datetime.now(UTC))
     assert {store.name for store in plan_of(kind)} <= known.keys()
 
 

@@ -12,7 +12,7 @@ from rules.privacy.tombstones import (
     digest_of,
     identity_subject,
     lead_subject,
-    lifts,
+    lift_entries,
     user_subject,
     with_entries,
 )
@@ -75,12 +75,12 @@ def test_lifting_one_identity_lifts_all_of_the_person() -> None:
         "before": Tombstone(AT[0], "ann's", AT[1]),
         "other": Tombstone(AT[0], "bob's"),
     }
-    assert {each.digest for each in lifts(known, "phone", AT[5])} == {"address", "phone"}
-    after = with_entries(known, lifts(known, "phone", AT[5]))
+    assert {each.digest for each in lift_entries(known, "phone", AT[5])} == {"address", "phone"}
+    after = with_entries(known, lift_entries(known, "phone", AT[5]))
     assert not after["address"].stands
     assert after["other"].stands
-    assert list(lifts(after, "phone", AT[6])) == []
-    assert list(lifts(known, "unknown", AT[6])) == []
+    assert list(lift_entries(after, "phone", AT[6])) == []
+    assert list(lift_entries(known, "unknown", AT[6])) == []
 
 
 @given(st.text(max_size=20), st.text(max_size=20))

@@ -16,9 +16,9 @@ from rules.engagement.ledger import (
     EntryKind,
     FreezeNote,
     Head,
-    append,
+    append_drafts,
     split_carriers,
-    with_folded,
+    with_carried,
 )
 from rules.engagement.proof import (
     ADDED,
@@ -33,15 +33,15 @@ from rules.engagement.proof import (
     own_faults,
 )
 from rules.engagement.seals import (
-    HIDDEN,
-    SHOWN,
+    HIDDEN_FIELDS,
+    SHOWN_FIELDS,
     encoded_fields,
     fields_of,
     hidden_bytes,
-    hidden_of,
+    hidden_fields,
     seal_entries,
     shown_bytes,
-    shown_of,
+    shown_fields,
 )
 from tests.support.effort import effort
 from tests.support.ledger_strategies import clocks, drafts, earn, earns
@@ -58,7 +58,7 @@ def journal(wanted: list[Draft], batches: int = 3, now: datetime = NOW, salt: by
     head: Head | None = None
     size = len(wanted) // batches + 1
     for start in range(0, len(wanted), size):
-        new = seal_entries(append("ann", head, wanted[start : start + size], now), head, salt)
+        new = seal_entries(append_drafts("ann", head, wanted[start : start + size], now), head, salt)
         carriers, rest = split_carriers(new)
         stored = [*(replace(each, active=False) for each in stored), *carriers, *rest]
         head = new[-1].head
@@ -95,7 +95,7 @@ def test_the_hash_of_a_carried_entry_follows_from_its_carrier(wanted: list[Draft
 
 def test_a_carried_entry_that_was_never_put_has_the_same_hash() -> None:
     stored = journal([earn(1, number) for number in range(9)], 1)
-    left, missing = with_folded([each for each in stored if each.chain])
+    left, missing = with_carried([each for each in stored if each.chain])
     assert len(missing) == 8
     one, other = chain_of("ann", links(stored)), chain_of("ann", links(left))
     assert one
@@ -107,7 +107,7 @@ def test_two_writers_of_one_head_make_two_hashes_and_one_of_them_is_stored() -> 
     """Both build on the same entry; the transaction's condition takes one of them."""
     before = journal([earn(1)])
     mine, yours = (
-        seal_entries(append("ann", before[-1].head, [earn(points, points)], NOW), before[-1].head, b"")
+        seal_entries(append_drafts("ann", before[-1].head, [earn(points, points)], NOW), before[-1].head, b"")
         for points in (5, 6)
     )
     assert mine[0].chain != yours[0].chain
@@ -150,12 +150,12 @@ def plain_hash(before: bytes, entry: Entry, salt: bytes) -> bytes:
 def test_hashes_are_those_of_a_second_reading(wanted: list[Draft]) -> None:
     head = Head("2026-01-01T00:00:00.000000Z", 3, 10**9)
     before = bytes(32)
-    told = seal_entries(append("jürgen", head, wanted, NOW), head, SALT)
+    told = seal_entries(append_drafts("jürgen", head, wanted, NOW), head, SALT)
     for entry in told:
         before = plain_hash(before, entry, SALT)
         assert entry.chain in (b"", before + SALT)
-        assert shown_bytes(entry) == encoded_fields(shown_of(entry))
-        assert hidden_bytes(entry) == encoded_fields(hidden_of(entry))
+        assert shown_bytes(entry) == encoded_fields(shown_fields(entry))
+        assert hidden_bytes(entry) == encoded_fields(hidden_fields(entry))
     assert not told or told[-1].chain
 
 
@@ -175,7 +175,7 @@ def row_of(entry: Entry) -> dict[str, object]:
     """An entry as the lake and the warehouse have it."""
     draft = entry.draft
     return {
-        **{name: getattr(draft, name, None) for name in (*SHOWN, *HIDDEN)},
+        **{name: getattr(draft, name, None) for name in (*SHOWN_FIELDS, *HIDDEN_FIELDS)},
         "account_id": entry.account_id,
         "created_at": unstamp(entry.created_at),
         "seq": entry.seq,
@@ -188,17 +188,17 @@ def row_of(entry: Entry) -> dict[str, object]:
 
 @given(drafts)
 def test_a_row_of_the_lake_has_the_same_canonical_form(wanted: list[Draft]) -> None:
-    for entry in append("ann", Head("2026-01-01T00:00:00.000000Z", 3, 10**9), wanted, NOW):
+    for entry in append_drafts("ann", Head("2026-01-01T00:00:00.000000Z", 3, 10**9), wanted, NOW):
         row = row_of(entry)
-        assert fields_of(row, SHOWN) == shown_of(entry)
-        assert fields_of(row, HIDDEN) == hidden_of(entry)
+        assert fields_of(row, SHOWN_FIELDS) == shown_fields(entry)
+        assert fields_of(row, HIDDEN_FIELDS) == hidden_fields(entry)
 
 
 def test_a_ledger_that_began_before_hashes_commits_to_what_was_before() -> None:
-    old = append("ann", None, [earn(1, number) for number in range(5)], NOW)
+    old = append_drafts("ann", None, [earn(1, number) for number in range(5)], NOW)
     assert chain_of("ann", links(old)) is None
     head = old[-1].head
-    new = seal_entries(append("ann", head, [earn(2, 7), earn(3, 8)], NOW), head, SALT)
+    new = seal_entries(append_drafts("ann", head, [earn(2, 7), earn(3, 8)], NOW), head, SALT)
     chain = chain_of("ann", links([*old, *new]))
     assert chain
     assert (chain.first, chain.before != bytes(32), chain.breaks) == (6, True, [])
@@ -212,9 +212,9 @@ def test_a_ledger_that_began_before_hashes_commits_to_what_was_before() -> None:
 def test_a_chain_may_begin_again_after_an_older_version_has_written() -> None:
     entries = journal([earn(1, number) for number in range(4)])
     head = entries[-1].head
-    older = append("ann", Head(head.created_at, head.seq, head.balance), [earn(1, 8)], NOW)
+    older = append_drafts("ann", Head(head.created_at, head.seq, head.balance), [earn(1, 8)], NOW)
     head = older[-1].head
-    again = seal_entries(append("ann", head, [earn(1, 9)], NOW), head, b"t" * 16)
+    again = seal_entries(append_drafts("ann", head, [earn(1, 9)], NOW), head, b"t" * 16)
     both = [*entries, *older, *again]
     chain, before = chain_of("ann", links(both)), chain_of("ann", links(entries))
     assert chain

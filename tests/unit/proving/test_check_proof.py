@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local import check_proof
-from rules.engagement.ledger import append
+from rules.engagement.ledger import append_drafts
 from rules.engagement.proof import chain_of, link_of, path_of, proof_of, root_by_path, root_of
 from rules.engagement.seals import seal_entries, tag_of
 from tests.support.ledger_strategies import earn
@@ -44,10 +44,10 @@ def test_each_entry_has_a_proof_that_leads_to_the_root(seq: int, place: int) -> 
 
 
 def test_entries_of_before_hashes_and_of_an_earlier_chain_are_proven_too() -> None:
-    old = append("ann", None, [earn(1, number) for number in range(5)], NOW)
+    old = append_drafts("ann", None, [earn(1, number) for number in range(5)], NOW)
     entries = [
         *old,
-        *seal_entries(append("ann", old[-1].head, [earn(2, 7), earn(3, 8)], NOW), old[-1].head, SALT),
+        *seal_entries(append_drafts("ann", old[-1].head, [earn(2, 7), earn(3, 8)], NOW), old[-1].head, SALT),
     ]
     chain = chain_of("ann", [link_of(each) for each in entries])
     assert chain

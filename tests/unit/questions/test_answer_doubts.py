@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
 from analytics.recompute.answer_totals import answer_totals
@@ -65,7 +65,7 @@ def copied(history: list[Response]) -> LakeAnswers:
 def test_the_lake_s_figures_are_those_of_the_published_rows(history: list[Response]) -> None:
     lines: dict[tuple[str, str], list[str]] = {}
     for each in history:
-        row = row_of(RESPONSES, plain(item(to_item(each))), NOW)
+        row = row_of(RESPONSES, decode_item(encode_item(to_item(each))), NOW)
         lines.setdefault((row["dt"], row["hour"]), []).append(json.dumps(row))
     with TemporaryDirectory() as folder:
         objects = FolderObjects(Path(folder))

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from rules.book.book import NO_ANSWERS, AnswerRules, Book, Books, Timing, Version
 from rules.days import EPOCH
 from rules.key_ring import PersonHashes
-from rules.questions.answer_stats import Stats, Tally, add_responses, fold
+from rules.questions.answer_stats import Stats, Tally, add_responses, fold_responses
 from rules.questions.responses import (
     KNOWN_AFTER,
     Response,
-    date_begins,
     day_points_max,
+    first_instant_of,
     new_response,
     points_for,
 )
@@ -58,7 +58,7 @@ def test_points_are_told_by_reason_and_a_book_without_the_section_gives_none() -
 
 def test_a_date_has_the_cap_that_was_in_force_when_it_began_anywhere() -> None:
     first = capped(1, 100, EPOCH, EPOCH)
-    assert date_begins(DAY) == BEGIN
+    assert first_instant_of(DAY) == BEGIN
     at_once = [
         capped(2, 50, BEGIN + late, BEGIN + late)
         for late in (-HOUR, -KNOWN_AFTER, -SECOND, timedelta(0), HOUR)
@@ -152,7 +152,7 @@ def test_in_any_order_over_several_versions_and_all_zones_a_date_has_one_sum(
     live, order = Stats(), sorted(story.answers, key=lambda _: chance.random())
     for first in range(0, len(order), size):
         live = add_responses(live, order[first : first + size])
-    assert live == fold(order)
+    assert live == fold_responses(order)
     assert live.total_points == due
 
 
@@ -172,7 +172,7 @@ def test_answers_of_a_date_with_several_caps_are_folded_as_events_are(
     for cap in (30, 150, 200):
         due = min(cap, due + sum(each.points for each in answers if each.day_points_max == cap))
     chance.shuffle(answers)
-    assert fold(answers).total_points == due
+    assert fold_responses(answers).total_points == due
 
 
 def test_no_cap_takes_away_what_a_date_has() -> None:

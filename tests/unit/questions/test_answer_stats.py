@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.book import shipped_document
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.questions.user_stats_store import stats_attributes, stats_from
 from bench.counting.item_sizes import item_bytes
 from rules.book.document import read_book
@@ -25,14 +25,14 @@ from rules.questions.answer_stats import (
     DATES_KEPT,
     Badge,
     BadgeMeasure,
+    ResponseTooOld,
     Stats,
     Tally,
-    TooOld,
     add_responses,
     decode_days,
     earned_badges,
     encode_days,
-    fold,
+    fold_responses,
     streak_now,
 )
 from rules.questions.responses import EVENT_TYPE, Response
@@ -64,10 +64,10 @@ def test_any_order_in_any_batches_gives_what_all_from_scratch_give(
 ) -> None:
     shuffled = [*history, *history[:3]]
     chance.shuffle(shuffled)
-    whole = fold(shuffled)
+    whole = fold_responses(shuffled)
     stats, order = Stats(), sorted(history, key=lambda _: chance.random())
     for first in range(0, len(order), size):
-        stats = stats_from(plain(item(_stored(_counted(stats, order, first, size)))))
+        stats = stats_from(decode_item(encode_item(_stored(_counted(stats, order, first, size)))))
     assert stats == whole
     assert _stored(stats) == _stored(whole)
 
@@ -80,14 +80,14 @@ def _counted(stats: Stats, order: list[Response], first: int, size: int) -> Stat
     """What the processor does: it adds, or begins again where one is too late to be added."""
     try:
         return add_responses(stats, order[first : first + size])
-    except TooOld:
-        return fold(order[: first + size])
+    except ResponseTooOld:
+        return fold_responses(order[: first + size])
 
 
 @given(histories)
 @settings(max_examples=examples(60))
 def test_what_shows_is_what_a_plain_reading_of_the_rules_gives(history: list[Response]) -> None:
-    stats = fold(history)
+    stats = fold_responses(history)
     by_day: defaultdict[date, int] = defaultdict(int)
     for each in history:
         by_day[each.activity_date] += each.points
@@ -115,7 +115,7 @@ def test_a_badge_is_dated_by_the_first_date_whose_history_earns_it(history: list
         *(Badge(f"s{n}", "", BadgeMeasure.STREAK_DAYS, n) for n in (2, 3)),
         *(Badge(f"c{n}", "", BadgeMeasure.CATEGORIES, n) for n in (2, 5)),
     )
-    dates = {each.badge.name: each.earned_on for each in earned_badges(fold(history), table)}
+    dates = {each.badge.name: each.earned_on for each in earned_badges(fold_responses(history), table)}
     days = sorted({each.activity_date for each in history})
     for badge in table:
         reached = [
@@ -127,7 +127,7 @@ def test_a_badge_is_dated_by_the_first_date_whose_history_earns_it(history: list
 
 
 def _count(badge: Badge, history: list[Response]) -> int:
-    stats = fold(history)
+    stats = fold_responses(history)
     longest = stats.streak.longest if stats.streak else 0
     return {"answers": len(history), "streak_days": longest, "categories": len(stats.categories)}[
         badge.counted
@@ -154,9 +154,9 @@ def test_badges_are_achievements_of_the_shipped_book() -> None:
 
 def test_the_table_of_badges_is_reached() -> None:
     history = [answer(n, n // 11, category=f"c{n % 5}") for n in range(1_100)]
-    assert [each.badge for each in earned_badges(fold(history))] == list(BADGES)
+    assert [each.badge for each in earned_badges(fold_responses(history))] == list(BADGES)
     assert len({badge.name for badge in BADGES}) == len(BADGES)
-    assert {each.badge.name: each.earned_on for each in earned_badges(fold(history[:10]))} == {
+    assert {each.badge.name: each.earned_on for each in earned_badges(fold_responses(history[:10]))} == {
         "first_answer": DAY0,
         "answers_10": DAY0,
         "categories_5": DAY0,
@@ -171,8 +171,8 @@ def test_no_badge_asks_for_more_answers_than_a_date_keeps() -> None:
 
 
 def test_a_daily_cap_holds_whatever_comes_first() -> None:
-    assert fold([answer(n, points=15) for n in range(9)]).total_points == 135
-    assert fold([answer(n, points=15) for n in range(11)]).total_points == 150
+    assert fold_responses([answer(n, points=15) for n in range(9)]).total_points == 135
+    assert fold_responses([answer(n, points=15) for n in range(11)]).total_points == 150
 
 
 def test_thousands_of_answers_counted_as_they_come_equal_the_rebuilt() -> None:
@@ -188,9 +188,9 @@ def test_thousands_of_answers_counted_as_they_come_equal_the_rebuilt() -> None:
     for history in people.values():
         live = Stats()
         for first in range(0, len(history), 20):
-            live = stats_from(plain(item(_stored(_counted(live, history, first, 20)))))
+            live = stats_from(decode_item(encode_item(_stored(_counted(live, history, first, 20)))))
         chance.shuffle(history)
-        assert live == fold(history)
+        assert live == fold_responses(history)
 
 
 @given(
@@ -216,12 +216,12 @@ def test_ten_years_of_answers_are_less_than_a_kilobyte() -> None:
         answer(n, n, points=150, category=f"{n % 40:032}", zone="America/Argentina/ComodRivadavia")
         for n in range(3_653)
     ]
-    stats, stored = fold(history), dict[str, Any]()
+    stats, stored = fold_responses(history), dict[str, Any]()
     for first in range(0, len(history), 500):
         stored = _stored(_counted(stats_from(stored) if stored else Stats(), history, first, 500))
     assert stored == _stored(stats)
     kept = {**stored, "_leaderboard": "_leaderboard#63", "version": 99_999, "updated_at": stamp(NOON)}
-    assert item_bytes(item(kept)) < 1_000
+    assert item_bytes(encode_item(kept)) < 1_000
     assert stats.total_answers == 3_653
     assert stats.total_points == 3_653 * 150
     assert (stats.streak.length if stats.streak else 0) == 3_653
@@ -241,8 +241,8 @@ def test_old_dates_and_many_categories_are_counted_in_any_order(
     order = sorted(history, key=lambda _: chance.random())
     live = Stats()
     for first in range(0, len(order), 5):
-        live = stats_from(plain(item(_stored(_counted(live, order, first, 5)))))
-    assert live == fold(history)
+        live = stats_from(decode_item(encode_item(_stored(_counted(live, order, first, 5)))))
+    assert live == fold_responses(history)
     assert live.total_answers == len(history)
     days = [each.activity_date for each in history]
     assert live.streak == streaks.fold(days, streaks.Cover())
@@ -253,9 +253,9 @@ def test_old_dates_and_many_categories_are_counted_in_any_order(
 
 
 def test_what_has_been_added_up_is_not_added_to() -> None:
-    stats = fold([answer(1, 0), answer(2, DATES_KEPT)])
+    stats = fold_responses([answer(1, 0), answer(2, DATES_KEPT)])
     assert DAY0 not in stats.days
-    with pytest.raises(TooOld):
+    with pytest.raises(ResponseTooOld):
         add_responses(stats, [answer(3, 0)])
     assert add_responses(stats, [answer(3, 1)]).total_answers == 3
 
@@ -265,13 +265,15 @@ def test_what_has_been_added_up_is_not_added_to() -> None:
     [(0, 3, "active"), (1, 3, "at_risk"), (2, 0, "broken")],
 )
 def test_a_streak_shows_0_once_a_day_was_missed(days_later: int, shows: int, status: str) -> None:
-    stats = fold([answer(day, day) for day in range(3)])
+    stats = fold_responses([answer(day, day) for day in range(3)])
     streak = streak_now(stats, NOON + timedelta(days=2 + days_later))
     assert (streak.current, streak.longest, streak.status.value) == (shows, 3, status)
 
 
 def test_a_streak_is_seen_from_the_newest_answer_s_zone() -> None:
     late = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
-    west = fold([answer(1), replace(answer(2, zone="-07:00"), activity_date=DAY0 + timedelta(days=1))])
+    west = fold_responses(
+        [answer(1), replace(answer(2, zone="-07:00"), activity_date=DAY0 + timedelta(days=1))]
+    )
     assert streak_now(west, late).current == 2  # The earlier date has begun for the person already.
     assert streak_now(Stats(), late).current == 0

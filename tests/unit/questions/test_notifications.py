@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from adapters.questions.subscription_store import items_of, keys_of, subscription_from, subscription_item
 from rules.days import stamp, unstamp, zone
 from rules.questions.notifications import (
@@ -59,7 +59,7 @@ def subscriptions(draw: st.DrawFn) -> Subscription:
 @SMALL
 @given(subscriptions())
 def test_a_subscription_is_stored_and_read(each: Subscription) -> None:
-    assert subscription_from(plain(subscription_item(each))) == each
+    assert subscription_from(decode_item(subscription_item(each))) == each
 
 
 @SMALL
@@ -67,7 +67,7 @@ def test_a_subscription_is_stored_and_read(each: Subscription) -> None:
 def test_the_index_is_asked_for_those_who_hear_and_whose_interval_has_elapsed(
     each: Subscription, asked: Sequence[str], now: datetime
 ) -> None:
-    places = [plain(stored) for stored in items_of(each, now).values()]
+    places = [decode_item(stored) for stored in items_of(each, now).values()]
     found = [
         place
         for minutes, partition in partitions_to_ask(asked, shard_of(each.subscription_id))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from rules.days import stamp
 from rules.questions.questions import (
     ANSWERABLE,
@@ -19,7 +19,7 @@ from rules.questions.questions import (
     check_open,
     from_item,
     is_done,
-    is_for,
+    is_in_audience,
     is_listed,
     shown_status,
     to_item,
@@ -78,7 +78,7 @@ def test_open_is_asked_for_what_can_be_answered() -> None:
 
 @given(st.sets(st.sampled_from("abcd")), st.sets(st.sampled_from("abcd")))
 def test_an_audience_is_one_common_tag_or_everybody(audience: set[str], tags: set[str]) -> None:
-    assert is_for(sorted(audience), sorted(tags)) is (not audience or bool(audience & tags))
+    assert is_in_audience(sorted(audience), sorted(tags)) is (not audience or bool(audience & tags))
 
 
 @given(
@@ -119,5 +119,5 @@ def test_a_text_answers_a_text_question() -> None:
 
 def test_a_question_is_read_as_it_was_stored() -> None:
     for question in (asked(), asked(type="text", options=None, audience=["b", "a", "b"], category="c")):
-        assert from_item(plain(item(to_item(question)))) == question
+        assert from_item(decode_item(encode_item(to_item(question)))) == question
     assert asked(audience=["b", "a", "b"]).audience == ("a", "b")

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.items import item, plain
+from adapters.platform.items import decode_item, encode_item
 from adapters.questions.user_stats_store import leaderboard_partition
 from rules.engagement.events import MalformedItem
 from rules.engagement.events import from_item as event_from
 from rules.engagement.events import to_item as event_item
-from rules.questions.answer_stats import alias
+from rules.questions.answer_stats import person_alias
 from rules.questions.responses import event_digest, event_of_answer, from_item, public_id, to_item
 from tests.support.answers import answer
 from tests.support.books import KnownBooks
@@ -34,7 +34,7 @@ def test_a_shard_is_the_same_in_every_process_and_all_are_used() -> None:
 
 def test_an_alias_and_a_public_id_lead_back_to_nobody() -> None:
     person = "0123456789abcdef0123456789abcdef"
-    for name in (alias(person), public_id("q", person)):
+    for name in (person_alias(person), public_id("q", person)):
         assert not any(name[at : at + 6] in person for at in range(len(name) - 5))
     assert public_id("q", person) != public_id("r", person)
 
@@ -46,7 +46,7 @@ def test_a_response_is_read_as_it_was_stored() -> None:
             answer(2), is_signed_in=False, confidence=3, timezone="Asia/Tokyo", answer="t", day_points_max=40
         ),
     ):
-        assert from_item(plain(item(to_item(response)))) == response
+        assert from_item(decode_item(encode_item(to_item(response)))) == response
 
 
 @pytest.mark.parametrize(

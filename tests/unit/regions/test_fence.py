@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import free_client
-from adapters.platform.fence import WRITES, Fence, Fenced, guard
+from adapters.platform.fence import WRITES, Fence, RegionFenced, guard_client
 from rules.regions.register import LEASE_SECONDS, LOOK_SECONDS, Clocks, Phase, Register, may_write
 from tests.support.template import ROOT
 
@@ -30,7 +30,7 @@ class World:
     def writes(self) -> bool:
         try:
             self.fence.check(may_write)
-        except Fenced:
+        except RegionFenced:
             return False
         return True
 
@@ -88,10 +88,10 @@ def test_each_kind_of_write_asks_before_it_is_sent_and_no_read_does() -> None:
             events = Events()
 
     world = World()
-    guard(Client(), world.fence, may_write)
+    guard_client(Client(), world.fence, may_write)
     assert set(asked) == {f"before-send.dynamodb.{each}" for each in WRITES}
     world.register = Register(2, "east")
-    with pytest.raises(Fenced, match="the region west may not write now: east writes, epoch 2"):
+    with pytest.raises(RegionFenced, match="the region west may not write now: east writes, epoch 2"):
         asked["before-send.dynamodb.PutItem"](request=None, event_name="x")
 
 
@@ -103,7 +103,7 @@ def test_a_client_that_is_guarded_twice_asks_once() -> None:
         asked.append(region)
         return True
 
-    assert guard(guard(dynamodb, world.fence, allowed), world.fence, allowed) is dynamodb
+    assert guard_client(guard_client(dynamodb, world.fence, allowed), world.fence, allowed) is dynamodb
     for each in WRITES:
         dynamodb.meta.events.emit(f"before-send.dynamodb.{each}", request=None)
     assert asked == ["west"] * len(WRITES)
@@ -120,5 +120,7 @@ def test_whoever_wires_a_function_says_on_which_side_of_the_fence_its_tables_are
             assert len(around) == text.count('client("dynamodb"'), path
             for name in around:
                 found.setdefault(name, set()).add(path.name)
-    assert found.keys() == {"fenced", "following", "Registers"}
-    assert found["Registers"] == {"turn.py"} and found["following"] == {"region_follower.py"}
+    assert found.keys() == {"fence_writer", "fence_follower", "RegisterStore"}
+    assert found["RegisterStore"] == {"region_clients.py"} and found["fence_follower"] == {
+        "region_follower.py"
+    }

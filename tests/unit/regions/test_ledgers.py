@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append, split_carriers, with_folded
+from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append_drafts, split_carriers, with_carried
 from rules.engagement.reconciliation import chain_faults
 from rules.engagement.seals import seal_entries
 from rules.regions.standby import (
-    Contradicted,
+    LedgerContradiction,
     UnseenFate,
     common_length,
     days_needed,
@@ -36,7 +36,7 @@ def ledger(batched: list[list[int]]) -> list[Entry]:
             )
             for at, each in enumerate(points)
         ]
-        made = seal_entries(append("ann", head, drafts, NOW + timedelta(minutes=number)), head, SALT)
+        made = seal_entries(append_drafts("ann", head, drafts, NOW + timedelta(minutes=number)), head, SALT)
         carriers, carried = split_carriers(made)
         stored |= {each.created_at: each for each in (*carriers, *carried)}
         head = carriers[-1].head
@@ -48,7 +48,7 @@ def test_any_order_of_arrival_gives_the_writer_s_ledger(
     batched: list[list[int]], chance: random.Random
 ) -> None:
     stored = ledger(batched)
-    whole, _ = with_folded(stored)
+    whole, _ = with_carried(stored)
     arriving = stored + chance.sample(stored, k=len(stored) // 2)  # some come twice
     chance.shuffle(arriving)
     head: Head | None = None
@@ -67,12 +67,12 @@ def test_any_order_of_arrival_gives_the_writer_s_ledger(
                 head = what.carrier.head
             for each in what.carried:
                 there.setdefault(each.created_at, each)
-            entries, _ = with_folded(there.values())
+            entries, _ = with_carried(there.values())
             assert not chain_faults(entries)
             assert common_length(entries, whole) == len(entries)
         assert len(waiting) < len(arriving), "nothing moves"
         arriving = waiting
-    entries, missing = with_folded(there.values())
+    entries, missing = with_carried(there.values())
     assert not missing
     assert common_length(entries, whole) == len(whole) == len(entries)
     assert head is not None
@@ -85,10 +85,10 @@ def test_an_entry_that_does_not_follow_from_its_predecessors_is_a_fault(batched:
     first = next(each for each in stored if each.seq == 0)
     entry = next(each for each in stored if each.seq > 0 and each.seq - len(each.folded) == 1)
     head = first.head
-    with pytest.raises(Contradicted, match="balance"):
+    with pytest.raises(LedgerContradiction, match="balance"):
         follow_entry(replace(head, balance=1), entry)
     if entry.chain:
-        with pytest.raises(Contradicted, match="hash"):
+        with pytest.raises(LedgerContradiction, match="hash"):
             follow_entry(replace(head, chain=bytes(48)), entry)
 
 
@@ -102,13 +102,13 @@ def test_a_place_in_the_writer_s_stream_is_left_out() -> None:
 
 
 def test_the_days_of_entries_and_their_newest_places() -> None:
-    entries, _ = with_folded(ledger([[1, 2], [3]]))
+    entries, _ = with_carried(ledger([[1, 2], [3]]))
     assert days_needed(entries) == {"2026-03-20": entries[-1].created_at}
     assert days_needed([entries[0]]) == {}
 
 
 def entries_with(*drafts: Draft) -> list[Entry]:
-    return append("ann", None, [Draft(EntryKind.EARN, 100, "e1", "READ", "2026-03-20"), *drafts], NOW)
+    return append_drafts("ann", None, [Draft(EntryKind.EARN, 100, "e1", "READ", "2026-03-20"), *drafts], NOW)
 
 
 def test_what_is_unseen_has_a_fate() -> None:
@@ -116,7 +116,7 @@ def test_what_is_unseen_has_a_fate() -> None:
     redeem = Draft(EntryKind.REDEEM, -10, reward_id="mug")
     theirs = entries_with(redeem, replace(redeem, reward_id="cap"), Draft(EntryKind.EXPIRE, -5))
     mug = theirs[2].created_at
-    theirs = append(
+    theirs = append_drafts(
         "ann",
         theirs[-1].head,
         [
@@ -145,6 +145,6 @@ def test_what_is_unseen_has_a_fate() -> None:
 
 @given(batches, st.integers(0, 40))
 def test_nothing_is_unseen_of_a_ledger_that_the_writer_has(batched: list[list[int]], cut: int) -> None:
-    whole, _ = with_folded(ledger(batched))
+    whole, _ = with_carried(ledger(batched))
     assert unseen_entries(whole[:cut], whole, {}) == []
     assert [each.entry for each in unseen_entries(whole, whole[:cut], {})] == whole[cut:]

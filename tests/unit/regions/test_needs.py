@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rules.days import stamp
 from rules.engagement.events import RETENTION
-from rules.engagement.ledger import Draft, EntryKind, append
+from rules.engagement.ledger import Draft, EntryKind, append_drafts
 from rules.regions.standby import ASKED_FOR, claim_needed, events_needed, place_needed
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
@@ -39,7 +39,7 @@ def test_entries_need_the_events_that_they_were_earned_by() -> None:
         Draft(EntryKind.EARN, 10, "e2", "READ", "2026-03-20"),
         Draft(EntryKind.CLAWBACK, -10, "e0", "READ", "2026-03-20"),
     ]
-    entries = append("ann", None, drafts, NOW)
+    entries = append_drafts("ann", None, drafts, NOW)
     assert events_needed(entries, NOW) == {"e1", "e2"}
     old = [replace(each, created_at=stamp(NOW - ASKED_FOR)) for each in entries]
     assert events_needed(old, NOW) == set(), "events of this age may have expired"

@@ -13,8 +13,8 @@ from rules.regions.register import (
     Clocks,
     NotPossible,
     Phase,
-    Reading,
     Register,
+    RegisterReading,
     close_following,
     followed_epoch,
     join_region,
@@ -117,7 +117,7 @@ def test_nobody_goes_by_a_reading_once_a_promotion_has_waited(
     began: float, steady: float, wall: float, rate: float
 ) -> None:
     """steady, wall: what a process's clocks say has passed, of which one may stand still or be set."""
-    reading = Reading(Register(1, "west"), Clocks(began, began))
+    reading = RegisterReading(Register(1, "west"), Clocks(began, began))
     now = Clocks(began + steady, began + wall)
     passed = max(steady, wall) / rate
     if reading.holds(now):

@@ -14,10 +14,10 @@ from rules.lake.valid_row import RowRefused, read_row
 
 # It places an item without a time of its own alone, and such items do not leave.
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-OF_THE_LAKE = frozenset({EXTRA, EVENTS.version, EVENTS.occurred})
+LAKE_ONLY = frozenset({EXTRA, EVENTS.version, EVENTS.occurred})
 
 
-def is_held(entity: Entity, attributes: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+def is_in_lake(entity: Entity, attributes: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
     """Whether a row of the lake has all that an item has, but for the number of its change.
 
     attributes: of the table's item, as Python values. row: of a curated file. The item is made a row as the
@@ -36,11 +36,11 @@ def is_held(entity: Entity, attributes: Mapping[str, Any], row: Mapping[str, Any
 def event_item(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return an event's attributes, but for those that the lake does not have (ttl, by_server)."""
     names = {field.name: field.attribute for field in EVENTS.fields if field.attribute}
-    told = {name: each for name, each in row.items() if name not in OF_THE_LAKE and each is not None}
-    return {names.get(name, name): _told(each) for name, each in told.items()}
+    told = {name: each for name, each in row.items() if name not in LAKE_ONLY and each is not None}
+    return {names.get(name, name): _item_value(each) for name, each in told.items()}
 
 
-def _told(value: Any) -> Any:
+def _item_value(value: Any) -> Any:
     if isinstance(value, datetime):
         return stamp(value)
     return value.isoformat() if isinstance(value, date) else value

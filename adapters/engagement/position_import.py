@@ -9,12 +9,12 @@ from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from rules.engagement.account_state import Decision
-from rules.engagement.achievements import KeptAchievements
-from rules.engagement.opening_positions import OpeningPosition, is_moved_in, with_position
+from rules.engagement.achievements import AchievementSnapshot
+from rules.engagement.opening_positions import OpeningPosition, has_position, with_position
 
 
 @dataclass(frozen=True, slots=True)
-class PositionMover:
+class PositionImporter:
     """Moves users in, one at a time."""
 
     accounts: AccountStore
@@ -29,7 +29,7 @@ class PositionMover:
         user = position.user_id
         for _ in pauses(ATTEMPTS_MAX):
             account, _applied = self.accounts.load(user, [position.as_of])
-            if is_moved_in(account, position):
+            if has_position(account, position):
                 return False
             if account.pending:
                 self.accounts.settle(user, now)
@@ -54,7 +54,7 @@ class PositionMover:
         else:
             self.accounts.put_profile(decision.profile, also=put)
 
-    def _with(self, position: OpeningPosition) -> KeptAchievements:
+    def _with(self, position: OpeningPosition) -> AchievementSnapshot:
         """Return what readers have kept of the user, with what is brought along as if it had been shown."""
         kept = self.achievements.get(position.user_id)
         dated = {name: min(at, kept.shown.get(name, at)) for name, at in position.achievements.items()}

@@ -9,35 +9,35 @@ from functools import cache
 from typing import Any
 
 from adapters.platform.aws import free_client
-from adapters.platform.fence import Fence, Registers, guard
+from adapters.platform.fence import Fence, RegisterStore, guard_client
 from rules.regions.register import may_follow, may_write
 
 REGISTER = "REGION_REGISTER"  # names the register's table, in a deployment of two regions
 
 
 @cache
-def fence() -> Fence | None:
+def process_fence() -> Fence | None:
     """Return the process's fence; None in a deployment of one region."""
     table = os.environ.get(REGISTER)
     if not table:
         return None
     # One attempt, and a short one: a lease is renewed long before it ends.
-    registers = Registers(free_client("dynamodb", attempts=1, answer_seconds=2), table)
-    return Fence(registers.read, region_here())
+    registers = RegisterStore(free_client("dynamodb", attempts=1, answer_seconds=2), table)
+    return Fence(registers.read, current_region())
 
 
-def region_here() -> str:
+def current_region() -> str:
     """Return the region that this process is in."""
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION", "")
 
 
-def fenced(dynamodb: Any) -> Any:
+def fence_writer(dynamodb: Any) -> Any:
     """Let a client write only while its region is the writer; returns it."""
-    found = fence()
-    return guard(dynamodb, found, may_write) if found else dynamodb
+    found = process_fence()
+    return guard_client(dynamodb, found, may_write) if found else dynamodb
 
 
-def following(dynamodb: Any) -> Any:
+def fence_follower(dynamodb: Any) -> Any:
     """Let a client write only while its region follows; returns it."""
-    found = fence()
-    return guard(dynamodb, found, may_follow) if found else dynamodb
+    found = process_fence()
+    return guard_client(dynamodb, found, may_follow) if found else dynamodb
