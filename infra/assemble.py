@@ -17,8 +17,8 @@ from itertools import islice
 
 from adapters.settings import choices
 from infra import marks
-from infra.resources import output, whole
-from infra.template_text import ROOT, Block, sections, stand_in
+from infra.resources import complete_resources, output
+from infra.template_text import ROOT, Block, replace_marks, sections
 from rules.privacy import retention
 
 # Puts the fragments of infra/app together into one template: section by section, and in each by domain.
@@ -28,25 +28,27 @@ ORDER = ("Parameters", "Mappings", "Conditions", "Rules", "Globals", "Resources"
 Fragment = dict[str, str]  # section -> its text
 
 
-def declared(names: Iterable[str]) -> list[tuple[str, str, str]]:
+def declared_resources(names: Iterable[str]) -> list[tuple[str, str, str]]:
     """Return (logical id, type, condition or "") of each resource of the fragments, in their order."""
     resources = "".join(sections(f"infra/app/{each}.yaml").get("Resources", "") for each in names)
     return re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+).*(?:\n    Condition: (\w+))?", resources)
 
 
-def parameters(names: Iterable[str]) -> list[tuple[str, str]]:
+def declared_parameters(names: Iterable[str]) -> list[tuple[str, str]]:
     """Return (name, type) of each of the template's parameters."""
     texts = (sections(f"infra/app/{each}.yaml").get("Parameters", "") for each in names)
     return re.findall(r"(?m)^  (\w+):\n    Type: (\S+)", "".join(texts))
 
 
-def read(name: str, marks: Mapping[str, str]) -> tuple[Fragment, list[Block]]:
+def read_fragment(name: str, marks: Mapping[str, str]) -> tuple[Fragment, list[Block]]:
     """Return a fragment with all that is derived from it, and its resources.
 
     Raises ValueError if it cannot be assembled.
     """
-    parts = {key: stand_in(text, marks) for key, text in sections(f"infra/app/{name}.yaml").items()}
-    resources = list(whole(parts["Resources"].strip("\n") + "\n")) if "Resources" in parts else []
+    parts = {key: replace_marks(text, marks) for key, text in sections(f"infra/app/{name}.yaml").items()}
+    resources = (
+        list(complete_resources(parts["Resources"].strip("\n") + "\n")) if "Resources" in parts else []
+    )
     comment = "".join(re.findall(r"(?m)^#.*\n", parts[""]))
     banner = textwrap.indent(f"# ---- {name} ".ljust(100, "-") + f"\n{comment}", "  ")
     parts[""] = parts[""].removeprefix(comment)
@@ -56,7 +58,7 @@ def read(name: str, marks: Mapping[str, str]) -> tuple[Fragment, list[Block]]:
     return parts, resources
 
 
-def assembled(fragments: Sequence[Fragment]) -> str:
+def assemble_template(fragments: Sequence[Fragment]) -> str:
     """Return the template that consists of some fragments."""
     texts = []
     for section in ("", *ORDER):
@@ -91,18 +93,20 @@ DIFF_LINES_MAX = 20
 
 def templates() -> dict[str, str]:
     """Return the assembled templates, and the table of settings with what stands before it: path -> text."""
-    known = marks.marks(declared(FRAGMENTS), parameters(FRAGMENTS))
-    app = [read(each, known) for each in FRAGMENTS]
-    alarms, _ = read("alarms", marks.alarm_marks([each for _, resources in app for each in resources]))
+    known = marks.marks(declared_resources(FRAGMENTS), declared_parameters(FRAGMENTS))
+    app = [read_fragment(each, known) for each in FRAGMENTS]
+    alarms, _ = read_fragment(
+        "alarms", marks.alarm_marks([each for _, resources in app for each in resources])
+    )
     return {
-        "template.yaml": HEADER + assembled([parts for parts, _ in app]),
-        "infra/observability.yaml": HEADER + assembled([alarms]),
+        "template.yaml": HEADER + assemble_template([parts for parts, _ in app]),
+        "infra/observability.yaml": HEADER + assemble_template([alarms]),
         SETTINGS: (ROOT / SETTINGS).read_text().partition("| setting |")[0] + choices.settings_table(),
         RETENTION: (ROOT / RETENTION).read_text().partition("| data |")[0] + retention.retention_table(),
     }
 
 
-def stale(path: str, committed: str, wanted: str) -> str:
+def stale_message(path: str, committed: str, wanted: str) -> str:
     """Return what to do, and the difference, if a committed template is stale; "" if it is not."""
     if committed == wanted:
         return ""
@@ -115,7 +119,10 @@ def main() -> None:
     """Write the templates; with --check exit with a message if one is stale."""
     wanted = templates()
     if "--check" in sys.argv:
-        sys.exit("".join(stale(path, (ROOT / path).read_text(), text) for path, text in wanted.items()) or 0)
+        sys.exit(
+            "".join(stale_message(path, (ROOT / path).read_text(), text) for path, text in wanted.items())
+            or 0
+        )
     for path, text in wanted.items():
         (ROOT / path).write_text(text)
 

@@ -34,7 +34,7 @@ def digest_in(path: Path) -> str:
     return path.read_text().partition(MARK)[2][:64]
 
 
-def described() -> dict[str, Any]:
+def generator_document() -> dict[str, Any]:
     """Return the document as the generators read it.
 
     Refusals are left out: they have one shape, Error. Objects are open, because a service that is newer than
@@ -46,22 +46,22 @@ def described() -> dict[str, Any]:
             operation["responses"] = {
                 code: each for code, each in operation["responses"].items() if code.startswith("2")
             }
-    _open(made)
+    _open_objects(made)
     return made
 
 
-def _open(schema: Any) -> None:
+def _open_objects(schema: Any) -> None:
     if isinstance(schema, dict):
         if schema.get("additionalProperties") is False:
             del schema["additionalProperties"]
         for each in schema.values():
-            _open(each)
+            _open_objects(each)
     elif isinstance(schema, list):
         for each in schema:
-            _open(each)
+            _open_objects(each)
 
 
-def served() -> str:
+def served_document() -> str:
     """Return the document's file, which two functions serve."""
     return json.dumps(document(), indent=1) + "\n"
 
@@ -101,13 +101,13 @@ def _run(generator: list[str], *options: str) -> str:
     """Run a generator on the document, in a file; returns what it wrote."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "openapi.json", Path(folder) / "made"
-        source.write_text(json.dumps(described()))
+        source.write_text(json.dumps(generator_document()))
         command = [*generator, str(source), *options, str(target)]
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=GENERATE_SECONDS_MAX)  # noqa: S603 (our own tools)
         return target.read_text()
 
 
 if __name__ == "__main__":
-    for path, make in ((DOCUMENT, served), (TYPESCRIPT, typescript), (PYTHON, python)):
+    for path, make in ((DOCUMENT, served_document), (TYPESCRIPT, typescript), (PYTHON, python)):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(make())

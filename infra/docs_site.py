@@ -60,12 +60,12 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     source = next((name for name, at in OUTSIDE.items() if at == place), f"docs/{place}")
     parts = CODE.split(markdown)
     return "".join(
-        each if number % 2 else LINK.sub(lambda found: _linked(found, source, place), each)
+        each if number % 2 else LINK.sub(lambda found: _site_link(found, source, place), each)
         for number, each in enumerate(parts)
     )
 
 
-def _linked(found: re.Match[str], source: str, place: str) -> str:
+def _site_link(found: re.Match[str], source: str, place: str) -> str:
     text, target = found.groups()
     path, _, anchor = target.partition("#")
     if not path or ":" in path:

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from infra.resources import DELIVERY, DERIVED, FUNCTION, MAPPING, QUEUE, TABLE
-from infra.template_text import ROOT, Block, blocks, fill, patterns, under
+from infra.template_text import ROOT, Block, blocks, fill, patterns, with_condition
 from rules.lake.entities import ENTITIES
 from rules.leads.features import FEATURES
 from rules.leads.lead_events import IDENTITY_TYPES
 from rules.leads.memory import DERIVATIONS
 from rules.regions.changes import KEYS as FOLLOWED
 
-WATCHED = (FUNCTION, QUEUE, TABLE, DELIVERY)
+WATCHED_KINDS = (FUNCTION, QUEUE, TABLE, DELIVERY)
 # Glue's own botocore is older than S3's conditional writes, and its numpy may be of version 1.
 SPARK_MODULES = ("botocore", "duckdb", "isal", "numpy", "pyarrow")
 # Entity of the lake -> its table, the logical id of the mapping from the table's stream, and the changes that
@@ -27,7 +27,7 @@ CHANGES, INSERTS = ('{"eventName": ["INSERT", "MODIFY"]}',), ('{"eventName": ["I
 # since, and what has closed. Of responses no marks; of the subscriptions' table
 # messages whose outcome is known, what is kept of phones (adapters/questions/subscription_store.py),
 # and what is removed otherwise than by time to live.
-ASKED_OR_OVER = (
+ASKED_OR_CLOSED = (
     *INSERTS,
     '{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"status": {"S": ["CLOSED", "EXPIRED"]}}}}',
     '{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"current_responses": {"N": ["0"]}}}}',
@@ -40,7 +40,7 @@ CHANGED_PHONES = (
     ),
     '{"eventName": ["REMOVE"], "userIdentity": {"type": [{"exists": false}]}}',
 )
-PUBLISHED = {
+PUBLISHED_TABLES = {
     "events": ("BPEvents", "PublishEventsMapping", CHANGES),
     "daily_activity": ("DailyActivity", "PublishDaysMapping", CHANGES),
     "ledger": ("RewardsLedger", "PublishLedgerMapping", INSERTS),
@@ -48,7 +48,7 @@ PUBLISHED = {
     "lead_events": ("Event", "PublishLeadEventsMapping", INSERTS),
     "lead_memory": ("Memory", "PublishMemoryMapping", CHANGES),
     "lead_features": ("Feature", "PublishFeaturesMapping", CHANGES),
-    "questions": ("Questions", "PublishQuestionsMapping", ASKED_OR_OVER),
+    "questions": ("Questions", "PublishQuestionsMapping", ASKED_OR_CLOSED),
     "responses": ("Responses", "PublishResponsesMapping", INSERTS),
     "answer_stats": ("UserStats", "PublishStatsMapping", CHANGES),
     "notifications": ("Subscriptions", "PublishNotificationsMapping", (*SETTLED, *CHANGED_PHONES)),
@@ -79,33 +79,35 @@ def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[s
     urls = json.dumps({each: f"${{{each}}}" for each in queues})
     return {
         "queue_urls": f"QUEUE_URLS: !Sub '{urls}'\n",
-        "queue_arns": _listed("Resource", (f"!GetAtt {each}.Arn" for each in queues)),
+        "queue_arns": _yaml_list("Resource", (f"!GetAtt {each}.Arn" for each in queues)),
         "followed_names": f"TABLES: !Sub '{json.dumps({each: f'${{{each}}}' for each in FOLLOWED})}'\n",
-        "followed_arns": _listed("Resource", (f"!GetAtt {each}.Arn" for each in FOLLOWED)),
+        "followed_arns": _yaml_list("Resource", (f"!GetAtt {each}.Arn" for each in FOLLOWED)),
         "curated_retention": "".join(_retention(each) for each, entity in ENTITIES.items() if entity.may_age),
         "deliveries": "".join(_delivery(*each) for each in streams.items()),
         "delivery_streams": "".join(
             f"{entity.upper()}_DELIVERY_STREAM: !Ref {each}\n" for entity, each in streams.items()
         ),
-        "delivery_arns": _listed("Resource", (f"!GetAtt {each}.Arn" for each in streams.values())),
-        "published_streams": _listed(
+        "delivery_arns": _yaml_list("Resource", (f"!GetAtt {each}.Arn" for each in streams.values())),
+        "published_streams": _yaml_list(
             "Resource",
             (
                 f"!GetAtt {table}.StreamArn"
-                for table in (*(table for table, _, _ in PUBLISHED.values()), *KEPT_ITEMS)
+                for table in (*(table for table, _, _ in PUBLISHED_TABLES.values()), *KEPT_ITEMS)
             ),
         ),
-        "spark_modules": f"--additional-python-modules: {_locked(*SPARK_MODULES)}\n",
-        "memory_events": _listed("event_type", sorted(set(DERIVATIONS) | IDENTITY_TYPES)),
-        "feature_events": _listed("event_type", sorted(triggers | IDENTITY_TYPES)),
+        "spark_modules": f"--additional-python-modules: {_locked_versions(*SPARK_MODULES)}\n",
+        "memory_events": _yaml_list("event_type", sorted(set(DERIVATIONS) | IDENTITY_TYPES)),
+        "feature_events": _yaml_list("event_type", sorted(triggers | IDENTITY_TYPES)),
         "schema_digest": f"Digest: {_digest('sql/identity/*.sql')} # so that a change of it is applied\n",
         "sources": f"Sources: {_digest(*SOURCES)} # of the template and the layers\n",
         "parameters": "".join(f"{name}: {_text_of(name, kind)}\n" for name, kind in parameters),
-        "watched": "".join(f"{each[0]}: {_shown(*each)}\n" for each in watched if each[1] in WATCHED),
+        "watched": "".join(
+            f"{each[0]}: {_metric_reference(*each)}\n" for each in watched if each[1] in WATCHED_KINDS
+        ),
     }
 
 
-def _listed(key: str, items: Iterable[str]) -> str:
+def _yaml_list(key: str, items: Iterable[str]) -> str:
     return f"{key}:\n" + "".join(f"  - {each}\n" for each in items)
 
 
@@ -116,17 +118,17 @@ def _retention(entity: str) -> str:
 
 def _delivery(entity: str, stream: str) -> str:
     made = fill(DERIVED["delivery"], stream=stream, entity=entity)
-    if entity in PUBLISHED:
-        return made + _mapping(*PUBLISHED[entity])
-    return made + "".join(_mapping(table, *each) for table, each in KEPT_ITEMS.items())
+    if entity in PUBLISHED_TABLES:
+        return made + _mapping_text(*PUBLISHED_TABLES[entity])
+    return made + "".join(_mapping_text(table, *each) for table, each in KEPT_ITEMS.items())
 
 
-def _mapping(table: str, mapping: str, patterns: Iterable[str]) -> str:
+def _mapping_text(table: str, mapping: str, patterns: Iterable[str]) -> str:
     changes = "\n          ".join(f"- Pattern: '{each}'" for each in patterns)
     return fill(DERIVED["published"], table=table, mapping=mapping, changes=changes)
 
 
-def _shown(logical_id: str, kind: str, condition: str) -> str:
+def _metric_reference(logical_id: str, kind: str, condition: str) -> str:
     """Return what names a resource in its metrics: for a queue its QueueName, for any other its Ref.
 
     A resource that is absent is named `none`. Raises ValueError for a condition of anything but a function.
@@ -137,7 +139,7 @@ def _shown(logical_id: str, kind: str, condition: str) -> str:
     return f"!If [{condition}, {shown}, none]" if condition else shown
 
 
-def _locked(*packages: str) -> str:
+def _locked_versions(*packages: str) -> str:
     """Return packages as pip names them, in the versions of uv.lock for Glue's Python.
 
     Where uv.lock has several versions of a package, the lowest is for the oldest Python: 3.11, as Glue 5's.
@@ -218,7 +220,7 @@ DIMENSIONS = {
 
 def alarm_marks(resources: Sequence[Block]) -> dict[str, str]:
     """Return the text of each mark of infra/app/alarms.yaml. resources: all of template.yaml."""
-    watched = [each for each in resources if each.kind in WATCHED]
+    watched = [each for each in resources if each.kind in WATCHED_KINDS]
     mappings = [each.properties for each in resources if each.kind == MAPPING]
     fed = (each["FunctionName"]["Ref"] for each in mappings if "StartingPosition" in each)
     streams = Counter(each.removesuffix(".Alias") for each in fed)
@@ -271,14 +273,16 @@ def _alarms(block: Block, streams: int) -> str:
     }
     names = ["failures" if _is_failures(block) else block.kind]
     names += ["consumer"] * bool(streams) + ["slow"] * (block.name in SLOW_MS)
-    return "".join(_watched(block, fill(ALARMS[each], **values)) for each in names)
+    return "".join(_conditional_alarms(block, fill(ALARMS[each], **values)) for each in names)
 
 
-def _watched(block: Block, alarms: str) -> str:
+def _conditional_alarms(block: Block, alarms: str) -> str:
     """Return alarms, each under the condition that it needs."""
     full = f"Watches{block.logical_id}" if block.condition else "IsFull"
     basic = f"Has{block.logical_id}" if block.condition else ""
-    return "".join(under(basic if each.logical_id in BASIC else full, each.text) for each in blocks(alarms))
+    return "".join(
+        with_condition(basic if each.logical_id in BASIC else full, each.text) for each in blocks(alarms)
+    )
 
 
 def _throttles(table: Block) -> Iterator[str]:

@@ -34,7 +34,7 @@ def digest_in(path: Path) -> str:
     return path.read_text().partition(MARK)[2][:64]
 
 
-def minified() -> str:
+def minified_elements() -> str:
     """Return the elements as one module; needs node, and the packages of client/typescript."""
     options = ("--bundle", "--minify", "--format=esm", "--target=es2022", "--charset=utf8")
     command = [str(NODE / "node_modules" / ".bin" / "esbuild"), ENTRY, *options]
@@ -46,7 +46,7 @@ def minified() -> str:
 
 def bundle() -> str:
     """Return the text of page/elements.js."""
-    return f"{MARK}{digest(sources())}.\n{minified()}"
+    return f"{MARK}{digest(sources())}.\n{minified_elements()}"
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from infra.template_text import Block, blocks, fill, patterns, under
+from infra.template_text import Block, blocks, fill, patterns, with_condition
 from ingest.openapi import ROUTES
 from ingest.web.routes import Route
 from rules.regions.changes import KEYS as FOLLOWED
@@ -35,14 +35,14 @@ CALLED_BY_ALIAS = {"Engagement"}
 VARIABLES = "        Variables:\n"
 STATEMENTS = "          Statement:\n"
 # Buckets whose objects are copied to the other region -> the condition, without `Copies`.
-COPIED = ("PayloadBucket", "LakeBucket")
+COPIED_BUCKETS = ("PayloadBucket", "LakeBucket")
 
 
-def whole(resources: str) -> Iterator[Block]:
+def complete_resources(resources: str) -> Iterator[Block]:
     """Yield the resources of a section as they are deployed, each followed by those derived from it."""
     for block in blocks(resources):
-        for each in (block, *blocks(_following(block))):
-            yield replace(each, text=_completed(each))
+        for each in (block, *blocks(_derived_resources(block))):
+            yield replace(each, text=_complete_resource(each))
 
 
 def output(block: Block) -> str:
@@ -52,7 +52,7 @@ def output(block: Block) -> str:
     return f"  {name}: {{{condition}Value: !Ref {block.logical_id}}}\n" if block.kind in OUTPUTS else ""
 
 
-def _following(block: Block) -> str:
+def _derived_resources(block: Block) -> str:
     if block.kind == BUCKET:
         return fill(DERIVED["bucket_policy"], name=block.name)
     if block.kind != FUNCTION:
@@ -65,25 +65,25 @@ def _following(block: Block) -> str:
     for each in routes:
         pattern = DERIVED["open_route" if each.is_open else "route"]
         text += fill(pattern, name=each.name, key=each.key, api=each.api)
-    return under(block.condition, text)
+    return with_condition(block.condition, text)
 
 
-def _completed(block: Block) -> str:
+def _complete_resource(block: Block) -> str:
     if block.kind not in COMMON:
         return block.text
-    attributes, shared = _parted(fill(COMMON[block.kind], name=block.name))
+    attributes, shared = _split_pattern(fill(COMMON[block.kind], name=block.name))
     parts = PARTS.fullmatch(block.text)
     if parts is None:
         raise ValueError(f"{block.logical_id}: its Type needs a line of its own")
     opening, own_attributes, own = parts.groups()
     if block.kind == TABLE and block.logical_id in FOLLOWED:
         shared += DERIVED["followed"]
-    if block.logical_id in COPIED:
-        shared += fill(DERIVED["copied"], place=COPIED.index(block.logical_id))
+    if block.logical_id in COPIED_BUCKETS:
+        shared += fill(DERIVED["copied"], place=COPIED_BUCKETS.index(block.logical_id))
     if condition := _network(block):
         shared += fill(DERIVED["network"], condition=condition)
     if block.kind == FUNCTION and (_routes(block) or block.name in CALLED_BY_ALIAS):
-        gradual, properties = _parted(DERIVED["gradual"])
+        gradual, properties = _split_pattern(DERIVED["gradual"])
         attributes, shared = attributes + gradual, shared + properties
         own = own.replace(VARIABLES, VARIABLES + DERIVED["gradual_variable"])
     if block.kind == FUNCTION and _has_tables(block):
@@ -91,7 +91,7 @@ def _completed(block: Block) -> str:
     return f"{opening}{attributes}{own_attributes}    Properties:\n{shared}{own}"
 
 
-def _parted(pattern: str) -> tuple[str, str]:
+def _split_pattern(pattern: str) -> tuple[str, str]:
     """Return the attributes and the properties of a pattern."""
     attributes, _, properties = pattern.partition("    Properties:\n")
     return attributes, properties

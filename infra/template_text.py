@@ -74,13 +74,13 @@ def fill(pattern: str, **values: object) -> str:
     return re.sub(r"<(\w+)>", lambda found: str(values[found[1]]), pattern)
 
 
-def under(condition: str, resources: str) -> str:
+def with_condition(condition: str, resources: str) -> str:
     """Return resources with a condition, which none of them has yet; "": as they are."""
     added = f"    Condition: {condition}\n" if condition else ""
     return re.sub(r"(?m)^(    Type: .*\n)", rf"\1{added}", resources)
 
 
-def stand_in(text: str, marks: Mapping[str, str]) -> str:
+def replace_marks(text: str, marks: Mapping[str, str]) -> str:
     """Return a text in which each line `# @name` is replaced by its mark's text, with the line's indentation.
 
     Raises ValueError for an unknown mark.

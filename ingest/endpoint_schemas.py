@@ -2,7 +2,7 @@
 
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.web.json_schema import INSTANT, TEXT, USER_ID, Schema, closed_object, list_of
-from ingest.web.routes import matching
+from ingest.web.routes import text_matching
 from rules.outgoing.notices import NoticeType
 
 ENDPOINT_ID = r"^[a-z0-9]{26}$"
@@ -15,8 +15,8 @@ _FIELDS: Schema = {
     "maxProperties": 10,
     "additionalProperties": {"type": "array", "minItems": 1, "maxItems": 20, "items": _VALUE},
 }
-_OF_ENDPOINT: dict[str, Schema] = {
-    "organization_id": matching(ORGANIZATION),
+_NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
+    "organization_id": text_matching(ORGANIZATION),
     "url": {"type": "string", "maxLength": 1000, "description": "https, at a public address"},
     "types?": {
         "type": "array",
@@ -31,31 +31,31 @@ _OF_ENDPOINT: dict[str, Schema] = {
     "agents?": {
         "type": "array",
         "maxItems": 20,
-        "items": matching(USER_ID),
+        "items": text_matching(USER_ID),
         "description": "whose questions it is told of (question.closed); left out or empty: nobody's",
     },
     "description?": {"type": "string", "maxLength": 200},
 }
-NEW_ENDPOINT = closed_object(_OF_ENDPOINT)
-_TOLD: dict[str, Schema] = dict(
+NEW_ENDPOINT = closed_object(_NEW_ENDPOINT_FIELDS)
+_ENDPOINT_FIELDS: dict[str, Schema] = dict(
     sorted(
         {
-            "endpoint_id": matching(ENDPOINT_ID),
-            **{name.removesuffix("?"): each for name, each in _OF_ENDPOINT.items()},
+            "endpoint_id": text_matching(ENDPOINT_ID),
+            **{name.removesuffix("?"): each for name, each in _NEW_ENDPOINT_FIELDS.items()},
             "created_at": INSTANT,
             "disabled": {"type": "string", "description": "why nothing is sent; empty while it is"},
         }.items()
     )
 )
-ENDPOINT = closed_object(_TOLD)
+ENDPOINT = closed_object(_ENDPOINT_FIELDS)
 SECRET: Schema = {"type": "string", "description": "it is shown this once"}
-MADE = closed_object({**_TOLD, "secret": SECRET})
+CREATED_ENDPOINT = closed_object({**_ENDPOINT_FIELDS, "secret": SECRET})
 ROTATION = closed_object(
     {"overlap_hours?": {"type": "integer", "minimum": 0, "maximum": 168, "description": "24, if left out"}}
 )
-ROTATED = closed_object(
+ROTATED_SECRET = closed_object(
     {"secret": SECRET, "former_until": {"type": "string", "description": "until then both sign"}}
 )
-LISTED = closed_object({"endpoints": list_of(ENDPOINT)})
-TESTED = closed_object({"message_id": TEXT})
+ENDPOINT_LIST = closed_object({"endpoints": list_of(ENDPOINT)})
+TEST_RESULT = closed_object({"message_id": TEXT})
 EMPTY = closed_object({})

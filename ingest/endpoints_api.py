@@ -20,20 +20,20 @@ from adapters.platform.aws import client
 from adapters.platform.region_clients import fence_writer
 from adapters.settings.outgoing import EndpointsApiSettings
 from ingest.endpoint_schemas import (
+    CREATED_ENDPOINT,
     EMPTY,
     ENDPOINT,
     ENDPOINT_ID,
-    LISTED,
-    MADE,
+    ENDPOINT_LIST,
     NEW_ENDPOINT,
-    ROTATED,
+    ROTATED_SECRET,
     ROTATION,
-    TESTED,
+    TEST_RESULT,
 )
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, invalid_field
-from ingest.web.http import failure
-from ingest.web.routes import matching
+from ingest.web.http import error_response
+from ingest.web.routes import text_matching
 from rules.days import stamp
 from rules.leads.hooks import Hook, HookSecret, rotate_hook
 from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint
@@ -128,7 +128,7 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
 
 
 OVERLAP_HOURS = 24
-app = Api("EndpointsApi", {"endpoint_id": matching(ENDPOINT_ID)})
+app = Api("EndpointsApi", {"endpoint_id": text_matching(ENDPOINT_ID)})
 logger, handler = app.logger, app.handler
 
 
@@ -146,12 +146,12 @@ def _parts() -> EndpointManager:
 
 
 @app.exception_handler([NoEndpoint, NoHook])
-def missing(_: Exception) -> Response[str]:
+def answer_not_found(_: Exception) -> Response[str]:
     """Answer 404."""
-    return failure(ApiError(404, "not_found", "there is no such endpoint"))
+    return error_response(ApiError(404, "not_found", "there is no such endpoint"))
 
 
-@app.route("POST /v1/webhook-endpoints", body=NEW_ENDPOINT, status=201, answer=MADE)
+@app.route("POST /v1/webhook-endpoints", body=NEW_ENDPOINT, status=201, answer=CREATED_ENDPOINT)
 def post_endpoint() -> dict[str, Any]:
     """Register an endpoint for outgoing webhooks (admins).
 
@@ -164,7 +164,7 @@ def post_endpoint() -> dict[str, Any]:
     return {**endpoint_view(made), "secret": secret}
 
 
-@app.route("GET /v1/webhook-endpoints", answer=LISTED)
+@app.route("GET /v1/webhook-endpoints", answer=ENDPOINT_LIST)
 def get_endpoints() -> dict[str, Any]:
     """All endpoints (admins)."""
     app.admin()
@@ -179,7 +179,7 @@ def delete_endpoint(endpoint_id: str) -> dict[str, Any]:
     return {}
 
 
-@app.route("POST /v1/webhook-endpoints/{endpoint_id}/secret", body=ROTATION, answer=ROTATED)
+@app.route("POST /v1/webhook-endpoints/{endpoint_id}/secret", body=ROTATION, answer=ROTATED_SECRET)
 def post_endpoint_secret(endpoint_id: str) -> dict[str, Any]:
     """Rotate an endpoint's secret: for a while both sign (admins)."""
     app.admin()
@@ -188,7 +188,7 @@ def post_endpoint_secret(endpoint_id: str) -> dict[str, Any]:
     return _parts().rotate(endpoint_id, hours, clock.now())
 
 
-@app.route("POST /v1/webhook-endpoints/{endpoint_id}/test", body=EMPTY, status=202, answer=TESTED)
+@app.route("POST /v1/webhook-endpoints/{endpoint_id}/test", body=EMPTY, status=202, answer=TEST_RESULT)
 def post_endpoint_test(endpoint_id: str) -> dict[str, Any]:
     """Send an endpoint a test message (admins)."""
     app.admin()

@@ -59,12 +59,12 @@ def _operation(route: Route) -> dict[str, Any]:
         "security": [] if route.is_open else [{"bearer": []}],
     }
     if route.body is not None:
-        content = {"application/json": {"schema": _described(route.body)}}
+        content = {"application/json": {"schema": _documented_body(route.body)}}
         operation["requestBody"] = {"required": bool(route.body["required"]), "content": content}
     return operation
 
 
-def _described(body: dict[str, Any]) -> dict[str, Any]:
+def _documented_body(body: dict[str, Any]) -> dict[str, Any]:
     """Return a body's schema as the document shows it.
 
     The schema of a batch says only that each event is an object, because the door checks the events one by

@@ -21,7 +21,7 @@ from adapters.platform.objects import S3Objects
 from adapters.platform.region_clients import process_fence
 from adapters.settings.operations import OperationsApiSettings
 from ingest.web.api import Answer, Api
-from ingest.web.http import answer
+from ingest.web.http import json_response
 from ingest.web.routes import DOCUMENT
 from rules.regions.register import may_write
 
@@ -122,7 +122,7 @@ def get_health() -> Answer:
         if turn := process_fence():
             turn.check(may_write)
     except RegionFenced as fenced:
-        return answer(503, {"status": "standby", "reason": str(fenced)}, {"Retry-After": "10"})
+        return json_response(503, {"status": "standby", "reason": str(fenced)}, {"Retry-After": "10"})
     return {"status": "ok"}
 
 
@@ -130,4 +130,4 @@ def get_health() -> Answer:
 def get_open_api() -> Response[str]:
     """This document."""
     # It is no secret, and the same until the next deployment.
-    return answer(200, json.loads(DOCUMENT.read_bytes()), {"Cache-Control": "public, max-age=300"})
+    return json_response(200, json.loads(DOCUMENT.read_bytes()), {"Cache-Control": "public, max-age=300"})

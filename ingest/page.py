@@ -21,7 +21,7 @@ from adapters import settings
 from adapters.logs import Logger
 from adapters.settings.operations import PageSettings
 from ingest.web.caller import COGNITO_GROUPS, groups_claim
-from ingest.web.routes import DOCUMENT, Route, in_path, matching
+from ingest.web.routes import DOCUMENT, Route, in_path, text_matching
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
 INDEX, CONFIG = "index.html", "config.json"
@@ -46,7 +46,7 @@ HEADERS = {
 logger = Logger(service="page")
 PageAnswer = dict[str, Any]
 HTML, ANY_MEDIA = ({"type": "string", "contentMediaType": each} for each in ("text/html", "*/*"))
-FILE = in_path("file", matching(r"^[a-z]+\.[a-z]+$"))
+FILE = in_path("file", text_matching(r"^[a-z]+\.[a-z]+$"))
 # Its handler knows files, not routes.
 ROUTES = [
     Route("GetPage", "Page", "GET /", "The web page", answer=HTML, is_open=True),
@@ -146,10 +146,10 @@ def serve_file(site: Site, event: Mapping[str, Any]) -> PageAnswer:
     if file is None or asked == INDEX:  # under /app/ the links of the index would lead nowhere
         error = {"error": {"code": "not_found", "message": "there is no such file"}}
         return _answer(404, {"Content-Type": KINDS[".json"], "Cache-Control": FRESH}, json.dumps(error))
-    return _sent(site, file, event)
+    return _file_answer(site, file, event)
 
 
-def _sent(site: Site, file: PageFile, event: Mapping[str, Any]) -> PageAnswer:
+def _file_answer(site: Site, file: PageFile, event: Mapping[str, Any]) -> PageAnswer:
     given = {key.lower(): value for key, value in (event.get("headers") or {}).items()}
     packed = file.packed if _takes_gzip(given.get("accept-encoding", "")) else None
     tag = f'"{file.digest}{"-gz" if packed else ""}"'
@@ -201,7 +201,7 @@ def _docs() -> PageFile:
 def handler(event: dict[str, Any], context: Any) -> PageAnswer:
     """Lambda entry: an HTTP API request, payload format 2.0. It is public: the page holds no data."""
     is_docs = event["rawPath"].endswith(DOCS_PATH)
-    answered = _sent(_parts(), _docs(), event) if is_docs else serve_file(_parts(), event)
+    answered = _file_answer(_parts(), _docs(), event) if is_docs else serve_file(_parts(), event)
     # Not the path: whoever mistypes one may have put anything into it.
     logger.info("answered", extra={"status": answered["statusCode"]})
     return answered

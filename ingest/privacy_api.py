@@ -26,11 +26,11 @@ from adapters.settings.common import PrivacyApiSettings
 from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
 from ingest.leads.lead_views import NO_LEAD
 from ingest.leads.spelling import named_identity
-from ingest.web.api import GONE, Api, refuse_erased
+from ingest.web.api import ERASED_REASON, Api, refuse_erased
 from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import ANY, TEXT, USER_ID, closed_object
 from ingest.web.rate_limit import Limits, RateLimit
-from ingest.web.routes import matching
+from ingest.web.routes import text_matching
 from rules.days import stamp
 from rules.privacy.erasures import PersonKind
 from rules.privacy.tombstones import (
@@ -119,7 +119,7 @@ NO_EXPORT = "nobody has asked for such an export in the last day"
 ERASURE_ID = r"^[0-9a-f]{32}$"
 ERASURE = closed_object(
     {
-        "erasure_id": matching(ERASURE_ID),
+        "erasure_id": text_matching(ERASURE_ID),
         "status": {"type": "string", "enum": ["open", "finished"]},
         "started_at?": {"type": "string"},
         "found?": {"type": "object", "additionalProperties": {"type": "integer"}},
@@ -128,34 +128,38 @@ ERASURE = closed_object(
         "certificate?": ANY,
     },
 )
-LIFTED = closed_object({"lifted": {"type": "integer", "minimum": 0}})
+LIFT_RESULT = closed_object({"lifted": {"type": "integer", "minimum": 0}})
 EXPORT = closed_object(
     {
-        "export_id": matching(ERASURE_ID),
+        "export_id": text_matching(ERASURE_ID),
         "status": {"type": "string", "enum": ["running", "finished"]},
         "asked_at": TEXT,
         **dict.fromkeys(("finished_at?", "url?", "url_expires_at?", "expires_at?"), TEXT),
         "bytes?": {"type": "integer", "minimum": 1},
     },
 )
-TELLS = (
+ERASURE_HELP = (
     "Everything online is gone within the hour, lake and warehouse in two nights some days apart;"
     " GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate."
     " The id answers 410 until an admin lifts that. Asking again answers the same."
 )
-ASKED = (
+EXPORT_HELP = (
     "It is made meanwhile: GET tells when it is finished, and its URL. Asking again while it is being made"
     " answers the same export, and goes on with one that got stuck. But for admins, a caller may ask some"
     " times a day: 429."
 )
-FETCHED = (
+EXPORT_URL_HELP = (
     "Of the newest export that was asked for. Once it is finished, `url` has it, for an hour; each request"
     " makes a new one, until `expires_at`, a day later."
 )
 
 app = Api(
     "PrivacyApi",
-    {"user_id": matching(USER_ID), "lead_id": matching(LEAD_ID), "erasure_id": matching(ERASURE_ID)},
+    {
+        "user_id": text_matching(USER_ID),
+        "lead_id": text_matching(LEAD_ID),
+        "erasure_id": text_matching(ERASURE_ID),
+    },
     PostgresUnavailable,
 )
 logger, handler = app.logger, app.handler
@@ -207,7 +211,7 @@ def _parts() -> _Parts:
 refuse_erased(app, lambda: _parts().erasing, "delete_user", "post_user_lift", "get_erasure")
 
 
-@app.route("DELETE /v1/users/{user_id}", status=202, answer=ERASURE, more=TELLS)
+@app.route("DELETE /v1/users/{user_id}", status=202, answer=ERASURE, more=ERASURE_HELP)
 def delete_user(user_id: str) -> dict[str, Any]:
     """Erase a user (the user, or an admin).
 
@@ -220,7 +224,7 @@ def delete_user(user_id: str) -> dict[str, Any]:
     return told
 
 
-@app.route("POST /v1/users/{user_id}/export", status=202, answer=EXPORT, more=ASKED)
+@app.route("POST /v1/users/{user_id}/export", status=202, answer=EXPORT, more=EXPORT_HELP)
 def post_user_export(user_id: str) -> dict[str, Any]:
     """Ask for everything that is known of a user, as a ZIP of JSON and CSV."""
     caller = _caller("user_id", user_id)
@@ -228,7 +232,7 @@ def post_user_export(user_id: str) -> dict[str, Any]:
     return _ask_for_export(caller, PersonKind.USER, user_id)
 
 
-@app.route("GET /v1/users/{user_id}/export", answer=EXPORT, more=FETCHED)
+@app.route("GET /v1/users/{user_id}/export", answer=EXPORT, more=EXPORT_URL_HELP)
 def get_user_export(user_id: str) -> dict[str, Any]:
     """How far the export of a user is, and where it can be had."""
     _caller("user_id", user_id).check(user_id)
@@ -238,7 +242,7 @@ def get_user_export(user_id: str) -> dict[str, Any]:
     return _view(job)
 
 
-@app.route("POST /v1/users/{user_id}/lift", answer=LIFTED)
+@app.route("POST /v1/users/{user_id}/lift", answer=LIFT_RESULT)
 def post_user_lift(user_id: str) -> dict[str, Any]:
     """Let an erased id be used anew (admins).
 
@@ -248,7 +252,7 @@ def post_user_lift(user_id: str) -> dict[str, Any]:
     return {"lifted": _parts().erasing.lift(user_subject(user_id), clock.now())}
 
 
-@app.route("DELETE /v1/leads/{lead_id}", status=202, answer=ERASURE, more=TELLS)
+@app.route("DELETE /v1/leads/{lead_id}", status=202, answer=ERASURE, more=ERASURE_HELP)
 def delete_lead(lead_id: str) -> dict[str, Any]:
     """Erase a lead, with all leads that are the same person.
 
@@ -264,7 +268,7 @@ def delete_lead(lead_id: str) -> dict[str, Any]:
     return told
 
 
-@app.route("POST /v1/leads/{lead_id}/export", status=202, answer=EXPORT, more=ASKED)
+@app.route("POST /v1/leads/{lead_id}/export", status=202, answer=EXPORT, more=EXPORT_HELP)
 def post_lead_export(lead_id: str) -> dict[str, Any]:
     """Ask for everything that is known of a lead, as a ZIP of JSON and CSV."""
     caller = _exporter_of(lead_id)
@@ -272,7 +276,7 @@ def post_lead_export(lead_id: str) -> dict[str, Any]:
     return _ask_for_export(caller, PersonKind.LEAD, lead_id, organization)
 
 
-@app.route("GET /v1/leads/{lead_id}/export", answer=EXPORT, more=FETCHED)
+@app.route("GET /v1/leads/{lead_id}/export", answer=EXPORT, more=EXPORT_URL_HELP)
 def get_lead_export(lead_id: str) -> dict[str, Any]:
     """How far the export of a lead is, and where it can be had."""
     caller = _exporter_of(lead_id)
@@ -282,7 +286,7 @@ def get_lead_export(lead_id: str) -> dict[str, Any]:
     return _view(job)
 
 
-@app.route("POST /v1/leads/lift", body=LOOKUP, answer=LIFTED)
+@app.route("POST /v1/leads/lift", body=LOOKUP, answer=LIFT_RESULT)
 def post_lead_lift() -> dict[str, Any]:
     """Let an erased person's addresses, numbers and ids make a lead anew (admins).
 
@@ -310,7 +314,7 @@ def _exporter_of(lead_id: str) -> Caller:
     caller = _caller("lead_id", lead_id)
     caller.check_leads()
     if _parts().erasing.stands(lead_subject(lead_id)):
-        raise ApiError(410, "erased", f"the lead {GONE}")
+        raise ApiError(410, "erased", f"the lead {ERASED_REASON}")
     return caller
 
 

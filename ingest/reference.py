@@ -63,11 +63,11 @@ def element(tag: str, *children: str | None, **attributes: str | bool) -> Markup
         for name, value in attributes.items()
         if value is not False
     )
-    inner = joined(children)
+    inner = join_markup(children)
     return Markup(f"<{tag}{given}>" if tag in VOID else f"<{tag}{given}>{inner}</{tag}>")
 
 
-def joined(children: Iterable[str | None]) -> Markup:
+def join_markup(children: Iterable[str | None]) -> Markup:
     """Return children one after the other, texts escaped."""
     return Markup(
         "".join(
@@ -98,8 +98,8 @@ def shape(schema: Schema, depth: int = 0) -> Markup:
     """Return what a schema takes: its type, its bounds, what it means, and its fields."""
     if depth > SHAPE_DEPTH_MAX:
         return Markup("")
-    inner = _fields(schema, depth) or _inside(schema, depth)
-    return joined([element("span", _facts(schema), class_="facts"), _meaning(schema), inner])
+    inner = _fields(schema, depth) or _nested_fields(schema, depth)
+    return join_markup([element("span", _facts(schema), class_="facts"), _description(schema), inner])
 
 
 def type_of(schema: Schema) -> str:
@@ -129,19 +129,19 @@ def _facts(schema: Schema) -> Markup:
     found += [words.format(schema[key]) for key, words in BOUNDS if key in schema]
     if "enum" in schema:
         values = [element("code", str(each)) for each in schema["enum"]]
-        found.append(joined(["one of ", *_between(values, ", ")]))
+        found.append(join_markup(["one of ", *_with_separator(values, ", ")]))
     if "pattern" in schema:
-        found.append(joined(["matches ", element("code", schema["pattern"])]))
+        found.append(join_markup(["matches ", element("code", schema["pattern"])]))
     if schema.get("additionalProperties") is False:
         found.append("no other fields")
-    return joined(_between(found, "; "))
+    return join_markup(_with_separator(found, "; "))
 
 
-def _between(parts: list[Any], mark: str) -> list[Any]:
+def _with_separator(parts: list[Any], mark: str) -> list[Any]:
     return [each for part in parts for each in (mark, part)][1:]
 
 
-def _meaning(schema: Schema) -> Markup | None:
+def _description(schema: Schema) -> Markup | None:
     return element("span", schema["description"], class_="meaning") if schema.get("description") else None
 
 
@@ -151,7 +151,7 @@ def _fields(schema: Schema, depth: int) -> Markup | None:
         return None
     required = schema.get("required", [])
     rows = [
-        joined(
+        join_markup(
             [
                 element(
                     "dt", element("code", name), element("em", " required") if name in required else None
@@ -164,7 +164,7 @@ def _fields(schema: Schema, depth: int) -> Markup | None:
     return element("dl", *rows, class_="fields")
 
 
-def _inside(schema: Schema, depth: int) -> Markup | None:
+def _nested_fields(schema: Schema, depth: int) -> Markup | None:
     """Return the fields of what is in a list, of the values of a map, and of each alternative."""
     within: list[Schema] = schema.get("anyOf") or schema.get("oneOf") or []
     if "items" in schema:
@@ -172,11 +172,11 @@ def _inside(schema: Schema, depth: int) -> Markup | None:
     more = schema.get("additionalProperties")
     if isinstance(more, dict):
         within = [*within, more]
-    shown = [shape(each, depth + 1) for each in within if _tells_more(each)]
+    shown = [shape(each, depth + 1) for each in within if _has_details(each)]
     return element("ul", *(element("li", each) for each in shown), class_="inside") if shown else None
 
 
-def _tells_more(schema: Schema) -> bool:
+def _has_details(schema: Schema) -> bool:
     told = {
         "$ref",
         "properties",
@@ -196,7 +196,7 @@ def _tells_more(schema: Schema) -> bool:
 
 SAMPLE_DEPTH_MAX = 6
 # What a reader knows from the rest of the documentation. Each is used where its schema takes it.
-NAMED: dict[str, Any] = {
+NAMED_SAMPLES: dict[str, Any] = {
     "user_id": "ada",
     "idempotency_key": "3f1c",
     "event_type": "LESSON_COMPLETED",
@@ -234,10 +234,10 @@ def sample(schema: Schema, parts: dict[str, Schema], name: str = "", depth: int 
         return (said or schema["enum"])[0]
     kind = schema.get("type", "object" if "properties" in schema else None)
     kind = next((each for each in kind if each != "null"), None) if isinstance(kind, list) else kind
-    return _of_kind(schema, kind, parts, name, depth)
+    return _sample_of_type(schema, kind, parts, name, depth)
 
 
-def _of_kind(schema: Schema, kind: str | None, parts: dict[str, Schema], name: str, depth: int) -> Any:
+def _sample_of_type(schema: Schema, kind: str | None, parts: dict[str, Schema], name: str, depth: int) -> Any:
     if kind == "object":
         return _object(schema, parts, depth)
     if kind == "array":
@@ -262,7 +262,7 @@ def _object(schema: Schema, parts: dict[str, Schema], depth: int) -> dict[str, A
 
 
 def _text(schema: Schema, name: str) -> Any:
-    wanted = [NAMED[name]] if name in NAMED else []
+    wanted = [NAMED_SAMPLES[name]] if name in NAMED_SAMPLES else []
     if form := schema.get("format"):
         wanted.append(FORMATS.get(form, "text"))
     pattern = schema.get("pattern", "")
@@ -272,21 +272,21 @@ def _text(schema: Schema, name: str) -> Any:
 def valid_sample(schema: Schema, parts: dict[str, Schema]) -> Any:
     """Return an example of a body; None if none is found that the schema takes."""
     made = sample(schema, parts)
-    return made if first_problem(_whole(schema, parts), made) is None else None
+    return made if first_problem(_resolved_schema(schema, parts), made) is None else None
 
 
-def _whole(schema: Any, parts: dict[str, Schema]) -> Any:
+def _resolved_schema(schema: Any, parts: dict[str, Schema]) -> Any:
     """Return a schema with its `$ref`s replaced by what they name."""
     if isinstance(schema, dict):
         if "$ref" in schema:
-            return _whole(parts[schema["$ref"].rpartition("/")[2]], parts)
-        return {name: _whole(each, parts) for name, each in schema.items()}
-    return [_whole(each, parts) for each in schema] if isinstance(schema, list) else schema
+            return _resolved_schema(parts[schema["$ref"].rpartition("/")[2]], parts)
+        return {name: _resolved_schema(each, parts) for name, each in schema.items()}
+    return [_resolved_schema(each, parts) for each in schema] if isinstance(schema, list) else schema
 
 
-def filled(path: str) -> str:
+def example_path(path: str) -> str:
     """Return a path with examples in place of its parameters: /v1/users/ada."""
-    return re.sub(r"\{(\w+)\}", lambda found: str(NAMED.get(found[1], found[1].upper())), path)
+    return re.sub(r"\{(\w+)\}", lambda found: str(NAMED_SAMPLES.get(found[1], found[1].upper())), path)
 
 
 # Commands of a shell that call an operation.
@@ -305,24 +305,24 @@ def curl(method: str, path: str, operation: dict[str, Any], parts: dict[str, Sch
     """Return a command that a reader may paste into a shell. parts: the schemas that `$ref` names."""
     needed = [each["name"] for each in operation["parameters"] if each["in"] == "query" and each["required"]]
     query = "&".join(f"{name}={A_DATE if name == 'date' else name.upper()}" for name in needed)
-    target = filled(path) + (f"?{query}" if query else "")
+    target = example_path(path) + (f"?{query}" if query else "")
     lines = [f'curl {"" if method == "get" else f"-X {method.upper()} "}"$STREAKLINE_URL{target}"']
     if operation["security"]:
         lines.append('  -H "Authorization: Bearer $STREAKLINE_TOKEN"')
     if body := operation.get("requestBody"):
         media, content = next(iter(body["content"].items()))
         made = valid_sample(content["schema"], parts)
-        data = "@body.json" if made is None else _written(made)
+        data = "@body.json" if made is None else _json_text(made)
         lines += [f"  -H 'Content-Type: {media}'", f"  -d {shlex.quote(data)}"]
     return " \\\n".join(lines)
 
 
-def _written(body: Any) -> str:
+def _json_text(body: Any) -> str:
     short = json.dumps(body, ensure_ascii=False)
     return short if len(short) <= LINE_MAX else json.dumps(body, ensure_ascii=False, indent=2)
 
 
-def of_now(command: str) -> str:
+def with_current_time(command: str) -> str:
     """Return a command whose event happens when it is run: an old one would be refused (rule 3)."""
     return re.sub(r'("occurred_at": ")[^"]*', lambda found: found[1] + NOW, command)
 
@@ -348,7 +348,7 @@ def reference(document: dict[str, Any], stylesheet: str) -> str:
         "main",
         element("h1", f"{document['info']['title']} API", tabindex="-1"),
         element("p", document["info"]["description"], "."),
-        _beginning(document),
+        _first_steps(document),
         *(_group(tag, found, parts) for tag, found in groups),
         _errors(document),
         _schemas(parts),
@@ -392,7 +392,7 @@ def _contents(groups: list[tuple[str, list[tuple[str, str, Operation]]]]) -> Mar
     return element("nav", links, *listed, aria_label="Contents")
 
 
-def _beginning(document: dict[str, Any]) -> Markup:
+def _first_steps(document: dict[str, Any]) -> Markup:
     """Return how to send the first event, and see what came of it."""
     parts = document["components"]["schemas"]
     event = document["paths"][FIRST]["post"]
@@ -414,7 +414,7 @@ def _beginning(document: dict[str, Any]) -> Markup:
             "Send what happened. The same event with the same key may be sent any number of times:"
             " it counts once.",
         ),
-        _code(of_now(curl("post", FIRST, event, parts)), "Send an event"),
+        _code(with_current_time(curl("post", FIRST, event, parts)), "Send an event"),
         element("p", "A moment later the profile has it:"),
         _code(curl("get", "/v1/users/{user_id}", profile, parts), "Read the profile"),
     )
@@ -441,7 +441,7 @@ def _operation(method: str, path: str, operation: Operation, parts: dict[str, Sc
         element("p", operation["description"]) if operation.get("description") else None,
         None if operation["security"] else element("p", "Needs no token.", class_="note"),
         _parameters(operation["parameters"]),
-        joined(
+        join_markup(
             [element("h4", f"Body: {media[0]}"), element("div", shape(media[1]["schema"]), class_="shape")]
         )
         if media
@@ -457,7 +457,7 @@ def _parameters(parameters: list[dict[str, Any]]) -> Markup | None:
     if not parameters:
         return None
     rows = [
-        joined(
+        join_markup(
             [
                 element(
                     "dt",
@@ -470,12 +470,12 @@ def _parameters(parameters: list[dict[str, Any]]) -> Markup | None:
         )
         for each in parameters
     ]
-    return joined([element("h4", "Parameters"), element("dl", *rows, class_="fields")])
+    return join_markup([element("h4", "Parameters"), element("dl", *rows, class_="fields")])
 
 
 def _answer(code: str, response: dict[str, Any]) -> Markup:
     media, content = next(iter(response["content"].items()))
-    return joined(
+    return join_markup(
         [element("h4", f"Answer {code}: {media}"), element("div", shape(content["schema"]), class_="shape")]
     )
 
@@ -489,7 +489,7 @@ def _errors(document: dict[str, Any]) -> Markup:
     """Return the refusals, which all operations share, and the codes that tell them apart."""
     responses = document["paths"][FIRST]["post"]["responses"]
     rows = [
-        joined([element("dt", element("code", code)), element("dd", each["description"])])
+        join_markup([element("dt", element("code", code)), element("dd", each["description"])])
         for code, each in responses.items()
         if not code.startswith(SUCCESS)
     ]

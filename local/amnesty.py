@@ -13,7 +13,7 @@ from adapters.engagement.amnesty import AmnestyApplier, AmnestyResult, AmnestySt
 from adapters.platform.objects import S3Objects
 from adapters.platform.tables import chunks
 from analytics.amnesty import users_concerned
-from ingest.engagement.amnesty import amnesty_view, declared
+from ingest.engagement.amnesty import amnesty_of_body, amnesty_view
 from ingest.web.caller import ApiError
 from local.stack import Stack, accounts_of, cache_of
 from rules.days import stamp
@@ -97,7 +97,7 @@ def _declared(arguments: argparse.Namespace, now: datetime) -> Amnesty:
         "reason": arguments.reason,
     }
     try:
-        return declared(body, arguments.author, now)
+        return amnesty_of_body(body, arguments.author, now)
     except ApiError as refused:
         raise RuntimeError(str(refused)) from None
 

@@ -16,7 +16,7 @@ import yaml
 
 from adapters.book import BookStore, PublicationConflict
 from adapters.platform.objects import Objects, S3Objects
-from ingest.book.publication import DOCUMENT_BYTES_MAX, Proposal, checked, publish
+from ingest.book.publication import DOCUMENT_BYTES_MAX, Proposal, book_of_document, publish
 from ingest.book.rules_api import version_view
 from ingest.book.rules_schemas import NOW
 from ingest.web.caller import DETAILS_MAX
@@ -218,7 +218,7 @@ def check(path: Path) -> BookFile:
     """Return a book that makes sense; raises RuntimeError with a line for each fault."""
     book = read_file(path)
     try:
-        checked(book.document)
+        book_of_document(book.document)
     except BookRefused as refused:
         raise RuntimeError(book.told(refused)) from None
     return book

@@ -82,7 +82,7 @@ class BatchResult:
             action(pairs)
         except transient:
             logger.exception("to come again", extra=about)
-            self.again += [number_of(record) for record, _ in pairs]
+            self.again += [sequence_number_of(record) for record, _ in pairs]
         except Exception as error:  # whatever a record raises, its neighbours go on
             logger.exception("poison", extra=about)
             if len(pairs) == 1:
@@ -115,7 +115,7 @@ def stream_consumer(
             result = consume(event["Records"], now)
             reasons = dict.fromkeys(result.again, "")
             if event.get("streakline_redrive"):
-                reasons |= {number_of(record): reason for record, reason in result.poison}
+                reasons |= {sequence_number_of(record): reason for record, reason in result.poison}
             else:
                 ConsumerSettings.failures().keep(name, result.poison, now)
             told = {**result.counts, "again": len(reasons), "poison": len(result.poison)}
@@ -149,7 +149,7 @@ def queue_consumer(
     return decorate
 
 
-def number_of(record: Record) -> str:
+def sequence_number_of(record: Record) -> str:
     """Return a record's place in its stream."""
     return str(
         record["dynamodb"]["SequenceNumber"] if "dynamodb" in record else record["kinesis"]["sequenceNumber"]

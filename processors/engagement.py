@@ -68,7 +68,7 @@ def distinct_events(pairs: Pairs) -> list[Event]:
     return list({event.event_id: event for _, event in pairs}.values())
 
 
-def place_of(record: Record) -> str:
+def stream_position(record: Record) -> str:
     """Return a record's place in its stream (rules.engagement.account); "" if it does not tell."""
     _, found, label = str(record.get("eventSourceARN", "")).partition("/stream/")
     number = str(record["dynamodb"].get("SequenceNumber", ""))
@@ -230,7 +230,7 @@ class EngagementProcessor:
 
 
 def _event_of(record: Record) -> Event:
-    return from_item(decode_item(record["dynamodb"]["NewImage"]), place_of(record))
+    return from_item(decode_item(record["dynamodb"]["NewImage"]), stream_position(record))
 
 
 @settings.wiring(EngagementSettings)

@@ -243,7 +243,7 @@ PUT_SECONDS = 60  # until S3 has taken a large file
 # Of one run, which has 15 minutes. The next one goes on.
 RUN_SECONDS = 780
 SALT_BYTES = 32
-AWAY = (*Unavailable, Unprocessed, PostgresUnavailable, RedisError)
+UNAVAILABLE = (*Unavailable, Unprocessed, PostgresUnavailable, RedisError)
 logger = Logger(service="erasure")
 
 
@@ -284,7 +284,7 @@ class ErasureRunner:
             return self.go_on(erasure, now, until)
         except ErasureMoved:
             return False
-        except AWAY as error:
+        except UNAVAILABLE as error:
             # What the store answered may quote what it was asked for.
             about = {"erasure_id": erasure.erasure_id, "error": type(error).__name__}
             logger.warning("to come again", extra=about)
@@ -324,7 +324,7 @@ class ErasureRunner:
                 phones = (pseudonym(decode_item(each)[SUBSCRIPTION_KEY]) for each in found)
                 erasure = with_names(erasure, PHONES, phones)
             if name == "RewardsLedger":  # the lake commits by them to what it takes away
-                erasure = with_names(erasure, SEALS, _seals(store, person))
+                erasure = with_names(erasure, SEALS, _chain_heads(store, person))
             erasure = self.jobs.go_on(with_count(erasure, name, len(found)))
         store.remove(found)
         return self.jobs.go_on(with_store_done(erasure, name))
@@ -353,7 +353,7 @@ class ErasureRunner:
         return person, self.jobs.go_on(after) if after != erasure else erasure
 
 
-def _seals(ledger: StoreEraser, person: Person) -> list[str]:
+def _chain_heads(ledger: StoreEraser, person: Person) -> list[str]:
     """Return where chains of hashes begin in a ledger, each with its salt."""
     assert isinstance(ledger, PartitionEraser)  # noqa: S101 (it is a table)
     entries = map(decode_item, ledger.items(person))

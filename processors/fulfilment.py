@@ -20,7 +20,7 @@ from adapters.platform.aws import Unavailable, client
 from adapters.platform.publishing import DeliveryStream
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
-from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
+from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
 from processors.kept_items import KeptItems, put_rows
 from rules.book.rewards import Fulfilment, Redemption
 from rules.engagement.ledger import entry_id
@@ -54,17 +54,17 @@ def message_of(redemption: Redemption) -> dict[str, Any]:
     }
 
 
-def shipped(sqs: Callable[[], Any], queue_url: str, records: Iterable[Record]) -> BatchResult:
+def send_shipments(sqs: Callable[[], Any], queue_url: str, records: Iterable[Record]) -> BatchResult:
     """Send a message for each record of a new redemption; other records are passed over."""
     outcome = BatchResult()
-    for chunk in chunks(outcome.read(records, requested), SENT_AT_ONCE):
-        refused = _refused(sqs, queue_url, [json.dumps(message_of(redemption)) for _, redemption in chunk])
+    for chunk in chunks(outcome.read(records, new_redemption), SENT_AT_ONCE):
+        refused = _send_batch(sqs, queue_url, [json.dumps(message_of(redemption)) for _, redemption in chunk])
         outcome.counts["sent"] += len(chunk) - len(refused)
-        outcome.again += [number_of(chunk[place][0]) for place in sorted(refused)]
+        outcome.again += [sequence_number_of(chunk[place][0]) for place in sorted(refused)]
     return outcome
 
 
-def requested(record: Record) -> Redemption | None:
+def new_redemption(record: Record) -> Redemption | None:
     """Return the new redemption that a record of Rewards' stream has; None: there is nothing to send."""
     image = record["dynamodb"].get("NewImage", {})
     if record["eventName"] != "INSERT" or "fulfilment" not in image:
@@ -73,7 +73,7 @@ def requested(record: Record) -> Redemption | None:
     return redemption if redemption.fulfilment is Fulfilment.REQUESTED else None
 
 
-def _refused(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set[int]:
+def _send_batch(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set[int]:
     """Send messages in one call; returns the places of those that SQS did not take."""
     entries = [{"Id": str(place), "MessageBody": text} for place, text in enumerate(texts)]
     try:
@@ -84,7 +84,7 @@ def _refused(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set[in
     return {int(each["Id"]) for each in answer.get("Failed", [])}
 
 
-def _kept(
+def _kept_rows(
     kept: KeptItems, records: Iterable[Record], erased: ErasureCheck
 ) -> Iterator[tuple[Record, RowLine]]:
     """Yield the changes that the lake gets: none of somebody who was erased, and nothing that is poison."""
@@ -108,6 +108,6 @@ def _parts(config: FulfilmentSettings) -> tuple[str, KeptItems, ErasureCheck]:
 def handler(records: list[Record], _now: datetime) -> BatchResult:
     """Lambda entry: a batch of Rewards' stream."""
     queue_url, kept, erased = _parts()
-    outcome = shipped(lambda: client("sqs"), queue_url, records)
-    outcome.again += put_rows(kept.stream, _kept(kept, records, erased))
+    outcome = send_shipments(lambda: client("sqs"), queue_url, records)
+    outcome.again += put_rows(kept.stream, _kept_rows(kept, records, erased))
     return outcome

@@ -8,7 +8,7 @@ from typing import Any
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.publishing import RECORD_BYTES_MAX, DeliveryStream
-from processors.batches import Record, number_of
+from processors.batches import Record, sequence_number_of
 from rules.lake.entities import TABLE_ITEMS, event_version, row_of
 from rules.lake.packed_records import END, FRAME_BYTES, RowLine, pack_rows, row_line
 from rules.lake.table_items import removed_item, table_item
@@ -31,7 +31,10 @@ class KeptItems:
         if table not in self.stores:
             return []
         seconds = float(change["ApproximateCreationDateTime"])
-        arrived, version = datetime.fromtimestamp(seconds, UTC), event_version(seconds, number_of(record))
+        arrived, version = (
+            datetime.fromtimestamp(seconds, UTC),
+            event_version(seconds, sequence_number_of(record)),
+        )
         store, image = self.stores[table], change.get("NewImage")
         kept = (
             table_item(store, image, arrived, version)
@@ -68,4 +71,4 @@ def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
         refused = list(range(len(sent)))
     # Places grow with the records, so these come in the stream's order.
     places = sorted(place for at in refused for place in sent[at].places)
-    return [number_of(listed[place][0]) for place in places]
+    return [sequence_number_of(listed[place][0]) for place in places]

@@ -18,7 +18,7 @@ from adapters.platform.aws import client
 from adapters.platform.items import decode_item
 from adapters.platform.publishing import DeliveryStream
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased_record, tombstones_of
-from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
+from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
 from processors.kept_items import KeptItems, line_of, put_rows, table_of
 from rules.lake.entities import (
     ANSWER_STATS,
@@ -100,7 +100,9 @@ class Publisher:
             for stream, row in rows:
                 by_stream.setdefault(stream, []).append((record, row))
         again = {each for stream, pairs in by_stream.items() for each in put_rows(stream, pairs)}
-        sent = dict.fromkeys(number_of(record) for pairs in by_stream.values() for record, _ in pairs)
+        sent = dict.fromkeys(
+            sequence_number_of(record) for pairs in by_stream.values() for record, _ in pairs
+        )
         outcome.again = [each for each in sent if each in again]
         outcome.counts["published"] = len(sent) - len(again)
         return outcome

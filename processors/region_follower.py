@@ -26,7 +26,7 @@ RESERVE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class TakingOverSettings(ConsumerSettings):
+class ReceiverSettings(ConsumerSettings):
     """Messages wait in changes_queue_url. tables: JSON, names in the template -> tables' names."""
 
     tables: str
@@ -34,11 +34,11 @@ class TakingOverSettings(ConsumerSettings):
     failure_queue_url: str
 
 
-class NotYet(Exception):
+class ChangesNotReady(Exception):
     """Some changes of a message wait for others."""
 
 
-class TakingOver:
+class ChangeReceiver:
     """Takes over messages. follower: writes to this region's tables."""
 
     def __init__(self, follower: Follower, region: str) -> None:
@@ -47,8 +47,8 @@ class TakingOver:
     def take(self, message: Mapping[str, Any], register: Register, now: datetime) -> int:
         """Take over a message's changes; returns how many.
 
-        Raises NotYet if some must come again, and Poison for what no attempt will get past. What was taken
-        stays, and taking it again changes nothing.
+        Raises ChangesNotReady if some must come again, and Poison for what no attempt will get past. What was
+        taken stays, and taking it again changes nothing.
         """
         try:
             changes = changes_of(message)
@@ -62,22 +62,22 @@ class TakingOver:
         if outcome.wrong:
             raise PoisonMessage("; ".join(why for _, why in outcome.wrong))
         if outcome.waiting:
-            raise NotYet(f"{len(outcome.waiting)} changes wait for entries")
+            raise ChangesNotReady(f"{len(outcome.waiting)} changes wait for entries")
         return outcome.followed
 
 
 def is_waiting(error: Exception) -> bool:
     """Whether a message waits in the queue, however long that takes."""
-    return isinstance(error, (NotYet, *Unavailable))
+    return isinstance(error, (ChangesNotReady, *Unavailable))
 
 
-@settings.wiring(TakingOverSettings)
-def _parts(config: TakingOverSettings) -> tuple[TakingOver, Fence, SourceQueue]:
+@settings.wiring(ReceiverSettings)
+def _parts(config: ReceiverSettings) -> tuple[ChangeReceiver, Fence, SourceQueue]:
     turn = process_fence()
     assert turn is not None  # noqa: S101 (the function is there in a deployment of two regions only)
     follower = Follower(fence_follower(free_client("dynamodb")), json.loads(config.tables))
     line = SourceQueue(lambda: client("sqs"), config.changes_queue_url, is_waiting)
-    return TakingOver(follower, current_region()), turn, line
+    return ChangeReceiver(follower, current_region()), turn, line
 
 
 @queue_consumer("taking-over", logger, lambda: _parts()[2], RESERVE_SECONDS)

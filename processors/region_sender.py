@@ -24,7 +24,7 @@ EXPIRED = "dynamodb.amazonaws.com"  # who deletes what has expired; the other re
 
 
 @dataclass(frozen=True)
-class SendingSettings(ConsumerSettings):
+class SenderSettings(ConsumerSettings):
     """Changes go to peer_queue_url, in peer_region. tables: JSON, names in the template -> tables' names."""
 
     tables: str
@@ -88,8 +88,8 @@ class ChangeSender:
         return outcome
 
 
-@settings.wiring(SendingSettings)
-def _parts(config: SendingSettings) -> ChangeSender:
+@settings.wiring(SenderSettings)
+def _parts(config: SenderSettings) -> ChangeSender:
     sqs = free_client("sqs", region=config.peer_region)
     stores = {name: table for table, name in json.loads(config.tables).items()}
     return ChangeSender(sqs, config.peer_queue_url, stores, current_region())

@@ -14,7 +14,7 @@ from math import ceil
 
 from bench.figure import Figure
 from local.plan.measured_units import load_units, minus
-from processors.questions.fan_out import PAGE
+from processors.questions.fan_out import PAGE_SIZE
 from rules.questions.notifications import INTERVALS, LISTENER_SHARDS
 
 SUBSCRIBERS = 1_000_000
@@ -37,7 +37,7 @@ class Shard:
     def page(self) -> None:
         """Tell a page: as many of each class, for as long as the slowest limit takes."""
         classes = [each for each in INTERVALS if self.left[each]]
-        some = {each: min(self.left[each], max(1, PAGE // len(classes))) for each in classes}
+        some = {each: min(self.left[each], max(1, PAGE_SIZE // len(classes))) for each in classes}
         people = sum(some.values())
         # A class has a partition of its own; open claims of all classes share one.
         partitions = [*some.values(), people]

@@ -27,12 +27,12 @@ def main(folder: str, wanted: str, kept: str) -> None:
     elif kept:
         Path(kept).mkdir(parents=True, exist_ok=True)
         for path in Path(folder).rglob("*.py"):
-            _take(path, str(path.relative_to(folder)), Path(kept))
+            _compile_file(path, str(path.relative_to(folder)), Path(kept))
     else:
         compileall.compile_dir(folder, quiet=1, workers=2, stripdir=folder, invalidation_mode=MODE)
 
 
-def _take(path: Path, name: str, kept: Path) -> None:
+def _compile_file(path: Path, name: str, kept: Path) -> None:
     """Put a file's compiled form beside it, and keep it. name: what tracebacks call the file."""
     source = path.read_bytes()
     known = kept / hashlib.sha256(f"{sys.version}\0{name}\0".encode() + source).hexdigest()

@@ -74,7 +74,7 @@ def _slim_aws(site: Path, data: Path) -> None:
     _drop_docstrings(site / "botocore" / "docs")
     _rewrite(data / "endpoints.json", _in_use)
     for model in data.glob("*/*/*.json"):
-        _rewrite(model, _undocumented)
+        _rewrite(model, _strip_documentation)
 
 
 def _drop_docstrings(docs: Path) -> None:
@@ -101,17 +101,17 @@ def _in_use(endpoints: dict[str, Any]) -> dict[str, Any]:
     return endpoints
 
 
-def _undocumented(model: Any) -> Any:
+def _strip_documentation(model: Any) -> Any:
     """Replace every documentation text by "". Its key stays, because botocore reads it from some models.
 
     A value that is no text stays too: a shape may have a member with the name `documentation`.
     """
     if isinstance(model, list):
-        return [_undocumented(each) for each in model]
+        return [_strip_documentation(each) for each in model]
     if not isinstance(model, dict):
         return model
     return {
-        name: "" if name == "documentation" and isinstance(value, str) else _undocumented(value)
+        name: "" if name == "documentation" and isinstance(value, str) else _strip_documentation(value)
         for name, value in model.items()
     }
 

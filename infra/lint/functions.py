@@ -13,7 +13,7 @@ from infra.template_text import ROOT
 # The endpoint's name, where it is not the service's prefix in policies.
 ENDPOINTS = {"firehose": "kinesis-firehose", "kinesis": "kinesis-streams"}
 # Prefixes without an endpoint: Lambda does this for a function, or it is the database's own port.
-WITHOUT = {"logs", "xray", "ec2", "rds-db"}
+NO_ENDPOINT_NEEDED = {"logs", "xray", "ec2", "rds-db"}
 # What redshift-data does for whoever asks it, by the asker's role.
 BY_REDSHIFT_DATA = {"redshift-serverless:GetCredentials"}
 # What an event source mapping does, not the function.
@@ -29,7 +29,7 @@ BY_MAPPINGS = {
 }
 DATABASE = re.compile(r"(rediss?|valkeys?|postgres(ql)?|mysql)://")
 WAREHOUSE = "redshift://"
-PRIVATE = ("AWS::ElastiCache::", "AWS::RDS::")
+PRIVATE_TYPES = ("AWS::ElastiCache::", "AWS::RDS::")
 
 
 def network_faults(stacks: Stacks) -> Iterator[Fault]:
@@ -71,7 +71,7 @@ def _reach(stack: Stack, properties: Mapping[str, Any], actions: set[str]) -> It
             yield f"its {key} is outside, but its network has no way out: the function needs subnets of yours"
     there = {_endpoint(network, each["Properties"]) for each in network.resources.values()}
     for service in sorted(
-        {each.partition(":")[0] for each in actions - BY_MAPPINGS - BY_REDSHIFT_DATA} - WITHOUT
+        {each.partition(":")[0] for each in actions - BY_MAPPINGS - BY_REDSHIFT_DATA} - NO_ENDPOINT_NEEDED
     ):
         endpoint = ENDPOINTS.get(service, service)
         if endpoint not in there:
@@ -92,7 +92,9 @@ def _is_private(stack: Stack, value: Any) -> bool:
     """Tell whether a value is the URL of a database or cache that a nested stack makes."""
     made_by = [stack.nested[name] for name, _ in references(value) if name in stack.nested]
     kinds = [each["Type"] for nested in made_by for each in nested.resources.values()]
-    return bool(DATABASE.match(str(stack.flat(value)))) and any(kind.startswith(PRIVATE) for kind in kinds)
+    return bool(DATABASE.match(str(stack.flat(value)))) and any(
+        kind.startswith(PRIVATE_TYPES) for kind in kinds
+    )
 
 
 def _endpoint(network: Stack, properties: Mapping[str, Any]) -> str:
@@ -180,7 +182,7 @@ RESERVED_MAX = 900
 
 def reserved_faults(stacks: Stacks) -> Iterator[Fault]:
     """Find reservations. They are for those who ask for them, so only the defaults are looked at."""
-    reserved = _reserved(stacks)
+    reserved = _reservations(stacks)
     if sum(reserved.values()):
         where = f"{len(reserved)} functions reserve {sum(reserved.values())} concurrent executions"
         yield Fault("/", ", ".join(reserved), f"{where}; a new account may have 10, so nothing can be made")
@@ -188,7 +190,7 @@ def reserved_faults(stacks: Stacks) -> Iterator[Fault]:
 
 def quota_faults(stacks: Stacks) -> Iterator[Fault]:
     """Find reservations that sum up to more than an account with the usual quota can reserve."""
-    reserved = _reserved(stacks)
+    reserved = _reservations(stacks)
     if (total := sum(reserved.values())) > RESERVED_MAX:
         where = f"{len(reserved)} functions reserve {total} concurrent executions"
         yield Fault(
@@ -196,7 +198,7 @@ def quota_faults(stacks: Stacks) -> Iterator[Fault]:
         )
 
 
-def _reserved(stacks: Stacks) -> dict[str, int]:
+def _reservations(stacks: Stacks) -> dict[str, int]:
     return {
         name: int(properties[PROPERTY])
         for _, name, properties in resources_of(stacks, "AWS::Lambda::Function")

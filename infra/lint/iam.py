@@ -14,7 +14,7 @@ from typing import Any
 
 from infra.lint import stacks as shipped
 from infra.lint.faults import Fault, Stacks, as_list, on_aws, resources_of, texts_in
-from infra.lint.stacks import Stack, read
+from infra.lint.stacks import Stack, read_template
 
 # Finds policy documents, of every kind, wherever a resource has one.
 
@@ -43,10 +43,10 @@ class Policy:
 def policies(stacks: Stacks) -> Iterator[Policy]:
     """Give all policy documents of all stacks."""
     for stack, name, properties in resources_of(stacks):
-        yield from _within(stack, name, properties, "")
+        yield from _policies_in(stack, name, properties, "")
 
 
-def _within(stack: Stack, logical_id: str, value: Any, key: str) -> Iterator[Policy]:
+def _policies_in(stack: Stack, logical_id: str, value: Any, key: str) -> Iterator[Policy]:
     if isinstance(value, dict) and "Statement" in value:
         identity = stack.types[logical_id] in IDENTITY_TYPES
         kind = "trust" if key == TRUST else "identity" if identity else "resource"
@@ -54,10 +54,10 @@ def _within(stack: Stack, logical_id: str, value: Any, key: str) -> Iterator[Pol
     elif isinstance(value, dict):
         for inner, item in value.items():
             name = value.get("PolicyName", inner) if inner == "PolicyDocument" else inner
-            yield from _within(stack, logical_id, item, str(name))
+            yield from _policies_in(stack, logical_id, item, str(name))
     elif isinstance(value, list):
         for item in value:
-            yield from _within(stack, logical_id, item, key)
+            yield from _policies_in(stack, logical_id, item, key)
 
 
 VERSION = "2012-10-17"
@@ -66,7 +66,7 @@ KEYS = {
     *("Action", "NotAction", "Resource", "NotResource"),
 }
 ARN = re.compile(r"arn:[a-z*-]+:[a-z0-9*-]+:[a-z0-9*-]*:(\d{12}|aws|\*)?:\S+")
-COMPARED = {
+OPERATOR_SUFFIXES = {
     "String": ("Equals", "NotEquals", "EqualsIgnoreCase", "NotEqualsIgnoreCase", "Like", "NotLike"),
     "Numeric": ("Equals", "NotEquals", "LessThan", "LessThanEquals", "GreaterThan", "GreaterThanEquals"),
     "Date": ("Equals", "NotEquals", "LessThan", "LessThanEquals", "GreaterThan", "GreaterThanEquals"),
@@ -76,17 +76,17 @@ COMPARED = {
     "Binary": ("Equals",),
     "Bool": ("",),
 }
-OPERATORS = {kind + way for kind, ways in COMPARED.items() for way in ways}
+OPERATORS = {kind + way for kind, ways in OPERATOR_SUFFIXES.items() for way in ways}
 
 
 def document_faults(stacks: Stacks) -> Iterator[Fault]:
     """Find documents that IAM would refuse, whatever they allow."""
     for policy in policies(stacks):
-        for reason in _refused(policy):
+        for reason in _document_problems(policy):
             yield Fault(policy.stack, policy.logical_id, f"its policy {policy.name} {reason}")
 
 
-def _refused(policy: Policy) -> Iterator[str]:
+def _document_problems(policy: Policy) -> Iterator[str]:
     if policy.document.get("Version") != VERSION:
         yield f'has no Version "{VERSION}"'
     statements = as_list(policy.document["Statement"])
@@ -111,14 +111,14 @@ def _document_statement(kind: str, statement: Mapping[str, Any]) -> Iterator[str
         if one in statement and f"Not{one}" in statement:
             yield f"has a statement with both {one} and Not{one}"
         yield from (f"has a statement with an empty {one}" for each in values if not each)
-    yield from _who(kind, statement)
+    yield from _principal_problems(kind, statement)
     for each in [*as_list(statement.get("Resource", [])), *as_list(statement.get("NotResource", []))]:
         if each not in ("*", "") and not ARN.fullmatch(str(each)):
             yield f"has a Resource that is no ARN: {each}"
-    yield from _condition(statement.get("Condition", {}))
+    yield from _condition_problems(statement.get("Condition", {}))
 
 
-def _who(kind: str, statement: Mapping[str, Any]) -> Iterator[str]:
+def _principal_problems(kind: str, statement: Mapping[str, Any]) -> Iterator[str]:
     named = statement.get("Principal", statement.get("NotPrincipal"))
     if kind == "identity" and named is not None:
         yield "has a Principal, which a role's own policy may not have"
@@ -128,7 +128,7 @@ def _who(kind: str, statement: Mapping[str, Any]) -> Iterator[str]:
         yield "has a Resource, which a trust policy may not have"
 
 
-def _condition(condition: Mapping[str, Any]) -> Iterator[str]:
+def _condition_problems(condition: Mapping[str, Any]) -> Iterator[str]:
     for operator, compared in condition.items():
         plain = re.sub(r"^For(AllValues|AnyValue):", "", operator).removesuffix("IfExists")
         if plain not in OPERATORS and operator != "Null":
@@ -152,7 +152,7 @@ RESOURCES = {
     ("dynamodb", "stream"): "table/[^/]+/stream/.+",
 }
 # The reference names no resource for mobile push, but SNS asks for these: its refusals name them.
-UNLISTED = {
+UNLISTED_ACTIONS = {
     "sns:createplatformendpoint": ["arn:[^:]*:sns:[^:]*:[^:]*:app/.+"],
     "sns:deleteendpoint": ["arn:[^:]*:sns:[^:]*:[^:]*:endpoint/.+"],
     "sns:getendpointattributes": ["arn:[^:]*:sns:[^:]*:[^:]*:endpoint/.+"],
@@ -182,10 +182,10 @@ def _action_statement(statement: Mapping[str, Any], *, narrow: bool) -> Iterator
         if narrow and narrower and statement.get("Effect") == "Allow" and "Condition" not in statement:
             yield f'allows {narrower} on "*", although it could name the resource'
     elif arns and "*" not in named:
-        yield from _unmatched(types, arns)
+        yield from _unmatched_arns(types, arns)
 
 
-def _unmatched(types: Mapping[str, list[str]], arns: list[str]) -> Iterator[str]:
+def _unmatched_arns(types: Mapping[str, list[str]], arns: list[str]) -> Iterator[str]:
     for action, forms in types.items():
         if not forms:
             yield f'allows {action} on {arns[0]}, but it acts on nothing narrower than "*"'
@@ -196,7 +196,7 @@ def _unmatched(types: Mapping[str, list[str]], arns: list[str]) -> Iterator[str]
             yield f"names {arn}, on which none of its actions acts: {', '.join(types)}"
 
 
-def _found(action: str) -> Iterator[tuple[Mapping[str, Any], str, str]]:
+def _known_actions(action: str) -> Iterator[tuple[Mapping[str, Any], str, str]]:
     """Give all that an action with wildcards stands for: what is known of its service, and both names."""
     service, _, name = action.lower().partition(":")
     known = shipped.shipped_actions().get(service, {"Actions": {}})
@@ -206,14 +206,14 @@ def _found(action: str) -> Iterator[tuple[Mapping[str, Any], str, str]]:
 @cache
 def exists(action: str) -> bool:
     """Tell whether an action, or one that its wildcards stand for, exists."""
-    return any(_found(action))
+    return any(_known_actions(action))
 
 
 @cache
 def arns_of(action: str) -> list[str]:
     """Return regular expressions of what an action acts on; [] if that is nothing narrower than *."""
-    result = list(UNLISTED.get(action.lower(), []))
-    for known, service, name in _found(action):
+    result = list(UNLISTED_ACTIONS.get(action.lower(), []))
+    for known, service, name in _known_actions(action):
         for kind in as_list(known["Actions"][name].get("Resources", [])):
             forms = known["Resources"].get(kind.lower(), {}).get("ARNFormats", [])
             result += [_pattern(form, RESOURCES.get((service, kind.lower()))) for form in forms]
@@ -246,7 +246,7 @@ SOURCES = {"apigateway": "execute-api"}
 def role_faults(stacks: Stacks) -> Iterator[Fault]:
     """Find roles beyond IAM's quotas or with a policy twice, and permissions for another service's ARN."""
     for stack, name, properties in resources_of(stacks, "AWS::IAM::Role"):
-        yield from (Fault(stack.path, name, reason) for reason in _role(stack, properties))
+        yield from (Fault(stack.path, name, reason) for reason in _role_problems(stack, properties))
     for stack, name, properties in resources_of(stacks, "AWS::Lambda::Permission"):
         principal = str(stack.flat(properties.get("Principal", ""))).removesuffix(".amazonaws.com")
         source = str(stack.flat(properties.get("SourceArn", "")))
@@ -259,15 +259,15 @@ def role_faults(stacks: Stacks) -> Iterator[Fault]:
             )
 
 
-def _role(stack: Stack, properties: Mapping[str, Any]) -> Iterator[str]:
+def _role_problems(stack: Stack, properties: Mapping[str, Any]) -> Iterator[str]:
     managed = [str(each) for each in stack.flat(properties.get("ManagedPolicyArns", []))]
-    for arn in _twice(managed):
+    for arn in _duplicates(managed):
         why = ": SAM adds it itself as soon as VpcConfig is named" if arn.endswith(BY_SAM) else ""
         yield f"it has the managed policy {arn} twice{why}"
     if len(managed) > MANAGED_MAX:
         yield f"it has {len(managed)} managed policies; {MANAGED_MAX} are allowed"
     inline = properties.get("Policies", [])
-    for policy in _twice([str(stack.flat(each["PolicyName"])) for each in inline]):
+    for policy in _duplicates([str(stack.flat(each["PolicyName"])) for each in inline]):
         yield f"it has two policies named {policy}"
     size = sum(_characters(stack, each["PolicyDocument"]) for each in inline)
     if size > INLINE_CHARACTERS_MAX:
@@ -277,7 +277,7 @@ def _role(stack: Stack, properties: Mapping[str, Any]) -> Iterator[str]:
         yield f"its trust policy has {trust} characters; {TRUST_CHARACTERS_MAX} are allowed"
 
 
-def _twice(names: list[str]) -> list[str]:
+def _duplicates(names: list[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
@@ -293,7 +293,7 @@ LITERAL = re.compile(r"arn:aws[a-z-]*:[^\s\"']*")
 
 def partition_faults(template: Path) -> Iterator[Fault]:
     """Find literal partitions in a template, as it is written, and in the state machines that it names."""
-    loaded = read(template)
+    loaded = read_template(template)
     for name, resource in loaded["Resources"].items():
         found = list(texts_in(resource))
         definitions = [text for path, text in found if path[-1] == "DefinitionUri"]

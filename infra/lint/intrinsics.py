@@ -40,7 +40,7 @@ def function(value: Any) -> tuple[str, Any]:
     return "", None
 
 
-def spelled(value: Any) -> str:
+def scalar_text(value: Any) -> str:
     """Return a scalar as CloudFormation spells it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -60,7 +60,7 @@ def holds(expression: Any, scope: Scope) -> bool:
         return not holds(argument[0], scope)
     if name == "Fn::Equals":
         left, right = (resolve(each, scope) for each in argument)
-        return spelled(left) == spelled(right)
+        return scalar_text(left) == scalar_text(right)
     raise Unresolvable(f"{expression} is no condition")
 
 
@@ -68,7 +68,7 @@ def resolve(value: Any, scope: Scope) -> Any:
     """Return a value in which all is evaluated that can be; AWS::NoValue takes its key or item away."""
     name, argument = function(value)
     if name:
-        return _evaluated(name, argument, scope)
+        return _evaluate_function(name, argument, scope)
     if isinstance(value, dict):
         found = {key: resolve(each, scope) for key, each in value.items()}
         return {key: each for key, each in found.items() if each != NO_VALUE}
@@ -77,7 +77,7 @@ def resolve(value: Any, scope: Scope) -> Any:
     return value
 
 
-def _evaluated(name: str, argument: Any, scope: Scope) -> Any:
+def _evaluate_function(name: str, argument: Any, scope: Scope) -> Any:
     if name == "Ref":
         return scope.values.get(argument, {"Ref": argument})
     if name == "Fn::If":
@@ -85,12 +85,12 @@ def _evaluated(name: str, argument: Any, scope: Scope) -> Any:
         return resolve(yes if holds(condition, scope) else no, scope)
     if name == "Fn::GetAtt":
         parts = argument.split(".", 1) if isinstance(argument, str) else argument
-        return {name: [parts[0], ".".join(map(spelled, parts[1:]))]}
+        return {name: [parts[0], ".".join(map(scalar_text, parts[1:]))]}
     if name == "Fn::Sub":
-        return _substituted(argument, scope)
+        return _fn_sub(argument, scope)
     resolved = resolve(argument, scope)
     if name == "Fn::FindInMap":
-        return _found(resolved, scope)
+        return _fn_find_in_map(resolved, scope)
     return LISTS[name](resolved) if name in LISTS else {name: resolved}
 
 
@@ -103,7 +103,7 @@ def text_of(value: Any) -> str | None:
         return f"${{{argument[0]}.{argument[1]}}}"
     if name == "Fn::Sub":
         return argument if isinstance(argument, str) else None
-    return None if isinstance(value, dict | list) else spelled(value).replace("${", "${!")
+    return None if isinstance(value, dict | list) else scalar_text(value).replace("${", "${!")
 
 
 def value_of(text: str) -> Any:
@@ -117,7 +117,7 @@ def value_of(text: str) -> Any:
     return {"Fn::GetAtt": [logical_id, attribute]} if attribute else {"Ref": logical_id}
 
 
-def _substituted(argument: Any, scope: Scope) -> Any:
+def _fn_sub(argument: Any, scope: Scope) -> Any:
     text, variables = (argument, {}) if isinstance(argument, str) else argument
     own = {key: resolve(each, scope) for key, each in variables.items()}
     kept = {key: each for key, each in own.items() if text_of(each) is None}
@@ -135,23 +135,23 @@ def _substituted(argument: Any, scope: Scope) -> Any:
     return {"Fn::Sub": [filled, kept]} if kept else value_of(filled)
 
 
-def _joined(argument: Any) -> Any:
+def _fn_join(argument: Any) -> Any:
     between, items = argument
     texts = [text_of(each) for each in items] if isinstance(items, list) else [None]
     known = [each for each in texts if each is not None]
     return value_of(between.join(known)) if len(known) == len(texts) else {"Fn::Join": argument}
 
 
-def _split(argument: Any) -> Any:
+def _fn_split(argument: Any) -> Any:
     between, text = argument
     return text.split(between) if isinstance(text, str) else {"Fn::Split": argument}
 
 
-def _zones(_: Any) -> list[str]:
+def _fn_get_azs(_: Any) -> list[str]:
     return ZONES
 
 
-def _selected(argument: Any) -> Any:
+def _fn_select(argument: Any) -> Any:
     index, items = argument
     if not isinstance(items, list):
         return {"Fn::Select": argument}
@@ -160,7 +160,7 @@ def _selected(argument: Any) -> Any:
     return items[int(index)]
 
 
-def _found(argument: Any, scope: Scope) -> Any:
+def _fn_find_in_map(argument: Any, scope: Scope) -> Any:
     found: Any = scope.mappings
     for key in argument[:3]:
         if not isinstance(key, str | int) or str(key) not in found:
@@ -169,27 +169,27 @@ def _found(argument: Any, scope: Scope) -> Any:
     return found
 
 
-LISTS = {"Fn::Join": _joined, "Fn::Split": _split, "Fn::Select": _selected, "Fn::GetAZs": _zones}
+LISTS = {"Fn::Join": _fn_join, "Fn::Split": _fn_split, "Fn::Select": _fn_select, "Fn::GetAZs": _fn_get_azs}
 
 
 # What CloudFormation refuses before it makes anything: values that a parameter does not allow, and Rules.
 
 
-class Refused(ValueError):
+class ParametersRefused(ValueError):
     """Parameters that CloudFormation refuses; the message is its sentence."""
 
 
 def parameter_values(declared: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
     """Return the value of each parameter: a string, a number for the type Number, a list for a list's type.
 
-    Raises Refused for a value that is missing, unknown or not allowed.
+    Raises ParametersRefused for a value that is missing, unknown or not allowed.
     """
     unknown = sorted(set(given) - set(declared))
     if unknown:
-        raise Refused(f"there is no parameter {', '.join(unknown)}")
+        raise ParametersRefused(f"there is no parameter {', '.join(unknown)}")
     missing = [name for name, shape in declared.items() if name not in given and "Default" not in shape]
     if missing:
-        raise Refused(f"the parameter {', '.join(missing)} has no value")
+        raise ParametersRefused(f"the parameter {', '.join(missing)} has no value")
     return {
         name: _parameter_value(name, shape, given.get(name, shape.get("Default")))
         for name, shape in declared.items()
@@ -197,17 +197,17 @@ def parameter_values(declared: Mapping[str, Any], given: Mapping[str, str]) -> d
 
 
 def _parameter_value(name: str, shape: Mapping[str, Any], given: Any) -> Any:
-    text = spelled(given)
-    allowed = [spelled(each) for each in shape.get("AllowedValues", [])]
+    text = scalar_text(given)
+    allowed = [scalar_text(each) for each in shape.get("AllowedValues", [])]
     items = [each.strip() for each in text.split(",")] if _is_list(shape) else [text]
     for each in items:
         if allowed and each not in allowed:
-            raise Refused(f"{name} may be {', '.join(allowed)}, not {each!r}")
+            raise ParametersRefused(f"{name} may be {', '.join(allowed)}, not {each!r}")
     if not re.fullmatch(shape.get("AllowedPattern", "(?s:.*)"), text):
         wanted = shape.get("ConstraintDescription", f"must match {shape['AllowedPattern']}")
-        raise Refused(f"{name} {wanted}, unlike {text!r}")
+        raise ParametersRefused(f"{name} {wanted}, unlike {text!r}")
     if not int(shape.get("MinLength", 0)) <= len(text) <= int(shape.get("MaxLength", 1 << 20)):
-        raise Refused(f"{name} has a length that is not allowed: {text!r}")
+        raise ParametersRefused(f"{name} has a length that is not allowed: {text!r}")
     if shape["Type"] == "Number":
         return _number(name, shape, text)
     return items if _is_list(shape) else text
@@ -219,41 +219,41 @@ def _is_list(shape: Mapping[str, Any]) -> bool:
 
 def _number(name: str, shape: Mapping[str, Any], text: str) -> int | float:
     if not re.fullmatch(r"-?\d+(\.\d+)?", text):
-        raise Refused(f"{name} must be a number, unlike {text!r}")
+        raise ParametersRefused(f"{name} must be a number, unlike {text!r}")
     number = float(text) if "." in text else int(text)
     if not float(shape.get("MinValue", number)) <= number <= float(shape.get("MaxValue", number)):
-        raise Refused(
+        raise ParametersRefused(
             f"{name} must be from {shape.get('MinValue')} to {shape.get('MaxValue')}, unlike {text}"
         )
     return number
 
 
 def check_rules(rules: Mapping[str, Any], scope: Scope) -> None:
-    """Evaluate a template's Rules; raises Refused with the first assertion that does not hold."""
+    """Evaluate a template's Rules; raises ParametersRefused with the first assertion that does not hold."""
     for name, rule in rules.items():
-        if "RuleCondition" in rule and not _asserted(rule["RuleCondition"], scope):
+        if "RuleCondition" in rule and not _assertion_holds(rule["RuleCondition"], scope):
             continue
         for each in rule["Assertions"]:
-            if not _asserted(each["Assert"], scope):
-                raise Refused(each.get("AssertDescription", f"the rule {name} does not hold"))
+            if not _assertion_holds(each["Assert"], scope):
+                raise ParametersRefused(each.get("AssertDescription", f"the rule {name} does not hold"))
 
 
-def _asserted(expression: Any, scope: Scope) -> bool:
+def _assertion_holds(expression: Any, scope: Scope) -> bool:
     name, argument = function(expression)
     if name == "Fn::And":
-        return all(_asserted(each, scope) for each in argument)
+        return all(_assertion_holds(each, scope) for each in argument)
     if name == "Fn::Or":
-        return any(_asserted(each, scope) for each in argument)
+        return any(_assertion_holds(each, scope) for each in argument)
     if name == "Fn::Not":
-        return not _asserted(argument[0], scope)
+        return not _assertion_holds(argument[0], scope)
     if name not in COMPARE:
         raise Unresolvable(f"Rules know no {expression}: they see parameters only, and no conditions")
-    left, right = (_spelled(resolve(each, scope)) for each in argument)
+    left, right = (_scalar_texts(resolve(each, scope)) for each in argument)
     return COMPARE[name](left, right)
 
 
-def _spelled(value: Any) -> Any:
-    return [spelled(each) for each in value] if isinstance(value, list) else spelled(value)
+def _scalar_texts(value: Any) -> Any:
+    return [scalar_text(each) for each in value] if isinstance(value, list) else scalar_text(value)
 
 
 COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {

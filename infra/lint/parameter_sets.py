@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from infra.lint import intrinsics, stacks
-from infra.lint.intrinsics import Refused, Scope, function, spelled
-from infra.lint.stacks import read, references
+from infra.lint.intrinsics import ParametersRefused, Scope, function, scalar_text
+from infra.lint.stacks import read_template, references
 
 # The values that the lint gives each parameter. They follow from the templates, so nobody keeps a list.
 #
@@ -49,10 +49,10 @@ def domains(template: Path) -> tuple[dict[str, list[str]], dict[str, list[str]]]
     long list of the second kind only the ends are returned.
     Raises ValueError for a parameter of which no allowed value is known.
     """
-    compared = _compared(template)
+    compared = _compared_values(template)
     deciding = {name: _pseudo(name, compared[name]) for name in stacks.PSEUDO if name in compared}
     others: dict[str, list[str]] = {}
-    for name, shape in read(template).get("Parameters", {}).items():
+    for name, shape in read_template(template).get("Parameters", {}).items():
         values = _values(name, shape, compared.get(name, []), named=name in compared)
         decides = name in compared or shape.get("Default") == ""
         if len(values) > 1 or "Default" not in shape:
@@ -62,17 +62,21 @@ def domains(template: Path) -> tuple[dict[str, list[str]], dict[str, list[str]]]
 
 
 def _pseudo(name: str, literals: list[str]) -> list[str]:
-    return list(dict.fromkeys([spelled(stacks.PSEUDO[name]), *literals]))
+    return list(dict.fromkeys([scalar_text(stacks.PSEUDO[name]), *literals]))
 
 
 def _values(name: str, shape: Mapping[str, Any], literals: list[str], *, named: bool) -> list[str]:
-    default = [spelled(shape["Default"])] if "Default" in shape else []
+    default = [scalar_text(shape["Default"])] if "Default" in shape else []
     if "AllowedValues" in shape:
         allowed = shape["AllowedValues"]
         some = allowed if shape["Type"] != "Number" else [allowed[0], allowed[-1]]
-        found = [*default, *(each for each in literals if each in map(spelled, allowed)), *map(spelled, some)]
+        found = [
+            *default,
+            *(each for each in literals if each in map(scalar_text, allowed)),
+            *map(scalar_text, some),
+        ]
     elif shape["Type"] == "Number":
-        limits = [spelled(shape[each]) for each in ("MinValue", "MaxValue") if each in shape]
+        limits = [scalar_text(shape[each]) for each in ("MinValue", "MaxValue") if each in shape]
         found = [*default, *literals, *limits] or ["1"]
     else:
         open_ = named or default in ([], [""])
@@ -83,7 +87,7 @@ def _values(name: str, shape: Mapping[str, Any], literals: list[str], *, named: 
 def _fits(name: str, shape: Mapping[str, Any], value: str) -> bool:
     try:
         intrinsics.parameter_values({name: shape}, {name: value})
-    except Refused:
+    except ParametersRefused:
         return False
     return True
 
@@ -99,21 +103,21 @@ def _example(name: str, shape: Mapping[str, Any]) -> str:
     raise ValueError(f"the lint knows no value for the parameter {name}: add one to EXAMPLES in {__name__}")
 
 
-def _compared(template: Path) -> dict[str, list[str]]:
+def _compared_values(template: Path) -> dict[str, list[str]]:
     """Return the parameters that decide something, and what they are compared with."""
-    loaded = read(template)
+    loaded = read_template(template)
     found: dict[str, list[str]] = {}
     for name, argument in _functions([loaded.get("Conditions", {}), loaded.get("Rules", {})]):
         if name in COMPARISONS:
-            for each in _named(argument):
+            for each in _referenced_names(argument):
                 found.setdefault(each, []).extend(_literals(argument))
     for resource in loaded["Resources"].values():
         if resource["Type"] == NESTED:
             properties = resource["Properties"]
-            inner = _compared(template.parent / properties["TemplateURL"])
+            inner = _compared_values(template.parent / properties["TemplateURL"])
             for name in inner.keys() & properties.get("Parameters", {}).keys():
                 value = properties["Parameters"][name]
-                for each in _named(value):
+                for each in _referenced_names(value):
                     found.setdefault(each, []).extend(inner[name] if value == {"Ref": each} else [])
     known = [*loaded.get("Parameters", {}), *stacks.PSEUDO]
     return {name: found[name] for name in known if name in found}
@@ -127,14 +131,14 @@ def _functions(value: Any) -> Iterator[tuple[str, Any]]:
         yield from _functions(each)
 
 
-def _named(value: Any) -> set[str]:
+def _referenced_names(value: Any) -> set[str]:
     return {argument for name, argument in _functions(value) if name == "Ref"}
 
 
 def _literals(value: Any) -> list[str]:
     if isinstance(value, list):
         return [each for item in value for each in _literals(item)]
-    return [] if isinstance(value, dict) else [spelled(value)]
+    return [] if isinstance(value, dict) else [scalar_text(value)]
 
 
 # Few sets of values in which every small combination occurs that is allowed.
@@ -162,18 +166,18 @@ def covering_rows(space: Space, strength: int) -> list[Row]:
     rows = [usual]
     left = dict.fromkeys(_combinations(space, strength))
     _cover(usual, left, strength)
-    reach = {item: _flipped(dict([item]), usual, space) for (item,) in _combinations(space, 1)}
+    reach = {item: _nearest_row(dict([item]), usual, space) for (item,) in _combinations(space, 1)}
     impossible: dict[Combination, bool] = {}
     while left:
         wanted = next(iter(left))
         changes = dict(item for each in wanted for item in reach[each].items() - usual.items())
-        row = _over(dict(wanted), [{**usual, **changes}, *rows], space)
+        row = _first_allowed(dict(wanted), [{**usual, **changes}, *rows], space)
         if not row and not any(
             _impossible(each, usual, space, impossible) for each in combinations(wanted, 2)
         ):
-            row = _flipped(dict(wanted), {**usual, **changes}, space)
+            row = _nearest_row(dict(wanted), {**usual, **changes}, space)
         if row:
-            rows.append(_filled(row, wanted, space, left))
+            rows.append(_fill_row(row, wanted, space, left))
             _cover(rows[-1], left, strength)
         left.pop(wanted, None)
     return rows
@@ -193,12 +197,12 @@ def _cover(row: Row, left: dict[Combination, None], strength: int) -> None:
         left.pop(each, None)
 
 
-def _over(fixed: Row, bases: Sequence[Row], space: Space) -> Row:
+def _first_allowed(fixed: Row, bases: Sequence[Row], space: Space) -> Row:
     """Return the first of some rows that is allowed with the fixed values put over it; {} for none."""
     return next(filter(space.allowed, ({**base, **fixed} for base in bases)), {})
 
 
-def _flipped(fixed: Row, base: Row, space: Space) -> Row:
+def _nearest_row(fixed: Row, base: Row, space: Space) -> Row:
     """Return an allowed row that has the fixed values and else differs little from a base; {} for none."""
     free = [name for name in space.domains if name not in fixed]
     flips = (
@@ -213,11 +217,11 @@ def _flipped(fixed: Row, base: Row, space: Space) -> Row:
 def _impossible(pair: Combination, usual: Row, space: Space, known: dict[Combination, bool]) -> bool:
     """Tell whether a pair is never allowed. Rules mostly refuse pairs, which are in many combinations."""
     if pair not in known:
-        known[pair] = not _flipped(dict(pair), usual, space)
+        known[pair] = not _nearest_row(dict(pair), usual, space)
     return known[pair]
 
 
-def _filled(row: Row, wanted: Combination, space: Space, left: Mapping[Combination, None]) -> Row:
+def _fill_row(row: Row, wanted: Combination, space: Space, left: Mapping[Combination, None]) -> Row:
     """Give each free name, one after another, the value that covers most of what is left and is allowed."""
     place = {name: number for number, name in enumerate(space.domains)}
     for name in [each for each in space.domains if each not in dict(wanted)]:
@@ -246,10 +250,12 @@ def parameter_sets(template: Path, strength: int = STRENGTH) -> list[Row]:
     Each allowed combination of `strength` values of the parameters that decide something occurs. Each value
     of any parameter occurs by itself, too: most users change one thing.
     """
-    declared = read(template).get("Parameters", {})
-    rules = read(template).get("Rules", {})
-    defaults = {name: spelled(value) for name, value in stacks.PSEUDO.items()}
-    defaults |= {name: spelled(shape["Default"]) for name, shape in declared.items() if "Default" in shape}
+    declared = read_template(template).get("Parameters", {})
+    rules = read_template(template).get("Rules", {})
+    defaults = {name: scalar_text(value) for name, value in stacks.PSEUDO.items()}
+    defaults |= {
+        name: scalar_text(shape["Default"]) for name, shape in declared.items() if "Default" in shape
+    }
     deciding, others = domains(template)
     needed = {name: values[0] for name, values in {**deciding, **others}.items() if name not in defaults}
     usual = {**stacks.PSEUDO, **intrinsics.parameter_values(declared, needed)}
@@ -261,7 +267,7 @@ def parameter_sets(template: Path, strength: int = STRENGTH) -> list[Row]:
         for value in values
     }
 
-    allowed = _allowed(rules, usual, typed)
+    allowed = _row_check(rules, usual, typed)
     rows = [{}, *covering_rows(Space(deciding, allowed), strength)]
     singly = ({name: value} for name, values in {**others, **deciding}.items() for value in values)
     rows += filter(allowed, singly)
@@ -270,7 +276,7 @@ def parameter_sets(template: Path, strength: int = STRENGTH) -> list[Row]:
     return [each for number, each in enumerate(sets) if each not in sets[:number]]
 
 
-def _allowed(
+def _row_check(
     rules: Mapping[str, Any], usual: Mapping[str, Any], typed: Mapping[tuple[str, str], Any]
 ) -> Callable[[Row], bool]:
     """Return what tells whether Rules allow a row. usual: values of what a row does not name.
@@ -294,7 +300,7 @@ def _allowed(
 def _holds(rules: Mapping[str, Any], scope: Scope) -> bool:
     try:
         intrinsics.check_rules(rules, scope)
-    except Refused:
+    except ParametersRefused:
         return False
     return True
 
@@ -303,10 +309,10 @@ def environments(samconfig: Path) -> dict[str, Row]:
     """Return the overrides of each environment that samconfig.toml has, by the name of its table."""
     tables = tomllib.loads(samconfig.read_text()) if samconfig.exists() else {}
     named = {name: each for name, each in tables.items() if isinstance(each, dict) and "deploy" in each}
-    return {name: _given(each["deploy"].get("parameters", {})) for name, each in named.items()}
+    return {name: _overrides_of(each["deploy"].get("parameters", {})) for name, each in named.items()}
 
 
-def _given(parameters: Mapping[str, Any]) -> Row:
+def _overrides_of(parameters: Mapping[str, Any]) -> Row:
     given = parameters.get("parameter_overrides", [])
     items = shlex.split(given) if isinstance(given, str) else given
     return dict(each.split("=", 1) for each in items)

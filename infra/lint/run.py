@@ -10,9 +10,9 @@ from samtranslator.model.exceptions import InvalidDocumentException
 
 from infra.lint import functions, iam, templates, variants
 from infra.lint.faults import Fault, fewest_parameters, on_aws, parameters_in_words
-from infra.lint.intrinsics import Refused, Unresolvable, spelled
+from infra.lint.intrinsics import ParametersRefused, Unresolvable, scalar_text
 from infra.lint.parameter_sets import STRENGTH, environments, parameter_sets
-from infra.lint.stacks import Stack, resolved
+from infra.lint.stacks import Stack, resolve_stacks
 
 Stacks = Mapping[str, Stack]
 Check = Callable[[Stacks], Iterator[Fault]]
@@ -35,7 +35,7 @@ ENVIRONMENT = "--config-env"
 
 
 @dataclass(slots=True)
-class Runs:
+class ResolvedSets:
     """What was resolved. told: the parameters of each set. first: numbers of sets of a first deployment.
 
     refused: what CloudFormation would say of sets that it does not take -> the parameters of one of them.
@@ -53,10 +53,10 @@ def run(template: Path, memory: Path = variants.MEMORY, strength: int = STRENGTH
     memory: see variants.py. strength: all combinations of so many values occur. Below STRENGTH, cfn-lint
     looks at sets of a first deployment only: all variants take it minutes.
     """
-    runs = _runs(template, strength)
+    runs = _resolve_sets(template, strength)
     found: dict[Fault, set[int]] = {}
     for number, stacks in enumerate(runs.sets):
-        for fault in _checked(stacks, defaults=not runs.told[number], first=number in runs.first):
+        for fault in _run_checks(stacks, defaults=not runs.told[number], first=number in runs.first):
             found.setdefault(fault, set()).add(number)
     linted = range(len(runs.sets)) if strength >= STRENGTH else runs.first
     whole = [place for place, number in enumerate(linted) if number in runs.first]
@@ -65,12 +65,12 @@ def run(template: Path, memory: Path = variants.MEMORY, strength: int = STRENGTH
     lines = [
         f"{fault} (for instance with {parameters_in_words(each)})" for fault, each in runs.refused.items()
     ]
-    lines += [f"{fault} ({_where(fault, found[fault], runs, template)})" for fault in sorted(found)]
-    once = _once(runs.sets, are_all=strength >= STRENGTH)
+    lines += [f"{fault} ({_parameters_text(fault, found[fault], runs, template)})" for fault in sorted(found)]
+    once = _check_once(runs.sets, are_all=strength >= STRENGTH)
     return lines + [str(fault) for fault in once], len(runs.sets) + len(runs.refused)
 
 
-def _where(fault: Fault, numbers: set[int], runs: Runs, template: Path) -> str:
+def _parameters_text(fault: Fault, numbers: set[int], runs: ResolvedSets, template: Path) -> str:
     """Return the words for the parameters with which a fault occurs. numbers: of the sets that have it."""
     if len(numbers) == len(runs.sets):
         return "with any parameters"
@@ -80,10 +80,10 @@ def _where(fault: Fault, numbers: set[int], runs: Runs, template: Path) -> str:
 
     def still(fewer: Mapping[str, str]) -> bool:
         try:
-            stacks = resolved(fewer, template)
-        except (Refused, Unresolvable, InvalidDocumentException):
+            stacks = resolve_stacks(fewer, template)
+        except (ParametersRefused, Unresolvable, InvalidDocumentException):
             return False
-        return fault in _checked(stacks) or _variant(fault, stacks) == variant is not None
+        return fault in _run_checks(stacks) or _variant(fault, stacks) == variant is not None
 
     return "with " + parameters_in_words(
         told if ENVIRONMENT in told or len(told) < 2 else fewest_parameters(told, still)
@@ -99,16 +99,16 @@ def _variant(fault: Fault, stacks: Stacks) -> Mapping[str, Any] | None:
     )
 
 
-def _runs(template: Path, strength: int) -> Runs:
+def _resolve_sets(template: Path, strength: int) -> ResolvedSets:
     """Resolve the template for all sets of parameters."""
     made = parameter_sets(template, strength)
     named = environments(template.parent / "samconfig.toml").items()
-    runs = Runs()
+    runs = ResolvedSets()
     for name, given in [*(("", each) for each in made), *(each for each in named if each[1] != made[0])]:
         told = {**given, ENVIRONMENT: name} if name else given
         try:
-            stacks = resolved(given, template)
-        except (Refused, Unresolvable) as refusal:
+            stacks = resolve_stacks(given, template)
+        except (ParametersRefused, Unresolvable) as refusal:
             runs.refused.setdefault(Fault("/", "parameters", str(refusal)), told)
         except InvalidDocumentException as refusal:
             for each in refusal.causes:
@@ -120,14 +120,14 @@ def _runs(template: Path, strength: int) -> Runs:
     return runs
 
 
-def _checked(stacks: Stacks, *, defaults: bool = False, first: bool = False) -> Iterator[Fault]:
+def _run_checks(stacks: Stacks, *, defaults: bool = False, first: bool = False) -> Iterator[Fault]:
     """Run the checks. first: with these parameters somebody may deploy for the first time."""
     yield from chain.from_iterable(check(stacks) for check in CHECKS)
     yield from templates.protection_faults(stacks) if first else ()
     yield from functions.reserved_faults(stacks) if defaults else ()
 
 
-def _once(sets: Iterable[Stacks], *, are_all: bool) -> Iterator[Fault]:
+def _check_once(sets: Iterable[Stacks], *, are_all: bool) -> Iterator[Fault]:
     """Find what does not depend on parameters: literal partitions, and conditions that never change.
 
     are_all: these are all sets, so a condition that is always the same is a fault. It may take three values.
@@ -141,5 +141,5 @@ def _once(sets: Iterable[Stacks], *, are_all: bool) -> Iterator[Fault]:
             seen.setdefault(name, set()).add(held)
     for name, held_as in seen.items():
         if are_all and len(held_as) == 1:
-            reason = f"the condition is {spelled(*held_as)} in every set, so nobody sees what it decides"
+            reason = f"the condition is {scalar_text(*held_as)} in every set, so nobody sees what it decides"
             yield Fault("/", name, reason)

@@ -26,7 +26,17 @@ from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 
 from infra.lint import intrinsics
-from infra.lint.intrinsics import LISTS, MARK, Refused, Scope, Unresolvable, function, holds, resolve, spelled
+from infra.lint.intrinsics import (
+    LISTS,
+    MARK,
+    ParametersRefused,
+    Scope,
+    Unresolvable,
+    function,
+    holds,
+    resolve,
+    scalar_text,
+)
 from infra.template_text import ROOT, parse
 
 # Reads a template and expands it as CloudFormation does, by the SAM translator. Nothing here calls AWS.
@@ -35,7 +45,7 @@ from infra.template_text import ROOT, parse
 REGION = "us-east-1"
 TRANSFORM = "AWS::Serverless-2016-10-31"
 # `sam package` uploads what these name and puts its address in S3 instead.
-UPLOADED = ("CodeUri", "ContentUri", "DefinitionUri")
+UPLOAD_PROPERTIES = ("CodeUri", "ContentUri", "DefinitionUri")
 logging.getLogger("samtranslator").setLevel(logging.ERROR)  # it warns of metrics that nobody reads
 
 
@@ -44,7 +54,7 @@ def _json(path: Path, changed_ns: int) -> str:
     return json.dumps(parse(path.read_text()), default=str)
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_template(path: Path) -> dict[str, Any]:
     """Return a template as data that the caller may change: !Ref X is {"Ref": "X"}."""
     loaded: dict[str, Any] = json.loads(_json(path, path.stat().st_mtime_ns))
     return loaded
@@ -55,7 +65,7 @@ def expanded_template(path: Path, parameters: Mapping[str, str]) -> dict[str, An
 
     Raises samtranslator's InvalidDocumentException for what SAM refuses, ValueError for another transform.
     """
-    template = read(path)
+    template = read_template(path)
     transforms = template.get("Transform", [])
     if not transforms:
         return template
@@ -63,7 +73,7 @@ def expanded_template(path: Path, parameters: Mapping[str, str]) -> dict[str, An
         raise ValueError(f"{path.name} has a transform that the lint cannot carry out: {transforms}")
     for resource in template["Resources"].values():
         properties = resource.get("Properties") or {}
-        for name in UPLOADED:
+        for name in UPLOAD_PROPERTIES:
             if isinstance(properties.get(name), str):
                 properties[name] = {"Bucket": "uploaded", "Key": properties[name]}
     translator = Translator({}, Parser(), boto_session=SimpleNamespace(region_name=REGION))
@@ -224,7 +234,7 @@ class Stack:
 
     def _marked(self, literal: str, name: str) -> str:
         logical_id, _, attribute = name.partition(".")
-        return f"${{{name}}}" if literal else spelled(self._named(logical_id, attribute))
+        return f"${{{name}}}" if literal else scalar_text(self._named(logical_id, attribute))
 
     def _named(self, logical_id: str, attribute: str) -> Any:
         if logical_id not in self.resources:
@@ -241,12 +251,12 @@ class Stack:
         return find or ref_of(kind, logical_id)
 
 
-def resolved(parameters: Mapping[str, str], template: Path = TEMPLATE) -> dict[str, Stack]:
+def resolve_stacks(parameters: Mapping[str, str], template: Path = TEMPLATE) -> dict[str, Stack]:
     """Return all stacks that a deployment with these parameters would make, by path; the root is "/".
 
     A pseudo parameter such as AWS::AccountId may be among them.
-    Raises Refused where CloudFormation refuses the parameters (values, Rules), Unresolvable for a function
-    that it cannot evaluate, samtranslator's InvalidDocumentException for what SAM refuses.
+    Raises ParametersRefused where CloudFormation refuses the parameters (values, Rules), Unresolvable for a
+    function that it cannot evaluate, samtranslator's InvalidDocumentException for what SAM refuses.
     """
     return {each.path: each for each in walk(_stack("/", template, parameters))}
 
@@ -282,8 +292,8 @@ def _stack(path: str, file: Path, parameters: Mapping[str, str]) -> Stack:
     values = intrinsics.parameter_values(template.get("Parameters", {}), given)
     scope = Scope({**pseudo, **values}, template.get("Mappings", {}), template.get("Conditions", {}))
     intrinsics.check_rules(template.get("Rules", {}), scope)
-    made = {name: each for name, each in template["Resources"].items() if _made(each, scope)}
-    outputs = {name: each for name, each in template.get("Outputs", {}).items() if _made(each, scope)}
+    made = {name: each for name, each in template["Resources"].items() if _is_made(each, scope)}
+    outputs = {name: each for name, each in template.get("Outputs", {}).items() if _is_made(each, scope)}
     stack = Stack(
         path=path,
         template=file,
@@ -292,23 +302,25 @@ def _stack(path: str, file: Path, parameters: Mapping[str, str]) -> Stack:
         resources={name: _resource(name, each, scope) for name, each in made.items()},
         absent={name: each["Condition"] for name, each in template["Resources"].items() if name not in made},
         types={name: each["Type"] for name, each in template["Resources"].items()},
-        outputs={name: _resolved(f"output {name}", each["Value"], scope) for name, each in outputs.items()},
+        outputs={
+            name: _resolve_value(f"output {name}", each["Value"], scope) for name, each in outputs.items()
+        },
     )
     named = {name: each for name, each in parameters.items() if name in pseudo}
     return _with_nested(stack, named)
 
 
 @lru_cache(maxsize=256)
-def _nested(path: str, file: Path, changed_ns: int, parameters: tuple[tuple[str, str], ...]) -> Stack:
+def _nested_stack(path: str, file: Path, changed_ns: int, parameters: tuple[tuple[str, str], ...]) -> Stack:
     """Resolve a nested stack once for the same parameters, which most sets give it."""
     return _stack(path, file, dict(parameters))
 
 
-def _made(declared: Mapping[str, Any], scope: Scope) -> bool:
+def _is_made(declared: Mapping[str, Any], scope: Scope) -> bool:
     return holds(declared.get("Condition", ALWAYS), scope)
 
 
-def _resolved(name: str, value: Any, scope: Scope) -> Any:
+def _resolve_value(name: str, value: Any, scope: Scope) -> Any:
     try:
         return resolve(value, scope)
     except Unresolvable as refusal:
@@ -316,7 +328,7 @@ def _resolved(name: str, value: Any, scope: Scope) -> Any:
 
 
 def _resource(name: str, declared: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
-    found = _resolved(name, {key: each for key, each in declared.items() if key != "Condition"}, scope)
+    found = _resolve_value(name, {key: each for key, each in declared.items() if key != "Condition"}, scope)
     after = found.pop("DependsOn", [])
     return {"Properties": {}, **found, "DependsOn": [after] if isinstance(after, str) else after}
 
@@ -330,12 +342,12 @@ def _with_nested(stack: Stack, pseudo: Mapping[str, str]) -> Stack:
     for name in order.static_order():
         properties = nested[name]["Properties"]
         file = stack.template.parent / properties["TemplateURL"]
-        given = {key: spelled(each) for key, each in stack.flat(properties.get("Parameters", {})).items()}
+        given = {key: scalar_text(each) for key, each in stack.flat(properties.get("Parameters", {})).items()}
         given |= pseudo
         try:
             path = f"{stack.path.rstrip('/')}/{name}"
-            child = _nested(path, file, file.stat().st_mtime_ns, tuple(given.items()))
-        except Refused as refusal:  # by then the deployment has begun
+            child = _nested_stack(path, file, file.stat().st_mtime_ns, tuple(given.items()))
+        except ParametersRefused as refusal:  # by then the deployment has begun
             raise Unresolvable(f"{name} does not take its parameters: {refusal}") from refusal
         stack = replace(stack, nested={**stack.nested, name: child})
     return stack
@@ -344,7 +356,7 @@ def _with_nested(stack: Stack, pseudo: Mapping[str, str]) -> Stack:
 # What cfn-lint ships of AWS: actions and what they act on, each type's schema. cfn-lint is not loaded.
 
 
-def _read(path: str) -> dict[str, Any]:
+def _read_reference(path: str) -> dict[str, Any]:
     spec = find_spec("cfnlint")
     assert spec is not None  # noqa: S101 (it is in the lock file)
     (folder,) = spec.submodule_search_locations or []
@@ -358,15 +370,15 @@ def shipped_actions() -> Mapping[str, Any]:
 
     It is AWS's service authorization reference.
     """
-    return _read("AdditionalSpecs/Policies.json")
+    return _read_reference("AdditionalSpecs/Policies.json")
 
 
 @cache
 def shipped_identifiers(kind: str) -> list[str]:
     """Return the properties that identify a resource of a type in an account, and that a template may set."""
-    types = _read(f"schemas/providers/{REGION}.json")
+    types = _read_reference(f"schemas/providers/{REGION}.json")
     if kind not in types:
         return []
-    schema = _read(f"schemas/resources/{types[kind]}.json")
+    schema = _read_reference(f"schemas/resources/{types[kind]}.json")
     read_only = {*schema.get("readOnlyProperties", [])}
     return [each.rpartition("/")[2] for each in schema.get("primaryIdentifier", []) if each not in read_only]

@@ -26,9 +26,9 @@ LAYERS_MAX = 5
 def limit_faults(stacks: Stacks) -> Iterator[Fault]:
     """Find stacks, functions and state machines beyond a limit."""
     for stack in stacks.values():
-        yield from _stack(stack)
+        yield from _stack_faults(stack)
     for stack, name, properties in resources_of(stacks, "AWS::Lambda::Function"):
-        yield from (Fault(stack.path, name, reason) for reason in _function(stack, properties))
+        yield from (Fault(stack.path, name, reason) for reason in _function_faults(stack, properties))
     for stack, name, properties in resources_of(stacks, "AWS::StepFunctions::StateMachine"):
         size = _definition_bytes(stack, properties)
         if size > DEFINITION_BYTES_MAX:
@@ -36,7 +36,7 @@ def limit_faults(stacks: Stacks) -> Iterator[Fault]:
             yield Fault(stack.path, name, reason)
 
 
-def _stack(stack: Stack) -> Iterator[Fault]:
+def _stack_faults(stack: Stack) -> Iterator[Fault]:
     for section, count in _sizes(stack.template).items():
         if count > SECTIONS_MAX[section]:
             yield Fault(stack.path, section, f"the template has {count}; {SECTIONS_MAX[section]} are allowed")
@@ -50,7 +50,7 @@ def _sizes(template: Path) -> dict[str, int]:
     return {each: size if each == "bytes" else len(after.get(each, {})) for each in SECTIONS_MAX}
 
 
-def _function(stack: Stack, properties: Mapping[str, Any]) -> Iterator[str]:
+def _function_faults(stack: Stack, properties: Mapping[str, Any]) -> Iterator[str]:
     variables = stack.flat(properties.get("Environment", {}).get("Variables", {}))
     size = sum(len(f"{key}{value}".encode()) for key, value in variables.items())
     if size > ENVIRONMENT_BYTES_MAX:
@@ -79,20 +79,20 @@ def absence_faults(stacks: Stacks) -> Iterator[Fault]:
     """Find resources and outputs that name a resource, or a nested stack's output, that is not made."""
     for stack in stacks.values():
         for name, resource in stack.resources.items():
-            yield from _named(stack, name, resource)
+            yield from _reference_faults(stack, name, resource)
             for after in resource["DependsOn"]:
-                yield from _missing(stack, name, after, "")
+                yield from _missing_faults(stack, name, after, "")
         for name, value in stack.outputs.items():
-            yield from _named(stack, f"output {name}", value)
+            yield from _reference_faults(stack, f"output {name}", value)
 
 
-def _named(stack: Stack, name: str, value: object) -> Iterator[Fault]:
+def _reference_faults(stack: Stack, name: str, value: object) -> Iterator[Fault]:
     for logical_id, attribute in dict.fromkeys(references(value)):
         if not logical_id.startswith("AWS::"):
-            yield from _missing(stack, name, logical_id, attribute)
+            yield from _missing_faults(stack, name, logical_id, attribute)
 
 
-def _missing(stack: Stack, name: str, logical_id: str, attribute: str) -> Iterator[Fault]:
+def _missing_faults(stack: Stack, name: str, logical_id: str, attribute: str) -> Iterator[Fault]:
     if logical_id in stack.absent:
         because = f"its condition {stack.absent[logical_id]} does not hold"
         yield Fault(stack.path, name, f"it names {logical_id}, which is not made: {because}")
@@ -109,7 +109,7 @@ def _missing(stack: Stack, name: str, logical_id: str, attribute: str) -> Iterat
 
 # SAM keeps a function's versions, for the alias to go back to. They cost nothing and go with the function.
 BY_SAM = ("AWS::Lambda::Version",)
-KEPT = ("Retain", "RetainExceptOnCreate", "Snapshot")
+KEEPING_POLICIES = ("Retain", "RetainExceptOnCreate", "Snapshot")
 PROTECTIONS = ("DeletionProtection", "DeletionProtectionEnabled")
 UNIQUE = STACK_ID.rpartition("/")[2].split("-")
 LEFT = "a failed first deployment leaves it behind: its DeletionPolicy must be RetainExceptOnCreate"
@@ -124,8 +124,8 @@ def retention_faults(stacks: Stacks) -> Iterator[Fault]:
         for name, resource in stack.resources.items():
             if resource.get("DeletionPolicy") == "Retain" and resource["Type"] not in BY_SAM:
                 yield Fault(stack.path, name, LEFT)
-            if resource.get("DeletionPolicy") in KEPT and name not in SHARED_NAMES:
-                yield from _fixed(stack, name, resource)
+            if resource.get("DeletionPolicy") in KEEPING_POLICIES and name not in SHARED_NAMES:
+                yield from _fixed_name_faults(stack, name, resource)
 
 
 def protection_faults(stacks: Stacks) -> Iterator[Fault]:
@@ -138,7 +138,7 @@ def protection_faults(stacks: Stacks) -> Iterator[Fault]:
                 yield Fault(stack.path, name, reason)
 
 
-def _fixed(stack: Stack, name: str, resource: Mapping[str, Any]) -> Iterator[Fault]:
+def _fixed_name_faults(stack: Stack, name: str, resource: Mapping[str, Any]) -> Iterator[Fault]:
     for each in shipped_identifiers(resource["Type"]):
         value = resource["Properties"].get(each)
         text = str(stack.flat(value))

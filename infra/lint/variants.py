@@ -30,7 +30,7 @@ def remember_findings(
     version: of whatever looks; a content is JSON data. The file keeps these contents and no others.
     """
     keys = [hashlib.sha256(f"{version}{json.dumps(each)}".encode()).hexdigest() for each in contents]
-    known = _read(path)
+    known = _read_findings(path)
     new = [number for number, key in enumerate(keys) if key not in known]
     for number, found in zip(new, look([contents[number] for number in new]), strict=True):
         known[keys[number]] = found
@@ -42,7 +42,7 @@ def remember_findings(
     return [kept[key] for key in keys]
 
 
-def _read(path: Path) -> dict[str, Found]:
+def _read_findings(path: Path) -> dict[str, Found]:
     try:
         found: Mapping[str, list[list[str]]] = json.loads(path.read_text())
         return {key: [tuple(each) for each in value] for key, value in found.items()}
@@ -122,15 +122,19 @@ def jobs(sets: Sequence[Mapping[str, Stack]], whole: Sequence[int]) -> list[Job]
                 seen.setdefault(key, []).append(number)
             if number not in whole:
                 for name in new:
-                    _put(packed.setdefault(stack.path, []), stack, name, variants[name], seen[keys[name]])
+                    _put_variant(
+                        packed.setdefault(stack.path, []), stack, name, variants[name], seen[keys[name]]
+                    )
             elif new:
                 together.append(Job(stack.path))
                 for name, key in keys.items():
-                    _put(together[-1:], stack, name, variants[name], seen[key])
+                    _put_variant(together[-1:], stack, name, variants[name], seen[key])
     return [*together, *(job for each in packed.values() for job in each)]
 
 
-def _put(into: list[Job], stack: Stack, name: str, variant: Mapping[str, Any], sets: list[int]) -> None:
+def _put_variant(
+    into: list[Job], stack: Stack, name: str, variant: Mapping[str, Any], sets: list[int]
+) -> None:
     """Put a variant, with what it refers to, into the first of these jobs that has no other variant of it."""
     job = next((each for each in into if name not in each.new), None)
     if job is None:

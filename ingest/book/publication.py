@@ -27,7 +27,7 @@ CONTRACT_BYTES_MAX = 16_384
 MISSING = "is missing"  # as first_problem says it
 
 
-def checked(document: Any) -> Book:
+def book_of_document(document: Any) -> Book:
     """Return the book of a document; raises BookRefused."""
     try:
         check_strict(document)
@@ -36,16 +36,18 @@ def checked(document: Any) -> Book:
     if (size := len(json.dumps(document, ensure_ascii=False).encode())) > DOCUMENT_BYTES_MAX:
         raise BookRefused([Fault((), f"has {size} bytes as JSON; {DOCUMENT_BYTES_MAX} are allowed")])
     if problems := all_problems(BOOK, document):
-        faults = [each for at, why in problems for each in _structural(document, _place(document, at), why)]
+        faults = [
+            each for at, why in problems for each in _structural_faults(document, _path_of(document, at), why)
+        ]
         raise BookRefused([*dict.fromkeys(faults)])
-    if faults := [*_whole_floats(document)] or faults_of(document):
+    if faults := [*_float_faults(document)] or faults_of(document):
         raise BookRefused(faults)
     book = read_book(document)
     _check_contracts(book)
     return book
 
 
-def _place(document: Any, field: str) -> Path:
+def _path_of(document: Any, field: str) -> Path:
     """Return the keys and places that a field's name stands for; a key may have dots in it: `read.page`."""
     parts = [] if field == "body" else field.split(".")
     place: list[str | int] = []
@@ -61,7 +63,7 @@ def _place(document: Any, field: str) -> Path:
     return tuple(place)
 
 
-def _structural(document: Any, place: Path, reason: str) -> list[Fault]:
+def _structural_faults(document: Any, place: Path, reason: str) -> list[Fault]:
     """Return what a schema's problem comes to. What is missing may be there under another name."""
     if reason == MISSING:
         return [Fault(place, reason), *_wrong_keys(document, place[:-1])]
@@ -88,13 +90,13 @@ def _wrong_keys(document: Any, place: Path) -> Iterator[Fault]:
             yield Fault((*place, key), f"is no name: it must match {pattern}")
 
 
-def _whole_floats(value: Any, path: Path = ()) -> Iterator[Fault]:
+def _float_faults(value: Any, path: Path = ()) -> Iterator[Fault]:
     """Yield where a document has 5.0 for 5. JSON Schema takes it for whole, and the tables do not."""
     if isinstance(value, float) and value.is_integer():
         yield Fault(path, f"is {value}: write {int(value)}")
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, each in inner:
-        yield from _whole_floats(each, (*path, name))
+        yield from _float_faults(each, (*path, name))
 
 
 def _check_contracts(book: Book) -> None:
@@ -201,7 +203,7 @@ def publish(store: BookStore, proposal: Proposal, now: datetime) -> Version:
             " only with rerate may it be judged anew"
         )
         raise BookRefused([Fault(("effective",), reason)])
-    book, books = checked(proposal.document), store.look()
+    book, books = book_of_document(proposal.document), store.look()
     # The clock of whoever published last may be ahead: what comes now is in force after that, and not before.
     effective_at = proposal.effective_at or max(now, *(each.published_at for each in books.versions))
     if is_past:

@@ -19,13 +19,13 @@ PUBLICATION = closed_object(
         },
     }
 )
-_TOLD: dict[str, Schema] = {
+_VERSION_FIELDS: dict[str, Schema] = {
     "version": {"type": "integer", "minimum": 1},
     "effective_at": INSTANT,
     "published_at": INSTANT,
     "author?": {"type": "string", "description": "admins alone"},
     "note": TEXT,
 }
-VERSION = closed_object(_TOLD)
-RULES = closed_object({**_TOLD, "book": {"$ref": "#/components/schemas/Book"}})
+VERSION = closed_object(_VERSION_FIELDS)
+RULES = closed_object({**_VERSION_FIELDS, "book": {"$ref": "#/components/schemas/Book"}})
 VERSIONS = closed_object({"versions": list_of(VERSION)})

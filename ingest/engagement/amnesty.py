@@ -14,7 +14,7 @@ from rules.engagement.account_state import LENGTH_MAX, Amnesty
 
 
 @dataclass(frozen=True, slots=True)
-class AmnestyActs:
+class AmnestyCommands:
     """What an admin can do."""
 
     store: AmnestyStore
@@ -22,7 +22,7 @@ class AmnestyActs:
 
     def declare(self, body: dict[str, Any], author: str, now: datetime) -> Amnesty:
         """Store what a body of DECLARATION says; raises 422 for what makes no sense."""
-        return self.store.declare(declared(body, author, now), now)
+        return self.store.declare(amnesty_of_body(body, author, now), now)
 
     def numbered(self, number: str) -> Amnesty:
         """Return an amnesty; raises 404."""
@@ -44,7 +44,7 @@ class AmnestyActs:
         return [self.forgiver.forgive(user, amnesties, now, is_dry=is_dry) for user in users]
 
 
-def declared(body: dict[str, Any], author: str, now: datetime) -> Amnesty:
+def amnesty_of_body(body: dict[str, Any], author: str, now: datetime) -> Amnesty:
     """Return the amnesty of a body, without a number; raises 422 for what makes no sense."""
     since, until = instant_in(body, "from"), instant_in(body, "to")
     if until <= since:

@@ -226,7 +226,7 @@ REVIEW_LIST = closed_object(
         "cursor": NEXT_PAGE,
     }
 )
-COVERED = [
+COVER_REASONS = [
     each.value for each in (DateReason.FREEZE, DateReason.PAUSE, DateReason.SKIPPED, DateReason.AMNESTY)
 ]
 _DATE: Schema = {"type": "string", "format": "date"}
@@ -246,7 +246,7 @@ ACTIVITY_VIEW: Schema = open_object(
         },
         "covered?": {
             "type": "array",
-            "items": closed_object({"date": _DATE, "reason": {"type": "string", "enum": COVERED}}),
+            "items": closed_object({"date": _DATE, "reason": {"type": "string", "enum": COVER_REASONS}}),
         },
         "cursor": NEXT_PAGE,
     }
@@ -398,7 +398,7 @@ AMNESTY: Schema = {
     },
 }
 AMNESTIES: Schema = {"type": "object", "properties": {"amnesties": list_of(AMNESTY)}}
-APPLIED: Schema = {
+APPLICATION_RESULT: Schema = {
     "type": "object",
     "properties": {
         "users": {

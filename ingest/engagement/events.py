@@ -48,7 +48,7 @@ from rules.zone_names import find_zone
 
 
 PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
-UNJUDGED = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
+NO_TERMS = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
 
 
 class RefusedNow(InputRefused):
@@ -63,7 +63,7 @@ class RefusedNow(InputRefused):
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class RequestContext:
     """What the events of one request have in common.
 
     zones: user id -> the zone that the user has set. source: for an event that names none. books: all
@@ -79,11 +79,11 @@ class Door:
     proof: Proof = NO_PROOF
 
 
-def event_of(body: Mapping[str, Any], door: Door) -> Event:
+def event_of(body: Mapping[str, Any], door: RequestContext) -> Event:
     """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow."""
     occurred_at, user = occurred_at_of(body, door.clock), _user_of(body, door.caller)
     moment = parse_moment(occurred_at)
-    terms, refusal = _judged(body, moment, door)
+    terms, refusal = _terms_and_refusal(body, moment, door)
     named = _zone_of(body, moment)
     day, zone = _date_of(named, moment, door.zones.get(user))
     event = Event(
@@ -116,7 +116,7 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
     return replace(event, offline_since=offline_since) if offline_since else event
 
 
-def _offline_since(moment: Moment, door: Door, terms: Terms) -> str | None:
+def _offline_since(moment: Moment, door: RequestContext, terms: Terms) -> str | None:
     """Return since when the device of a late event was offline, None for one that is not late.
 
     Raises InputRefused for an event that is too old, or in the future.
@@ -127,28 +127,30 @@ def _offline_since(moment: Moment, door: Door, terms: Terms) -> str | None:
     return door.proof.check(moment.utc, terms.offline) if is_proof_needed else None
 
 
-def _judged(body: Mapping[str, Any], moment: Moment, door: Door) -> tuple[Terms, InputRefused | None]:
+def _terms_and_refusal(
+    body: Mapping[str, Any], moment: Moment, door: RequestContext
+) -> tuple[Terms, InputRefused | None]:
     """Return what judges an event, and why it is refused: its type, its properties, or who sends it."""
     event_type = body["event_type"]
     refusal = None
     for version in door.books.judging(event_type, moment.utc, door.now):
-        broken = _broken_contract(version, body)
+        broken = _contract_refusal(version, body)
         if broken is None:
             terms = terms_of(version, event_type, moment.utc)
-            return terms, _forbidden(event_type, terms, door.caller)
+            return terms, _sender_refusal(event_type, terms, door.caller)
         refusal = refusal or broken
     reason = f"{event_type} is in no book of rules up to version {door.books.newest.number}"
-    return UNJUDGED, refusal or InputRefused("unknown_type", "event_type", reason)
+    return NO_TERMS, refusal or InputRefused("unknown_type", "event_type", reason)
 
 
-def _forbidden(event_type: str, terms: Terms, caller: Caller) -> InputRefused | None:
+def _sender_refusal(event_type: str, terms: Terms, caller: Caller) -> InputRefused | None:
     if terms.declared_by is not Declarer.SERVER or caller.is_server:
         return None
     reason = f"{event_type} is for servers to declare: needs {PRODUCERS} or {ADMIN}"
     return InputRefused("forbidden", "event_type", reason)
 
 
-def _broken_contract(version: Version, body: Mapping[str, Any]) -> InputRefused | None:
+def _contract_refusal(version: Version, body: Mapping[str, Any]) -> InputRefused | None:
     """Return how an event's properties break its type's data contract, if they do."""
     contract = version.book.event_types[body["event_type"]].properties
     problem = (
@@ -264,7 +266,7 @@ class AcceptResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _ValidEvent:
     """A valid event of this request, with the digest of its body."""
 
     event: Event
@@ -276,7 +278,7 @@ class _Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Refused(_Sent):
+class _RefusedEvent(_ValidEvent):
     """A valid event that is refused by now, and the answer if its key does not hold it."""
 
     refused: AcceptResult
@@ -311,9 +313,9 @@ class Acceptor:
         A refused event does not affect the others. One that is `accepted` or a `duplicate` is stored.
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()
-        door = Door(caller, zones, now, default_source, books, clock, proof)
+        door = RequestContext(caller, zones, now, default_source, books, clock, proof)
         sent = self._as_taken([self._check(body, door) for body in bodies], now)
-        first = {each.key: each for each in reversed(sent) if isinstance(each, _Sent)}
+        first = {each.key: each for each in reversed(sent) if isinstance(each, _ValidEvent)}
         try:
             held, won = self._claims.claim([self._claim_of(each) for each in first.values()], now)
             self._store(first, held, won)
@@ -338,35 +340,37 @@ class Acceptor:
         }
         return self._zones.chosen(users)
 
-    def _check(self, body: Any, door: Door) -> _Sent | AcceptResult:
-        named = _key_named(body)
+    def _check(self, body: Any, door: RequestContext) -> _ValidEvent | AcceptResult:
+        named = _idempotency_key(body)
         if problems := body_problems(EVENT, body):
-            return _faulty(named, [*problems, *time_problems(body, door.clock, problems)])
+            return _field_rejection(named, [*problems, *time_problems(body, door.clock, problems)])
         try:
             event = event_of(body, door)
             self._check_erased(event)
-            return _Sent(event, body_hash(body))
+            return _ValidEvent(event, body_hash(body))
         except RefusedNow as refused:
-            return _Refused(refused.event, body_hash(body), _rejected(named, refused))
+            return _RefusedEvent(refused.event, body_hash(body), _rejection(named, refused))
         except InputRefused as refused:
-            return _rejected(named, refused)
+            return _rejection(named, refused)
 
     def _check_erased(self, event: Event) -> None:
         """Raise InputRefused for an event of somebody who was erased, or of before that."""
         if self._erased.forbids(user_subject(event.user_id), event.event_id):
             raise InputRefused(ERASED, "user_id", "was erased")
 
-    def _as_taken(self, checked: Sequence[_Sent | AcceptResult], now: datetime) -> list[_Sent | AcceptResult]:
+    def _as_taken(
+        self, checked: Sequence[_ValidEvent | AcceptResult], now: datetime
+    ) -> list[_ValidEvent | AcceptResult]:
         """Refuse what is refused by now, unless its key holds this very body: then it was taken once."""
-        late = {each.key: each for each in checked if isinstance(each, _Refused)}
+        late = {each.key: each for each in checked if isinstance(each, _RefusedEvent)}
         held = self._claims.get(set(late), now) if late else {}
         digests = {key: claim.body_hash for key, claim in held.items()}
         return [
-            each.refused if isinstance(each, _Refused) and digests.get(each.key) != each.digest else each
+            each.refused if isinstance(each, _RefusedEvent) and digests.get(each.key) != each.digest else each
             for each in checked
         ]
 
-    def _claim_of(self, sent: _Sent) -> IdempotencyClaim:
+    def _claim_of(self, sent: _ValidEvent) -> IdempotencyClaim:
         event = sent.event
         return IdempotencyClaim(
             event.user_id,
@@ -379,7 +383,7 @@ class Acceptor:
 
     def _store(
         self,
-        sent: Mapping[tuple[str, str], _Sent],
+        sent: Mapping[tuple[str, str], _ValidEvent],
         held: Mapping[tuple[str, str], IdempotencyClaim],
         won: set[tuple[str, str]],
     ) -> None:
@@ -397,7 +401,7 @@ class Acceptor:
             self._events.put_new(event)
 
     def _result(
-        self, sent: _Sent, held: Mapping[tuple[str, str], IdempotencyClaim], *, is_first: bool
+        self, sent: _ValidEvent, held: Mapping[tuple[str, str], IdempotencyClaim], *, is_first: bool
     ) -> AcceptResult:
         key, claim = sent.event.idempotency_key, held.get(sent.key)
         if claim is None:
@@ -409,7 +413,7 @@ class Acceptor:
         return AcceptResult(key, status, claim.target)
 
 
-def _key_named(body: Any) -> str | None:
+def _idempotency_key(body: Any) -> str | None:
     """Return the key that a body names, as an answer may tell it; None if it has none that is a text."""
     key = body.get("idempotency_key") if isinstance(body, dict) else None
     if not isinstance(key, str) or len(key) > 128:
@@ -421,11 +425,11 @@ def _key_named(body: Any) -> str | None:
     return key
 
 
-def _rejected(key: str | None, refused: InputRefused) -> AcceptResult:
+def _rejection(key: str | None, refused: InputRefused) -> AcceptResult:
     return AcceptResult(key, AcceptStatus.REJECTED, error=_error(refused.code, refused.reason, refused.field))
 
 
-def _faulty(key: str | None, problems: Sequence[tuple[str, str]]) -> AcceptResult:
+def _field_rejection(key: str | None, problems: Sequence[tuple[str, str]]) -> AcceptResult:
     """Return the refusal of a body for some fields; the message tells of the first one."""
     error: dict[str, Any] = _error("invalid_field", problems[0][1], problems[0][0])
     if len(problems) > 1:

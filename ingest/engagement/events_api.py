@@ -17,7 +17,7 @@ from adapters.settings.event_intake import EventsApiSettings
 from ingest.engagement.engagement_schemas import RESULTS
 from ingest.engagement.event_schemas import EVENTS
 from ingest.engagement.events import ERASED, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus, acceptor
-from ingest.engagement.receipts import Prover, Sending, device_of, receipt_keys, with_receipt
+from ingest.engagement.receipts import BatchOrigin, Prover, device_of, receipt_keys, with_receipt
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import Limits, RateLimit
@@ -54,7 +54,7 @@ def post_events() -> dict[str, Any]:
     bodies, device = body["events"], _clock_of(body, now)
     if not caller.is_server:
         limit.check(caller.user_id, len(bodies), now)
-    sending = Sending(caller, device_of(app.event), now, device)
+    sending = BatchOrigin(caller, device_of(app.event), now, device)
     proof = prove.proof(body.get("receipt"), bodies, sending)
     results = accept.accept(bodies, caller, now, clock=device, proof=proof)
     count = {status: sum(result.status is status for result in results) for status in AcceptStatus}

@@ -81,7 +81,7 @@ def parts_of(record: Mapping[str, Any]) -> Iterator[RecordPart]:
     records = _user_records(base64.b64decode(record["kinesis"]["data"]))
     for place, (data, why) in enumerate(records, 1):
         named = f"user record {place} of {len(records)}" if len(records) > 1 else ""
-        held = [(data, why)] if why else _held(data)
+        held = [(data, why)] if why else _events_of_data(data)
         for part, (value, fault) in enumerate(held, 1):
             which = f"event {part} of {len(held)}" if len(held) > 1 else ""
             at = ", ".join(filter(None, (named, which)))
@@ -102,12 +102,12 @@ def _user_records(data: bytes) -> list[tuple[bytes, str]]:
     return user_records(data)
 
 
-def _held(data: bytes) -> list[tuple[Any, str]]:
+def _events_of_data(data: bytes) -> list[tuple[Any, str]]:
     """Return the events in a user record's data, each with "", and what is no event, as bytes, with why."""
     if data.startswith(MAGIC):
         return [(data, "is aggregated within another record")]
     found: list[tuple[Any, str]] = []
-    plain, rest, fault = _unwrapped(data)
+    plain, rest, fault = _unwrap_data(data)
     try:
         text = text_of(plain)
     except NoJson as error:
@@ -125,7 +125,7 @@ def _held(data: bytes) -> list[tuple[Any, str]]:
 
 def _events_of(value: Any, wrappings: int = WRAPPINGS_MAX) -> list[tuple[Any, str]]:
     """Return the events in a value, also within lists of lists and JSON texts."""
-    value = _of_text(value)
+    value = _parsed_text(value)
     several = value.get("events") if isinstance(value, dict) else value
     if not isinstance(several, list) or not wrappings:
         return [(value, "")]
@@ -133,7 +133,7 @@ def _events_of(value: Any, wrappings: int = WRAPPINGS_MAX) -> list[tuple[Any, st
     return found or [(json.dumps(value).encode(), "holds no event")]
 
 
-def _of_text(value: Any) -> Any:
+def _parsed_text(value: Any) -> Any:
     """Return the JSON that a JSON text holds; any other value as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -191,11 +191,11 @@ def _padding_end(data: bytes, start: int) -> int:
     return match.end() if match else start
 
 
-def _unwrapped(data: bytes) -> tuple[bytes, bytes, str]:
-    """Take off what data is wrapped in, one within the other; returns the same as _unzipped."""
+def _unwrap_data(data: bytes) -> tuple[bytes, bytes, str]:
+    """Take off what data is wrapped in, one within the other; returns the same as _unzip_data."""
     for _ in range(WRAPPINGS_MAX):
         if data.startswith((GZIP, *ZLIB)):
-            data, rest, fault = _unzipped(data)
+            data, rest, fault = _unzip_data(data)
             if fault:
                 return data, rest, fault
         elif decoded := _from_base64(data):
@@ -219,7 +219,7 @@ def _from_base64(data: bytes) -> bytes:
     return decoded if is_known or _from_base64(decoded) else b""
 
 
-def _unzipped(data: bytes) -> tuple[bytes, bytes, str]:
+def _unzip_data(data: bytes) -> tuple[bytes, bytes, str]:
     """Unzip the members of gzip or zlib data; returns what they hold, what cannot be unzipped, and why not.
 
     What is over UNZIPPED_BYTES_MAX is not unzipped at all.
@@ -290,14 +290,14 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     for batch in chunks(chain(first, parts), BATCH_MAX):
         results = accept.accept([part.body for part in batch], PRODUCER, now, default_source="kinesis")
         if any((result.error or {}).get("code") == "unavailable" for result in results):
-            return _again(batch[0], "unavailable" if is_redrive else "")
+            return _failure_answer(batch[0], "unavailable" if is_redrive else "")
         bad = [
             (part, reason)
             for part, result in zip(batch, results, strict=True)
             if (reason := reason_of(part, result))
         ]
         if bad and stays:
-            return _again(*bad[0])
+            return _failure_answer(*bad[0])
         failures.keep(CONSUMER, [(part.kept, reason) for part, reason in bad], now)
         counts["accepted"] += len(batch) - len(bad)
         counts["kept"] += len(bad)
@@ -315,5 +315,5 @@ def _parts_of(record: Mapping[str, Any]) -> Iterator[RecordPart]:
         yield RecordPart(kept, fault="cannot be read")
 
 
-def _again(part: RecordPart, reason: str) -> dict[str, Any]:
+def _failure_answer(part: RecordPart, reason: str) -> dict[str, Any]:
     return partial_failures({part.sequence_number: reason})

@@ -32,7 +32,7 @@ COVERED_DAYS_MAX = 366
 END = datetime.combine(LAST_DATE, datetime.min.time(), UTC)
 
 
-def created_at(entry: str) -> str:
+def created_at_of(entry: str) -> str:
     """Return the place that entry_id made an id of; raises 404 for a text that is no such id."""
     try:
         place = stamp(datetime.strptime(entry, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC))

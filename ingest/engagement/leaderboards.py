@@ -15,7 +15,7 @@ from rules.engagement.account_state import Profile
 from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL, LISTED_MAX, with_ranks
 
 # With Redis, lists are made anew each minute; without it, a snapshot each five (of up to 300,000 users).
-LIST_KEPT = timedelta(minutes=1)
+LIST_AGE_MAX = timedelta(minutes=1)
 OLD_LIST, OLD_SNAPSHOT = timedelta(minutes=2), timedelta(minutes=10)
 
 
@@ -27,7 +27,7 @@ def check_board(board: str, region: str) -> None:
         raise ApiError(400, "invalid_parameter", f"region must be one of {', '.join(ALL_REGIONS)}")
 
 
-def as_shown(
+def board_view(
     board: dict[str, Any],
     names: BoardNames,
     viewer: str,
@@ -65,7 +65,7 @@ class Leaderboards:
     kept: dict[str, tuple[datetime, list[tuple[str, int]]]] = field(default_factory=dict)
 
     def top(self, board: str, region: str, limit: int, now: datetime) -> dict[str, Any]:
-        """Return the best users, those with the same score by user id. It has user ids: see as_shown.
+        """Return the best users, those with the same score by user id. It has user ids: see board_view.
 
         Raises 404 or 400 (check_board), and 503 for points before there is any snapshot.
         """
@@ -78,7 +78,7 @@ class Leaderboards:
             self.cache.keep_top_list(region, board, made)
         is_old = self._is_old(unstamp(made["as_of"]), now)
         if is_old and self.cache.is_configured and not made["entries"]:
-            raise _not_yet()
+            raise _not_ready()
         shown = {"as_of": made["as_of"], "is_old": is_old, "entries": made["entries"][:limit]}
         return {"board": board, "region": region, **shown}
 
@@ -99,12 +99,12 @@ class Leaderboards:
             as_of, rows = snapshot
             known = {each.user_id: {"alias": each.alias} for each in rows}
             return as_of, [(each.user_id, each.score) for each in rows], known
-        raise _not_yet()
+        raise _not_ready()
 
     def _streaks(self, region: str, now: datetime) -> tuple[datetime, list[tuple[str, int]]]:
         """Return a list of streaks, and when it was read. While no Redis keeps it, the process does."""
         read_at, scores = self.kept.get(region, (EPOCH, []))
-        if not read_at <= now < read_at + LIST_KEPT or self.cache.ranks.can_tell():
+        if not read_at <= now < read_at + LIST_AGE_MAX or self.cache.ranks.can_tell():
             read_at, scores = self.kept[region] = now, self.index.top(region, now)
         return read_at, scores
 
@@ -139,12 +139,12 @@ class Leaderboards:
         if snapshot is None:
             counted = self.index.count_above(region, score, now) if board == "streaks" else None
             if counted is None:
-                raise _not_yet()
+                raise _not_ready()
             return now, counted
         if self.cache.is_configured and self._is_old(snapshot[0], now):
             known = self.snapshots.newest(now)
             if known is None or f"{board}#{region}" not in known.index:
-                raise _not_yet()
+                raise _not_ready()
         return snapshot
 
     def _score(self, board: str, profile: Profile, now: datetime) -> int:
@@ -155,7 +155,7 @@ class Leaderboards:
         return int(attributes.get("current_streak", 0)) if alive else 0
 
 
-def _not_yet() -> ApiError:
+def _not_ready() -> ApiError:
     """Return the refusal of a new stack's first minutes, or of one whose snapshots failed for a day."""
     text = "the leaderboards are being counted: try again in a minute"
     return ApiError(503, "unavailable", text, headers={"Retry-After": "60"})

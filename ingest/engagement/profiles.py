@@ -130,7 +130,7 @@ class Profiles:
         profile = self.accounts.whole(self.get(user_id), first)
         found = covered_dates(profile.streak, profile.cover, (first, last), self.today(profile, now))
         return [
-            {"date": day.isoformat(), "reason": _told(reason, amnesty_of(profile, day)).value}
+            {"date": day.isoformat(), "reason": _date_reason(reason, amnesty_of(profile, day)).value}
             for day, reason in found
         ]
 
@@ -140,7 +140,7 @@ class Profiles:
         upto = self._streak(profile, asked)
         reason, length = explain_date(upto, profile.cover, asked, self.today(profile, now))
         amnesty = amnesty_of(profile, asked)
-        reason = _told(reason, amnesty)
+        reason = _date_reason(reason, amnesty)
         day = self._day(user_id, asked) if reason is DateReason.COUNTED else None
         first = self.events.get(user_id, day["first_event_id"]) if day else None
         zone = first.zone if first else profile.zone
@@ -157,7 +157,7 @@ class Profiles:
             "streak_length": length,
             "events_count": day["events_count"] if day else 0,
             "points_earned": day["points_earned"] if day else 0,
-            "event": first and _event_told(first),
+            "event": first and _event_view(first),
         }
 
     def _day(self, user_id: str, day: date) -> dict[str, Any] | None:
@@ -168,7 +168,7 @@ class Profiles:
         return day_attributes(found) if found else None
 
 
-def _event_told(first: Event) -> dict[str, str]:
+def _event_view(first: Event) -> dict[str, str]:
     device = {"device_time": first.device_time, "offline_since": first.offline_since}
     return {
         "event_id": first.event_id,
@@ -179,7 +179,7 @@ def _event_told(first: Event) -> dict[str, str]:
     }
 
 
-def _told(reason: DateReason, amnesty: int | None) -> DateReason:
+def _date_reason(reason: DateReason, amnesty: int | None) -> DateReason:
     """Return the reason of a date without activity: an amnesty's dates are among those that are skipped."""
     return DateReason.AMNESTY if reason is DateReason.SKIPPED and amnesty else reason
 

@@ -76,7 +76,7 @@ def with_receipt(
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class BatchOrigin:
     """Who sends a batch, from which device ("": it names none), when, and by what clock."""
 
     caller: Caller
@@ -91,7 +91,7 @@ class Prover:
     def __init__(self, keys: KeyedHash, stretches: StretchStore, erased: ErasureCheck) -> None:
         self._keys, self._stretches, self._erased = keys, stretches, erased
 
-    def proof(self, receipt: str | None, bodies: Sequence[Any], sending: Sending) -> Proof:
+    def proof(self, receipt: str | None, bodies: Sequence[Any], sending: BatchOrigin) -> Proof:
         """Return what a batch proves. Raises what the stores raise, and 503: without them nobody can tell."""
         caller = sending.caller
         if receipt is None or caller.is_server or not _has_late(bodies, sending):
@@ -116,7 +116,7 @@ class Prover:
         return (*ring.keys, ring.next) if ring.next else ring.keys
 
     def _stretch(
-        self, receipt: Receipt, used: Sequence[Stretch], sending: Sending, bodies: Sequence[Any]
+        self, receipt: Receipt, used: Sequence[Stretch], sending: BatchOrigin, bodies: Sequence[Any]
     ) -> tuple[Stretch, bool]:
         """Return the receipt's stretch, and whether it is new."""
         user_id = sending.caller.user_id
@@ -136,7 +136,7 @@ class Prover:
             raise receipt_refusal("was given before the user was erased")
 
 
-def _has_late(bodies: Iterable[Any], sending: Sending) -> bool:
+def _has_late(bodies: Iterable[Any], sending: BatchOrigin) -> bool:
     for body in bodies:
         try:
             occurred = parse_moment(occurred_at_of(body, sending.clock)).utc

@@ -24,7 +24,7 @@ from adapters.platform.limits import SharedCounters
 from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.users_api import UsersApiSettings
-from ingest.engagement.amnesty import AmnestyActs
+from ingest.engagement.amnesty import AmnestyCommands
 from ingest.engagement.engagement_schemas import HOLD_ID
 from ingest.engagement.history import Histories
 from ingest.engagement.leaderboards import Leaderboards
@@ -39,7 +39,7 @@ from ingest.web.caller import ApiError, Caller
 from ingest.web.json_schema import USER_ID
 from ingest.web.paging import day_of, last_date
 from ingest.web.rate_limit import Limits
-from ingest.web.routes import matching
+from ingest.web.routes import text_matching
 from rules.book.goal_rules import NAME
 from rules.privacy.tombstones import user_subject
 
@@ -59,7 +59,7 @@ class UsersParts:
         )
         amnesties = AmnestyStore(dynamodb, config.rule_books_table)
         accounts.amnesties = amnesties.known
-        self.amnesties = AmnestyActs(amnesties, AmnestyApplier(accounts, redis))
+        self.amnesties = AmnestyCommands(amnesties, AmnestyApplier(accounts, redis))
 
         settler = Settler(accounts, books)
         events = EventStore(dynamodb, config.bp_events_table, expire=not config.event_hot_days)
@@ -106,12 +106,12 @@ def parts() -> UsersParts:
 app = Api(
     "UsersApi",
     {
-        "user_id": matching(USER_ID),
-        "entry_id": matching("^[0-9]{8}T[0-9]{12}Z$"),
-        "hold_id": matching(HOLD_ID),
-        "name": matching(NAME),
+        "user_id": text_matching(USER_ID),
+        "entry_id": text_matching("^[0-9]{8}T[0-9]{12}Z$"),
+        "hold_id": text_matching(HOLD_ID),
+        "name": text_matching(NAME),
         "board": {"type": "string", "enum": ["streaks", "points"]},
-        "number": matching("^[0-9]{1,6}$"),
+        "number": text_matching("^[0-9]{1,6}$"),
     },
 )
 refuse_erased(app, lambda: parts().erased)
@@ -135,10 +135,10 @@ def caller(user_id: str) -> Caller:
 
 def commander(user_id: str) -> Caller:
     """Return who changes a user's account; raises as caller, and 429 if they change too much in a minute."""
-    return counted(caller(user_id))
+    return count_command(caller(user_id))
 
 
-def counted(who: Caller) -> Caller:
+def count_command(who: Caller) -> Caller:
     """Count a command of the caller, and return them; raises 429."""
     if not who.is_admin:
         parts().commands.check(who.user_id, 1, clock.now())
@@ -149,7 +149,7 @@ def fulfiller(user_id: str) -> None:
     """Raise 403 unless the caller hands out rewards; 400, 429 as commander."""
     who = anybody(user_id)
     who.check_fulfilment()
-    counted(who)
+    count_command(who)
 
 
 def shipper(user_id: str) -> Caller:
@@ -160,13 +160,13 @@ def shipper(user_id: str) -> Caller:
     return who
 
 
-def day_asked(name: str) -> date | None:
+def date_of_query(name: str) -> date | None:
     """Return the date that a query asks about; raises 400, and 422 for one that is too far ahead."""
     return day_of(app.query, name, last_date(clock.now()))
 
 
-def date_asked() -> date:
-    """Return the date that must be asked about; raises as day_asked."""
-    if (asked := day_asked("date")) is None:
+def required_date() -> date:
+    """Return the date that must be asked about; raises as date_of_query."""
+    if (asked := date_of_query("date")) is None:
         raise ApiError(400, "invalid_parameter", "date is missing")
     return asked

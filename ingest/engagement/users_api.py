@@ -21,7 +21,7 @@ from ingest.engagement.engagement_schemas import (
     AMNESTIES,
     AMNESTY,
     APPLICATION,
-    APPLIED,
+    APPLICATION_RESULT,
     BALANCE,
     CAPTURE,
     CLAWBACK,
@@ -42,22 +42,22 @@ from ingest.engagement.engagement_schemas import (
     TIMEZONE,
     TOP_LIST,
 )
-from ingest.engagement.history import covered_span, created_at, entry_view
-from ingest.engagement.leaderboards import as_shown
+from ingest.engagement.history import covered_span, created_at_of, entry_view
+from ingest.engagement.leaderboards import board_view
 from ingest.engagement.points.balance import hold_view
 from ingest.engagement.points.commands import CommandResult
 from ingest.engagement.points.holds import HoldResult
-from ingest.engagement.points.redemptions import LISTED_DEFAULT, LISTED_MAX, FulfilmentResult, redemption_view
+from ingest.engagement.points.redemptions import PAGE_DEFAULT, PAGE_MAX, FulfilmentResult, redemption_view
 from ingest.engagement.points.reward_schemas import CATALOGUE, REDEMPTION_VIEW, REDEMPTIONS, USER_CATALOGUE
 from ingest.engagement.preferences import known_zone, pause_span, pauses_view, timezone_view
 from ingest.engagement.receipts import receipt_keys, with_receipt
 from ingest.engagement.user_requests import app
 from ingest.engagement.user_requests import parts as _parts
-from ingest.web.api import GONE
+from ingest.web.api import ERASED_REASON
 from ingest.web.caller import ApiError, invalid_field
-from ingest.web.http import answer, failure
+from ingest.web.http import error_response, json_response
 from ingest.web.paging import AHEAD_MAX, FIRST_DATE, cursor_of, days_in, instant_of, integer, last_date, page
-from ingest.web.routes import CURSOR, PAGE, PLACE, in_query, limit_to
+from ingest.web.routes import CURSOR, PAGE, POSITION, in_query, limit_to
 from ingest.web.validate import first_problem
 from rules.book.rewards import Redemption
 from rules.days import OTHER_REGION, REGIONS
@@ -78,23 +78,23 @@ COVERED = in_query("covered", {"type": "boolean"})
 
 
 @app.exception_handler(AccountContended)
-def contended(error: AccountContended) -> Response[str]:
+def answer_contended(error: AccountContended) -> Response[str]:
     """Answer 503: too many writers changed the account at once. The caller may try again."""
     logger.warning("contended", extra={"user_id": str(error)})
-    return failure(ApiError(503, "unavailable", "the account is busy", headers={"Retry-After": "1"}))
+    return error_response(ApiError(503, "unavailable", "the account is busy", headers={"Retry-After": "1"}))
 
 
 @app.exception_handler(TooManyEntries)
-def too_many(error: TooManyEntries) -> Response[str]:
+def answer_too_many(error: TooManyEntries) -> Response[str]:
     """Answer 422: what is asked for follows from more entries than one request may read."""
-    return failure(ApiError(422, "too_many_entries", str(error)))
+    return error_response(ApiError(422, "too_many_entries", str(error)))
 
 
 @app.route("GET /v1/users/{user_id}", [AS_OF], answer=PROFILE)
 def get_user(user_id: str) -> dict[str, Any]:
     """Profile."""
     user_requests.caller(user_id)
-    return _parts().profiles.view(user_id, user_requests.day_asked("as_of"), clock.now())
+    return _parts().profiles.view(user_id, user_requests.date_of_query("as_of"), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/events", PAGE)
@@ -122,21 +122,21 @@ def get_user_activity(user_id: str) -> dict[str, Any]:
 def get_streak_explanation(user_id: str) -> dict[str, Any]:
     """Why a day counts or not."""
     user_requests.caller(user_id)
-    return _parts().profiles.explain(user_id, user_requests.date_asked(), clock.now())
+    return _parts().profiles.explain(user_id, user_requests.required_date(), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/streaks", [AS_OF], answer=STREAKS_VIEW)
 def get_streaks(user_id: str) -> dict[str, Any]:
     """All streaks: the daily one, and those that the book declares."""
     user_requests.caller(user_id)
-    return _parts().goals.view(user_id, user_requests.day_asked("as_of"), clock.now())
+    return _parts().goals.view(user_id, user_requests.date_of_query("as_of"), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/streaks/{name}/explain", [DAY], answer=PERIOD_VIEW)
 def get_period_explanation(user_id: str, name: str) -> dict[str, Any]:
     """Why a date's period counts for a streak or not."""
     user_requests.caller(user_id)
-    return _parts().goals.explain(user_id, name, user_requests.date_asked(), clock.now())
+    return _parts().goals.explain(user_id, name, user_requests.required_date(), clock.now())
 
 
 @app.route("GET /v1/users/{user_id}/achievements", answer=ACHIEVEMENTS_VIEW)
@@ -157,7 +157,7 @@ def post_pause(user_id: str) -> Response[str]:
     now = clock.now()
     first, last = pause_span(app.body(), now)
     profile, is_new = _parts().preferences.pause(user_id, first, last, now)
-    return answer(201 if is_new else 200, pauses_view(profile))
+    return json_response(201 if is_new else 200, pauses_view(profile))
 
 
 @app.route("PUT /v1/users/{user_id}/timezone", body=TIMEZONE)
@@ -168,7 +168,7 @@ def put_timezone(user_id: str) -> dict[str, Any]:
     return timezone_view(_parts().preferences.set_timezone(user_id, name, clock.now()))
 
 
-@app.route("GET /v1/review", PLACE, answer=REVIEW_LIST)
+@app.route("GET /v1/review", POSITION, answer=REVIEW_LIST)
 def get_review() -> dict[str, Any]:
     """Accounts under review, by user id (admins)."""
     app.admin()
@@ -200,14 +200,14 @@ PAST = {
     "format": "date-time",
     "description": f"of the last {AS_OF_MAX.days} days; beyond: 422",
 }
-LISTED = [limit_to(LISTED_MAX), CURSOR]
+LIST_PARAMETERS = [limit_to(PAGE_MAX), CURSOR]
 SHIPPER = "streakline/fulfilment, or streakline/fulfilment/ with the brand"
 # Prices, and what is left of each reward, are no secret of anybody's.
-FOR_A_WHILE = {"Cache-Control": "private, max-age=15"}
+SHORT_CACHE = {"Cache-Control": "private, max-age=15"}
 
 
-def _of_hold(user_id: str, hold_id: str) -> None:
-    """Raise as asking.fulfiller, and 404 for what can be no hold's id."""
+def _check_hold(user_id: str, hold_id: str) -> None:
+    """Raise as user_requests.fulfiller, and 404 for what can be no hold's id."""
     user_requests.fulfiller(user_id)
     if first_problem({"type": "string", "pattern": HOLD_ID}, hold_id):
         raise ApiError(404, "not_found", "there is no such hold")
@@ -240,22 +240,22 @@ def post_hold(user_id: str) -> dict[str, Any]:
     body = app.body()
     lasts = timedelta(seconds=body["seconds"]) if "seconds" in body else HOLD_DEFAULT
     asked = HoldRequest(body["points"], body["reward_id"], body["idempotency_key"], lasts)
-    return _hold(_parts().holds.hold(user_id, asked, clock.now()))
+    return _hold_view(_parts().holds.hold(user_id, asked, clock.now()))
 
 
 @app.route("POST /v1/users/{user_id}/holds/{hold_id}/capture", body=CAPTURE, status=201, answer=ENTRY)
 def post_hold_capture(user_id: str, hold_id: str) -> dict[str, Any]:
     """Spend held points, all or some (streakline/fulfilment)."""
-    _of_hold(user_id, hold_id)
+    _check_hold(user_id, hold_id)
     points = app.body().get("points")
-    return _entry(_parts().holds.capture(user_id, hold_id, points, clock.now()))
+    return _entry_view(_parts().holds.capture(user_id, hold_id, points, clock.now()))
 
 
 @app.route("POST /v1/users/{user_id}/holds/{hold_id}/release", answer=HOLD_VIEW)
 def post_hold_release(user_id: str, hold_id: str) -> dict[str, Any]:
     """Give held points back (streakline/fulfilment)."""
-    _of_hold(user_id, hold_id)
-    return _hold(_parts().holds.release(user_id, hold_id, clock.now()))
+    _check_hold(user_id, hold_id)
+    return _hold_view(_parts().holds.release(user_id, hold_id, clock.now()))
 
 
 @app.route("POST /v1/users/{user_id}/redemptions", body=REDEMPTION, status=201, answer=ENTRY)
@@ -267,7 +267,7 @@ def post_redemption(user_id: str) -> dict[str, Any]:
     caller = user_requests.anybody(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
-    user_requests.counted(caller)
+    user_requests.count_command(caller)
     body = app.body()
     key, named = body["idempotency_key"], {"points", "reward_id"} & body.keys()
     if named and not caller.may_name_points:
@@ -277,36 +277,36 @@ def post_redemption(user_id: str) -> dict[str, Any]:
         if named:
             raise invalid_field(min(named), "is not for a reward, which has a price")
         shown = body.get("price_points")
-        return _entry(_parts().redemptions.redeem(user_id, body["reward"], key, clock.now(), shown))
+        return _entry_view(_parts().redemptions.redeem(user_id, body["reward"], key, clock.now(), shown))
     if "price_points" in body:
         raise invalid_field("price_points", "is the price of a reward")
     for field in ("points", "reward_id") if caller.may_name_points else ("reward",):
         if field not in body:
             raise invalid_field(field, "is missing")
-    return _entry(_parts().rewards.redeem(user_id, body["points"], body["reward_id"], key, clock.now()))
+    return _entry_view(_parts().rewards.redeem(user_id, body["points"], body["reward_id"], key, clock.now()))
 
 
-@app.route("GET /v1/rewards", LISTED, answer=CATALOGUE)
+@app.route("GET /v1/rewards", LIST_PARAMETERS, answer=CATALOGUE)
 def get_rewards() -> Response[str]:
     """Rewards that are offered now, by id."""
     app.caller()
-    return answer(200, _parts().catalogue.page(app.query, clock.now()), FOR_A_WHILE)
+    return json_response(200, _parts().catalogue.page(app.query, clock.now()), SHORT_CACHE)
 
 
-@app.route("GET /v1/users/{user_id}/rewards", LISTED, answer=USER_CATALOGUE)
+@app.route("GET /v1/users/{user_id}/rewards", LIST_PARAMETERS, answer=USER_CATALOGUE)
 def get_user_rewards(user_id: str) -> dict[str, Any]:
     """The same, with what the user can have."""
     user_requests.caller(user_id)
     return _parts().catalogue.page_for(user_id, app.query, clock.now())
 
 
-@app.route("GET /v1/users/{user_id}/redemptions", LISTED, answer=REDEMPTIONS)
+@app.route("GET /v1/users/{user_id}/redemptions", LIST_PARAMETERS, answer=REDEMPTIONS)
 def get_redemptions(user_id: str) -> dict[str, Any]:
     """Redeemed rewards, newest first."""
     user_requests.caller(user_id)
-    limit, before = integer(app.query, "limit", LISTED_DEFAULT, LISTED_MAX), cursor_of(app.query)
+    limit, before = integer(app.query, "limit", PAGE_DEFAULT, PAGE_MAX), cursor_of(app.query)
     found = _parts().redemptions.store.newest(user_id, before or "9", limit)
-    return page("redemptions", list(map(_redemption, found)), limit, "created_at")
+    return page("redemptions", list(map(_redemption_view, found)), limit, "created_at")
 
 
 @app.route("GET /v1/users/{user_id}/redemptions/{entry_id}", answer=REDEMPTION_VIEW)
@@ -315,28 +315,32 @@ def get_redemption(user_id: str, entry_id: str) -> dict[str, Any]:
     caller = user_requests.anybody(user_id)
     if not caller.is_fulfilment:
         caller.check(user_id)
-    return _redemption(_parts().redemptions.get(user_id, created_at(entry_id)))
+    return _redemption_view(_parts().redemptions.get(user_id, created_at_of(entry_id)))
 
 
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/fulfilled", answer=REDEMPTION_VIEW, more=SHIPPER)
 def post_fulfilled(user_id: str, entry_id: str) -> dict[str, Any]:
     """The user has the reward."""
     caller = user_requests.shipper(user_id)
-    return _stands(_parts().redemptions.fulfilled(user_id, created_at(entry_id), caller, clock.now()))
+    return _fulfilment_view(
+        _parts().redemptions.fulfilled(user_id, created_at_of(entry_id), caller, clock.now())
+    )
 
 
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/failed", answer=REDEMPTION_VIEW, more=SHIPPER)
 def post_failed(user_id: str, entry_id: str) -> dict[str, Any]:
     """The user will not get the reward: its points go back, once."""
     caller = user_requests.shipper(user_id)
-    return _stands(_parts().redemptions.failed(user_id, created_at(entry_id), caller, clock.now()))
+    return _fulfilment_view(
+        _parts().redemptions.failed(user_id, created_at_of(entry_id), caller, clock.now())
+    )
 
 
 @app.route("POST /v1/users/{user_id}/redemptions/{entry_id}/reversal", status=201, answer=ENTRY)
 def post_reversal(user_id: str, entry_id: str) -> dict[str, Any]:
     """Undo a redemption (streakline/fulfilment)."""
     user_requests.fulfiller(user_id)
-    return _entry(_parts().redemptions.reverse(user_id, created_at(entry_id), clock.now()))
+    return _entry_view(_parts().redemptions.reverse(user_id, created_at_of(entry_id), clock.now()))
 
 
 @app.route("POST /v1/users/{user_id}/clawbacks", body=CLAWBACK, status=201, answer=ENTRY)
@@ -349,7 +353,9 @@ def post_clawback(user_id: str) -> dict[str, Any]:
     user_requests.fulfiller(user_id)
     body = app.body()
     key = body["idempotency_key"]
-    return _entry(_parts().clawbacks.claw_back(user_id, body["event_id"], body["reason"], key, clock.now()))
+    return _entry_view(
+        _parts().clawbacks.claw_back(user_id, body["event_id"], body["reason"], key, clock.now())
+    )
 
 
 @app.route("POST /v1/users/{user_id}/freezes", body=FREEZE, status=201, answer=ENTRY)
@@ -365,27 +371,27 @@ def post_freeze(user_id: str) -> dict[str, Any]:
         raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
     key, rewards = body.get("idempotency_key"), _parts().rewards
     if caller.is_admin:
-        return _entry(rewards.give_freeze(user_id, key, granted_on, clock.now()))
-    return _entry(rewards.take_freeze(user_id, key, clock.now()))
+        return _entry_view(rewards.give_freeze(user_id, key, granted_on, clock.now()))
+    return _entry_view(rewards.take_freeze(user_id, key, clock.now()))
 
 
-def _entry(outcome: CommandResult) -> dict[str, Any]:
-    return _view(entry_view(outcome.entry), outcome.duplicate)
+def _entry_view(outcome: CommandResult) -> dict[str, Any]:
+    return _with_duplicate(entry_view(outcome.entry), outcome.duplicate)
 
 
-def _redemption(found: Redemption) -> dict[str, Any]:
+def _redemption_view(found: Redemption) -> dict[str, Any]:
     return redemption_view(found, entry_id(found.created_at))
 
 
-def _stands(found: FulfilmentResult) -> dict[str, Any]:
-    return _view(_redemption(found.redemption), found.duplicate)
+def _fulfilment_view(found: FulfilmentResult) -> dict[str, Any]:
+    return _with_duplicate(_redemption_view(found.redemption), found.duplicate)
 
 
-def _hold(found: HoldResult) -> dict[str, Any]:
-    return _view(hold_view(found.hold, found.status), found.duplicate)
+def _hold_view(found: HoldResult) -> dict[str, Any]:
+    return _with_duplicate(hold_view(found.hold, found.status), found.duplicate)
 
 
-def _view(view: dict[str, Any], is_duplicate: bool) -> dict[str, Any]:
+def _with_duplicate(view: dict[str, Any], is_duplicate: bool) -> dict[str, Any]:
     return view | ({"duplicate": True} if is_duplicate else {})
 
 
@@ -413,7 +419,7 @@ def get_leaderboard(board: str) -> dict[str, Any]:
     caller = app.caller()
     limit, now = integer(app.query, "limit", TOP_DEFAULT, boards.LISTED_MAX), clock.now()
     top = _parts().boards.top(board, app.query.get("region") or GLOBAL, limit, now)
-    return as_shown(top, _parts().names, caller.user_id, _parts().is_erased, now)
+    return board_view(top, _parts().names, caller.user_id, _parts().is_erased, now)
 
 
 @app.route("GET /v1/leaderboards/{board}/users/{user_id}", [REGION], answer=RANK)
@@ -449,14 +455,14 @@ def post_amnesty() -> dict[str, Any]:
         raise ApiError(409, "conflict", reason) from None
 
 
-@app.route("POST /v1/amnesties/{number}/apply", body=APPLICATION, answer=APPLIED)
+@app.route("POST /v1/amnesties/{number}/apply", body=APPLICATION, answer=APPLICATION_RESULT)
 def post_amnesty_application(number: str) -> dict[str, Any]:
     """Apply an amnesty, or its revocation, to some users (admins)."""
     app.admin()
     body = app.body()
     users = [each for each in body["users"] if not _parts().is_erased(each)]
     if not users:
-        raise ApiError(410, "erased", f"each of these users {GONE}")
+        raise ApiError(410, "erased", f"each of these users {ERASED_REASON}")
     is_dry = body.get("dry_run", False)
     return applied_view(_parts().amnesties.apply(number, users, clock.now(), is_dry=is_dry))
 

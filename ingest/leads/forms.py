@@ -59,9 +59,9 @@ def read_form(content_type: str, body: bytes) -> dict[str, str]:
     header["content-type"] = content_type
     charset = header.get_param("charset")
     readers: dict[str, Callable[[str, bytes, str], Any]] = {
-        URLENCODED: _urlencoded,
-        MULTIPART: _multipart,
-        JSON: _json,
+        URLENCODED: _parse_urlencoded,
+        MULTIPART: _parse_multipart,
+        JSON: _parse_json,
     }
     try:
         held = readers[header.get_content_type()](content_type, body, str(charset or ""))
@@ -98,19 +98,19 @@ def flat_fields(held: Any) -> dict[str, str]:
     for number, (name, value) in enumerate(_leaves(held, ())):
         if number == FIELDS_MAX:
             raise NoForm(f"it has more than {FIELDS_MAX} fields")
-        values = found.setdefault(_whole(name)[:NAME_CHARACTERS_MAX], [])
-        text = _whole(value)
+        values = found.setdefault(_valid_text(name)[:NAME_CHARACTERS_MAX], [])
+        text = _valid_text(value)
         if text not in values and (text or not values):
             values.append(text)
     return {name: ", ".join(filter(None, values)) for name, values in found.items()}
 
 
-def _whole(text: str) -> str:
+def _valid_text(text: str) -> str:
     """Return a text that is Unicode: a page may cut an emoji in half, and JSON can say so."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _urlencoded(_: str, body: bytes, charset: str) -> Any:
+def _parse_urlencoded(_: str, body: bytes, charset: str) -> Any:
     if b"\0" in body:  # no byte of a form that is not UTF-16
         body, charset = text_of(body, charset).encode(), "utf-8"
     # Latin-1 has a character for each byte, so what was escaped and what was not are bytes again.
@@ -126,7 +126,7 @@ def _urlencoded(_: str, body: bytes, charset: str) -> Any:
     return _tree(((name.encode("latin-1"), value.encode("latin-1"), "") for name, value in read), charset)
 
 
-def _multipart(content_type: str, body: bytes, charset: str) -> Any:
+def _parse_multipart(content_type: str, body: bytes, charset: str) -> Any:
     head = f"Content-Type: {content_type}\r\n\r\n".encode()
     whole = BytesParser(policy=email.policy.compat32).parsebytes(head + body)
     if not whole.is_multipart():
@@ -147,7 +147,7 @@ def _form_parts(whole: Message) -> Iterator[tuple[bytes, bytes, str]]:
             yield name[1] or name[2] or b"", value, str(part.get_param("charset") or "")
 
 
-def _json(_: str, body: bytes, charset: str) -> Any:
+def _parse_json(_: str, body: bytes, charset: str) -> Any:
     try:
         return read_json(text_of(body, charset))
     except NoJson as error:
@@ -248,10 +248,10 @@ KINDS = {
     for kind, words in ((EMAIL, _EMAIL), (PHONE, _PHONE), (MESSAGE, _MESSAGE))
     for word in unicodedata.normalize("NFKC", words).split()
 }
-FILLERS, AGAIN, OTHERS = (frozenset(each.split()) for each in (_FILLERS, _AGAIN, _OTHERS))
+FILLER_WORDS, REPEAT_WORDS, OTHER_WORDS = (frozenset(each.split()) for each in (_FILLERS, _AGAIN, _OTHERS))
 # "Contact number": no word in it means a telephone by itself.
 NUMBER_WORDS = frozenset({"number", "nummer", "numero", "no", "nr", "num"})
-PREFIXES = ("your", "contact", "customer", "user", "field", "input", "my", "txt", *sorted(OTHERS))
+PREFIXES = ("your", "contact", "customer", "user", "field", "input", "my", "txt", *sorted(OTHER_WORDS))
 
 
 def kind_of(name: str) -> str | None:
@@ -267,17 +267,17 @@ def _kind_and_field(name: str) -> tuple[str | None, str]:
     )  # accents, and no kana's marks
     plain = re.sub(r"(?<![^\W_])e[\W_]{0,3}mail", "email", plain)
     plain = re.sub(r"(?<![^\W_])reply[\W_]to(?![^\W_])", "replyto", plain)
-    words = [part for word in re.findall(r"\d+|[^\W\d_]+", plain) for part in _unglued(word)]
+    words = [part for word in re.findall(r"\d+|[^\W\d_]+", plain) for part in _split_words(word)]
     kinds = {KINDS[each] for each in words if each in KINDS}
     if "contact" in words and NUMBER_WORDS & {*words}:
         kinds.add(PHONE)
-    known = KINDS.keys() | FILLERS | AGAIN | OTHERS
+    known = KINDS.keys() | FILLER_WORDS | REPEAT_WORDS | OTHER_WORDS
     is_known = all(each in known or each.isdigit() for each in words)
-    field = " ".join(each for each in words if each not in AGAIN)
+    field = " ".join(each for each in words if each not in REPEAT_WORDS)
     return (kinds.pop(), field) if len(kinds) == 1 and is_known else (None, field)
 
 
-def _unglued(word: str) -> Iterator[str]:
+def _split_words(word: str) -> Iterator[str]:
     """Yield the words of what somebody wrote as one: `youremail` is `your` and `email`."""
     while word not in KINDS:
         prefix = next((each for each in PREFIXES if word.startswith(each) and word != each), None)

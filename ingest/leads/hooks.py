@@ -56,9 +56,9 @@ from rules.leads.hooks import (
 # new hook. Of these names the newest thousand are remembered.
 
 
-KEPT_SECONDS = 60.0
+CACHE_SECONDS = 60.0
 REREAD_SECONDS = 2.0
-LISTED_SECONDS = 60.0
+LIST_SECONDS = 60.0
 NAMES_MAX = 1_000
 STRANGERS_PER_SECOND, STRANGERS_BURST = 5.0, 20.0
 SHARE_OF_ADDRESS = 1 / 4
@@ -74,7 +74,7 @@ class TooManyUnknown(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _CachedHook:
     """hook: None if there was none. at: seconds of a clock that never goes back."""
 
     hook: Hook | None
@@ -82,20 +82,20 @@ class _Read:
 
 
 @dataclass(frozen=True, slots=True)
-class _Allowance:
+class _TokenBucket:
     """How many requests may be looked into. at: when that was so, by the clock."""
 
     left: float
     at: float
 
-    def grown(self, share: float, now: float) -> "_Allowance":
+    def grown(self, share: float, now: float) -> "_TokenBucket":
         """Return it as it is now. share: of what all senders together have."""
         grown = self.left + (now - self.at) * STRANGERS_PER_SECOND * share
-        return _Allowance(min(STRANGERS_BURST * share, grown), now)
+        return _TokenBucket(min(STRANGERS_BURST * share, grown), now)
 
-    def spent(self) -> "_Allowance":
+    def spent(self) -> "_TokenBucket":
         """Return it with one request less."""
-        return _Allowance(self.left - 1, self.at)
+        return _TokenBucket(self.left - 1, self.at)
 
 
 class KnownHooks:
@@ -103,17 +103,17 @@ class KnownHooks:
 
     def __init__(self, store: HookStore, clock: Callable[[], float]) -> None:
         self._store, self._clock = store, clock
-        self._hooks, self._strangers = OrderedDict[Name, _Read](), OrderedDict[Name, _Read]()
+        self._hooks, self._strangers = OrderedDict[Name, _CachedHook](), OrderedDict[Name, _CachedHook]()
         self._misfits = OrderedDict[Name, float]()  # when a request that fitted nothing was last looked into
-        self._listed, self._listed_at = frozenset[Name](), -LISTED_SECONDS
-        self._allowance = _Allowance(STRANGERS_BURST, clock())
-        self._of_addresses = OrderedDict[str, _Allowance]()
+        self._listed, self._listed_at = frozenset[Name](), -LIST_SECONDS
+        self._allowance = _TokenBucket(STRANGERS_BURST, clock())
+        self._of_addresses = OrderedDict[str, _TokenBucket]()
 
     def get(self, organization_id: str, source: str) -> Hook | None:
         """Return a hook as it was at most a minute ago; None if none is known."""
         name = (organization_id, source)
         known = self._hooks.get(name) or self._strangers.get(name)
-        if known and self._clock() - known.at < KEPT_SECONDS:
+        if known and self._clock() - known.at < CACHE_SECONDS:
             return known.hook
         return self._read(name) if name in self._hooks or self._is_listed(name) else None
 
@@ -131,7 +131,7 @@ class KnownHooks:
         return known.hook if known and now - known.at < REREAD_SECONDS else self._read(name)
 
     def _is_listed(self, name: Name) -> bool:
-        if self._clock() - self._listed_at >= LISTED_SECONDS:
+        if self._clock() - self._listed_at >= LIST_SECONDS:
             self._listed_at = self._clock()
             try:
                 self._listed = frozenset(self._store.names())
@@ -146,11 +146,11 @@ class KnownHooks:
             hook = None
         self._hooks.pop(name, None)
         self._strangers.pop(name, None)
-        _keep(self._strangers if hook is None else self._hooks, name, _Read(hook, self._clock()))
+        _keep(self._strangers if hook is None else self._hooks, name, _CachedHook(hook, self._clock()))
         return hook
 
     def _spend_allowance(self, network: str, now: float) -> None:
-        own = self._of_addresses.get(network) or _Allowance(STRANGERS_BURST * SHARE_OF_ADDRESS, now)
+        own = self._of_addresses.get(network) or _TokenBucket(STRANGERS_BURST * SHARE_OF_ADDRESS, now)
         own, of_all = own.grown(SHARE_OF_ADDRESS, now), self._allowance.grown(1, now)
         is_enough = min(own.left, of_all.left) >= 1
         self._allowance = of_all.spent() if is_enough else of_all
@@ -233,16 +233,16 @@ def origin_of(headers: Mapping[str, str]) -> str | None:
     return f"{page.scheme}://{page.netloc}" if page.scheme and page.netloc else None
 
 
-Fits = Callable[[Hook], bool]
+HookCheck = Callable[[Hook], bool]
 
 
-def refused() -> ApiError:
+def hook_refusal() -> ApiError:
     """Return the one refusal."""
     return ApiError(401, "unauthorized", "there is no such hook, or its secret did not sign this")
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _RequestedHook:
     """Which hook a request names, and whose connection it is."""
 
     organization: str
@@ -250,7 +250,7 @@ class _Asked:
     address: str
 
 
-class HookDoor:
+class HookAuthenticator:
     """Lets requests in by the hooks that are known."""
 
     def __init__(self, known: KnownHooks) -> None:
@@ -264,18 +264,20 @@ class HookDoor:
         scheme = read.signature
         claim = claim_of(scheme, request.headers, request.body) if scheme else None
         if scheme is None or claim is None or not is_fresh(claim, now):
-            raise refused()
+            raise hook_refusal()
         check = ecdsa_check if scheme.algorithm is Algorithm.ECDSA_SHA256 else hmac_check(scheme)
-        asked = _Asked(organization, source, request.address)
-        hook = self._fitting(asked, _nobody(scheme), lambda hook: is_signed(claim, hook.valid(now), check))
+        asked = _RequestedHook(organization, source, request.address)
+        hook = self._fitting(
+            asked, _decoy_hook(scheme), lambda hook: is_signed(claim, hook.valid(now), check)
+        )
         return hook, read, claim
 
     def of_page(self, organization: str, source: str, request: HookRequest) -> tuple[Hook, Source]:
         """Return the hook that takes forms of the page that sent a request; raises 401 and 503."""
         read, origin = _source(source), origin_of(request.headers)
         if read.from_browser is None:
-            raise refused()
-        asked = _Asked(organization, source, request.address)
+            raise hook_refusal()
+        asked = _RequestedHook(organization, source, request.address)
         return self._fitting(asked, None, lambda hook: origin in hook.origins), read
 
     def challenged(
@@ -285,7 +287,7 @@ class HookDoor:
         read = _source(source).challenge
         asked = read(query) if read else None
         if asked is None:
-            raise refused()
+            raise hook_refusal()
         token, answer = asked
 
         def fits(hook: Hook) -> bool:
@@ -293,16 +295,16 @@ class HookDoor:
             found = [hmac.compare_digest(challenge_token(each).encode(), given) for each in hook.valid(now)]
             return any(found)
 
-        self._fitting(_Asked(organization, source, request.address), None, fits)
+        self._fitting(_RequestedHook(organization, source, request.address), None, fits)
         return answer
 
-    def _fitting(self, asked: "_Asked", nobody: Hook | None, fits: Fits) -> Hook:
+    def _fitting(self, asked: "_RequestedHook", nobody: Hook | None, fits: HookCheck) -> Hook:
         """Return the hook that fits, as it is remembered or as it is now. nobody: stands for no hook.
 
         Checking a hook that nobody has takes the time that checking a real one takes.
         """
         if first_problem({"type": "string", "pattern": ORGANIZATION}, asked.organization):
-            raise refused()
+            raise hook_refusal()
         tried: Hook | None = None
         name = (asked.organization, asked.source)
         for is_again in (False, True):
@@ -314,17 +316,17 @@ class HookDoor:
             if checked is not None and checked is not tried and fits(checked) and hook is not None:
                 return hook
             tried = checked
-        raise refused()
+        raise hook_refusal()
 
 
 def _source(name: str) -> Source:
     if name not in sources.names():
-        raise refused()
+        raise hook_refusal()
     return sources.source_named(name)
 
 
 @cache
-def _nobody(scheme: Signature) -> Hook:
+def _decoy_hook(scheme: Signature) -> Hook:
     """Return a hook of nobody's, with a secret that this process threw away."""
     is_public = scheme.algorithm is Algorithm.ECDSA_SHA256
     return Hook("", "", (HookSecret(new_key_pair()[1] if is_public else secrets.token_hex(32)),))

@@ -21,7 +21,7 @@ from adapters.platform.region_clients import fence_writer
 from adapters.settings.leads import HooksApiSettings
 from ingest.leads import forms, sources
 from ingest.leads.hooks import (
-    HookDoor,
+    HookAuthenticator,
     HookRequest,
     KnownHooks,
     delivery_id,
@@ -34,9 +34,9 @@ from ingest.leads.lead_schemas import ORGANIZATION, SOURCE
 from ingest.leads.sources import Source
 from ingest.web.api import Answer, Api
 from ingest.web.caller import ApiError, invalid_field, invalid_fields
-from ingest.web.http import GUARD, answer, json_of
+from ingest.web.http import SECURITY_HEADERS, json_of, json_response
 from ingest.web.json_schema import closed_object
-from ingest.web.routes import matching
+from ingest.web.routes import text_matching
 from rules.days import stamp
 from rules.leads.hooks import Hook
 
@@ -48,13 +48,13 @@ HOOK = "/v1/hooks/{organization}/{source}"
 BODY = {"required": [], "description": "what the vendor sends, signed as the vendor signs"}
 ACCEPTED = closed_object({"accepted": {"type": "integer", "minimum": 0}})
 
-app = Api("HooksApi", {"organization": matching(ORGANIZATION), "source": matching(SOURCE)})
+app = Api("HooksApi", {"organization": text_matching(ORGANIZATION), "source": text_matching(SOURCE)})
 logger, handler = app.logger, app.handler
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    door: HookDoor
+    door: HookAuthenticator
     queue: LeadQueue
     forms: FormCounts
     currency: str
@@ -67,7 +67,7 @@ def _parts() -> _Parts:
     store = HookStore(client("secretsmanager"), config.hook_secret_prefix)
     payloads = LeadPayloads(lambda: client("s3"), config.payload_bucket)
     return _Parts(
-        HookDoor(KnownHooks(store, time.monotonic)),
+        HookAuthenticator(KnownHooks(store, time.monotonic)),
         LeadQueue(client("sqs"), config.lead_queue_url, payloads),
         FormCounts(fence_writer(client("dynamodb")), config.idempotency_keys_table),
         config.currency,
@@ -84,7 +84,7 @@ def post_hook(organization: str, source: str) -> Answer:
     """
     request, now = hook_request(app.event), clock.now()
     if source in sources.names() and sources.source_named(source).signature is None:
-        return _form(organization, source, request, now)
+        return _take_form(organization, source, request, now)
     hook, read, claim = _parts().door.signed(organization, source, request, now)
     told = {
         "topic": request.headers.get(read.topic_header, "")[:128],
@@ -93,7 +93,7 @@ def post_hook(organization: str, source: str) -> Answer:
     }
     accepted = 0
     for payload in _messages(json_of(request.body)):
-        accepted += len(_queued(hook, payload, told, now, keep_bad=True).events)
+        accepted += len(_queue_payload(hook, payload, told, now, keep_bad=True).events)
     return {"accepted": accepted}
 
 
@@ -102,7 +102,7 @@ def get_hook(organization: str, source: str) -> Response[str]:
     """Answer a vendor that asks whether this address is ours."""
     request = hook_request(app.event)
     told = _parts().door.challenged(organization, source, request, app.query, clock.now())
-    return Response(200, content_type="text/plain", body=told, headers=dict(GUARD))
+    return Response(200, content_type="text/plain", body=told, headers=dict(SECURITY_HEADERS))
 
 
 @app.route(f"OPTIONS {HOOK}", status=204, is_open=True)
@@ -110,7 +110,9 @@ def options_hook(organization: str, source: str) -> Response[str]:
     """Let a page of an allowed origin send a form as JSON."""
     request = hook_request(app.event)
     _parts().door.of_page(organization, source, request)
-    return Response(204, headers=_cors(request.headers) | CORS | GUARD | {"Access-Control-Max-Age": "600"})
+    return Response(
+        204, headers=_cors(request.headers) | CORS | SECURITY_HEADERS | {"Access-Control-Max-Age": "600"}
+    )
 
 
 def _messages(payload: Any) -> Iterator[Any]:
@@ -123,7 +125,7 @@ def _messages(payload: Any) -> Iterator[Any]:
     yield from (payload[start : start + PARTS_MAX] for start in range(0, len(payload), PARTS_MAX))
 
 
-def _queued(
+def _queue_payload(
     hook: Hook, payload: Any, told: Mapping[str, Any], now: datetime, *, keep_bad: bool
 ) -> OpenedPayload:
     """Queue a payload that holds anything for us; raises 422 if it is bad and nobody is to keep it."""
@@ -144,16 +146,16 @@ def _queued(
     return opened
 
 
-def _form(organization: str, source: str, request: HookRequest, now: datetime) -> Response[str]:
+def _take_form(organization: str, source: str, request: HookRequest, now: datetime) -> Response[str]:
     hook, read = _parts().door.of_page(organization, source, request)
     try:
-        return _filled_in(hook, read, request, now)
+        return _queue_form(hook, read, request, now)
     except ApiError as refused:
         refused.headers |= _cors(request.headers)  # or the page's script cannot read what is wrong
         raise
 
 
-def _filled_in(hook: Hook, read: Source, request: HookRequest, now: datetime) -> Response[str]:
+def _queue_form(hook: Hook, read: Source, request: HookRequest, now: datetime) -> Response[str]:
     if _parts().forms.count(hook, request.address, now) > hook.per_minute:
         wait = str(60 - int(now.timestamp()) % 60)
         raise ApiError(429, "rate_limited", "too many forms of one address", None, {"Retry-After": wait})
@@ -161,11 +163,11 @@ def _filled_in(hook: Hook, read: Source, request: HookRequest, now: datetime) ->
     if not fields.pop(hook.honeypot, ""):
         told = {"delivery_id": delivery_id(fields, now)}
         assert read.from_browser is not None  # noqa: S101 (the door has seen to it)
-        _queued(hook, read.from_browser(fields), told, now, keep_bad=False)
+        _queue_payload(hook, read.from_browser(fields), told, now, keep_bad=False)
     # A robot that filled in the honeypot is told the same, and nothing is kept.
     if hook.thanks and request.media_type != forms.JSON:
-        return Response(303, headers={"Location": hook.thanks, **GUARD})
-    return answer(200, {"accepted": 1}, _cors(request.headers))
+        return Response(303, headers={"Location": hook.thanks, **SECURITY_HEADERS})
+    return json_response(200, {"accepted": 1}, _cors(request.headers))
 
 
 def _cors(headers: Mapping[str, str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from ingest.leads.spelling import named_identity
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, cursor_of, integer, page
-from ingest.web.routes import PLACE, matching
+from ingest.web.routes import POSITION, text_matching
 
 BY_CHARACTERS_MAX = 128
 NUMBER = re.compile(r"\d{1,18}", re.ASCII)  # of a change, a bigint
@@ -31,7 +31,7 @@ WHEN_ASLEEP = (
     "After a pause the database wakes up first: a 5xx within the first minute means that you try again."
 )
 
-app = Api("IdentityApi", {"lead_id": matching(LEAD_ID)}, PostgresUnavailable)
+app = Api("IdentityApi", {"lead_id": text_matching(LEAD_ID)}, PostgresUnavailable)
 logger, handler = app.logger, app.handler
 
 
@@ -65,7 +65,7 @@ def post_lead_lookup() -> dict[str, Any]:
     return {"lead_id": found["root"], "is_verified": found["is_verified"]}
 
 
-@app.route("GET /v1/leads/{lead_id}/changes", PLACE, more=WHEN_ASLEEP)
+@app.route("GET /v1/leads/{lead_id}/changes", POSITION, more=WHEN_ASLEEP)
 def get_lead_changes(lead_id: str) -> dict[str, Any]:
     """The merges, undoings and refusals that touched a lead.
 

@@ -88,11 +88,11 @@ def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str
     region = region_of(phone_regions, organization)
     said = {name: message[name] for name in FROM_HOOKS if name in message}
     own = currency_of(currency, organization)
-    context = DecodeContext(organization, integration, own, _received(message, now), region, **said)
+    context = DecodeContext(organization, integration, own, _received_at(message, now), region, **said)
     return Envelope(message["source"], context, message.get("payload"), message.get("payload_ref"))
 
 
-def _received(message: Mapping[str, Any], now: datetime) -> str:
+def _received_at(message: Mapping[str, Any], now: datetime) -> str:
     if "received_at" not in message:
         return stamp(now)
     try:
@@ -113,7 +113,7 @@ def open_payload(payload: Any, sent: Envelope, now: datetime) -> OpenedPayload:
         if len(parts) > PARTS_MAX:
             raise DecodeError("", f"holds more than {PARTS_MAX} events")
     except DecodeError as error:
-        opened.refused.append(_within(PayloadPart(payload), error))
+        opened.refused.append(_part_error(PayloadPart(payload), error))
         return opened
     except Exception as error:  # noqa: BLE001 (a decoder's bug must not lose what was sent)
         opened.broken.append(error)
@@ -127,9 +127,9 @@ def open_payload(payload: Any, sent: Envelope, now: datetime) -> OpenedPayload:
             opened.events += [(each, part) for each in events]
         except BadValue as bad:
             field = "" if bad.field == "body" else bad.field
-            opened.refused.append(_within(part, DecodeError(field, bad.reason)))
+            opened.refused.append(_part_error(part, DecodeError(field, bad.reason)))
         except DecodeError as error:
-            opened.refused.append(_within(part, error))
+            opened.refused.append(_part_error(part, error))
         except Exception as error:  # noqa: BLE001 (as above)
             opened.broken.append(error)
     return opened
@@ -143,7 +143,7 @@ def _check_time(event: DecodedEvent, now: datetime) -> None:
         raise DecodeError("occurred_at", f"is before 1970: {event.occurred_at}")
 
 
-def _within(part: PayloadPart, error: DecodeError) -> DecodeError:
+def _part_error(part: PayloadPart, error: DecodeError) -> DecodeError:
     return DecodeError(path_of(part, error.field), error.reason)
 
 

@@ -57,7 +57,7 @@ from rules.privacy.tombstones import identity_subject, lead_subject
 
 
 ATTEMPTS_MAX = 12
-Whose = Callable[[], Resolution]
+Resolver = Callable[[], Resolution]
 
 
 class OrderContended(RuntimeError):
@@ -76,7 +76,7 @@ class OrderIntake:
         """Return the intake beside a store of events."""
         return cls(events.orders(), payloads)
 
-    def store(self, event: DecodedEvent, part: PayloadPart, sent: Envelope, whose: Whose) -> StoreOutcome:
+    def store(self, event: DecodedEvent, part: PayloadPart, sent: Envelope, whose: Resolver) -> StoreOutcome:
         """Join what a webhook tells to what is known. whose: asks for the lead, at most once.
 
         What names nobody is kept until a webhook of the order names somebody. DUPLICATE: nothing new.
@@ -85,7 +85,7 @@ class OrderIntake:
         told, digest, source = order_of(event), part_digest(part), sent.context.source
         for _ in pauses(ATTEMPTS_MAX):
             known = self.orders.read(source, told.order_id)
-            if known is not None and (outcome := _settled(known, event, digest)):
+            if known is not None and (outcome := _unchanged_outcome(known, event, digest)):
                 return outcome
             before = known.seen if known else OrderState()
             after = join_orders(before, told.seen)
@@ -101,7 +101,7 @@ class OrderIntake:
             elif found and not record.leaf:
                 lead = whose()
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
-            record, events = _told(replace(record, seen=after), event, sent, found)
+            record, events = _count_changes(replace(record, seen=after), event, sent, found)
             if self.orders.put(record, known, self._with_raw(events, part, digest)):
                 return StoreOutcome.STORED
         raise OrderContended(f"order {told.order_id} of {source}")
@@ -121,7 +121,7 @@ def order_of(event: DecodedEvent) -> OrderPart:
     return event.order
 
 
-def _settled(known: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
+def _unchanged_outcome(known: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
     """Return what becomes of a webhook that changes nothing; None: it may change something."""
     seen = order_of(event).seen
     both = (known.seen.placed, seen.placed)
@@ -135,7 +135,7 @@ def _settled(known: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutco
     )
 
 
-def _told(
+def _count_changes(
     record: OrderRecord, event: DecodedEvent, sent: Envelope, found: list[OrderChange]
 ) -> tuple[OrderRecord, list[LeadEvent]]:
     """Return the record with the events counted, and the events: `order:7`, the next of it `order:7/2`."""
@@ -357,7 +357,7 @@ def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
         )
 
 
-def _is_away(error: Exception) -> bool:
+def _is_unavailable(error: Exception) -> bool:
     """Whether a store is away, which is no fault of the message."""
     if isinstance(error, PostgresUnavailable):
         return error.is_away
@@ -380,7 +380,7 @@ def _parts() -> tuple[LeadConsumer, Consumer]:
         LeadErasureStarter(IdentityEraser(identities), jobs, tombstones),
     )
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
-    line = SourceQueue(lambda: client("sqs"), config.lead_queue_url, _is_away)
+    line = SourceQueue(lambda: client("sqs"), config.lead_queue_url, _is_unavailable)
     return consumer, Consumer(CONSUMER, failures, logger, line)
 
 

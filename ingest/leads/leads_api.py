@@ -32,21 +32,25 @@ from ingest.leads.lead_views import NO_EVENT, LeadViews
 from ingest.leads.payloads import DecodedEvent, PayloadPart
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
-from ingest.web.http import GUARD, exact_json, json_body, shortened
+from ingest.web.http import SECURITY_HEADERS, exact_json, json_body, shorten_details
 from ingest.web.json_schema import TEXT
-from ingest.web.routes import PAGE, in_query, matching
+from ingest.web.routes import PAGE, in_query, text_matching
 from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.leads.lead_events import EVENT_TYPES
 from rules.privacy.tombstones import lead_subject
 
 BY_CHARACTERS_MAX = 128
-FINDING = {"organization_id": ORGANIZATION, "integration": INTEGRATION, "external_event_id": r"^.{1,512}$"}
+FIND_PARAMETERS = {
+    "organization_id": ORGANIZATION,
+    "integration": INTEGRATION,
+    "external_event_id": r"^.{1,512}$",
+}
 # The document shows the body as the door validates it, and also lists the names of the sources.
 SOURCE = LEAD_EVENTS["properties"]["source"] | {"enum": sources.names()}
 WEBHOOK = LEAD_EVENTS | {"properties": LEAD_EVENTS["properties"] | {"source": SOURCE}}
 
-app = Api("LeadsApi", {"lead_id": matching(LEAD_ID), "change": {"type": "integer", "minimum": 1}})
+app = Api("LeadsApi", {"lead_id": text_matching(LEAD_ID), "change": {"type": "integer", "minimum": 1}})
 logger, handler = app.logger, app.handler
 
 
@@ -106,29 +110,29 @@ def _receipt(opened: OpenedPayload) -> dict[str, Any]:
     """Return what became of the webhook. undecoded: parts that broke a decoder; the queue holds them too."""
     events = [_event_receipt(each, part) for each, part in opened.events]
     rejected = [{"field": each.field, "reason": each.reason} for each in opened.refused]
-    more = {"rejected": shortened(rejected), "undecoded": len(opened.broken)}
+    more = {"rejected": shorten_details(rejected), "undecoded": len(opened.broken)}
     return {"accepted": len(events), "events": events} | {name: each for name, each in more.items() if each}
 
 
 def _event_receipt(event: DecodedEvent, part: PayloadPart) -> dict[str, Any]:
     omissions = [{"field": path_of(part, each.field), "reason": each.reason} for each in event.omissions]
     named = {"external_event_id": event.external_event_id, "event_type": event.event_type}
-    return named | ({"omissions": shortened(omissions)} if omissions else {})
+    return named | ({"omissions": shorten_details(omissions)} if omissions else {})
 
 
-@app.route("GET /v1/leads", [in_query(each, TEXT, required=True) for each in FINDING])
+@app.route("GET /v1/leads", [in_query(each, TEXT, required=True) for each in FIND_PARAMETERS])
 def find_lead() -> Response[str]:
     """The lead that an integration's event was stored for."""
     caller = app.caller()
     caller.check_leads()
-    wanted = {name: app.query.get(name, "") for name in FINDING}
-    for name, pattern in FINDING.items():
+    wanted = {name: app.query.get(name, "") for name in FIND_PARAMETERS}
+    for name, pattern in FIND_PARAMETERS.items():
         if problem := first_problem({"type": "string", "pattern": pattern}, wanted[name]):
             raise ApiError(400, "invalid_parameter", f"{name} {problem[1]}")
     if not caller.reaches(wanted["organization_id"]):
         raise ApiError(404, "not_found", NO_EVENT)
     source = f"{wanted['organization_id']}/{wanted['integration']}"
-    return _exactly(_parts().views.find(source, wanted["external_event_id"]))
+    return _exact_response(_parts().views.find(source, wanted["external_event_id"]))
 
 
 @app.route(
@@ -140,22 +144,22 @@ def get_lead_events(lead_id: str) -> Response[str]:
 
     With `type`, those of one type: an event appears there a moment after it was stored.
     """
-    _reader(lead_id)
-    return _exactly(_parts().views.events(lead_id, app.query, clock.now()))
+    _check_reader(lead_id)
+    return _exact_response(_parts().views.events(lead_id, app.query, clock.now()))
 
 
 @app.route("GET /v1/leads/{lead_id}/memory", [in_query("type", TEXT), in_query("key", TEXT)])
 def get_lead_memory(lead_id: str) -> Response[str]:
     """What is remembered of a lead."""
-    _reader(lead_id)
-    return _exactly(_parts().views.memory(lead_id, app.query, clock.now()))
+    _check_reader(lead_id)
+    return _exact_response(_parts().views.memory(lead_id, app.query, clock.now()))
 
 
 @app.route("GET /v1/leads/{lead_id}/features", answer=FEATURES_VIEW)
 def get_lead_features(lead_id: str) -> Response[str]:
     """A lead's features."""
-    _reader(lead_id)
-    return _exactly(_parts().views.features(lead_id, clock.now()))
+    _check_reader(lead_id)
+    return _exact_response(_parts().views.features(lead_id, clock.now()))
 
 
 @app.route("POST /v1/leads/changes/{change}/reversal", body=REVERSAL, status=202)
@@ -193,7 +197,7 @@ def _organization_of(change: str, named: str | None, caller: Caller) -> str | No
     raise ApiError(404, "not_found", "there is no such change")
 
 
-def _reader(lead_id: str) -> None:
+def _check_reader(lead_id: str) -> None:
     """Raise 401 or 403 unless the caller may read leads, 400 for a malformed id, 404 for another's lead,
     410 for one that was erased.
     """
@@ -207,5 +211,7 @@ def _reader(lead_id: str) -> None:
         raise ApiError(410, "erased", "the lead was erased")
 
 
-def _exactly(body: Mapping[str, Any]) -> Response[str]:
-    return Response(200, content_type="application/json", body=exact_json(body), headers=dict(GUARD))
+def _exact_response(body: Mapping[str, Any]) -> Response[str]:
+    return Response(
+        200, content_type="application/json", body=exact_json(body), headers=dict(SECURITY_HEADERS)
+    )

@@ -30,7 +30,7 @@ AROUND_NUMBER = re.compile(r"""^['"`’‘“=]+|^[^\d+(:]{1,40}:\s*|\s*\([^()\d
 WHATSAPP_LINK = re.compile(
     r"(?:https?://)?(?:wa\.me/|api\.whatsapp\.com/send/?\?phone=)\+?(\d+)(?:[?&/].*)?", re.IGNORECASE
 )
-SPOKEN = re.compile(r"tel:|phone-context|ext(ension|n)?|x", re.IGNORECASE)
+PHONE_WORDS = re.compile(r"tel:|phone-context|ext(ension|n)?|x", re.IGNORECASE)
 
 # `Ann Berg <ann@example.com>`; a link, also Outlook's [mailto:], Markdown's and Slack's <mailto:|>; a label.
 NAME_AND_ADDRESS = re.compile(r"[^<>]*<([^<>]+)>[^\w<>]*")
@@ -125,7 +125,7 @@ def identity(  # noqa: PLR0913 (an identity, and where it comes from)
     if channel not in RANKS:
         raise ValueError(f"{channel} is no channel: there are {', '.join(RANKS)}")
     try:
-        bare = _bare(channel, raw, region)
+        bare = _normal_form(channel, raw, region)
         if is_worthless(channel, bare):
             raise ValueError("it identifies nobody")
         if not CHANNELS[RANKS[channel]].is_scoped:
@@ -136,16 +136,16 @@ def identity(  # noqa: PLR0913 (an identity, and where it comes from)
         raise ValueError(f"{channel}: {reason}") from None
 
 
-def _bare(channel: str, raw: object, region: str | None) -> str:
+def _normal_form(channel: str, raw: object, region: str | None) -> str:
     if isinstance(raw, str) and channel in ("email", "phone"):
-        return _email(raw) if channel == "email" else _phone(_printable(_seen(raw), "it"), region)
+        return _email(raw) if channel == "email" else _phone(_printable(_visible_text(raw), "it"), region)
     text = _printable(raw, "it")
     if channel == "whatsapp" and any(character.isspace() for character in text):
         raise ValueError("it has a space")
     return text
 
 
-def _seen(raw: str) -> str:
+def _visible_text(raw: str) -> str:
     """Return what one sees of a text: other blanks are blanks; what has no width, or directs, is nothing."""
     return re.sub(r"\s", " ", "".join(each for each in raw if unicodedata.category(each) != "Cf"))
 
@@ -196,13 +196,15 @@ def _email(raw: str) -> str:
 def _address_in(raw: str) -> str:
     """Return the address in what was pasted: without a name, a link, quotes, and letters of double width."""
     whole = REFERENCE.sub(lambda found: unescape(found[0]), "".join(map(_single_width, raw)))
-    text = _seen(re.sub(r"[^\S ]*[@＠][^\S ]*", "@", whole if "@" in whole else unquote(whole))).strip()
+    text = _visible_text(
+        re.sub(r"[^\S ]*[@＠][^\S ]*", "@", whole if "@" in whole else unquote(whole))
+    ).strip()
     if len(same := {*SEPARATORS.split(text.lower())} - {""}) == 1:
         text = same.pop()
     if named := NAME_AND_ADDRESS.fullmatch(text):
         text = named[1]
     if link := LINK.search(text):
-        text = _seen(unquote(link[1]))
+        text = _visible_text(unquote(link[1]))
     text = REMARK.sub("", LABEL.sub("", text)).strip()
     while text and text[0] not in BEGINNINGS and unicodedata.category(text[0])[0] in "PSZM":
         text = text[1:]
@@ -244,7 +246,7 @@ def _phone(text: str, region: str | None) -> str:
         text = f"+{link[1]}"
     if "phone-context" not in text:
         text = AROUND_NUMBER.sub("", text).strip()
-    if any(character.isalpha() for character in SPOKEN.sub("", text)):
+    if any(character.isalpha() for character in PHONE_WORDS.sub("", text)):
         raise ValueError("it has letters")
     is_international = text.lower().removeprefix("tel:").lstrip().startswith(("+", "＋"))
     possible = None

@@ -82,13 +82,13 @@ class Answers:
             response = new_response(question, body, person, books, now)
             after, stored = self.line.answer(question, self._submission(response, user_id, books), now)
         except AlreadyAnswered as already:
-            raise _already(already.response) from None
+            raise _already_answered(already.response) from None
         except InputRefused as refused:
             if refused.field == "question" and (mine := self.responses.get(identifier, *person.all)):
-                raise _already(mine) from None
+                raise _already_answered(mine) from None
             raise refusal_error(refused) from None
         earned = points_for(books.at(now).book.answers, stored.confidence, stored.response_time_ms)
-        return _receipt(after, stored, earned, now)
+        return _answer_receipt(after, stored, earned, now)
 
     def _submission(self, response: Response, user_id: str | None, books: Books) -> Submission:
         """Return the answer with the event that it is. Nothing else says whose the answer is."""
@@ -107,12 +107,12 @@ class Answers:
         return self.fingerprints.of_device(body["fingerprint"]), None
 
 
-def _already(response: Response) -> ApiError:
+def _already_answered(response: Response) -> ApiError:
     details = {"response_id": public_id(*response.key), "created_at": response.created_at}
     return ApiError(409, "already_answered", "this person has answered this question", details)
 
 
-def _receipt(
+def _answer_receipt(
     question: Question, response: Response, earned: Mapping[str, int], now: datetime
 ) -> dict[str, Any]:
     return {
@@ -170,7 +170,7 @@ class OwnAnswers:
         until = moment_of(query, "to", DAY) or now + DAY
         limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
         span = (stamp(since), max(stamp(since), stamp(until)))
-        after = _place_of(cursor_of(query))
+        after = _position_of(cursor_of(query))
         if after and after[0] < span[0]:
             return {"answers": [], "cursor": None}  # since the page before, the span has moved on
         if after and after[0] > span[1]:
@@ -187,7 +187,7 @@ class OwnAnswers:
         return {*person.all, *self.stats.of(person.own, person.older).hashes}
 
 
-def _place_of(cursor: str | None) -> tuple[str, str] | None:
+def _position_of(cursor: str | None) -> tuple[str, str] | None:
     """Return created_at and question_id of a page's last answer; raises 400 for another page's cursor."""
     if cursor is None:
         return None

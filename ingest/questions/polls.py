@@ -26,7 +26,7 @@ WAIT_SECONDS_MAX = 20
 LIMIT_DEFAULT, LIMIT_MAX = 100, 100
 RETRY_SECONDS = 5
 # Polls of one agent that wait at once. A place is free again after a time that is longer than any poll waits.
-PLACES, HELD_SECONDS_MAX = 5, 30
+POLLS_MAX, LEASE_SECONDS = 5, 30
 
 
 def response_view(response: Response) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Polls:
         if wait and is_waiting(question, after, clock.now()):
             with self.places.held(poll_key(caller.user_id), clock.now()) as is_held:
                 if not is_held:
-                    raise _too_many()
+                    raise _too_many_polls()
                 question = self._wait(question, after, until)
         return self._view(question, after, limit)
 
@@ -101,6 +101,6 @@ class Polls:
         }
 
 
-def _too_many() -> ApiError:
+def _too_many_polls() -> ApiError:
     headers = {"Retry-After": str(RETRY_SECONDS)}
-    return ApiError(429, "too_many_polls", f"{PLACES} polls of this agent wait already", headers=headers)
+    return ApiError(429, "too_many_polls", f"{POLLS_MAX} polls of this agent wait already", headers=headers)

@@ -13,11 +13,11 @@ from adapters.platform.region_clients import fence_writer
 from adapters.questions.question_store import QuestionLists, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.settings.questions import PollsApiSettings
-from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, Polls
+from ingest.questions.polls import LEASE_SECONDS, POLLS_MAX, Polls
 from ingest.questions.question_schemas import QUESTION_ID, RESPONSES_VIEW
 from ingest.questions.questions import Questions
 from ingest.web.api import Api
-from ingest.web.routes import in_query, limit_to, matching
+from ingest.web.routes import in_query, limit_to, text_matching
 
 POLL = [
     in_query("wait", {"type": "integer", "minimum": 0, "maximum": 20, "description": "seconds"}),
@@ -25,7 +25,7 @@ POLL = [
     limit_to(100),
 ]
 
-app = Api("PollsApi", {"question_id": matching(QUESTION_ID)})
+app = Api("PollsApi", {"question_id": text_matching(QUESTION_ID)})
 handler = app.handler
 
 
@@ -36,7 +36,7 @@ def _parts() -> Polls:
     store = QuestionStore(dynamodb, config.questions_table)
     questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
     return Polls(
-        questions, responses, OwnerSemaphore(dynamodb, config.limits_table, PLACES, HELD_SECONDS_MAX)
+        questions, responses, OwnerSemaphore(dynamodb, config.limits_table, POLLS_MAX, LEASE_SECONDS)
     )
 
 

@@ -62,14 +62,14 @@ class Questions:
         """Return a question that is for the caller; for anybody else there is none: 404."""
         found = self.find(identifier)
         if not _is_visible(found, caller):
-            raise _no_question()
+            raise _question_not_found()
         return found
 
     def find(self, identifier: str) -> Question:
         """Return a question; raises 404 if there is none."""
         found = self.store.get(identifier) if re.fullmatch(QUESTION_ID, identifier, re.ASCII) else None
         if found is None:
-            raise _no_question()
+            raise _question_not_found()
         return found
 
     def listed(self, query: Mapping[str, str], caller: Caller, now: datetime) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Questions:
             return wanted and _is_visible(question, caller) and is_listed(shown_status(question, now), asked)
 
         page = self.lists.of_status(asked, _cursor(query), _limit(query), matches)
-        return _view(page, now)
+        return _page_view(page, now)
 
     def of_agent(
         self, agent_id: str, query: Mapping[str, str], caller: Caller, now: datetime
@@ -94,7 +94,7 @@ class Questions:
         def matches(question: Question) -> bool:
             return asked is None or is_listed(shown_status(question, now), asked)
 
-        return _view(self.lists.of_agent(agent_id, _cursor(query), _limit(query), matches), now)
+        return _page_view(self.lists.of_agent(agent_id, _cursor(query), _limit(query), matches), now)
 
 
 def _is_visible(question: Question, caller: Caller) -> bool:
@@ -103,7 +103,7 @@ def _is_visible(question: Question, caller: Caller) -> bool:
     return own or caller.is_admin or is_in_audience(question.audience, caller.tags)
 
 
-def _no_question() -> ApiError:
+def _question_not_found() -> ApiError:
     return ApiError(404, "not_found", "there is no such question")
 
 
@@ -111,7 +111,7 @@ def _limit(query: Mapping[str, str]) -> int:
     return integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
 
 
-def _view(page: QuestionPage, now: datetime) -> dict[str, Any]:
+def _page_view(page: QuestionPage, now: datetime) -> dict[str, Any]:
     shown = [question_view(each, now) for each in page.questions]
     return {"questions": shown, "cursor": _as_cursor(page.next)}
 
@@ -160,13 +160,13 @@ def _as_cursor(places: Places | None) -> str | None:
 # Takes new questions: each key once, and so many open ones an agent.
 
 
-def open_questions(agent_id: str) -> str:
+def open_questions_key(agent_id: str) -> str:
     """Return the name under which the places of an agent's open questions are kept."""
     return f"open-questions#{agent_id}"
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class QuestionCreator:
     """Creates questions. open_max: how many an agent may have open."""
 
     questions: Questions
@@ -217,7 +217,7 @@ class Asking:
             return {each.question_id: shown_status(each, now) in answerable for each in known if each}
 
         wanted = QuotaPlace(
-            open_questions(question.agent_id), question.question_id, unstamp(question.closes_at)
+            open_questions_key(question.agent_id), question.question_id, unstamp(question.closes_at)
         )
         taken = self.places.take(wanted, self.open_max, now, are_open)
         if not taken and self.questions.store.get(question.question_id) is None:

@@ -37,13 +37,13 @@ from ingest.questions.question_schemas import (
     SUBSCRIPTION,
     SUBSCRIPTION_ID,
 )
-from ingest.questions.questions import Asking, Questions, question_view
+from ingest.questions.questions import QuestionCreator, Questions, question_view
 from ingest.web.api import Api, refuse_erased
-from ingest.web.http import GUARD, answer
+from ingest.web.http import SECURITY_HEADERS, json_response
 from ingest.web.json_schema import TEXT, USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import Limits, RateLimit
-from ingest.web.routes import CURSOR, SPAN, in_query, limit_to, matching
+from ingest.web.routes import CURSOR, SPAN, in_query, limit_to, text_matching
 from rules.questions.questions import QuestionStatus
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
@@ -55,11 +55,11 @@ AUDIENCE = in_query("audience", TEXT | {"description": "some of the caller's tag
 app = Api(
     "QuestionsApi",
     {
-        "question_id": matching(QUESTION_ID),
-        "agent_id": matching(USER_ID),
-        "user_id": matching(USER_ID),
-        "fingerprint": matching(r"^(me|[0-9a-f]{32})$"),
-        "subscription_id": matching(SUBSCRIPTION_ID),
+        "question_id": text_matching(QUESTION_ID),
+        "agent_id": text_matching(USER_ID),
+        "user_id": text_matching(USER_ID),
+        "fingerprint": text_matching(r"^(me|[0-9a-f]{32})$"),
+        "subscription_id": text_matching(SUBSCRIPTION_ID),
     },
 )
 handler = app.handler
@@ -71,7 +71,7 @@ class _Parts:
     answers: Answers
     stats: AnswerStats
     own: OwnAnswers
-    asking: Asking
+    asking: QuestionCreator
     asked: RateLimit
     erased: Tombstones
 
@@ -107,7 +107,7 @@ def _parts() -> _Parts:
         Answers(questions, line, responses, fingerprints, answer_limits, books, accounts),
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
-        Asking(questions, responses, places, config.open_questions_max),
+        QuestionCreator(questions, responses, places, config.open_questions_max),
         limits.of("questions", config.commands_per_minute),
         tombstones_of(config),
     )
@@ -123,7 +123,7 @@ def post_question() -> Response[str]:
     caller.check_agent()
     _parts().asked.check(caller.user_id, 1, clock.now())
     body = app.body()
-    return answer(*_parts().asking.create(body, caller, clock.now()))
+    return json_response(*_parts().asking.create(body, caller, clock.now()))
 
 
 @app.route("GET /v1/questions", [AUDIENCE, STATUS, LIMIT, CURSOR], answer=QUESTIONS_VIEW)
@@ -178,12 +178,12 @@ def get_stats(fingerprint: str) -> dict[str, Any]:
 @app.route("POST /v1/subscriptions", body=SUBSCRIPTION, status=201, answer=STORED, may_repeat=True)
 def post_subscription() -> Response[str]:
     """Be told of questions on a phone."""
-    status, stored = subscriptions.ask(app.caller(), app.body, clock.now())
-    return answer(status, stored)
+    status, stored = subscriptions.subscribe(app.caller(), app.body, clock.now())
+    return json_response(status, stored)
 
 
 @app.route("DELETE /v1/subscriptions/{subscription_id}", status=204)
 def delete_subscription(subscription_id: str) -> Response[str]:
     """Be told nothing more there."""
     subscriptions.remove(app.caller(), subscription_id)
-    return Response(204, body="", headers=dict(GUARD))
+    return Response(204, body="", headers=dict(SECURITY_HEADERS))

@@ -56,7 +56,9 @@ def subscription_id(owner: str, fcm_token: str) -> str:
     return str(uuid.uuid5(NAMESPACE, f"{owner}\x00{fcm_token}"))
 
 
-def ask(caller: Caller, body: Callable[[], Mapping[str, Any]], now: datetime) -> tuple[int, dict[str, Any]]:
+def subscribe(
+    caller: Caller, body: Callable[[], Mapping[str, Any]], now: datetime
+) -> tuple[int, dict[str, Any]]:
     """Register a phone, or replace its subscription; returns 201 or 200 and what is stored.
 
     body: reads the request. A field that it leaves out gets its default. Raises 429, and as register.
@@ -71,12 +73,12 @@ def register(caller: Caller, body: Mapping[str, Any], now: datetime) -> tuple[Su
 
     Raises 403, 409, 422.
     """
-    wanted = _wanted(caller, body)
-    _check_places(wanted, now)
+    wanted = _subscription_of(caller, body)
+    _check_limit(wanted, now)
     return _parts().store.register(wanted, now)
 
 
-def _check_places(wanted: Subscription, now: datetime) -> None:
+def _check_limit(wanted: Subscription, now: datetime) -> None:
     """Raise 409 if the owner has as many subscriptions as are allowed, and this is a new one."""
     parts = _parts()
 
@@ -122,7 +124,7 @@ def _audience(caller: Caller, body: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted(body["audience"]))
 
 
-def _wanted(caller: Caller, body: Mapping[str, Any]) -> Subscription:
+def _subscription_of(caller: Caller, body: Mapping[str, Any]) -> Subscription:
     """Return the subscription that a body asks for; raises 422 that names the field."""
     owner, token = caller.user_id, body["fcm_token"]
     return Subscription(
@@ -132,7 +134,7 @@ def _wanted(caller: Caller, body: Mapping[str, Any]) -> Subscription:
         audience=_audience(caller, body),
         min_interval_minutes=int(body.get("min_interval_minutes", INTERVAL_DEFAULT)),
         timezone=_zone(body.get("timezone", ZONE_DEFAULT)),
-        quiet_hours=_quiet(body.get("quiet_hours")),
+        quiet_hours=_quiet_hours(body.get("quiet_hours")),
         streak_reminders=body.get("streak_reminders", False),
         created_at="",
         updated_at="",
@@ -146,7 +148,7 @@ def _zone(name: str) -> str:
         raise invalid_field("timezone", str(error)) from None
 
 
-def _quiet(given: Mapping[str, str] | None) -> QuietHours | None:
+def _quiet_hours(given: Mapping[str, str] | None) -> QuietHours | None:
     try:
         return quiet_hours(given["from"], given["to"]) if given else None
     except ValueError as error:

@@ -23,7 +23,7 @@ from adapters.platform.region_clients import fence_writer
 from adapters.platform.tables import Unprocessed
 from adapters.settings.common import Allowance
 from ingest.web.caller import ApiError, Caller, caller_of
-from ingest.web.http import answer, failure, json_body
+from ingest.web.http import error_response, json_body, json_response
 from ingest.web.json_schema import ANY, Schema
 from ingest.web.rate_limit import RequestLimit
 from ingest.web.routes import Parameter, Route, in_path
@@ -92,7 +92,7 @@ class Api:
         self._router = APIGatewayHttpResolver()
         self.use, self.exception_handler = self._router.use, self._router.exception_handler
         self.use([check_allowance])
-        self.exception_handler(ApiError)(failure)
+        self.exception_handler(ApiError)(error_response)
         self.exception_handler([*Unavailable, Unprocessed, *away])(self._unavailable)
         self._router.not_found(_not_found)
         # Lambda's entry: an HTTP API request, payload format 2.0.
@@ -148,7 +148,7 @@ class Api:
 
     def resolve(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Return the answer to a request. The path is decoded: auth0|x is written auth0%7Cx there."""
-        path = ENCODED.sub(_decoded, event.get("rawPath", ""))
+        path = ENCODED.sub(_decode_character, event.get("rawPath", ""))
         return self._router.resolve({**event, "rawPath": path}, context)
 
     @property
@@ -188,21 +188,21 @@ class Api:
 
     def _unavailable(self, error: Exception) -> Response[str]:
         self.logger.error("a store is unavailable", exc_info=error)
-        return failure(ApiError(503, "unavailable", "try again", headers={"Retry-After": "1"}))
+        return error_response(ApiError(503, "unavailable", "try again", headers={"Retry-After": "1"}))
 
 
-def _decoded(encoded: re.Match[str]) -> str:
+def _decode_character(encoded: re.Match[str]) -> str:
     """Decode what a user id may have in it. All else stays as it is written, and is then no user id."""
     text = unquote(encoded[0])
     return text if text in USER_ID_SIGNS else encoded[0]
 
 
 def _response(answered: Answer, status: int) -> Response[str]:
-    return answered if isinstance(answered, Response) else answer(status, answered)
+    return answered if isinstance(answered, Response) else json_response(status, answered)
 
 
 def _not_found(_: Exception) -> Response[str]:
-    return failure(ApiError(404, "not_found", "there is no such route"))
+    return error_response(ApiError(404, "not_found", "there is no such route"))
 
 
 # Who was erased is answered 410: one check before each route of people, whatever the route does (rule 10).
@@ -214,7 +214,7 @@ def _not_found(_: Exception) -> Response[str]:
 # Parts of paths that are a user's id.
 PEOPLE = ("user_id", "agent_id")
 NO_ROUTE = "not_found_handler"  # Powertools' own, where no route fits
-GONE = "was erased; an admin may lift that for somebody who comes anew"
+ERASED_REASON = "was erased; an admin may lift that for somebody who comes anew"
 
 
 class Tombstones(Protocol):
@@ -236,7 +236,7 @@ def refuse_erased(app: Api, tombstones: Callable[[], Tombstones], *but: str) -> 
             caller, parts = caller_of(app.current_event.raw_event), app.context["_route_args"]
             named = [parts[each] for each in PEOPLE if each in parts] or [caller.user_id]
             if any(tombstones().stands(user_subject(each)) for each in named if caller.may_reach(each)):
-                raise ApiError(410, "erased", f"the user {GONE}")
+                raise ApiError(410, "erased", f"the user {ERASED_REASON}")
         answered: Response[Any] = route(app)
         return answered
 

@@ -13,7 +13,7 @@ from ingest.web.json_schema import USER_ID
 COGNITO_GROUPS = "cognito:groups"
 # Claims of what a client has asked for. Where an issuer lets clients ask for any scope, it would be anybody.
 SCOPES = frozenset({"scope", "scp"})
-OURS = "streakline/"
+GROUP_PREFIX = "streakline/"
 # A header that is there twice arrives with a comma: which of the two was verified, nobody knows.
 ONE_TOKEN = re.compile(r"(?:Bearer +)?[\w-]+\.([\w-]+)\.[\w-]*", re.ASCII | re.IGNORECASE)
 ADMIN = "streakline/admin"
@@ -150,16 +150,16 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
     return Caller(
         user_id=str(claims["sub"]),
         is_admin=ADMIN in granted,
-        organizations=_within(LEADS, granted),
+        organizations=_group_suffixes(LEADS, granted),
         is_agent=AGENTS in granted,
         is_producer=PRODUCERS in granted,
         is_fulfilment=FULFILMENT in granted,
-        tags=_within(AUDIENCE, granted),
-        brands=_within(BRAND, granted),
+        tags=_group_suffixes(AUDIENCE, granted),
+        brands=_group_suffixes(BRAND, granted),
     )
 
 
-def _within(group: str, granted: set[str]) -> frozenset[str]:
+def _group_suffixes(group: str, granted: set[str]) -> frozenset[str]:
     """Return what the names of groups end in that begin with this."""
     return frozenset(name.removeprefix(group) for name in granted if name.startswith(group)) - {""}
 
@@ -184,7 +184,7 @@ def _groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> set[str]:
         told = claims.get(name)
     if isinstance(told, str):
         is_list = not is_of_token and told[:1] + told[-1:] == "[]"
-        told = _of_list(told[1:-1]) if is_list else [each.strip(" ") for each in told.split(",")]
+        told = _groups_in_list(told[1:-1]) if is_list else [each.strip(" ") for each in told.split(",")]
     return {each for each in told if isinstance(each, str)} if isinstance(told, list) else set()
 
 
@@ -202,10 +202,10 @@ def _claim(claims: Mapping[str, Any], name: str) -> tuple[bool, Any]:
     return False, None
 
 
-def _of_list(told: str) -> list[str]:
+def _groups_in_list(told: str) -> list[str]:
     """Return the groups of a list that a gateway has written as a text: several only if all are ours."""
     parts = told.split(" ")
-    return parts if all(each.startswith(OURS) for each in parts) else [told]
+    return parts if all(each.startswith(GROUP_PREFIX) for each in parts) else [told]
 
 
 def _token_claims(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Mapping[str, Any]:

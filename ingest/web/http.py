@@ -17,7 +17,7 @@ BODY_BYTES_MAX = 1_000_000
 # Of each text in a refusal: a function may answer 6 MB, and escapes make a request's words six times as long.
 REFUSAL_CHARACTERS_MAX = 500
 # Answers tell of people and hold what people wrote. A browser must not keep them or show them as a page.
-GUARD = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+SECURITY_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
 def json_body(
@@ -33,14 +33,14 @@ def json_body(
     if len(data) > BODY_BYTES_MAX:
         raise ApiError(413, "too_large", f"the body is over {BODY_BYTES_MAX} bytes")
     body = json_of(data, pairs)
-    if problems := body_problems(_as_a_whole(schema, batch), body, apart=batch):
+    if problems := body_problems(_without_batch_items(schema, batch), body, apart=batch):
         raise invalid_fields(problems)
     # JSON Schema accepts 5.0 as an integer. The tables need the int 5.
     whole = {name for name, each in schema["properties"].items() if each.get("type") == "integer"}
     return {name: int(value) if name in whole else value for name, value in body.items()}
 
 
-def _as_a_whole(schema: Schema, batch: str) -> Schema:
+def _without_batch_items(schema: Schema, batch: str) -> Schema:
     """Return a schema that says nothing of a batch's parts."""
     if not batch:
         return schema
@@ -63,26 +63,28 @@ def _from_base64(text: str) -> bytes:
         raise ApiError(400, "invalid_json", "the body is not what the gateway says it is") from None
 
 
-def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response[str]:
+def json_response(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response[str]:
     """Return a JSON response."""
     text = json.dumps(body, separators=(",", ":"))
-    return Response(status, content_type="application/json", body=text, headers={**GUARD, **(headers or {})})
+    return Response(
+        status, content_type="application/json", body=text, headers={**SECURITY_HEADERS, **(headers or {})}
+    )
 
 
-def failure(error: ApiError) -> Response[str]:
+def error_response(error: ApiError) -> Response[str]:
     """Return an error as the OpenAPI document describes it, short enough for a function's answer."""
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.details is not None:
         body["details"] = error.details
-    return answer(error.status, {"error": shortened(body)}, error.headers)
+    return json_response(error.status, {"error": shorten_details(body)}, error.headers)
 
 
-def shortened(value: Any) -> Any:
+def shorten_details(value: Any) -> Any:
     """Return what is wrong with a request: the first DETAILS_MAX of each list, each long text's beginning."""
     if isinstance(value, Mapping):
-        return {name: shortened(each) for name, each in value.items()}
+        return {name: shorten_details(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [shortened(each) for each in value[:DETAILS_MAX]]
+        return [shorten_details(each) for each in value[:DETAILS_MAX]]
     return cut_text(value, REFUSAL_CHARACTERS_MAX) if isinstance(value, str) else value
 
 

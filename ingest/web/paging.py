@@ -14,7 +14,7 @@ from rules.json_values import parse_json
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 # A cursor names the last row of a page: by its date, its created_at, its event_id or its number.
-PLACE = re.compile(r"[0-9TZa-f:.#-]{1,100}", re.ASCII)
+CURSOR_PATTERN = re.compile(r"[0-9TZa-f:.#-]{1,100}", re.ASCII)
 LIMIT_DEFAULT = 50
 LIMIT_MAX = 500
 FIRST_DATE, LAST_DATE = date(1970, 1, 1), date(2999, 12, 31)
@@ -133,7 +133,7 @@ def cursor_of(query: Mapping[str, str]) -> str | None:
         return None
     try:
         before = parse_json(base64.urlsafe_b64decode(text.encode()))["before"]
-        if not PLACE.fullmatch(before):
+        if not CURSOR_PATTERN.fullmatch(before):
             raise ValueError
     except (ValueError, TypeError, KeyError):
         raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned") from None

@@ -56,7 +56,7 @@ def in_query(name: str, schema: Schema, required: bool = False) -> Parameter:
     return {"name": name, "in": "query", "required": required, "schema": schema}
 
 
-def matching(pattern: str) -> Schema:
+def text_matching(pattern: str) -> Schema:
     """Return the schema of a text that matches a pattern."""
     return {"type": "string", "pattern": pattern}
 
@@ -71,5 +71,5 @@ SPAN_END: Schema = TEXT | {
     "description": f"a date or an RFC 3339 instant, from {FIRST_DATE} to {LAST_DATE}, both included"
 }
 SPAN = [in_query("from", SPAN_END), in_query("to", SPAN_END)]
-PLACE = [limit_to(500), CURSOR]
-PAGE = [*SPAN, *PLACE]
+POSITION = [limit_to(500), CURSOR]
+PAGE = [*SPAN, *POSITION]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from infra.lint import intrinsics
-from infra.lint.intrinsics import Scope, holds, spelled
+from infra.lint.intrinsics import Scope, holds, scalar_text
 from infra.template_text import parse
 from local.cloud import tokens
 from local.cloud.processes import sam
@@ -100,7 +100,7 @@ def conditions(template: Mapping[str, Any], given: Mapping[str, str]) -> dict[st
     """Return the template's conditions, each as a comparison that tells how it turns out."""
     values = intrinsics.parameter_values(template["Parameters"], given)
     scope = Scope({**values, "AWS::AccountId": ACCOUNT}, template.get("Mappings", {}), template["Conditions"])
-    return {name: {"Fn::Equals": ["true", spelled(holds(name, scope))]} for name in scope.conditions}
+    return {name: {"Fn::Equals": ["true", scalar_text(holds(name, scope))]} for name in scope.conditions}
 
 
 STACK_NAME = "streakline"

@@ -17,7 +17,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.spreadsheets import cell
 from adapters.privacy.tombstones import ErasureCheck
 from ingest.engagement.event_schemas import EVENT
-from ingest.engagement.events import Door, RefusedNow, event_of
+from ingest.engagement.events import RefusedNow, RequestContext, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from local.cloud.patience import Patience
@@ -69,7 +69,7 @@ def checked(row: Row, books: Books, now: datetime, erased: ErasureCheck) -> Body
     if problem := first_problem(EVENT, body):
         return RefusedRow(row.line, *problem, row.values)
     try:
-        event = event_of(body, Door(OPERATOR, {}, now, IMPORTED, books))
+        event = event_of(body, RequestContext(OPERATOR, {}, now, IMPORTED, books))
         if erased.forbids(user_subject(event.user_id), event.event_id):
             return RefusedRow(row.line, "user_id", "was erased", row.values)
     except (RefusedNow, InputRefused) as refused:

@@ -19,7 +19,7 @@ from adapters.leads.ecdsa import new_key_pair, public_key
 from adapters.leads.hook_store import HookExists, HookStore, NoHook
 from adapters.outgoing.endpoint_store import EndpointStore
 from ingest.leads import sources
-from ingest.leads.hooks import KEPT_SECONDS, REREAD_SECONDS
+from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.validate import first_problem
@@ -90,7 +90,7 @@ def _rotate(store: HookStore, arguments: argparse.Namespace, stack: Stack) -> No
 def _remove(store: HookStore, arguments: argparse.Namespace, stack: Stack) -> None:
     hook = store.get(arguments.organization, arguments.source)
     store.remove(arguments.organization, arguments.source)
-    _tell({"removed": _url(stack, hook), "closed_within_seconds": int(KEPT_SECONDS)})
+    _tell({"removed": _url(stack, hook), "closed_within_seconds": int(CACHE_SECONDS)})
 
 
 ACTIONS = {"add": _add, "rotate": _rotate, "remove": _remove}

@@ -124,16 +124,16 @@ def deployment(name: str, path: Path = SAMCONFIG) -> Deployment:
 
 def deployed_with(name: str, parameters: Mapping[str, str]) -> Deployment:
     """Resolve the template for some parameters, by the name of what has them."""
-    from infra.lint.stacks import TEMPLATE, read, resolved
+    from infra.lint.stacks import TEMPLATE, read_template, resolve_stacks
 
-    stacks = resolved(parameters)
+    stacks = resolve_stacks(parameters)
     resources = {
         f"{place.strip('/')}/{each}".lstrip("/"): resource
         for place, stack in stacks.items()
         for each, resource in stack.resources.items()
     }
     told = stacks["/"].parameters
-    sized = {row: of[told["Size"]] for row, of in read(TEMPLATE)["Mappings"]["Sizes"].items()}
+    sized = {row: of[told["Size"]] for row, of in read_template(TEMPLATE)["Mappings"]["Sizes"].items()}
     values = {**sized, **settings_of(told["Settings"]), **told}
     return Deployment(name, {key: str(each) for key, each in values.items()}, resources)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from adapters.leads.lead_event_store import CLAIM_KEY
 from adapters.platform.items import Item, decode_item, encode_item
 from analytics.lake.layout import report_key, run_key
-from ingest.questions.questions import open_questions
+from ingest.questions.questions import open_questions_key
 from local.api import users_of
 from local.operate.functions import Invocation, invoke
 from local.smoke import parts
@@ -67,7 +67,7 @@ def _places(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
         answers = [decode_item(each) for each in responses]
         people = {h for each in answers for h in (each["response_id"], *each.get("older_hashes", ()))}
         groups += [(STATS, each) for each in sorted(people)] + [(OF_QUESTION, question)]
-        groups.append((HELD, open_questions(subject.agent)))
+        groups.append((HELD, open_questions_key(subject.agent)))
     groups += [(CLAIMS, lead_claim), (OF_USER, subject.name), (OF_USER, subject.second_user)]
     for tables, key in groups:
         yield from ((table, names, key) for table, names in tables.items())

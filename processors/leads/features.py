@@ -46,7 +46,7 @@ from rules.leads.series import Contribution, contributions
 
 logger = Logger(service="features")
 ATTEMPTS_MAX = 12
-Given = Mapping[Input, Contribution]
+Contributions = Mapping[Input, Contribution]
 Decide = Callable[[FeatureItem], Change | None]
 
 
@@ -109,7 +109,7 @@ class FeatureProcessor:
             return
         self._apply(event, given, hint, now)
 
-    def _apply(self, event: LeadEvent, given: Given, hint: str, now: datetime) -> None:
+    def _apply(self, event: LeadEvent, given: Contributions, hint: str, now: datetime) -> None:
         def attempt() -> bool:
             item = self.store.home(event.lead_organization_id, hint)
             if item.is_joining:
@@ -141,7 +141,9 @@ class FeatureProcessor:
             with suppress(FeatureItemChanged):
                 self.store.write(item, told)
 
-    def _change(self, item: FeatureItem, event: LeadEvent, given: Given, now: datetime) -> Change | None:
+    def _change(
+        self, item: FeatureItem, event: LeadEvent, given: Contributions, now: datetime
+    ) -> Change | None:
         """Return what an event changes; None: nothing, as it is in already."""
         as_of = latest_instant(item, now, event.occurred)
         unsure = item.unsure(given) if item.is_current else []

@@ -19,7 +19,7 @@ from adapters.platform.items import decode_item
 from adapters.platform.publishing import Topic, TopicMessage
 from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
-from processors.batches import BatchResult, ConsumerSettings, Record, number_of, stream_consumer
+from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
 from rules.leads.lead_events import LeadEvent, announcement, from_item
 
 logger = Logger(service="lead-events")
@@ -50,7 +50,7 @@ def announce(
     pairs = outcome.read(records, read)
     note([event for _, (event, _) in pairs])
     refused = topic.publish([message for _, (_, message) in pairs])
-    outcome.again += [number_of(pairs[place][0]) for place in refused.again]
+    outcome.again += [sequence_number_of(pairs[place][0]) for place in refused.again]
     outcome.poison += [(pairs[place][0], reason) for place, reason in refused.faulty.items()]
     outcome.counts["announced"] = len(pairs) - len(refused.again) - len(refused.faulty)
     return outcome

@@ -43,13 +43,13 @@ from rules.outgoing.webhooks import is_public
 
 logger = Logger(service="delivering")
 CONSUMER = "deliveries"
-GONE = "it answered 410 Gone"
+GONE_REASON = "it answered 410 Gone"
 RESERVE_SECONDS = 35  # an attempt takes 20 at most
 Send = Callable[[Endpoint, Notification, datetime], SendAnswer]
 
 
 @dataclass(frozen=True)
-class DeliverSettings(ConsumerSettings):
+class DeliverySettings(ConsumerSettings):
     """What was tried for three days goes to the failure queue.
 
     endpoint_secret_prefix: of the names of endpoints' secrets. private_endpoints: whether an endpoint may be
@@ -104,7 +104,7 @@ class Deliverer:
                 if LaneOutcome.ARRIVED in outcomes:
                     failures = 0
                 elif LaneOutcome.GONE in outcomes:
-                    self.endpoints.set_disabled(endpoint_id, GONE)
+                    self.endpoints.set_disabled(endpoint_id, GONE_REASON)
                     break
                 elif refused >= REFUSED_MAX or (refused and failures):
                     failures, is_peace = failures + 1, True
@@ -185,8 +185,8 @@ class Deliverer:
         return LaneOutcome.REFUSED
 
 
-@settings.wiring(DeliverSettings)
-def _parts(config: DeliverSettings) -> Deliverer:
+@settings.wiring(DeliverySettings)
+def _parts(config: DeliverySettings) -> Deliverer:
     dynamodb = fence_writer(client("dynamodb"))
     secrets = HookStore(client("secretsmanager"), config.endpoint_secret_prefix)
     may_be_private = config.private_endpoints

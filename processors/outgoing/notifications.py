@@ -23,14 +23,14 @@ from adapters.platform.queues import Deadline
 from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import ConsumerSettings, Record, stream_consumer
-from processors.outgoing.teller import Teller, TellingSteps, ToldBatch
+from processors.outgoing.notification_writer import NoticeSteps, NotificationBatch, NotificationWriter
 
 logger = Logger(service="telling")
 RESERVE_SECONDS = 20
 
 
 @dataclass(frozen=True)
-class TellingSettings(ConsumerSettings):
+class NotificationSettings(ConsumerSettings):
     """deliver_function is woken. event_bus_name: "" for none."""
 
     user_streaks_table: str
@@ -48,28 +48,30 @@ class TellingSettings(ConsumerSettings):
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    teller: Teller
+    teller: NotificationWriter
     lanes: BacklogStore
     waker: DeliveryInvoker
     erased: ErasureCheck
 
 
-def _telling_steps(config: TellingSettings, dynamodb: Any) -> TellingSteps:
+def _notice_steps(config: NotificationSettings, dynamodb: Any) -> NoticeSteps:
     ledger, days = LedgerStore(dynamodb, config.rewards_ledger_table), config.daily_activity_table
     accounts = AccountStore(dynamodb, config.user_streaks_table, days, ledger, 1)
     books = BookStore(dynamodb, config.rule_books_table)
     streaks = StreakReader(accounts, GoalStore(dynamodb, days), books)
     achievements = AchievementReader(streaks, AchievementStore(dynamodb, days), ledger)
-    return TellingSteps(achievements, LeadEventStore(dynamodb, config.event_table))
+    return NoticeSteps(achievements, LeadEventStore(dynamodb, config.event_table))
 
 
-@settings.wiring(TellingSettings)
-def _parts(config: TellingSettings) -> _Parts:
+@settings.wiring(NotificationSettings)
+def _parts(config: NotificationSettings) -> _Parts:
     dynamodb = fence_writer(client("dynamodb"))
     endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
     store = OutboxStore(dynamodb, config.notifications_table)
     return _Parts(
-        Teller(dynamodb, config.user_streaks_table, store, endpoints, _telling_steps(config, dynamodb)),
+        NotificationWriter(
+            dynamodb, config.user_streaks_table, store, endpoints, _notice_steps(config, dynamodb)
+        ),
         BacklogStore(dynamodb, config.notifications_table),
         DeliveryInvoker(lambda: client("lambda"), config.deliver_function),
         tombstones_of(config),
@@ -94,7 +96,7 @@ def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 
 @stream_consumer("outgoing", logger, otherwise=_sweep)
-def handler(records: list[Record], now: datetime) -> ToldBatch:
+def handler(records: list[Record], now: datetime) -> NotificationBatch:
     """Lambda entry: a batch of a stream, or the schedule."""
     parts = _parts()
     outcome = parts.teller.hear([each for each in records if not is_erased_record(each, parts.erased)], now)

@@ -31,7 +31,7 @@ SETTLED = timedelta(seconds=10)
 Pairs = Sequence[tuple[Record, Response]]
 
 
-class Busy(Exception):
+class StatsBusy(Exception):
     """The person's stats change just now; it is safe to repeat, later."""
 
 
@@ -63,7 +63,7 @@ class AnswerCounter:
             outcome.counts.update(counted=counted, duplicates=len(pairs) - counted)
 
         for person, pairs in by_person.items():
-            outcome.attempt(pairs, partial(count, person), logger, (*TRANSIENT, Busy), person=person)
+            outcome.attempt(pairs, partial(count, person), logger, (*TRANSIENT, StatsBusy), person=person)
         return outcome
 
     def count(self, person: str, responses: Sequence[Response], now: datetime) -> int:
@@ -86,7 +86,7 @@ class AnswerCounter:
                 return 0
             if refusal.moved:
                 kept = self.counts.stats.of(person, older)
-        raise Busy(person)
+        raise StatsBusy(person)
 
     def _with(self, kept: StoredStats, fresh: list[Response], now: datetime) -> Stats:
         """Return the stats with answers added; from all responses if that cannot be done."""
@@ -99,9 +99,9 @@ class AnswerCounter:
         return fold_responses([*self._responses(kept, now)[0], *fresh])
 
     def _responses(self, kept: StoredStats, now: datetime) -> tuple[list[Response], list[Response]]:
-        """Return a person's responses: those in the stats, and the others. Raises Busy."""
+        """Return a person's responses: those in the stats, and the others. Raises StatsBusy."""
         if kept.updated_at > stamp(now - SETTLED):
-            raise Busy(kept.person)
+            raise StatsBusy(kept.person)
         counted: list[Response] = []
         left: list[Response] = []
         for each, is_marked in self.counts.responses.of_person(kept.hashes):
@@ -112,13 +112,13 @@ class AnswerCounter:
         """Compute a person's stats from their responses, and put them; returns them.
 
         Counted are those that are marked; what is not marked yet is then counted as the stream would.
-        Raises Busy if the stats have changed in the last seconds, or change meanwhile.
+        Raises StatsBusy if the stats have changed in the last seconds, or change meanwhile.
         """
         before = self.counts.stats.of(person)
         counted, left = self._responses(before, now)
         stats = fold_responses(counted)
         if stats != before.stats and not self.counts.replace(before, stats, now):
-            raise Busy(person)
+            raise StatsBusy(person)
         self.count(before.person, left, now)
         return self.counts.stats.of(person).stats
 
@@ -135,15 +135,15 @@ def _parts(config: AnswersSettings) -> AnswerCounter:
 
 
 def rebuild(fingerprint_hash: str) -> Stats:
-    """Rebuild one person's stats: for an operator. Raises Busy."""
+    """Rebuild one person's stats: for an operator. Raises StatsBusy."""
     return _parts().rebuild(fingerprint_hash, clock.now())
 
 
-def _rebuild_asked(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+def _rebuild_people(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     return {"rebuilt": {each: rebuild(each).total_points for each in event["streakline_rebuild"]}}
 
 
-@stream_consumer("answers", logger, otherwise=_rebuild_asked)
+@stream_consumer("answers", logger, otherwise=_rebuild_people)
 def handler(records: list[Record], now: datetime) -> BatchResult:
     """Lambda entry: a batch of Responses' stream.
 

@@ -26,7 +26,7 @@ from adapters.questions.announcements import AnnouncementPage, AnnouncementQueue
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from processors.batches import TRANSIENT, ConsumerSettings, queue_consumer
-from processors.questions.messages import Sender, Told
+from processors.questions.messages import MessageOutcome, Sender
 from rules.days import unstamp
 from rules.questions.notifications import (
     PushMessage,
@@ -39,13 +39,13 @@ from rules.questions.questions import ANSWERABLE, Question, from_item, shown_sta
 
 logger = Logger(service="fan-out")
 # People to a page. Before each page it looks whether the question still is open.
-PAGE = 100
+PAGE_SIZE = 100
 ATTEMPTS_MAX = 8
 # A page that could not be told to everybody comes again after so many seconds, doubled each time.
 AGAIN_SECONDS = 15
 PAGE_ATTEMPTS_MAX = 7
 WRITERS = 16  # messages on their way at the same time
-OutcomeOfPage = tuple[Counter[Told], AnnouncementPage | None]
+PageOutcome = tuple[Counter[MessageOutcome], AnnouncementPage | None]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Notifier:
     writers: int = 1
     now: Callable[[], datetime] = _now
 
-    def tell(self, page: AnnouncementPage) -> OutcomeOfPage:
+    def tell(self, page: AnnouncementPage) -> PageOutcome:
         """Tell a page of people; returns what became of them, and the next page, None after the last one.
 
         If a service is away, the next page is this one again.
@@ -81,13 +81,17 @@ class Notifier:
         question = self._open(page.question_id)
         if question is None:
             return Counter(), None
-        people, after = self.announcements.page(question.audience, page.shard, page.after, PAGE, self.now())
+        people, after = self.announcements.page(
+            question.audience, page.shard, page.after, PAGE_SIZE, self.now()
+        )
         fresh = self.announcements.unclaimed(people, _key(question), question.created_at)
-        told = Counter({Told.DUPLICATE: len(people) - len(fresh)} if len(people) > len(fresh) else {})
+        told = Counter(
+            {MessageOutcome.DUPLICATE: len(people) - len(fresh)} if len(people) > len(fresh) else {}
+        )
         message = message_of_question(question, self.now())
         with ThreadPoolExecutor(self.writers) as pool:
             told += Counter(pool.map(partial(self._tell, question, message), fresh))
-        if told[Told.AGAIN]:
+        if told[MessageOutcome.AGAIN]:
             return told, page.again()
         return told, page.next(after) if after else None
 
@@ -99,38 +103,40 @@ class Notifier:
         question = from_item(decode_item(answer["Item"])) if "Item" in answer else None
         return question if question and shown_status(question, self.now()) in ANSWERABLE else None
 
-    def _tell(self, question: Question, message: PushMessage, read: Subscription) -> Told:
+    def _tell(self, question: Question, message: PushMessage, read: Subscription) -> MessageOutcome:
         """Tell one person; whatever that raises, the others are told."""
         try:
             return self._try(question, message, read)
         except TRANSIENT:
             logger.exception("to come again", extra={"subscription_id": read.subscription_id})
-            return Told.AGAIN
+            return MessageOutcome.AGAIN
         except Exception:
             logger.exception("failed", extra={"subscription_id": read.subscription_id})
-            return Told.FAILED
+            return MessageOutcome.FAILED
 
-    def _try(self, question: Question, message: PushMessage, read: Subscription) -> Told:
+    def _try(self, question: Question, message: PushMessage, read: Subscription) -> MessageOutcome:
         """Tell one person, judging again where they changed in between."""
         subscription: Subscription | None = read
         expires_at = claim_expires_at(unstamp(question.closes_at))
         for _ in pauses(ATTEMPTS_MAX):
             now = self.now()
             if subscription is None or not is_eligible(subscription, question.audience, now):
-                return Told.SKIPPED
+                return MessageOutcome.SKIPPED
             claim = partial(self.announcements.claim, subscription, _key(question), expires_at, now)
             told = self.sender.tell(subscription, message, claim, self.announcements.release, now)
-            if told is not Told.MOVED:
+            if told is not MessageOutcome.MOVED:
                 return told
             subscription = self.announcements.store.get(subscription.subscription_id)
-        return Told.AGAIN
+        return MessageOutcome.AGAIN
 
 
 def _key(question: Question) -> str:
     return f"question={question.question_id}"
 
 
-def announce(notifier: Notifier, queue: AnnouncementQueue, message: Mapping[str, Any]) -> Counter[Told]:
+def announce(
+    notifier: Notifier, queue: AnnouncementQueue, message: Mapping[str, Any]
+) -> Counter[MessageOutcome]:
     """Tell the page that a message asks for, and ask for the next one.
 
     Raises Poison for what is no page, for people who cannot be told, and if a service stays away.
@@ -142,11 +148,13 @@ def announce(notifier: Notifier, queue: AnnouncementQueue, message: Mapping[str,
     told, following = notifier.tell(page)
     logger.info("page", extra={each.value: count for each, count in told.items()})
     if following and following.attempt > PAGE_ATTEMPTS_MAX:
-        raise PoisonMessage(f"subscriptions that could not be told, again and again: {told[Told.AGAIN]}")
+        raise PoisonMessage(
+            f"subscriptions that could not be told, again and again: {told[MessageOutcome.AGAIN]}"
+        )
     if following:
         queue.send(following, AGAIN_SECONDS * 2**following.attempt if following.attempt else 0)
-    if told[Told.FAILED]:
-        raise PoisonMessage(f"subscriptions that could not be told: {told[Told.FAILED]}")
+    if told[MessageOutcome.FAILED]:
+        raise PoisonMessage(f"subscriptions that could not be told: {told[MessageOutcome.FAILED]}")
     return told
 
 

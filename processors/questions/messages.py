@@ -24,7 +24,7 @@ def stop_at(now: datetime, context: Any) -> datetime:
     return now + timedelta(milliseconds=context.get_remaining_time_in_millis()) - STOP_BEFORE
 
 
-class Told(StrEnum):
+class MessageOutcome(StrEnum):
     """What became of a message to a person.
 
     SKIPPED: the person is not to be told, or no longer. DEAD: the phone's token is dead. AGAIN: the message
@@ -57,7 +57,7 @@ class Sender:
         claim: Callable[[], tuple[ClaimResult, MessageClaim]],
         release: Callable[[MessageClaim], None],
         now: datetime,
-    ) -> Told:
+    ) -> MessageOutcome:
         """Claim and send one message. Between claim and settling there is only the call that sends it."""
         endpoint = subscription.endpoint_arn
         if not endpoint:
@@ -69,15 +69,15 @@ class Sender:
         if won is not ClaimResult.CLAIMED:
             if not subscription.endpoint_arn:
                 self._leave(subscription, endpoint)
-            return Told.DUPLICATE if won is ClaimResult.DUPLICATE else Told.MOVED
+            return MessageOutcome.DUPLICATE if won is ClaimResult.DUPLICATE else MessageOutcome.MOVED
         receipt = self.push.send(endpoint, subscription.fcm_token, message)
         return self._settle(made, receipt, release, now)
 
-    def _unprepared(self, subscription: Subscription, prepared: PushReceipt, now: datetime) -> Told:
+    def _unprepared(self, subscription: Subscription, prepared: PushReceipt, now: datetime) -> MessageOutcome:
         if prepared.status is PushStatus.DEAD:
             self._bury(subscription, now)
-            return Told.DEAD
-        return Told.AGAIN
+            return MessageOutcome.DEAD
+        return MessageOutcome.AGAIN
 
     def _settle(
         self,
@@ -85,20 +85,20 @@ class Sender:
         receipt: PushReceipt,
         release: Callable[[MessageClaim], None],
         now: datetime,
-    ) -> Told:
+    ) -> MessageOutcome:
         if receipt.status is PushStatus.UNSENT:
             release(claim)
-            return Told.AGAIN
+            return MessageOutcome.AGAIN
         if receipt.status is PushStatus.UNSURE:
             self.logger.error("nobody can tell whether it went out", extra={"claim": claim.place})
-            return Told.UNSURE
+            return MessageOutcome.UNSURE
         known = claim.subscription.endpoint_arn
         if receipt.status is PushStatus.DEAD:
             self._bury(replace(claim.subscription, endpoint_arn=receipt.endpoint or known), now)
             self.claims.settle(claim, PushStatus.DEAD, now)
-            return Told.DEAD
+            return MessageOutcome.DEAD
         self.claims.settle(claim, PushStatus.SENT, now, receipt.endpoint if receipt.endpoint != known else "")
-        return Told.SENT
+        return MessageOutcome.SENT
 
     def _bury(self, subscription: Subscription, now: datetime) -> None:
         """Deactivate a subscription with a dead token, then delete its endpoint.

@@ -17,7 +17,7 @@ from adapters.platform.items import decode_item
 from adapters.platform.region_clients import fence_writer
 from adapters.questions.announcements import AnnouncementQueue
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
-from processors.outgoing.teller import Teller
+from processors.outgoing.notification_writer import NotificationWriter
 from rules.questions.questions import from_item
 
 logger = Logger(service="notify")
@@ -39,7 +39,7 @@ class NotifySettings(ConsumerSettings):
     deliver_function: str
 
 
-def begin(queue: AnnouncementQueue, records: Sequence[Record]) -> BatchResult:
+def request_announcements(queue: AnnouncementQueue, records: Sequence[Record]) -> BatchResult:
     """Ask for the announcement of each record's question.
 
     A record that comes twice has its question announced twice, which tells nobody twice.
@@ -57,7 +57,7 @@ class _Parts:
     """queue: None without a platform application. teller: None where nothing is told of closed questions."""
 
     queue: AnnouncementQueue | None
-    teller: Teller | None
+    teller: NotificationWriter | None
     waker: DeliveryInvoker
 
 
@@ -69,7 +69,9 @@ def _parts(config: NotifySettings) -> _Parts:
     if config.outgoing_webhooks:
         dynamodb = fence_writer(client("dynamodb"))
         endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
-        teller = Teller(dynamodb, "", OutboxStore(dynamodb, config.notifications_table), endpoints)
+        teller = NotificationWriter(
+            dynamodb, "", OutboxStore(dynamodb, config.notifications_table), endpoints
+        )
     return _Parts(queue, teller, DeliveryInvoker(lambda: client("lambda"), config.deliver_function))
 
 
@@ -83,5 +85,7 @@ def handler(records: list[Record], now: datetime) -> BatchResult:
         parts.waker.wake(told.shares)
         outcome.add(told)
     if parts.queue is not None:
-        outcome.add(begin(parts.queue, [each for each in records if each["eventName"] == "INSERT"]))
+        outcome.add(
+            request_announcements(parts.queue, [each for each in records if each["eventName"] == "INSERT"])
+        )
     return outcome

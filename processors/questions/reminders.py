@@ -22,7 +22,7 @@ from adapters.platform.tables import READ_MAX, chunks
 from adapters.questions.message_claims import DueReminder, ReminderStore
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
-from processors.questions.messages import Sender, Told, stop_at
+from processors.questions.messages import MessageOutcome, Sender, stop_at
 from rules.days import UnknownZone, today
 from rules.engagement.account_state import Profile
 from rules.questions.notifications import (
@@ -60,13 +60,13 @@ class Reminder:
     writers: int = 1
     now: Callable[[], datetime] = _now
 
-    def remind(self, until: datetime | None = None) -> Counter[Told]:
+    def remind(self, until: datetime | None = None) -> Counter[MessageOutcome]:
         """Send or skip every reminder that is due, and let its marker wait for the next one.
 
         A run may take minutes, so each message is judged by clock and streak when it is sent. until: when to
         stop; the next run handles what is left.
         """
-        told: Counter[Told] = Counter()
+        told: Counter[MessageOutcome] = Counter()
         now = self.now()
         with ThreadPoolExecutor(self.writers) as pool:
             for chunk in chunks(self.reminders.due(now), READ_MAX):
@@ -97,33 +97,33 @@ class Reminder:
         profiles = self.accounts.profiles(each.subscription.owner for each in waiting)
         return waiting, [profiles[each.subscription.owner] for each in waiting]
 
-    def _handle(self, each: DueReminder, profile: Profile) -> Told:
+    def _handle(self, each: DueReminder, profile: Profile) -> MessageOutcome:
         """Remind one person. An error does not stop the reminders of others; the next run tries again."""
         try:
             return self._try(each, profile)
         except Exception:
             logger.exception("failed", extra={"subscription_id": each.subscription.subscription_id})
-            return Told.FAILED
+            return MessageOutcome.FAILED
 
-    def _try(self, each: DueReminder, profile: Profile) -> Told:
+    def _try(self, each: DueReminder, profile: Profile) -> MessageOutcome:
         """Remind one person. profile: read with others; what it says is read again before a message goes."""
         if not self._length(each, profile):
             self.reminders.skip(each)
-            return Told.SKIPPED
+            return MessageOutcome.SKIPPED
         subscription = self.reminders.store.get(each.subscription.subscription_id)
         if subscription is None or subscription.updated_at != each.subscription.updated_at:
-            return Told.MOVED  # it has a marker of its own, or none; the next run sees
+            return MessageOutcome.MOVED  # it has a marker of its own, or none; the next run sees
         owner, now = subscription.owner, self.now()
         length = self._length(each, self.accounts.profiles([owner])[owner])
         if not length:
             self.reminders.skip(each)
-            return Told.SKIPPED
+            return MessageOutcome.SKIPPED
         key = f"reminder={today(each.due, subscription.timezone)}"
         claim = partial(self.reminders.claim, each, key, claim_expires_at(now), now)
         release = partial(self.reminders.release, each)
         message = message_of_streak(length, now, subscription.timezone)
         told = self.sender.tell(subscription, message, claim, release, now)
-        if told is Told.DUPLICATE:
+        if told is MessageOutcome.DUPLICATE:
             # This date was claimed before: the person changed the zone, or registered the phone again.
             self.reminders.skip(each)
         return told

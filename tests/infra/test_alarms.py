@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.lint.stacks import resolved
+from infra.lint.stacks import resolve_stacks
 from tests.support.declared import (
     FAILURES,
     FUNCTIONS,
@@ -163,7 +163,7 @@ def test_one_address_makes_a_topic_that_aws_s_alarms_and_budgets_may_write_to() 
     ],
 )
 def test_a_deployment_says_whom_its_alarms_tell(parameters: dict[str, str], told: str) -> None:
-    stacks = resolved(parameters)
+    stacks = resolve_stacks(parameters)
     assert stacks["/"].outputs["AlarmsTell"] == told
     asked = stacks["/"].resources["Observability"]["Properties"]["Parameters"]["AlarmTopicArn"]
     assert bool(asked) == (told != "nobody: set AlarmEmail")

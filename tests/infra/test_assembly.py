@@ -3,10 +3,17 @@
 import pytest
 
 from infra import marks as watching
-from infra.assemble import FRAGMENTS, assembled, declared, parameters, read, stale
+from infra.assemble import (
+    FRAGMENTS,
+    assemble_template,
+    declared_parameters,
+    declared_resources,
+    read_fragment,
+    stale_message,
+)
 from infra.marks import marks
-from infra.resources import output, whole
-from infra.template_text import ROOT, fill, parse, stand_in
+from infra.resources import complete_resources, output
+from infra.template_text import ROOT, fill, parse, replace_marks
 from ingest.openapi import ROUTES
 
 A_FUNCTION = """\
@@ -31,7 +38,7 @@ def test_every_fragment_is_assembled() -> None:
 
 
 def test_a_function_s_log_group_alarms_output_and_dashboard_follow_from_its_block() -> None:
-    resources = list(whole(a_function()))
+    resources = list(complete_resources(a_function()))
     assert [each.logical_id for each in resources] == ["NewFunction", "NewLogs"]
     text = "".join(each.text for each in resources)
     assert text.startswith("  # what it does\n  NewFunction: # and why\n")
@@ -46,7 +53,7 @@ def test_a_function_s_log_group_alarms_output_and_dashboard_follow_from_its_bloc
 
 
 def test_what_leads_to_a_function_follows_from_its_routes() -> None:
-    resources = parse("".join(each.text for each in whole(a_function("UsersApi", 28))))
+    resources = parse("".join(each.text for each in complete_resources(a_function("UsersApi", 28))))
     own = {f"{each.name}Route" for each in ROUTES if each.api == "UsersApi"}
     assert own
     assert set(resources) == own | {
@@ -65,7 +72,7 @@ def test_what_leads_to_a_function_follows_from_its_routes() -> None:
 )
 def test_a_function_is_in_the_network_that_its_variables_lead_into(variables: str, condition: str) -> None:
     text = a_function(variables=variables).replace("Policies: []", "Policies:\n        - own")
-    function = parse(next(whole(text)).text)["NewFunction"]["Properties"]
+    function = parse(next(complete_resources(text)).text)["NewFunction"]["Properties"]
     assert function["VpcConfig"]["Fn::If"][0] == condition
     assert function["Policies"] == ["own"], "SAM adds the policy of the VPC"
 
@@ -73,16 +80,16 @@ def test_a_function_is_in_the_network_that_its_variables_lead_into(variables: st
 def test_what_follows_from_a_function_under_a_condition_is_under_it_too() -> None:
     kind = "    Type: AWS::Serverless::Function\n"
     text = a_function().replace(kind, f"{kind}    Condition: Wanted\n")
-    following = [parse(each.text) for each in whole(text)]
+    following = [parse(each.text) for each in complete_resources(text)]
     assert len(following) > 1
     assert all(each["Condition"] == "Wanted" for found in following for each in found.values())
-    assert "Condition: Wanted" in output(next(whole(text)))
+    assert "Condition: Wanted" in output(next(complete_resources(text)))
 
 
 def test_what_a_resource_says_itself_stays_and_what_is_common_is_added() -> None:
     queue = "  Waiting:\n    Type: AWS::SQS::Queue\n"
-    (bare,) = whole(queue)
-    (named,) = whole(f"{queue}    Condition: OnAws\n    Properties:\n      QueueName: waiting\n")
+    (bare,) = complete_resources(queue)
+    (named,) = complete_resources(f"{queue}    Condition: OnAws\n    Properties:\n      QueueName: waiting\n")
     common = {"MessageRetentionPeriod": 1209600, "SqsManagedSseEnabled": True}
     assert parse(bare.text)["Waiting"]["Properties"] == common
     assert parse(named.text)["Waiting"] == {
@@ -94,29 +101,29 @@ def test_what_a_resource_says_itself_stays_and_what_is_common_is_added() -> None
 
 def test_a_line_that_belongs_to_no_resource_is_refused() -> None:
     with pytest.raises(ValueError, match="indented by two blanks"):
-        list(whole(" Waiting:\n    Type: AWS::SQS::Queue\n"))
+        list(complete_resources(" Waiting:\n    Type: AWS::SQS::Queue\n"))
 
 
 def test_an_unknown_mark_and_an_unknown_placeholder_are_refused() -> None:
-    assert stand_in("a:\n  # @list\n", {"list": "- b\n- c\n"}) == "a:\n  - b\n  - c\n"
+    assert replace_marks("a:\n  # @list\n", {"list": "- b\n- c\n"}) == "a:\n  - b\n  - c\n"
     with pytest.raises(ValueError, match="# @lists stands for nothing; known are list"):
-        stand_in("a:\n  # @lists\n", {"list": ""})
+        replace_marks("a:\n  # @lists\n", {"list": ""})
     with pytest.raises(KeyError, match="other"):
         fill("<name> <other>", name="a")
 
 
 def test_all_of_a_domain_s_resources_stand_together() -> None:
-    known = marks(declared(FRAGMENTS), parameters(FRAGMENTS))
-    domains = [read(each, known) for each in FRAGMENTS]
-    text = assembled([parts for parts, _ in domains])
+    known = marks(declared_resources(FRAGMENTS), declared_parameters(FRAGMENTS))
+    domains = [read_fragment(each, known) for each in FRAGMENTS]
+    text = assemble_template([parts for parts, _ in domains])
     assert list(parse(text)["Resources"]) == [each.logical_id for _, blocks in domains for each in blocks]
     assert text.index("UsersApiFunction:") < text.index("GetUserRoute:") < text.index("# ---- leads")
 
 
 def test_a_stale_template_is_named_with_what_to_do_and_a_short_diff() -> None:
     wanted = "".join(f"{number}\n" for number in range(1000))
-    assert not stale("template.yaml", wanted, wanted)
-    message = stale("template.yaml", wanted.replace("7\n", "x\n"), wanted)
+    assert not stale_message("template.yaml", wanted, wanted)
+    message = stale_message("template.yaml", wanted.replace("7\n", "x\n"), wanted)
     assert "template.yaml is stale: run `make template`" in message
     assert "-x\n+7\n" in message
     assert len(message.splitlines()) <= 21

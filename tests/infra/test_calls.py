@@ -15,7 +15,7 @@ import pytest
 
 from infra.lint.faults import as_list
 from infra.lint.functions import ENDPOINTS
-from infra.lint.stacks import ACCOUNT, NESTED, PARTITION, REGION, Stack, references, resolved
+from infra.lint.stacks import ACCOUNT, NESTED, PARTITION, REGION, Stack, references, resolve_stacks
 from tests.support.calls import declared, known
 from tests.support.declared import FUNCTIONS, statements
 
@@ -55,7 +55,7 @@ Calls = Mapping[str, list[str]]
 
 @cache
 def stacks_of(deployment: str) -> dict[str, Stack]:
-    return resolved(DEPLOYMENTS[deployment])
+    return resolve_stacks(DEPLOYMENTS[deployment])
 
 
 def faults(root: Stack, calls: Calls) -> Iterator[str]:

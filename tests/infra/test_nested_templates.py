@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from infra.lint.stacks import resolved
+from infra.lint.stacks import resolve_stacks
 from tests.support.declared import FUNCTIONS, QUEUES, TABLES, logical_ids, properties
 from tests.support.template import resources, template
 
@@ -81,7 +81,7 @@ LONG_TERM = {"17.7"}
 
 
 def test_the_database_s_version_has_long_term_support() -> None:
-    made = resolved({})["/Identity"].resources
+    made = resolve_stacks({})["/Identity"].resources
     version = made["Cluster"]["Properties"]["EngineVersion"]
     assert version in LONG_TERM
     (family,) = (

@@ -68,7 +68,7 @@ def test_a_rebuild_mends_stats_and_counts_what_was_left_out(monkeypatch: pytest.
     responses = some(person, 6)
     batch = store(responses)
     deliver(batch[:4])
-    with pytest.raises(answers.Busy):
+    with pytest.raises(answers.StatsBusy):
         answers.rebuild(person)
     client("dynamodb").update_item(
         TableName="UserStats",

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.lint.intrinsics import Refused
-from infra.lint.stacks import resolved
+from infra.lint.intrinsics import ParametersRefused
+from infra.lint.stacks import resolve_stacks
 from infra.template_text import parse
 from local.cloud.deployment import ACCOUNT, as_json, conditions, taken
 from tests.support.template import ROOT
@@ -23,7 +23,7 @@ PARAMETERS: tuple[dict[str, str], ...] = (
 
 @pytest.mark.parametrize("given", PARAMETERS)
 def test_conditions_are_those_of_the_emulator_s_account(given: dict[str, str]) -> None:
-    held = resolved({**given, "AWS::AccountId": ACCOUNT})["/"].conditions
+    held = resolve_stacks({**given, "AWS::AccountId": ACCOUNT})["/"].conditions
     assert not held["OnAws"]
     assert conditions(parse(TEXT), given) == {
         name: {"Fn::Equals": ["true", "true" if each else "false"]} for name, each in held.items()
@@ -88,5 +88,5 @@ def test_what_is_to_be_changed_must_be_there(name: str) -> None:
 
 
 def test_what_the_template_does_not_take_is_refused_as_cloudformation_does() -> None:
-    with pytest.raises(Refused, match="there is no parameter OnAws"):
+    with pytest.raises(ParametersRefused, match="there is no parameter OnAws"):
         taken(TEXT, {"OnAws": "false"})

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from ingest.leads import hooks, sources
-from ingest.leads.hooks import KEPT_SECONDS, REREAD_SECONDS, STRANGERS_BURST
+from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS, STRANGERS_BURST
 from ingest.web.api import REQUESTS_OF_ADDRESS
 from rules.leads.hooks import HookSecret, challenge_token, rotate_hook
 from tests.support.engine import Engine
@@ -86,7 +86,7 @@ def test_a_secret_is_changed_without_a_gap_and_the_old_one_ends(site: HookSite) 
     hook = rotate_hook(site.store.get(site.organization, "ecommerce"), newest, site.now, timedelta())
     assert hook.secrets == (HookSecret(newest),), "an overlap of nothing ends the old one at once"
     site.store.remove(site.organization, "ecommerce")
-    site.seconds += KEPT_SECONDS
+    site.seconds += CACHE_SECONDS
     assert site.signed("ecommerce", secret=new) == REFUSED
 
 
@@ -130,14 +130,14 @@ def test_a_flood_of_unknown_hooks_does_not_delay_the_first_delivery_to_a_real_on
     assert len(site.reads) == STRANGERS_BURST, "a thousand names cost no reading each"
     assert len(site.lists) == 1
     assert [site.signed(each)[0] for each in ("ecommerce", "whatsapp")] == [200, 200]
-    site.seconds += KEPT_SECONDS
+    site.seconds += CACHE_SECONDS
     flood(site)
     assert [site.signed(each)[0] for each in ("ecommerce", "whatsapp")] == [200, 200]
     assert len(site.lists) == 2
 
 
 @pytest.mark.parametrize("is_in_use", [True, False])
-@pytest.mark.parametrize("pause", [0.0, 0.1, 1.0, REREAD_SECONDS, KEPT_SECONDS])
+@pytest.mark.parametrize("pause", [0.0, 0.1, 1.0, REREAD_SECONDS, CACHE_SECONDS])
 def test_nobody_learns_under_a_flood_which_hooks_there_are(
     site: HookSite, is_in_use: bool, pause: float
 ) -> None:
@@ -224,7 +224,7 @@ def test_the_list_of_hooks_may_be_old_or_fail_and_a_new_hook_works(
         raise EndpointConnectionError(endpoint_url="x")
 
     monkeypatch.setattr(site.store, "names", fails)
-    site.seconds += KEPT_SECONDS
+    site.seconds += CACHE_SECONDS
     assert site.signed("ecommerce")[0] == 200
     assert site.signed("ecommerce", organization="nobody") == REFUSED
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.lint.intrinsics import Refused, Scope, Unresolvable, resolve
-from infra.lint.stacks import references, resolved
+from infra.lint.intrinsics import ParametersRefused, Scope, Unresolvable, resolve
+from infra.lint.stacks import references, resolve_stacks
 from infra.template_text import ROOT as REPOSITORY
 
 ROOT = """
@@ -69,7 +69,7 @@ def test_the_translator_is_the_one_that_sam_has() -> None:
 
 
 def test_conditions_choose_and_parameters_are_filled_in(template: Path) -> None:
-    root = resolved({"Color": "blue", "Size": "5"}, template)["/"]
+    root = resolve_stacks({"Color": "blue", "Size": "5"}, template)["/"]
     variables = root.resources["Function"]["Properties"]["Environment"]["Variables"]
     assert variables == {"SIZE": 5, "BUCKET": {"Ref": "Bucket"}}
     assert root.flat(variables) == {"SIZE": 5, "BUCKET": f"streakline-bucket-{BUCKET}"}
@@ -77,14 +77,14 @@ def test_conditions_choose_and_parameters_are_filled_in(template: Path) -> None:
 
 
 def test_what_a_condition_takes_away_is_absent(template: Path) -> None:
-    root = resolved({}, template)["/"]
+    root = resolve_stacks({}, template)["/"]
     assert root.absent == {"Bucket": "Blue"}
     assert set(root.resources) == {"Function", "FunctionRole", "Inner"}
     assert "BUCKET" not in root.resources["Function"]["Properties"]["Environment"]["Variables"]
 
 
 def test_a_nested_stack_has_its_parameters_and_gives_its_outputs(template: Path) -> None:
-    stacks = resolved({"Color": "blue"}, template)
+    stacks = resolve_stacks({"Color": "blue"}, template)
     assert stacks["/Inner"].parameters == {"Arn": f"arn:aws:s3:::streakline-bucket-{BUCKET}"}
     place = stacks["/"].flat(stacks["/"].outputs["Place"])
     assert place.startswith("arn:aws:sns:us-east-1:123456789012:streakline-Topic-")
@@ -104,8 +104,8 @@ def test_a_nested_stack_has_its_parameters_and_gives_its_outputs(template: Path)
 def test_what_cloudformation_refuses_is_refused(
     template: Path, parameters: dict[str, str], sentence: str
 ) -> None:
-    with pytest.raises(Refused, match=sentence):
-        resolved(parameters, template)
+    with pytest.raises(ParametersRefused, match=sentence):
+        resolve_stacks(parameters, template)
 
 
 @pytest.mark.parametrize(

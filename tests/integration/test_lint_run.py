@@ -9,7 +9,7 @@ import pytest
 from infra.lint import variants
 from infra.lint.parameter_sets import parameter_sets
 from infra.lint.run import run
-from infra.lint.stacks import Stack, resolved
+from infra.lint.stacks import Stack, resolve_stacks
 from infra.lint.variants import Found, jobs, remember_findings
 from tests.support.lint_world import planted
 
@@ -46,7 +46,7 @@ def test_each_fault_is_said_once_with_its_parameters(tmp_path: Path) -> None:
 
 def test_every_variant_gets_to_cfn_lint_once(tmp_path: Path) -> None:
     template = planted(tmp_path)
-    sets = [resolved(each, template) for each in parameter_sets(template)]
+    sets = [resolve_stacks(each, template) for each in parameter_sets(template)]
     todo = jobs(sets, [0])
     assert todo[0].sets.keys() == {*sets[0]["/"].resources, "Outputs"}
     for number, stacks in enumerate(sets):
@@ -59,7 +59,10 @@ def test_every_variant_gets_to_cfn_lint_once(tmp_path: Path) -> None:
 
 def test_what_a_variant_refers_to_is_there_but_not_linted(tmp_path: Path) -> None:
     template = planted(tmp_path)
-    sets: list[dict[str, Stack]] = [resolved({}, template), resolved({"CreateCache": "true"}, template)]
+    sets: list[dict[str, Stack]] = [
+        resolve_stacks({}, template),
+        resolve_stacks({"CreateCache": "true"}, template),
+    ]
     (_, root, network) = jobs(sets, [0])
     assert set(root.new) == {"Network", "Function"}
     assert {"Table", "Queue", "FunctionRole"} <= {*root.stubs} | {"Queue"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from infra.lint.faults import fewest_parameters, parameters_in_words
 from infra.lint.parameter_sets import Space, covering_rows, domains, environments, parameter_sets
-from infra.lint.stacks import resolved
+from infra.lint.stacks import resolve_stacks
 from tests.support.lint_world import planted
 
 NAMES = "abcdef"
@@ -62,7 +62,7 @@ def test_an_account_that_a_condition_looks_at_has_values_as_a_parameter_has(tmp_
     cached = [each for each in sets if "CreateCache" in each]
     assert {True, False} == {"AWS::AccountId" in each for each in cached}
     for each in cached:
-        made = resolved(each, template)["/"].resources
+        made = resolve_stacks(each, template)["/"].resources
         assert ("Network" in made) == ("AWS::AccountId" not in each)
 
 
@@ -76,7 +76,7 @@ def test_a_parameter_that_picks_from_a_table_decides_what_the_table_does(tmp_pat
     sets = [each for each in parameter_sets(template) if "CreateCache" not in each and "OnAws" not in each]
     assert {True, False} == {each.get("Size") == "l" for each in sets}
     for each in sets:
-        assert resolved(each, template)["/"].conditions["HasCache"] == (each.get("Size") == "l")
+        assert resolve_stacks(each, template)["/"].conditions["HasCache"] == (each.get("Size") == "l")
 
 
 def test_a_new_parameter_and_a_new_condition_are_covered_without_a_list(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_no_set_is_refused_and_each_condition_is_seen_both_ways(tmp_path: Path) 
     template = planted(tmp_path)
     sets = parameter_sets(template)
     assert sets[0] == {}
-    held = [resolved(each, template)["/"].conditions for each in sets]
+    held = [resolve_stacks(each, template)["/"].conditions for each in sets]
     assert all({True, False} == {each[name] for each in held} for name in held[0])
     assert not any(each.get("Issuer") and not each.get("Audience") for each in sets)
     assert not any(each.get("CreateCache") and each.get("CacheUrl") for each in sets)

@@ -10,7 +10,7 @@ import pytest
 from adapters.platform.items import decode_item
 from adapters.questions.push import PushReceipt
 from processors.questions import fan_out
-from processors.questions.messages import Told
+from processors.questions.messages import MessageOutcome
 from rules.days import stamp
 from rules.questions.notifications import (
     INTERVALS,
@@ -60,14 +60,14 @@ def test_the_cost_follows_those_who_are_told(engine: Engine, audience: Any, tags
 def test_a_message_costs_two_writes_to_the_table(town: World) -> None:
     town.fill(subscriber(n, audience=("a",)) for n in range(12))
     counting = Counting(town.dynamodb)
-    assert town.announce(town.ask(), town.notifier(counting))[Told.SENT] == 12
+    assert town.announce(town.ask(), town.notifier(counting))[MessageOutcome.SENT] == 12
     assert counting.calls["transact_write_items"] == 24
     assert counting.calls["get_item"] <= 2 * LISTENER_SHARDS
 
 
 def test_who_has_just_been_told_is_not_even_read(town: World) -> None:
     town.fill(subscriber(n, audience=("a", "b"), min_interval_minutes=60) for n in range(5))
-    assert town.announce(town.ask(audience=("a",))) == {Told.SENT: 5}
+    assert town.announce(town.ask(audience=("a",))) == {MessageOutcome.SENT: 5}
     counting = Counting(town.dynamodb)
     assert town.listeners(("a", "b"), counting) == []
     assert counting.read == 0
@@ -98,7 +98,7 @@ def test_what_takes_no_answers_is_not_announced(town: World, more: dict[str, Any
 
 
 def test_a_question_that_is_gone_or_closes_meanwhile(town: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fan_out, "PAGE", 22)
+    monkeypatch.setattr(fan_out, "PAGE_SIZE", 22)
     monkeypatch.setattr("tests.support.subscribers.LISTENER_SHARDS", 1)
     town.fill([each for each in map(subscriber, range(60)) if shard_of(each.subscription_id) == 0][:6])
     asked = town.ask()
@@ -112,7 +112,7 @@ def test_a_question_that_is_gone_or_closes_meanwhile(town: World, monkeypatch: p
 
     town.phones = Answering()
     town.phones.prepare = phones.prepare  # type: ignore[method-assign]
-    assert town.announce(asked) == {Told.SENT: 1}
+    assert town.announce(asked) == {MessageOutcome.SENT: 1}
     assert town.announce(asked) == {}
 
 
@@ -128,12 +128,12 @@ def test_who_changes_between_being_found_and_being_told(town: World) -> None:
     asked = from_item(decode_item(town.ask()["dynamodb"]["NewImage"]))
     message = message_of_question(asked, NOW)
     told = [notifier._tell(asked, message, each) for each in people]
-    assert told == [Told.SKIPPED, Told.SKIPPED, Told.SENT]
+    assert told == [MessageOutcome.SKIPPED, MessageOutcome.SKIPPED, MessageOutcome.SENT]
 
 
 def test_last_notified_at_never_moves_back(town: World) -> None:
     ahead = stamp(NOW + timedelta(minutes=1))
     town.fill([subscriber(1, last_notified_at=ahead)])
-    assert town.announce(town.ask()) == {Told.SENT: 1}
+    assert town.announce(town.ask()) == {MessageOutcome.SENT: 1}
     found = town.store().get(subscriber(1).subscription_id)
     assert found and found.last_notified_at == ahead

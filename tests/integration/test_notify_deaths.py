@@ -12,7 +12,7 @@ from adapters.platform.items import decode_item
 from adapters.questions.message_claims import UNCONFIRMED, read_index
 from adapters.questions.push import PushReceipt
 from adapters.questions.subscription_store import KEY
-from processors.questions.messages import Told
+from processors.questions.messages import MessageOutcome
 from rules.days import stamp
 from rules.questions.notifications import (
     INTERVALS,
@@ -92,7 +92,7 @@ def test_a_thousand_subscribers_two_runs_at_once_and_three_deaths(town: World) -
     phones.die("", 0)
     with ThreadPoolExecutor(2) as both:
         runs = [both.submit(town.announce, asked, town.notifier(writers=2)) for _ in range(2)]
-    assert all({Told.AGAIN, Told.FAILED}.isdisjoint(run.result()) for run in runs)
+    assert all({MessageOutcome.AGAIN, MessageOutcome.FAILED}.isdisjoint(run.result()) for run in runs)
     claims = town.notifier().announcements.claims
     unsettled = claims.sending(NOW + timedelta(hours=1))
     # One died between claim and sending, one between sending and settling: nobody can tell them apart.
@@ -108,7 +108,7 @@ def test_a_thousand_subscribers_two_runs_at_once_and_three_deaths(town: World) -
     unconfirmed = read_index(claims._dynamodb, claims.store.table, UNCONFIRMED)
     assert sorted(each[KEY] for each in unconfirmed) == sorted(unsettled)
     later = town.announce(asked, town.notifier(now=NOW + timedelta(minutes=30)))
-    assert later[Told.DEAD] == 0
+    assert later[MessageOutcome.DEAD] == 0
     assert set(phones.got.values()) == {1}
     assert untold.isdisjoint(phones.got), "sent again it might have come twice"
 
@@ -119,8 +119,8 @@ def test_whoever_comes_late_leaves_no_endpoint_of_a_dead_token(town: World, toke
     town.fill([subscriber(1)])
     asked = town.ask()
     town.phones = phones = Slow(frozenset(tokens), lambda: town.announce(asked))
-    assert town.announce(asked) == {Told.DUPLICATE: 1}
-    assert phones.meanwhile == {Told.DEAD if tokens else Told.SENT: 1}
+    assert town.announce(asked) == {MessageOutcome.DUPLICATE: 1}
+    assert phones.meanwhile == {MessageOutcome.DEAD if tokens else MessageOutcome.SENT: 1}
     assert set(phones.endpoints.values()) == {"t1"} - set(tokens)
     stored = decode_item(town.scan()[subscriber(1).subscription_id])
     assert stored.get("endpoint_arn") == next(iter(phones.endpoints), None), "the living keep theirs"
@@ -129,9 +129,9 @@ def test_whoever_comes_late_leaves_no_endpoint_of_a_dead_token(town: World, toke
 class Slow(Phones):
     """Phones whose first sender is overtaken by another before it makes an endpoint."""
 
-    def __init__(self, dead: frozenset[str], overtake: Callable[[], Counter[Told]]) -> None:
+    def __init__(self, dead: frozenset[str], overtake: Callable[[], Counter[MessageOutcome]]) -> None:
         super().__init__(dead)
-        self.overtake, self.meanwhile = overtake, Counter[Told]()
+        self.overtake, self.meanwhile = overtake, Counter[MessageOutcome]()
         self.is_overtaken = False
 
     def prepare(self, token: str) -> PushReceipt:

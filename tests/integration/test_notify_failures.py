@@ -14,7 +14,7 @@ from adapters.questions.announcements import AnnouncementPage, AnnouncementQueue
 from adapters.questions.push import PushReceipt, PushStatus
 from processors.questions import fan_out, notify
 from processors.questions.fan_out import PAGE_ATTEMPTS_MAX
-from processors.questions.messages import Told
+from processors.questions.messages import MessageOutcome
 from rules.days import stamp
 from rules.lake.table_items import CHANGED
 from rules.questions.notifications import LISTENER_SHARDS, quiet_hours, shard_of
@@ -36,18 +36,18 @@ def test_a_push_service_that_is_away_loses_nothing(town: World) -> None:
     )
     before, asked = town.scan(), town.ask()
     town.phones.away = True
-    assert set(town.announce(asked)) == {Told.AGAIN}
+    assert set(town.announce(asked)) == {MessageOutcome.AGAIN}
     assert town.scan() == before
     town.phones.away = False
     arns = [town.phones.prepare(f"t{n}").endpoint for n in range(3)]
     town.phones.prepare = lambda token: PushReceipt(PushStatus.SENT, arns[int(token[1:])])  # type: ignore[method-assign]
     town.phones.away = True
-    assert set(town.announce(asked)) == {Told.AGAIN}
+    assert set(town.announce(asked)) == {MessageOutcome.AGAIN}
     for each in before.values():
         each.pop(CHANGED, None)  # a claim is a note, undone or not
     assert town.scan() == before, "claims have been undone"
     town.phones.away = False
-    assert town.announce(asked) == {Told.SENT: 3}
+    assert town.announce(asked) == {MessageOutcome.SENT: 3}
     assert town.announce(asked) == {}
 
 
@@ -61,10 +61,13 @@ def test_a_page_that_died_is_done_again_without_claiming_anybody_twice(town: Wor
         town.announce(asked, town.notifier(counting))
     assert town.phones.got.total() == 9
     again = Counting(town.dynamodb)
-    assert town.announce(asked, town.notifier(again)) == {Told.SENT: 15, Told.DUPLICATE: 9}
+    assert town.announce(asked, town.notifier(again)) == {
+        MessageOutcome.SENT: 15,
+        MessageOutcome.DUPLICATE: 9,
+    }
     assert again.calls["transact_write_items"] == 2 * 15, "the nine are not claimed again"
     third = Counting(town.dynamodb)
-    assert town.announce(asked, town.notifier(third)) == {Told.DUPLICATE: 24}
+    assert town.announce(asked, town.notifier(third)) == {MessageOutcome.DUPLICATE: 24}
     assert "transact_write_items" not in third.calls
     assert town.phones.got == {f"t{n}": 1 for n in range(24)}
 
@@ -92,7 +95,7 @@ def test_a_page_that_is_to_come_again_waits_longer_each_time_and_is_kept_in_the_
     with pytest.raises(PoisonMessage, match="no page of an announcement: KeyError"):
         fan_out.announce(town.notifier(), queue, {"question_id": asked})
     town.phones.away = False
-    assert fan_out.announce(town.notifier(), queue, last) == {Told.SENT: 1}
+    assert fan_out.announce(town.notifier(), queue, last) == {MessageOutcome.SENT: 1}
 
 
 def test_the_classes_of_intervals_take_turns_and_the_oldest_come_first(town: World) -> None:
@@ -124,9 +127,9 @@ def test_what_may_have_been_sent_is_not_sent_again(town: World, monkeypatch: pyt
     town.fill([subscriber(1)])
     asked = town.ask()
     monkeypatch.setattr(town.phones, "send", lambda *_: PushReceipt(PushStatus.UNSURE, "arn"))
-    assert town.announce(asked) == {Told.UNSURE: 1}
+    assert town.announce(asked) == {MessageOutcome.UNSURE: 1}
     monkeypatch.undo()
-    assert town.announce(asked) == {Told.DUPLICATE: 1}
+    assert town.announce(asked) == {MessageOutcome.DUPLICATE: 1}
     assert len(town.notifier().announcements.claims.sending(NOW + timedelta(hours=1))) == 1
 
 
@@ -140,7 +143,7 @@ def test_a_subscription_that_cannot_be_told_leaves_the_others_alone(town: World)
         ExpressionAttributeNames={"#zone": "timezone"},
         ExpressionAttributeValues={":none": {"S": "Europe/Atlantis"}},
     )
-    assert town.announce(town.ask()) == {Told.SENT: 2, Told.FAILED: 1}
+    assert town.announce(town.ask()) == {MessageOutcome.SENT: 2, MessageOutcome.FAILED: 1}
 
 
 def test_the_handler_keeps_poison_and_goes_on(

@@ -16,8 +16,8 @@ from adapters.outgoing.notification_store import BACKLOG_SHARDS, BacklogStore, O
 from adapters.outgoing.transports import SendAnswer
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import encode_item
-from processors.outgoing.delivery import GONE, Deliverer
-from processors.outgoing.teller import Teller
+from processors.outgoing.delivery import GONE_REASON, Deliverer
+from processors.outgoing.notification_writer import NotificationWriter
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head
@@ -45,7 +45,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.endpoints = EndpointStore(self.dynamodb, "WebhookEndpoints")
-        self.teller = Teller(
+        self.teller = NotificationWriter(
             self.dynamodb, "UserStreaks", OutboxStore(self.dynamodb, "Notifications"), self.endpoints
         )
         self.lanes = BacklogStore(self.dynamodb, "Notifications")
@@ -273,7 +273,7 @@ def test_410_ends_an_endpoint_until_an_admin_enables_it_and_nothing_is_lost(worl
         for user in users(3):
             world.earn(user)
         world.deliver()
-    assert world.endpoints.get("closed").disabled == GONE
+    assert world.endpoints.get("closed").disabled == GONE_REASON
     calls = world.calls["closed"]
     world.wait(timedelta(days=5), timedelta(hours=6))
     assert world.calls["closed"] == calls, "it is not asked again"

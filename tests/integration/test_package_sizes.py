@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from infra.lint.stacks import TEMPLATE, read
+from infra.lint.stacks import TEMPLATE, read_template
 from tests.support.effort import SOAK
 from tests.support.package_sizes import PLATFORMS, UNZIPPED_BYTES_MAX, faults, foreign, imports, too_large
 
@@ -12,7 +12,7 @@ def some_functions() -> set[str]:
 
     The laptop cloud builds all of them with `sam build`.
     """
-    declared, alike = read(TEMPLATE)["Resources"], dict[tuple[str, ...], str]()
+    declared, alike = read_template(TEMPLATE)["Resources"], dict[tuple[str, ...], str]()
     for name, layers in imports().items():
         package = declared[name]["Properties"]["Handler"].partition(".")[0]
         alike.setdefault((name if SOAK else package, *layers), name)

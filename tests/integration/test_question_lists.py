@@ -14,7 +14,7 @@ import ingest.questions.polls_api
 from adapters.platform.aws import client
 from adapters.platform.limits import OwnerSemaphore
 from adapters.questions.question_store import QuestionLists
-from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, poll_key
+from ingest.questions.polls import LEASE_SECONDS, POLLS_MAX, poll_key
 from ingest.web.caller import Caller
 from processors.questions.expire_questions import expire
 from rules.questions.questions import QuestionStatus
@@ -132,19 +132,19 @@ def test_a_poll_ends_with_the_first_new_answer() -> None:
 
 def test_an_agent_has_so_many_polls_waiting_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     question, agent, now = ask(), f"agent-{uuid.uuid4()}", datetime.now(UTC)
-    places = OwnerSemaphore(client("dynamodb"), "Limits", PLACES, HELD_SECONDS_MAX)
+    places = OwnerSemaphore(client("dynamodb"), "Limits", POLLS_MAX, LEASE_SECONDS)
     with ExitStack() as waiting:
-        held = [waiting.enter_context(places.held(poll_key(agent), now)) for _ in range(PLACES + 2)]
-        assert held == [True] * PLACES + [False] * 2
+        held = [waiting.enter_context(places.held(poll_key(agent), now)) for _ in range(POLLS_MAX + 2)]
+        assert held == [True] * POLLS_MAX + [False] * 2
         with places.held(poll_key("another"), now) as is_held:
             assert is_held
-        with places.held(poll_key(agent), now + timedelta(seconds=HELD_SECONDS_MAX)) as is_held:
+        with places.held(poll_key(agent), now + timedelta(seconds=LEASE_SECONDS)) as is_held:
             assert is_held, "the process that held it is gone"
     with places.held(poll_key(agent), now) as is_held:
         assert is_held
     path = f"/v1/questions/{question['question_id']}/responses"
     with ExitStack() as waiting:
-        for _ in range(PLACES):
+        for _ in range(POLLS_MAX):
             waiting.enter_context(places.held(poll_key("agent"), now))
         refused = as_agent("GET", path, wait=20)
         assert (refused.status, refused.code) == (429, "too_many_polls")

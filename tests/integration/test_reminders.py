@@ -17,7 +17,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.questions.message_claims import ClaimResult, DueReminder, ReminderStore
 from adapters.questions.push import PushReceipt, PushStatus
 from processors.questions import reminders
-from processors.questions.messages import Sender, Told
+from processors.questions.messages import MessageOutcome, Sender
 from processors.questions.reminders import Reminder
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
@@ -79,9 +79,9 @@ def test_who_is_reminded_when(town: World) -> None:
         "never": person(town, "never", today - DAY, streak_reminders=False),
     }
     assert reminder(town, now=EVENING - timedelta(microseconds=1)).remind() == {}
-    assert reminder(town, now=EVENING).remind() == {Told.SENT: 1, Told.SKIPPED: 3}
-    assert reminder(town, now=EVENING + timedelta(hours=1)).remind() == {Told.SENT: 1}
-    assert reminder(town, now=EVENING + timedelta(hours=4)).remind() == {Told.SENT: 1}
+    assert reminder(town, now=EVENING).remind() == {MessageOutcome.SENT: 1, MessageOutcome.SKIPPED: 3}
+    assert reminder(town, now=EVENING + timedelta(hours=1)).remind() == {MessageOutcome.SENT: 1}
+    assert reminder(town, now=EVENING + timedelta(hours=4)).remind() == {MessageOutcome.SENT: 1}
     assert town.phones.got == {"due": 1, "later": 1, "west": 1}
     assert town.phones.messages[0][1].body == "Keep your 3 days going today."
     assert waits_until(town, people["due"]) == waits_until(town, people["done"]) == stamp(EVENING + DAY)
@@ -94,12 +94,12 @@ def test_once_a_date_even_by_two_at_once_or_in_another_zone(town: World) -> None
     with ThreadPoolExecutor(2) as both:
         told = list(both.map(lambda _: reminder(town, now=EVENING).remind(), range(2)))
     assert town.phones.got == {"a": 1}
-    assert sum(some[Told.SENT] for some in told) == 1
+    assert sum(some[MessageOutcome.SENT] for some in told) == 1
     moved, _ = town.store().register(
         subscriber(0, **{**_kept(each), "timezone": "America/New_York"}), EVENING + timedelta(hours=1)
     )
     assert waits_until(town, moved) == "2026-03-11T00:00:00.000000Z", "the same date's evening, further west"
-    assert reminder(town, now=unstamp("2026-03-11T00:05:00.000000Z")).remind()[Told.SENT] == 0
+    assert reminder(town, now=unstamp("2026-03-11T00:05:00.000000Z")).remind()[MessageOutcome.SENT] == 0
     assert town.phones.got == {"a": 1}
     assert waits_until(town, moved) == "2026-03-12T00:00:00.000000Z"
 
@@ -119,7 +119,7 @@ def test_a_phone_that_is_off_is_not_told_after_midnight_that_a_streak_ends_tonig
 
 def test_a_job_that_ran_too_late_reminds_nobody_of_yesterday(town: World) -> None:
     each = person(town, "a", EVENING.date() - DAY)
-    assert reminder(town, now=EVENING + timedelta(hours=5)).remind() == {Told.SKIPPED: 1}
+    assert reminder(town, now=EVENING + timedelta(hours=5)).remind() == {MessageOutcome.SKIPPED: 1}
     assert waits_until(town, each) == stamp(EVENING + DAY)
 
 
@@ -131,10 +131,10 @@ def test_a_push_service_that_is_away_is_tried_again_and_a_dead_token_is_not(town
     phones.prepare = lambda token: PushReceipt(PushStatus.SENT, arn)  # type: ignore[method-assign]
     phones.away = True
     before = town.scan()
-    assert reminder(town, now=EVENING).remind() == {Told.AGAIN: 1}
+    assert reminder(town, now=EVENING).remind() == {MessageOutcome.AGAIN: 1}
     assert town.scan() == before
     phones.away, phones.dead = False, frozenset("a")
-    assert reminder(town, now=EVENING).remind() == {Told.DEAD: 1}
+    assert reminder(town, now=EVENING).remind() == {MessageOutcome.DEAD: 1}
     found = town.store().get(each.subscription_id)
     assert found and not found.is_active and not phones.endpoints
     assert reminder(town, now=EVENING + DAY).remind() == {}
@@ -147,7 +147,7 @@ def test_only_what_is_due_is_read(town: World) -> None:
     town.fill(subscriber(n, streak_reminders=True, timezone="Asia/Tokyo") for n in range(200))
     town.fill(subscriber(n) for n in range(200, 400))
     counting = Counting(town.dynamodb)
-    assert reminder(town, counting, now=EVENING).remind()[Told.SENT] == 3
+    assert reminder(town, counting, now=EVENING).remind()[MessageOutcome.SENT] == 3
     assert counting.calls["query"] == 4
     assert counting.read == 3 * 5, "of each marker, subscription, profile; the last two twice"
 
@@ -222,7 +222,7 @@ def test_a_message_is_judged_by_the_clock_and_the_streak_when_it_is_sent(town: W
     told = {
         each.subscription_id: later._handle(*found[each.subscription_id]) for each in (quiet, active, late)
     }
-    assert list(told.values()) == [Told.SKIPPED, Told.SKIPPED, Told.SENT]
+    assert list(told.values()) == [MessageOutcome.SKIPPED, MessageOutcome.SKIPPED, MessageOutcome.SENT]
     assert town.phones.got == {"late": 1}
     assert waits_until(town, active) == stamp(EVENING + DAY), "tomorrow's evening"
 
@@ -233,5 +233,5 @@ def test_who_has_changed_their_quiet_hours_since_is_judged_anew(town: World) -> 
     (waiting, *_), (profile, *_) = job._read(list(job.reminders.due(EVENING)), EVENING)
     changed = subscriber(0, **{**_kept(each), "quiet_hours": quiet_hours("19:00", "23:00")})
     town.store().register(changed, EVENING)
-    assert job._handle(waiting, profile) is Told.MOVED
+    assert job._handle(waiting, profile) is MessageOutcome.MOVED
     assert town.phones.got == {}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bench.deployed import consumers
-from ingest.engagement.history import created_at
+from ingest.engagement.history import created_at_of
 from ingest.web.caller import ApiError, Caller
 from processors import fulfilment
 from rules.days import stamp
@@ -380,7 +380,7 @@ def test_a_free_redemption_has_nothing_to_fulfil(api: Site, user: str) -> None:
     for what in ("fulfilled", "failed"):
         assert code(tell(api, user, entry, what)) == (404, "not_found")
     assert tell(api, user, entry, "reversal")[0] == 201
-    assert created_at(entry["entry_id"]) == entry["created_at"]
+    assert created_at_of(entry["entry_id"]) == entry["created_at"]
 
 
 def test_each_redeemed_reward_comes_to_the_worker_and_nothing_else(api: Site, user: str) -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from adapters.leads.feature_store import shard_of
 from adapters.questions.user_stats_store import leaderboard_partition
-from infra.lint.intrinsics import Refused
+from infra.lint.intrinsics import ParametersRefused
 from infra.lint.parameter_sets import environments
-from infra.lint.stacks import resolved
+from infra.lint.stacks import resolve_stacks
 from tests.support.template import ROOT, template
 
 QUESTIONS_MAX = 27  # five of them are of a second region alone
@@ -68,19 +68,19 @@ def test_every_row_is_used_and_by_the_size() -> None:
 
 def refused(**parameters: str) -> str:
     try:
-        resolved(parameters)
-    except Refused as refusal:
+        resolve_stacks(parameters)
+    except ParametersRefused as refusal:
         return str(refusal)
     return ""
 
 
 def held(**parameters: str) -> dict[str, bool]:
-    return dict(resolved(parameters)["/"].conditions)
+    return dict(resolve_stacks(parameters)["/"].conditions)
 
 
 @pytest.mark.parametrize("size", NAMES)
 def test_a_deployment_has_what_its_size_says(size: str) -> None:
-    made = resolved({"Size": size})
+    made = resolve_stacks({"Size": size})
     assert made["/"].conditions["HasCache"] == (SIZES["CreateCache"][size] == "true")
     assert made["/"].conditions["HasStreamDoor"] == (SIZES["CreateStreamDoor"][size] == "true")
     assert made["/"].conditions["HasDriver"] == (SIZES["IdentityAccess"][size] != "data-api")
@@ -131,7 +131,7 @@ def test_a_cache_or_a_database_of_yours_takes_the_place_of_ours(size: str) -> No
 
 
 def test_what_is_made_for_your_vpc_is_in_it() -> None:
-    made = resolved({"Size": "standard", "OwnVpc": VPC})
+    made = resolve_stacks({"Size": "standard", "OwnVpc": VPC})
     assert "/Network" not in made
     for nested in ("/Cache", "/Identity"):
         given_to = made[nested].parameters
@@ -160,7 +160,7 @@ def test_there_may_be_no_warehouse() -> None:
 )
 def test_a_warehouse_of_yours_is_asked_by_its_names(secret: str, action: str) -> None:
     url = f"redshift://mine/dev?secret_arn={secret}" if secret else "redshift://mine/dev"
-    made = resolved({"OwnWarehouse": f"{url},{WORKGROUP},{COPY_ROLE}"})["/"]
+    made = resolve_stacks({"OwnWarehouse": f"{url},{WORKGROUP},{COPY_ROLE}"})["/"]
     assert made.conditions["HasOwnWarehouse"]
     assert not made.conditions["HasWarehouse"]
     for function in ("Warehouse", "Reconcile"):
@@ -193,7 +193,7 @@ def test_a_warehouse_that_is_not_whole_is_refused(bad: str) -> None:
 
 def test_objects_are_copied_into_the_peer_s_two_buckets() -> None:
     two = {"Role": "active", "PeerRegion": "us-west-2"}
-    made = resolved({**two, "PeerBuckets": "payloads,lake"})["/"].resources
+    made = resolve_stacks({**two, "PeerBuckets": "payloads,lake"})["/"].resources
     copied = {
         name: made[name]["Properties"]["ReplicationConfiguration"]["Rules"][0]["Destination"]["Bucket"]
         for name in ("PayloadBucket", "LakeBucket")
@@ -207,7 +207,7 @@ def test_objects_are_copied_into_the_peer_s_two_buckets() -> None:
 
 def test_a_domain_comes_with_its_zone_and_its_certificate() -> None:
     certificate = "arn:aws:acm:us-east-1:123456789012:certificate/1"
-    given_to = resolved({"OwnDomain": f"api.example.com,Z0123,{certificate}"})["/Domain"].parameters
+    given_to = resolve_stacks({"OwnDomain": f"api.example.com,Z0123,{certificate}"})["/Domain"].parameters
     assert (given_to["DomainName"], given_to["HostedZoneId"]) == ("api.example.com", "Z0123")
     assert given_to["CertificateArn"] == certificate
     assert "certificate's ARN" in refused(OwnDomain="api.example.com,Z0123")
@@ -215,7 +215,9 @@ def test_a_domain_comes_with_its_zone_and_its_certificate() -> None:
 
 def test_the_page_signs_in_with_the_issuer_of_the_tokens() -> None:
     def variables(**parameters: str) -> Any:
-        return resolved(parameters)["/"].resources["PageFunction"]["Properties"]["Environment"]["Variables"]
+        return resolve_stacks(parameters)["/"].resources["PageFunction"]["Properties"]["Environment"][
+            "Variables"
+        ]
 
     own = {"JwtIssuer": "https://id.example/", "JwtAudience": "api"}
     signed = variables(**own, SignInClientId="page")

@@ -12,7 +12,7 @@ from adapters.leads.hook_store import FormCounts, HookStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.limits import SharedCounters
 from ingest.leads import hooks_api, sources
-from ingest.leads.hooks import HookDoor, KnownHooks
+from ingest.leads.hooks import HookAuthenticator, KnownHooks
 from ingest.leads.lead_accept import open_payload, read_envelope
 from ingest.web import api
 from ingest.web.api import REQUESTS_OF_ADDRESS
@@ -60,7 +60,7 @@ class HookSite:
             "before-call.secretsmanager.ListSecrets", lambda **_: self.lists.append("list")
         )
         parts = hooks_api._Parts(
-            HookDoor(self.known),
+            HookAuthenticator(self.known),
             LeadQueue(self.sqs, self.queue_url, LeadPayloads(lambda: self.s3, "payloads")),
             FormCounts(engine.client("dynamodb"), "IdempotencyKeys"),
             "USD",

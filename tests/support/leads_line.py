@@ -54,7 +54,7 @@ class LeadsLine:
         }
         self.work = self.sqs.create_queue(QueueName="work", Attributes=attributes)["QueueUrl"]
         self.connect("postgresql://u:p@127.0.0.1:9/d")
-        line = SourceQueue(lambda: self.sqs, self.work, lead_consumer._is_away)
+        line = SourceQueue(lambda: self.sqs, self.work, lead_consumer._is_unavailable)
         failures = FailureQueue(lambda: self.sqs, self.failures)
         self.consumer = Consumer("leads", failures, Logger("test", level="CRITICAL"), line)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from infra.lint.faults import Fault
-from infra.lint.stacks import Stack, resolved
+from infra.lint.stacks import Stack, resolve_stacks
 
 Check = Callable[[Mapping[str, Stack]], Iterator[Fault]]
 SOUND = """
@@ -145,4 +145,4 @@ def planted(folder: Path, *changes: tuple[str, str], network: str = NETWORK) -> 
 
 def said(check: Check, template: Path, **parameters: str) -> list[str]:
     """Return what a check says of a template with these parameters, sorted."""
-    return sorted(str(each) for each in check(resolved(parameters, template)))
+    return sorted(str(each) for each in check(resolve_stacks(parameters, template)))

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from infra.lint.stacks import TEMPLATE, read, references
+from infra.lint.stacks import TEMPLATE, read_template, references
 from infra.template_text import ROOT
 
 UNZIPPED_BYTES_MAX = 262_144_000  # of a function with all its layers
@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 def imports(template: Path = TEMPLATE) -> dict[str, list[str]]:
     """Return the layers of each function."""
-    loaded = read(template)
+    loaded = read_template(template)
     shared = loaded.get("Globals", {}).get("Function", {}).get("Layers", [])
     return {
         name: [layer for layer, _ in references([shared, each["Properties"].get("Layers", [])])]

@@ -29,7 +29,7 @@ from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restored, Restorer
 from analytics.restore.user_rows import LakeBefore
-from infra.marks import PUBLISHED
+from infra.marks import PUBLISHED_TABLES
 from local.cloud.streams import matches
 from processors.kept_items import KeptItems, table_of
 from processors.publisher import Publisher
@@ -289,7 +289,7 @@ def is_published(record: Any) -> bool:
     """Whether the mapping's filter lets a record pass; of other tables than that of phones all but removals."""
     if table_of(record) != PHONES:
         return "NewImage" in record["dynamodb"]
-    return any(matches(json.loads(each), record) for each in PUBLISHED["notifications"][2])
+    return any(matches(json.loads(each), record) for each in PUBLISHED_TABLES["notifications"][2])
 
 
 def restorer_of(

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ingest.engagement.events_stream import parts_of
-from ingest.questions.questions import open_questions
+from ingest.questions.questions import open_questions_key
 from local.cloud.streams import kinesis_record
 from local.replay import ids_by_user
 from local.smoke.lake import ASSUMPTIONS
@@ -160,7 +160,7 @@ class World:
         status, self.asked = (200 if self.asked else 201), True
         identifier = next(question_ids(key, key))
         self.items["Questions"] = [{"question_id": {"S": identifier}}]
-        self.items["Limits"] = [{"counter": {"S": open_questions(key)}}]
+        self.items["Limits"] = [{"counter": {"S": open_questions_key(key)}}]
         return status, {"question_id": identifier}
 
     def _respond(self, _: Any, __: str, question: str) -> Answer:

@@ -14,7 +14,7 @@ from adapters.platform.tables import put_all
 from adapters.questions.announcements import After, AnnouncementPage, Announcements
 from adapters.questions.subscription_store import SubscriptionStore, items_of
 from processors.questions.fan_out import Notifier, logger
-from processors.questions.messages import Sender, Told
+from processors.questions.messages import MessageOutcome, Sender
 from rules.days import stamp
 from rules.questions.notifications import LISTENER_SHARDS, Subscription
 from rules.questions.questions import KEPT, Question, QuestionStatus, QuestionType, to_item
@@ -77,9 +77,9 @@ class World:
         sender = Sender(announcements.claims, self.phones, logger)
         return Notifier(client, self.questions, announcements, sender, writers, lambda: now)
 
-    def announce(self, asked: dict[str, Any], notifier: Notifier | None = None) -> Counter[Told]:
+    def announce(self, asked: dict[str, Any], notifier: Notifier | None = None) -> Counter[MessageOutcome]:
         """Tell everybody, page after page, as the queue would; a page that is to come again is left there."""
-        told: Counter[Told] = Counter()
+        told: Counter[MessageOutcome] = Counter()
         for shard in range(LISTENER_SHARDS):
             page: AnnouncementPage | None = AnnouncementPage(
                 asked["dynamodb"]["Keys"]["question_id"]["S"], shard

@@ -59,7 +59,7 @@ class Command:
 
 # No sender's key has this letter. So an event whose key is `redeem:abc` is no redemption's.
 COMMAND = "\x1f"
-CLAIM_PLACE = 1  # the transaction's further actions are the profile (0) and the claim (1)
+CLAIM_INDEX = 1  # the transaction's further actions are the profile (0) and the claim (1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Commands:
             try:
                 return self.attempt(account, now, make, claim=(key, body) if key else None)
             except HeadMoved as error:
-                if CLAIM_PLACE in error.failed and (earlier := held()):
+                if CLAIM_INDEX in error.failed and (earlier := held()):
                     return earlier
                 raise
 
@@ -148,7 +148,7 @@ class Commands:
             except (HeadMoved, ProjectionMoved):
                 continue
             except InsufficientBalance as error:
-                raise insufficient(error) from None
+                raise insufficient_balance(error) from None
         raise AccountContended(user_id)
 
     def attempt(
@@ -166,7 +166,7 @@ class Commands:
         drafts = [*command.before, command.draft]
         account = replace(account, days={**account.days, **command.days})
         decision = self.accounts.decide(account, lambda each: decide(each, (), now, drafts))
-        decision = _within_what_is_held(decision, command, clock_of(account.profile, now))
+        decision = _respect_holds(decision, command, clock_of(account.profile, now))
         entry = next(each for each in decision.entries if each.draft is command.draft)
         place = command.place and (command.place, "taken")
         claims = [self._claim(each, entry, now) for each in (claim, place) if each]
@@ -186,7 +186,7 @@ class Commands:
         try:
             return change_profile(self.accounts, self.cache, read, now, change)
         except InsufficientBalance as error:
-            raise insufficient(error) from None
+            raise insufficient_balance(error) from None
 
     def _claim(self, claim: tuple[str, str], entry: Entry, now: datetime) -> dict[str, Any]:
         key, body = claim
@@ -194,7 +194,7 @@ class Commands:
         return {"Put": put_unclaimed(self.claims_table, held, now)}
 
 
-def _within_what_is_held(decision: Decision, command: Command, now: datetime) -> Decision:
+def _respect_holds(decision: Decision, command: Command, now: datetime) -> Decision:
     """Return a command's decision, with its hold ended.
 
     Raises InsufficientBalance if it spends points that a hold reserves. A hold that is captured has reserved
@@ -208,7 +208,7 @@ def _within_what_is_held(decision: Decision, command: Command, now: datetime) ->
     return replace(decision, profile=profile)
 
 
-def insufficient(error: InsufficientBalance) -> ApiError:
+def insufficient_balance(error: InsufficientBalance) -> ApiError:
     """Return the answer to a command that the balance does not cover."""
     details = {"balance": error.balance, "points": error.wanted}
     return ApiError(409, "insufficient_balance", str(error), details)
@@ -380,7 +380,7 @@ class Clawbacks:
 
         def command(account: Account) -> Command:
             entries = self._entries(user_id, event_id)
-            earned = _earned(entries, event_id)
+            earned = _earn_entry(entries, event_id)
             drafts = clawback(
                 earned.draft, earned.created_at, [each.draft for each in entries], books, reason
             )
@@ -415,7 +415,7 @@ def _check_id(event_id: str) -> None:
         raise ApiError(404, "not_found", "there is no such event")
 
 
-def _earned(entries: Sequence[Entry], event_id: str) -> Entry:
+def _earn_entry(entries: Sequence[Entry], event_id: str) -> Entry:
     """Return an event's EARN; raises 404, 409 already_reversed.
 
     The ledger tells what was reversed, not the mark: a writer that was late may have put the EARN once more.

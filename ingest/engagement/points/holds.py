@@ -181,10 +181,10 @@ def _from_body(hold_id: str, body: str) -> Hold:
     return Hold(hold_id, int(points), reward_id, held_at, until)
 
 
-def _asked(hold: Hold) -> tuple[int, str, timedelta]:
+def _hold_terms(hold: Hold) -> tuple[int, str, timedelta]:
     return hold.points, hold.reward_id, unstamp(hold.until) - unstamp(hold.held_at)
 
 
 def _check_same(body: str, wanted: Hold) -> None:
-    if _asked(_from_body(wanted.hold_id, body)) != _asked(wanted):
+    if _hold_terms(_from_body(wanted.hold_id, body)) != _hold_terms(wanted):
         raise ApiError(409, "conflict", "idempotency_key was used for another body")

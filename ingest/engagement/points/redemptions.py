@@ -161,7 +161,7 @@ class Redemptions:
             return FulfilmentResult(self.get(user_id, created_at))
         redemption = self.get(user_id, created_at)
         if redemption.fulfilment is not Fulfilment.FULFILLED:
-            raise _ended(redemption)
+            raise _redemption_ended(redemption)
         return FulfilmentResult(redemption, duplicate=True)
 
     def failed(self, user_id: str, created_at: str, by: Caller, now: datetime) -> FulfilmentResult:
@@ -200,7 +200,7 @@ class Redemptions:
             if found.fulfilment not in NOT_REVERSED:
                 raise ApiError(409, "already_reversed", "the redemption was reversed before")
             if found.fulfilment not in among:
-                raise _ended(found)
+                raise _redemption_ended(found)
             return [
                 {"Update": self.store.change(found, to, among, stamp(now))},
                 *([self.stock.give_back(found.reward_id)] if found.from_stock else []),
@@ -210,7 +210,7 @@ class Redemptions:
         return self.rewards.reverse(user_id, created_at, now, ended)
 
 
-def _ended(redemption: Redemption) -> ApiError:
+def _redemption_ended(redemption: Redemption) -> ApiError:
     reason = f"the redemption is {redemption.fulfilment.value}"
     return ApiError(409, "redemption_ended", reason, {"fulfilment": redemption.fulfilment.value})
 
@@ -218,10 +218,10 @@ def _ended(redemption: Redemption) -> ApiError:
 # The catalogue of rewards in force, with what is left of each; and what of it a user can have.
 
 
-LISTED_DEFAULT, LISTED_MAX = 20, 100
+PAGE_DEFAULT, PAGE_MAX = 20, 100
 # What is left of a stock is counted so seldom by one process: five reads each time.
-COUNTED_SECONDS = 15
-COUNTERS = 8  # at the same time: a page of twenty would take half a second one after the other
+STOCK_CACHE_SECONDS = 15
+STOCK_READERS = 8  # at the same time: a page of twenty would take half a second one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class Catalogue:
 
     def page(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
         """Return a page of the rewards that are offered now. `left` may be half a minute old. Raises 400."""
-        limit, after = integer(query, "limit", LISTED_DEFAULT, LISTED_MAX), _after(query)
+        limit, after = integer(query, "limit", PAGE_DEFAULT, PAGE_MAX), _cursor_reward(query)
         version = self.books.books().at(now)
         offered = sorted(name for name, each in version.book.rewards.items() if each.is_valid(now))
         listed = [name for name in offered if name > after][:limit]
@@ -245,7 +245,7 @@ class Catalogue:
         left = self._left(rewards)
         return {
             "version": version.number,
-            "rewards": [_view(name, each, left.get(name)) for name, each in rewards.items()],
+            "rewards": [_reward_view(name, each, left.get(name)) for name, each in rewards.items()],
             "cursor": None if is_last else listed[-1],
         }
 
@@ -265,13 +265,13 @@ class Catalogue:
         stocks = {name: each.stock for name, each in rewards.items() if each.stock is not None}
         now = time.monotonic()
         due = [key for key in stocks.items() if self.counted.get(key, (0.0, 0))[0] <= now]
-        with ThreadPoolExecutor(COUNTERS) as pool:
+        with ThreadPoolExecutor(STOCK_READERS) as pool:
             for key, left in zip(due, pool.map(lambda key: self.stock.left(*key), due), strict=True):
-                self.counted[key] = now + COUNTED_SECONDS, left
+                self.counted[key] = now + STOCK_CACHE_SECONDS, left
         return {name: self.counted[name, stock][1] for name, stock in stocks.items()}
 
 
-def _view(reward_id: str, reward: Reward, left: int | None) -> dict[str, Any]:
+def _reward_view(reward_id: str, reward: Reward, left: int | None) -> dict[str, Any]:
     shown = {
         "reward": reward_id,
         "title": reward.title or None,
@@ -287,7 +287,7 @@ def _view(reward_id: str, reward: Reward, left: int | None) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _after(query: Mapping[str, str]) -> str:
+def _cursor_reward(query: Mapping[str, str]) -> str:
     after = query.get("cursor") or ""
     if after and not re.fullmatch(REWARD_NAME, after, re.ASCII):
         raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")

@@ -93,9 +93,9 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
         return []
     own_id = text_id(body.get("id"), "id")
     order_id = text_id(body.get("order_id"), "order_id") if is_refund else own_id
-    at = _when(body, "", side)
+    at = _processed_at(body, "", side)
     paid_back = _refund(body, "", at, context, side) if is_refund else _refunds(body, context, side)
-    placed = None if is_refund else _placed(body, at, side)
+    placed = None if is_refund else _placed_order(body, at, side)
     listed = [] if is_refund else products(body.get("line_items"), "line_items", side)
     return [
         DecodedEvent(
@@ -107,7 +107,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
             object_id_ref="order",
             payload={
                 "order_id": order_id,
-                **_shown(placed, paid_back, context),
+                **_amount_fields(placed, paid_back, context),
                 **({"products": listed} if listed else {}),
             },
             order=OrderPart(order_id, OrderState(placed, paid_back), tuple(listed)),
@@ -179,7 +179,7 @@ def _erasure(body: Body, topic: str, context: DecodeContext) -> DecodedEvent:
     )
 
 
-def _shown(
+def _amount_fields(
     placed: PlacedOrder | None, paid_back: Mapping[str, RefundTransaction], context: DecodeContext
 ) -> dict[str, Any]:
     """Return the amount that this webhook tells; what is stored is what that changes."""
@@ -202,7 +202,7 @@ def _kind(body: Body, side: SideFields) -> str:
     return TOPICS[topic or shape]
 
 
-def _when(body: Body, path: str, side: SideFields) -> str:
+def _processed_at(body: Body, path: str, side: SideFields) -> str:
     """Return when it was processed, or else created: an event must have one of the two."""
     if processed := side.read(moment, body.get("processed_at"), f"{path}processed_at"):
         return processed
@@ -210,7 +210,7 @@ def _when(body: Body, path: str, side: SideFields) -> str:
     return moment(body.get(given), f"{path}{given}")
 
 
-def _placed(body: Body, at: str, side: SideFields) -> PlacedOrder:
+def _placed_order(body: Body, at: str, side: SideFields) -> PlacedOrder:
     status = body.get("financial_status")
     total, shop, presented = _money_of(body, "total_price", "", side)
     amount, currency = shop or total
@@ -262,7 +262,7 @@ def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, 
     """Read the refunds that an order tells of itself. One that cannot be read comes by itself, too."""
 
     def read(refund: Body, path: str) -> dict[str, RefundTransaction]:
-        return _refund(refund, f"{path}.", _when(refund, f"{path}.", side), context, side)
+        return _refund(refund, f"{path}.", _processed_at(refund, f"{path}.", side), context, side)
 
     found: dict[str, RefundTransaction] = {}
     for path, each in side.objects(body.get("refunds"), "refunds", REFUNDS_MAX):

@@ -53,7 +53,7 @@ CAMPAIGN = ("marketing_campaign_id", "singlesend_id", "campaign_id")
 
 def parts(payload: Any) -> Iterator[PayloadPart]:
     """Split a batch into its events."""
-    return (PayloadPart(each, str(place)) for place, each in enumerate(_listed(payload)))
+    return (PayloadPart(each, str(place)) for place, each in enumerate(_events_of(payload)))
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -62,7 +62,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
         event = _event(payload, context)
         return [event] if event else []
     read: list[DecodedEvent] = []
-    for place, each in enumerate(_listed(payload)):
+    for place, each in enumerate(_events_of(payload)):
         try:
             read += decode(each, context) if isinstance(each, Mapping) else _no_event()
         except DecodeError as error:
@@ -70,7 +70,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     return read
 
 
-def _listed(payload: Any) -> list[Any]:
+def _events_of(payload: Any) -> list[Any]:
     if isinstance(payload, Mapping):
         return [payload]
     if not isinstance(payload, list):

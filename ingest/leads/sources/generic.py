@@ -138,14 +138,14 @@ def _page(data: Data, _: DecodeContext, side: SideFields) -> Data:
 
 
 def _preferences(data: Data, _: DecodeContext, side: SideFields) -> Data:
-    return {"preferences": _some(preferences_of(data["preferences"], side), "preferences", side)}
+    return {"preferences": _require_some(preferences_of(data["preferences"], side), "preferences", side)}
 
 
 def _objections(data: Data, _: DecodeContext, side: SideFields) -> Data:
-    return {"objections": _some(topics_of(data["objections"], side), "objections", side)}
+    return {"objections": _require_some(topics_of(data["objections"], side), "objections", side)}
 
 
-def _some(read: T, name: str, side: SideFields) -> T:
+def _require_some(read: T, name: str, side: SideFields) -> T:
     """Return what an event is there to say; raises DecodeError if nothing of it could be read."""
     if not read:
         raise DecodeError(name, side.omissions[0].reason)
@@ -156,7 +156,7 @@ def _campaign(data: Data, _: DecodeContext, _side: SideFields) -> Data:
     return {"campaign_id": text_id(data["campaign_id"], "campaign_id")}
 
 
-def _nothing(_: Data, __: DecodeContext, _side: SideFields) -> Data:
+def _no_data(_: Data, __: DecodeContext, _side: SideFields) -> Data:
     return {}
 
 
@@ -168,7 +168,7 @@ READERS: Mapping[str, Reader] = {
     "page_viewed": _page,
     "preference_stated": _preferences,
     "objection_raised": _objections,
-    "identity_replaced": _nothing,
+    "identity_replaced": _no_data,
 }
 FIELDS = frozenset({*GENERIC["properties"], "object", "data"})
 DATA_FIELDS: Mapping[Reader, frozenset[str]] = {
@@ -178,5 +178,5 @@ DATA_FIELDS: Mapping[Reader, frozenset[str]] = {
     _preferences: frozenset({"preferences"}),
     _objections: frozenset({"objections"}),
     _campaign: frozenset({"campaign_id"}),
-    _nothing: frozenset(),
+    _no_data: frozenset(),
 }

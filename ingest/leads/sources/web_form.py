@@ -51,7 +51,7 @@ def from_browser(fields: Mapping[str, str]) -> dict[str, Any]:
     return {**hidden, "fields": forms.with_plain_names(typed)}
 
 
-def _arrived(context: DecodeContext) -> str | None:
+def _arrival_time(context: DecodeContext) -> str | None:
     return context.received_at if context.delivery_id else None
 
 
@@ -69,8 +69,8 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
         DecodedEvent(
             external_event_id=text_id(body.get("submission_id", context.delivery_id), "submission_id"),
             event_type=FORM_SUBMITTED,
-            occurred_at=moment(body.get("submitted_at", _arrived(context)), "submitted_at"),
-            identities=_who(body, fields, context, side),
+            occurred_at=moment(body.get("submitted_at", _arrival_time(context)), "submitted_at"),
+            identities=_submitter(body, fields, context, side),
             object_id=form,
             object_id_ref=None if form is None else "form",
             payload=derived_from_text("\n".join(words), *said, side),
@@ -79,31 +79,39 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     ]
 
 
-def _who(
+def _submitter(
     body: Mapping[str, Any], fields: Mapping[str, str], context: DecodeContext, side: SideFields
 ) -> tuple[Identity, ...]:
     """Return who filled in the form; raises DecodeError if nobody can tell."""
-    found = _read([("customer", body.get("customer_id"))], context, side)
+    found = _form_identities([("customer", body.get("customer_id"))], context, side)
     for values in forms.of_kind(fields, forms.EMAIL).values():
-        read = _read([("email", each) for each in _several(values)], context, side)
+        read = _form_identities([("email", each) for each in _repeated_values(values)], context, side)
         if len(read) > 1:
             raise DecodeError("fields.email", "holds two different addresses")
         found += read
     numbers = [each for some in forms.of_kind(fields, forms.PHONE).values() for each in some]
     for value in numbers[:IDENTITIES_MAX]:
-        whole = _read([("phone", value)], context, SideFields())  # "650 555 1234, ext. 5" is one number
-        found += whole or _read([("phone", each) for each in _several([value])], context, side)
-    found += _read([("device", body.get("device_id")), ("cookie", body.get("cookie_id"))], context, side)
+        whole = _form_identities(
+            [("phone", value)], context, SideFields()
+        )  # "650 555 1234, ext. 5" is one number
+        found += whole or _form_identities(
+            [("phone", each) for each in _repeated_values([value])], context, side
+        )
+    found += _form_identities(
+        [("device", body.get("device_id")), ("cookie", body.get("cookie_id"))], context, side
+    )
     if not found:
         bad = "".join(f" ({each.field}: {each.reason})" for each in side.omissions[:3])
         raise DecodeError("fields", f"{NOBODY}{bad}")
     return tuple(dict.fromkeys(found))[:IDENTITIES_MAX]
 
 
-def _read(pairs: list[tuple[str, Any]], context: DecodeContext, side: SideFields) -> tuple[Identity, ...]:
+def _form_identities(
+    pairs: list[tuple[str, Any]], context: DecodeContext, side: SideFields
+) -> tuple[Identity, ...]:
     return usable_identities(pairs, context, "fields", are_verified=False, side=side)
 
 
-def _several(values: list[str]) -> list[str]:
+def _repeated_values(values: list[str]) -> list[str]:
     """Return the values of a name that came several times, at most 10 of each: they are joined by a comma."""
     return [each for value in values for each in value.split(", ", SAME_NAME_MAX)[:SAME_NAME_MAX]]

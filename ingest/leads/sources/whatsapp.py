@@ -59,7 +59,7 @@ def challenge(query: Mapping[str, str]) -> tuple[str, str] | None:
 
 def parts(payload: Any) -> Iterator[PayloadPart]:
     """Split a webhook into its messages. An entry or a change that is none is a part by itself."""
-    for place, entry in enumerate(_listed(payload, "", "entry")):
+    for place, entry in enumerate(_required_list(payload, "", "entry")):
         changes = entry.get("changes") if isinstance(entry, Mapping) else None
         if not isinstance(changes, list):
             yield PayloadPart({"entry": [entry]}, f"entry.{place}", "entry.0")
@@ -72,7 +72,7 @@ def parts(payload: Any) -> Iterator[PayloadPart]:
                 yield PayloadPart({"entry": [{"changes": [change]}]}, path, inner)
                 continue
             for each in items:
-                yield PayloadPart(_around(each), each.path, f"{inner}.value.{each.kind}.0")
+                yield PayloadPart(_webhook_around(each), each.path, f"{inner}.value.{each.kind}.0")
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -119,15 +119,15 @@ def _event(item: _Item, context: DecodeContext) -> DecodedEvent | None:
         raise DecodeError(f"{item.path}.{error.field}".rstrip("."), error.reason) from None
 
 
-def _around(item: _Item) -> dict[str, Any]:
+def _webhook_around(item: _Item) -> dict[str, Any]:
     contacts = {"contacts": [item.contact]} if item.contact else {}
     return {"entry": [{"changes": [{"field": item.kind, "value": {item.kind: [item.body], **contacts}}]}]}
 
 
 def _items(payload: Any) -> Iterator[_Item]:
     """Yield each message, each stated preference and each changed id."""
-    for place, entry in enumerate(_listed(payload, "", "entry")):
-        for number, change in enumerate(_listed(entry, f"entry.{place}.", "changes")):
+    for place, entry in enumerate(_required_list(payload, "", "entry")):
+        for number, change in enumerate(_required_list(entry, f"entry.{place}.", "changes")):
             yield from _items_of(change, f"entry.{place}.changes.{number}")
 
 
@@ -142,7 +142,7 @@ def _items_of(change: Any, path: str) -> Iterator[_Item]:
         raise DecodeError(f"{path}.value", "must be an object")
     contacts = _contacts(value.get("contacts"))
     for kind in READERS:
-        listed = [] if value.get(kind) is None else _listed(value, f"{path}.value.", kind)
+        listed = [] if value.get(kind) is None else _required_list(value, f"{path}.value.", kind)
         for place, found in enumerate(listed):
             contact = _contact(found, contacts, is_sole=len(listed) == 1)
             yield _Item(f"{path}.value.{kind}.{place}", kind, found, contact)
@@ -167,7 +167,7 @@ def _contact(
     return next((each for each in known if _person_ids(each, NUMBERS, USER_IDS).keys() - own), {})
 
 
-def _listed(holder: Any, path: str, name: str) -> list[Any]:
+def _required_list(holder: Any, path: str, name: str) -> list[Any]:
     """Return a list that an object must have. path: of the object, with a dot at its end."""
     if not isinstance(holder, Mapping):
         raise DecodeError(path.rstrip("."), "must be an object")

@@ -29,7 +29,7 @@ from adapters.platform.queues import PoisonMessage
 from adapters.privacy.tombstones import NO_ERASURES
 from local.region_return import Side
 from local.regions import Promoting, Steps
-from processors.region_follower import NotYet
+from processors.region_follower import ChangesNotReady
 from rules.regions.changes import KEYS
 from rules.regions.register import QUIET_SECONDS, Register, may_follow
 from tests.faults.callers import CONTEXT, START, Callers, Report
@@ -225,7 +225,7 @@ class Failover(Callers):
             taking.take(json.loads(text), region.fence.register(), self._now())
         except PoisonMessage as error:
             self.wrong.append(f"a message is poison: {error}")
-        except NotYet:
+        except ChangesNotReady:
             region.arrived.append(text)
         except Exception as error:
             self.errors.append(repr(error))

@@ -10,7 +10,7 @@ from typing import Any
 from adapters.platform.fence import Fence, guard_client
 from adapters.regions import Follower
 from local.region_return import Side
-from processors.region_follower import TakingOver
+from processors.region_follower import ChangeReceiver
 from processors.region_sender import ChangeSender
 from rules.regions.changes import KEYS
 from rules.regions.register import Clocks, Phase, Register, may_follow, may_write
@@ -145,6 +145,6 @@ def sender_of(here: Region, there: Region, chance: random.Random) -> ChangeSende
     return ChangeSender(Channel(here, there, chance), "queue", TABLES, here.name)
 
 
-def taking_over(here: Region, client: Any) -> TakingOver:
+def taking_over(here: Region, client: Any) -> ChangeReceiver:
     """Return what takes over what arrived in a region. client: one that the fence guards."""
-    return TakingOver(Follower(client, TABLES), here.name)
+    return ChangeReceiver(Follower(client, TABLES), here.name)

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from infra.lint.stacks import resolved
+from infra.lint.stacks import resolve_stacks
 from local.cloud import deployment
 from local.cloud.deployment import ACCOUNT
 from tests.support.template import ROOT
@@ -34,7 +34,7 @@ Variables = Mapping[str, Mapping[str, str]]
 @cache
 def variables(*parameters: str) -> Variables:
     """The variables of each function of a deployment."""
-    root = resolved(dict(each.split("=", 1) for each in parameters))["/"]
+    root = resolve_stacks(dict(each.split("=", 1) for each in parameters))["/"]
     return {
         name: root.flat(each["Properties"].get("Environment", {}).get("Variables", {}))
         for name, each in root.resources.items()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book.publication import checked
+from ingest.book.publication import book_of_document
 from rules.book.book import DAY_POINTS_LIMIT, NO_ANSWERS, AnswerRules, Timing, differences
 from rules.book.document import BookRefused
 from rules.questions.answer_stats import Tally, decode_days, encode_days
@@ -22,14 +22,14 @@ def book(**changes: Any) -> dict[str, Any]:
 
 
 def test_the_section_is_read() -> None:
-    assert checked(book()).answers == AnswerRules(10, 150, 3, Timing(2, 1_000, 600_000))
-    assert checked(book(timing=None, confidence_points=None)).answers == AnswerRules(10, 150)
-    assert checked(book()).answers.most == 15
+    assert book_of_document(book()).answers == AnswerRules(10, 150, 3, Timing(2, 1_000, 600_000))
+    assert book_of_document(book(timing=None, confidence_points=None)).answers == AnswerRules(10, 150)
+    assert book_of_document(book()).answers.most == 15
 
 
 def test_a_book_without_it_gives_answers_nothing() -> None:
     document = {name: each for name, each in shipped_document().items() if name != "answers"}
-    assert checked(document).answers == NO_ANSWERS == AnswerRules(0, DAY_POINTS_LIMIT)
+    assert book_of_document(document).answers == NO_ANSWERS == AnswerRules(0, DAY_POINTS_LIMIT)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_book_without_it_gives_answers_nothing() -> None:
 )
 def test_what_makes_no_sense_is_refused(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(BookRefused) as refused:
-        checked(book(**changes))
+        book_of_document(book(**changes))
     assert str(refused.value.faults[0]).startswith(told)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book.publication import check_senders, checked
+from ingest.book.publication import book_of_document, check_senders
 from ingest.web.validate import first_problem
 from rules.book.document import BookRefused
 
@@ -38,7 +38,7 @@ def of_property(**said: Any) -> Json:
 def judged(contract: Json, properties: Json) -> None:
     """Publish a contract, and judge an event by it, unless it is refused."""
     try:
-        book = checked(with_contract(contract))
+        book = book_of_document(with_contract(contract))
     except BookRefused:
         return
     first_problem({"type": "object", **(book.event_types["READ"].properties or {})}, properties)
@@ -117,7 +117,7 @@ def test_no_pattern_takes_for_ever(pattern: str, text: str) -> None:
 )
 def test_a_contract_that_is_none_is_refused_and_crashes_nothing(contract: Json) -> None:
     with pytest.raises(BookRefused):
-        checked(with_contract(contract))
+        book_of_document(with_contract(contract))
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_a_contract_that_is_none_is_refused_and_crashes_nothing(contract: Json) 
 )
 def test_a_contract_that_no_value_satisfies_is_refused(least: str, most: str) -> None:
     with pytest.raises(BookRefused, match=rf"{least} is above {most}: no value satisfies both"):
-        checked(with_contract(of_property(**{least: 5, most: 4})))
-    checked(with_contract(of_property(**{least: 5, most: 5})))
+        book_of_document(with_contract(of_property(**{least: 5, most: 4})))
+    book_of_document(with_contract(of_property(**{least: 5, most: 5})))
 
 
 @pytest.mark.parametrize(
@@ -140,16 +140,16 @@ def test_a_contract_that_no_value_satisfies_is_refused(least: str, most: str) ->
     ids=str,
 )
 def test_what_an_old_contract_takes_a_new_one_takes(old: Json, new: Json, value: Any) -> None:
-    before = checked(with_contract(old))
+    before = book_of_document(with_contract(old))
     assert first_problem(old, {"pages": value}) is None
     with suppress(BookRefused):
-        check_senders(before, checked(with_contract(new)))
+        check_senders(before, book_of_document(with_contract(new)))
         assert first_problem(new, {"pages": value}) is None
 
 
 def test_a_contract_is_small_because_each_event_is_held_against_it() -> None:
     with pytest.raises(BookRefused, match="bytes as JSON"):
-        checked(with_contract(of_property(enum=list(range(25_000)))))
+        book_of_document(with_contract(of_property(enum=list(range(25_000)))))
 
 
 def test_all_that_is_wrong_with_a_book_is_told_at_once() -> None:
@@ -159,7 +159,7 @@ def test_all_that_is_wrong_with_a_book_is_told_at_once() -> None:
     document["streaks"]["S"] = {"per": "year"}
     document["foo"] = 1
     with pytest.raises(BookRefused) as refused:
-        checked(document)
+        book_of_document(document)
     assert {".".join(map(str, each.path)) for each in refused.value.faults} >= {
         *("event_types.a b", "event_types.a b.points", "event_types.X.points", "foo", "streaks.S"),
         *("event_types.Y.z.points", "event_types.Y.z.cap", "rewards.mug.price", "rewards.mug.price_points"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.book import shipped_document
-from ingest.book.publication import check_senders, checked
+from ingest.book.publication import book_of_document, check_senders
 from rules.book.book import USUAL_OFFLINE, Book, Declarer, OfflineRules, differences
 from rules.book.document import BookRefused
 
@@ -29,17 +29,17 @@ def with_type(name: str = "READ", **said: Any) -> dict[str, Any]:
 
 
 def checked_with_type(name: str = "READ", **said: Any) -> Book:
-    return checked(with_type(name, **said))
+    return book_of_document(with_type(name, **said))
 
 
 def refusal(document: Any) -> list[str]:
     with pytest.raises(BookRefused) as refused:
-        checked(document)
+        book_of_document(document)
     return [str(each) for each in refused.value.faults]
 
 
 def test_the_shipped_book_is_a_book() -> None:
-    shipped = checked(shipped_document())
+    shipped = book_of_document(shipped_document())
     assert shipped.points("CHECK_IN", AT) == 5
     servers = {name for name, each in shipped.event_types.items() if each.declared_by is Declarer.SERVER}
     assert servers == {"FRIEND_INVITED", "PURCHASE_COMPLETED", "QUESTION_ANSWERED"}
@@ -47,16 +47,16 @@ def test_the_shipped_book_is_a_book() -> None:
 
 
 def test_a_book_of_one_type_is_enough_and_offers_nothing_else() -> None:
-    small = checked({"event_types": {"read.page": {"points": 0}}})
+    small = book_of_document({"event_types": {"read.page": {"points": 0}}})
     assert (small.freezes.held_max, small.pauses.dates_a_year, small.boosts) == (0, 0, ())
     assert small.offline == USUAL_OFFLINE
-    assert checked(book(offline={"days_max": 0, "days_a_year": 0})).offline == OfflineRules(0, 0)
+    assert book_of_document(book(offline={"days_max": 0, "days_a_year": 0})).offline == OfflineRules(0, 0)
     assert small.cap("read.page", AT) is None
 
 
 def test_nobody_can_change_a_book_that_was_read() -> None:
     with pytest.raises(TypeError):
-        checked(shipped_document()).event_types["X"] = None  # type: ignore[index]
+        book_of_document(shipped_document()).event_types["X"] = None  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_5_0_is_not_taken_for_5(said: dict[str, Any]) -> None:
 
 def test_a_fault_of_a_type_with_dots_in_its_name_is_told_by_its_keys() -> None:
     with pytest.raises(BookRefused) as refused:
-        checked(with_type("read.page", points=-1))
+        book_of_document(with_type("read.page", points=-1))
     assert refused.value.faults[0].path == ("event_types", "read.page", "points")
 
 
@@ -142,12 +142,12 @@ def test_all_faults_are_told_and_not_the_first_alone() -> None:
 def test_boosts_that_do_not_meet_are_no_overlap() -> None:
     later = BOOST | {"since": BOOST["until"], "until": "2026-06-03T00:00:00Z"}
     other = BOOST | {"event_types": ["CHECK_IN"]}
-    taken = checked(book(boosts=[BOOST | {"event_types": ["CONTRIBUTION"]}, later, other]))
+    taken = book_of_document(book(boosts=[BOOST | {"event_types": ["CONTRIBUTION"]}, later, other]))
     assert [taken.factor(name, AT) for name in ("CHECK_IN", "CONTRIBUTION", "APP_OPENED")] == [2, 2, 1]
 
 
 def test_a_boost_holds_from_its_beginning_and_not_at_its_end() -> None:
-    double = checked(book(boosts=[BOOST]))
+    double = book_of_document(book(boosts=[BOOST]))
     midnight = datetime(2026, 6, 1, tzinfo=UTC)
     assert double.points("CHECK_IN", midnight) == 10
     assert double.points("CHECK_IN", midnight.replace(day=2)) == 5
@@ -156,7 +156,7 @@ def test_a_boost_holds_from_its_beginning_and_not_at_its_end() -> None:
 
 
 def test_a_contract_may_not_get_narrower_but_a_new_type_may_have_any() -> None:
-    before = checked(with_type(properties={"properties": {"pages": {"type": "integer"}}}))
+    before = book_of_document(with_type(properties={"properties": {"pages": {"type": "integer"}}}))
     check_senders(before, checked_with_type(properties={"properties": {"pages": {"type": "number"}}}))
     check_senders(before, checked_with_type("NEW", properties={"required": ["pages"]}))
     with pytest.raises(BookRefused, match=r"event_types.READ.properties.required now has pages"):
@@ -188,7 +188,7 @@ def damaged(draw: st.DrawFn) -> Any:
 @given(damaged())
 def test_whatever_is_sent_is_a_book_or_refused(document: Any) -> None:
     try:
-        found = checked(document)
+        found = book_of_document(document)
     except BookRefused as refused:
         assert refused.faults
     else:

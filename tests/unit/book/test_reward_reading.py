@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.book import BookStore, shipped_document
-from ingest.book.publication import Proposal, checked, publish
+from ingest.book.publication import Proposal, book_of_document, publish
 from local.book import UnreadableBook, check, read_file
 from rules.book.book import Book, differences
 from rules.book.document import BookRefused
@@ -29,7 +29,7 @@ def mug(**said: Any) -> dict[str, Any]:
 
 def refusal(document: Any) -> list[str]:
     with pytest.raises(BookRefused) as refused:
-        checked(document)
+        book_of_document(document)
     return [str(each) for each in refused.value.faults]
 
 
@@ -38,18 +38,18 @@ def published(store: BookStore, document: Any, effective: datetime | None = None
 
 
 def test_a_book_without_rewards_has_an_empty_catalogue() -> None:
-    assert dict(checked(shipped_document()).rewards) == {}
+    assert dict(book_of_document(shipped_document()).rewards) == {}
 
 
 def test_a_reward_is_read_and_is_valid_between_two_instants() -> None:
     said = {"valid_from": "2027-03-01T00:00:00+01:00", "valid_until": "2027-04-01T00:00:00+02:00"}
-    reward = checked(mug(**said)).rewards["mug"]
+    reward = book_of_document(mug(**said)).rewards["mug"]
     assert (reward.price_points, reward.brand, reward.stock, reward.limit_per_user) == (50, "acme", 20, 2)
     begin = datetime(2027, 2, 28, 23, tzinfo=UTC)
     end = datetime(2027, 3, 31, 22, tzinfo=UTC)
     instants = (begin - timedelta(microseconds=1), begin, end - timedelta(microseconds=1), end)
     assert [reward.is_valid(each) for each in instants] == [False, True, True, False]
-    endless = checked(book(tea={"price_points": 1, "brand": "b"})).rewards["tea"]
+    endless = book_of_document(book(tea={"price_points": 1, "brand": "b"})).rewards["tea"]
     assert (endless.stock, endless.limit_per_user, endless.is_valid(NOW)) == (None, None, True)
 
 
@@ -128,10 +128,10 @@ def test_what_people_read_of_a_reward_is_kept_as_it_was_written() -> None:
         "description": "Holds tea.\nOr <script>alert(1)</script>.",
         "image_url": "https://pictures.example.com:8443/mug%20blue.png?width=300",
     }
-    reward = checked(mug(**said)).rewards["mug"]
+    reward = book_of_document(mug(**said)).rewards["mug"]
     assert {name: getattr(reward, name) for name in said} == said
     assert list(differences(mug(), mug(title="Cup"))) == ["rewards.mug.title: new: Cup"]
-    bare = checked(mug()).rewards["mug"]
+    bare = book_of_document(mug()).rewards["mug"]
     assert (bare.title, bare.description, bare.image_url) == ("", "", "")
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engagement.claims import IdempotencyClaim, claimed_event, derived_fields
-from ingest.engagement.events import Door, RefusedNow, event_of
+from ingest.engagement.events import RefusedNow, RequestContext, event_of
 from ingest.web.caller import Caller
 from rules.days import parse_moment, stamp
 from rules.engagement.events import (
@@ -41,7 +41,7 @@ def written(at: datetime, offset: str) -> str:
 def arrived(body: dict[str, str], skew: timedelta, now: datetime = NOW) -> Event:
     """The event of a body from a device whose clock is ahead by `skew`."""
     clock = DeviceClock(skew_of(parse_moment(written(now + skew, "Z")), now))
-    return event_of(body, Door(Caller("u", False), {}, now, "api", KnownBooks().books(), clock))
+    return event_of(body, RequestContext(Caller("u", False), {}, now, "api", KnownBooks().books(), clock))
 
 
 def said(at: datetime, offset: str = "Z") -> dict[str, str]:
@@ -106,7 +106,9 @@ def test_a_later_attempt_is_the_event_of_the_first(first: timedelta, second: tim
     later = NOW + HOUR
     clock = DeviceClock(skew_of(parse_moment(written(later + second, "Z")), later))
     try:
-        again = event_of(body, Door(Caller("u", True), {}, later, "api", KnownBooks().books(), clock))
+        again = event_of(
+            body, RequestContext(Caller("u", True), {}, later, "api", KnownBooks().books(), clock)
+        )
     except InputRefused as refused:
         again = refused.event  # type: ignore[attr-defined]
     assert claimed_event(again, claim) == won
@@ -116,7 +118,7 @@ def test_a_later_attempt_knows_since_when_the_device_was_offline() -> None:
     """The first attempt won the key and died; the second comes without a receipt, and is refused by now."""
     since = NOW - 100 * HOUR
     proof = Proof(Stretch("0" * 16, since, since, NOW, NOW))
-    sailor = Door(Caller("u", False), {}, NOW, "api", KnownBooks().books(), proof=proof)
+    sailor = RequestContext(Caller("u", False), {}, NOW, "api", KnownBooks().books(), proof=proof)
     body = said(NOW - 90 * HOUR)
     won = event_of(body, sailor)
     assert won.offline_since == stamp(since)
@@ -130,7 +132,8 @@ def test_a_server_needs_no_receipt_and_a_fresh_event_has_no_use_for_one() -> Non
     refused = Proof(refused=InputRefused("receipt_refused", "receipt", "is forged"))
     books = KnownBooks().books()
     server, user = (
-        Door(Caller("u", is_server), {}, NOW, "api", books, proof=refused) for is_server in (True, False)
+        RequestContext(Caller("u", is_server), {}, NOW, "api", books, proof=refused)
+        for is_server in (True, False)
     )
     assert event_of(said(NOW - 90 * HOUR), server).offline_since is None
     assert event_of(said(NOW - 70 * HOUR), user).offline_since is None
@@ -147,7 +150,7 @@ def test_whatever_the_clock_a_fortnight_offline_counts_on_its_true_dates(
     skew = timedelta(seconds=round(skew.total_seconds()))
     clock = DeviceClock(skew_of(parse_moment(written(NOW + skew, "Z")), NOW))
     proof = Proof(Stretch("0" * 16, left, left, NOW, NOW))
-    door = Door(Caller("u", False), {}, NOW, "api", KnownBooks().books(), clock, proof)
+    door = RequestContext(Caller("u", False), {}, NOW, "api", KnownBooks().books(), clock, proof)
     found = event_of(said(true + skew, offset), door)
     off = timedelta() if abs(skew) > STEADY else skew
     assert parse_moment(found.occurred_at).utc == true + off

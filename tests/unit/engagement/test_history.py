@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.engagement.history import Histories, created_at
+from ingest.engagement.history import Histories, created_at_of
 from ingest.web.caller import ApiError
 from ingest.web.validate import first_problem
 from rules.days import stamp, unstamp
@@ -64,7 +64,7 @@ def test_a_span_that_ends_before_it_begins_is_empty_or_refused(what: str, query:
 @given(st.datetimes(datetime(1990, 1, 1), datetime(2035, 12, 31), timezones=st.just(UTC)))  # noqa: DTZ001
 def test_an_entry_s_place_and_its_id_are_each_other_s(moment: datetime) -> None:
     there = stamp(moment)
-    assert created_at(entry_id(there)) == there
+    assert created_at_of(entry_id(there)) == there
     assert first_problem({"type": "string", "pattern": "^[0-9]{8}T[0-9]{12}Z$"}, entry_id(there)) is None
     assert unstamp(there) == moment
 
@@ -72,6 +72,6 @@ def test_an_entry_s_place_and_its_id_are_each_other_s(moment: datetime) -> None:
 @given(st.text(max_size=25) | st.from_regex(r"\d{8}T\d{6,12}Z", fullmatch=True))
 def test_any_text_is_an_entry_s_id_or_a_404(text: str) -> None:
     try:
-        created_at(text)
+        created_at_of(text)
     except ApiError as refused:
         assert refused.status == 404

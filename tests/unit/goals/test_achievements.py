@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book.publication import checked
+from ingest.book.publication import book_of_document
 from rules.book.document import BookRefused
 from rules.engagement import achievements
 from rules.engagement.achievements import (
@@ -116,7 +116,7 @@ def refusal(**said: Any) -> str:
     made = document(reading={"per": "week", "needs": {"events": 1}})
     made["achievements"] = {"a": said}
     with pytest.raises(BookRefused) as refused:
-        checked(copy.deepcopy(made))
+        book_of_document(copy.deepcopy(made))
     return str(refused.value.faults[0])
 
 
@@ -153,5 +153,5 @@ def test_a_book_of_achievements_alone_measures_its_events() -> None:
     made["achievements"] = {
         "reader": {"all": [{"sum": {"event_type": "READ", "property": "minutes"}, "at_least": 90}]}
     }
-    book = checked(made)
+    book = book_of_document(made)
     assert (book.measured("READ"), book.measured("WALK")) == (("minutes",), ())

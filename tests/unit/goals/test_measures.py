@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book.publication import check_streaks, checked
+from ingest.book.publication import book_of_document, check_streaks
 from rules.book.book import Book
 from rules.book.document import BookRefused
 from rules.engagement.events import amounts, measures_of, with_measures
@@ -61,16 +61,16 @@ def test_a_book_without_streaks_measures_nothing() -> None:
     without = {
         key: said for key, said in shipped_document().items() if key not in ("streaks", "achievements")
     }
-    assert checked(without).measured("CHECK_IN") is None
-    assert checked(shipped_document()).measured("CHECK_IN") == ()
+    assert book_of_document(without).measured("CHECK_IN") is None
+    assert book_of_document(shipped_document()).measured("CHECK_IN") == ()
     assert measures_of({"minutes": 5}, None) is None
-    book = checked(document(reading=READING))
+    book = book_of_document(document(reading=READING))
     assert (book.measured("READ"), book.measured("WALK")) == (("minutes",), ())
 
 
 def refusal(**streaks: Any) -> list[str]:
     with pytest.raises(BookRefused) as refused:
-        checked(document(**streaks))
+        book_of_document(document(**streaks))
     return [str(each) for each in refused.value.faults]
 
 
@@ -128,7 +128,7 @@ def test_what_is_summed_must_be_a_bounded_number(contract: Any) -> None:
     made = document(a=READING)
     made["event_types"]["READ"]["properties"]["properties"]["minutes"] = contract
     with pytest.raises(BookRefused, match="is no bounded number of READ"):
-        checked(made)
+        book_of_document(made)
 
 
 def test_a_fifth_summed_property_of_a_type_is_refused() -> None:
@@ -141,11 +141,11 @@ def test_a_fifth_summed_property_of_a_type_is_refused() -> None:
     )
     made["event_types"]["READ"]["properties"]["properties"] = dict.fromkeys(names, MINUTES)
     with pytest.raises(BookRefused, match="sums a fifth property of READ"):
-        checked(made)
+        book_of_document(made)
 
 
 def test_a_name_keeps_its_period() -> None:
-    weekly, monthly = (checked(document(a=streak(per=per))) for per in ("week", "month"))
+    weekly, monthly = (book_of_document(document(a=streak(per=per))) for per in ("week", "month"))
     with pytest.raises(BookRefused, match=r"streaks.a.per was week before"):
         check_streaks(weekly, monthly)
     check_streaks(weekly, Book({}))

@@ -12,7 +12,7 @@ from adapters.platform.items import encode_item
 from adapters.platform.publishing import DeliveryStream
 from adapters.privacy import tombstones
 from adapters.privacy.tombstones import NO_ERASURES
-from infra.marks import PUBLISHED
+from infra.marks import PUBLISHED_TABLES
 from local.cloud.streams import matches
 from processors import publisher
 from processors.kept_items import KeptItems
@@ -78,7 +78,7 @@ def test_of_phones_what_is_kept_is_published_and_that_they_are_gone() -> None:
 
 def is_published(record: Any) -> bool:
     """Whether the filters of the table's mapping let a record pass."""
-    return any(matches(json.loads(each), record) for each in PUBLISHED["notifications"][2])
+    return any(matches(json.loads(each), record) for each in PUBLISHED_TABLES["notifications"][2])
 
 
 def test_a_change_comes_again_if_its_item_alone_is_refused() -> None:

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from adapters.engagement.rewards import redemption_from, redemption_item
-from processors.fulfilment import shipped
+from processors.fulfilment import send_shipments
 from rules.book.rewards import Fulfilment, Redemption
 
 AT = "2027-03-01T12:00:00.000001Z"
@@ -46,13 +46,13 @@ def test_an_item_is_read_as_it_was_written(state: Fulfilment) -> None:
 
 def test_a_message_has_the_title_that_the_reward_had() -> None:
     queue, titled = Queue(), Redemption("ann", AT, "mug", "acme", 50, 2, title="Blue mug")
-    shipped(lambda: queue, "url", [record(1, redemption_item(titled))])
+    send_shipments(lambda: queue, "url", [record(1, redemption_item(titled))])
     assert queue.calls[0][0]["title"] == "Blue mug"
 
 
 def test_a_message_names_all_that_a_worker_needs() -> None:
     queue = Queue()
-    assert shipped(lambda: queue, "url", [record(1, redemption_item(MUG))]).counts["sent"] == 1
+    assert send_shipments(lambda: queue, "url", [record(1, redemption_item(MUG))]).counts["sent"] == 1
     assert queue.calls == [
         [
             {
@@ -71,7 +71,7 @@ def test_counters_and_changes_are_passed_over_and_what_cannot_be_read_is_poison(
     counter = {"holder": {"S": "mug/1"}, "place": {"S": "01"}, "taken": {"N": "1"}}
     broken = {name: each for name, each in redemption_item(MUG).items() if name != "brand"}
     records = [record(1, counter), record(2, redemption_item(MUG), "MODIFY"), record(3, broken)]
-    outcome = shipped(lambda: pytest.fail("nothing is to be sent"), "url", records)
+    outcome = send_shipments(lambda: pytest.fail("nothing is to be sent"), "url", records)
     assert (outcome.counts["sent"], outcome.again) == (0, [])
     assert [(each["dynamodb"]["SequenceNumber"], why) for each, why in outcome.poison] == [
         ("3", "KeyError: 'brand'")
@@ -80,8 +80,8 @@ def test_counters_and_changes_are_passed_over_and_what_cannot_be_read_is_poison(
 
 def test_what_the_queue_does_not_take_comes_again() -> None:
     queue = Queue("1")
-    outcome = shipped(lambda: queue, "url", [redeemed(number) for number in range(12)])
+    outcome = send_shipments(lambda: queue, "url", [redeemed(number) for number in range(12)])
     assert [len(each) for each in queue.calls] == [10, 2]
     assert (outcome.counts["sent"], outcome.again) == (10, ["1", "11"])
-    away = shipped(lambda: Queue(is_away=True), "url", [redeemed(number) for number in range(2)])
+    away = send_shipments(lambda: Queue(is_away=True), "url", [redeemed(number) for number in range(2)])
     assert (away.counts["sent"], away.again) == (0, ["0", "1"])

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ingest.web.api import Answer, Api
-from ingest.web.http import answer
+from ingest.web.http import json_response
 from ingest.web.json_schema import closed_object
-from ingest.web.routes import Route, in_query, matching
+from ingest.web.routes import Route, in_query, text_matching
 from tests.support.http_requests import called
 
 CUP = closed_object({"size": {"type": "integer"}, "colour?": {"type": "string"}})
@@ -19,7 +19,7 @@ SAUCER, SPAN = closed_object({"colour?": {"type": "string"}}), in_query("from", 
 
 @pytest.fixture
 def api() -> Api:
-    app = Api("ShopApi", {"cup_id": matching("^[0-9]+$")})
+    app = Api("ShopApi", {"cup_id": text_matching("^[0-9]+$")})
 
     @app.route("POST /v1/cups/{cup_id}", [SPAN], body=CUP, status=201, answer=CUP, more="Each once.")
     def post_cup(cup_id: str) -> Answer:
@@ -31,7 +31,7 @@ def api() -> Api:
         app.check_path("cup_id", cup_id)
         body = app.body()
         time.sleep(0.01)
-        return answer(200, {"again": True}) if cup_id == "2" else {"made": cup_id, **body}
+        return json_response(200, {"again": True}) if cup_id == "2" else {"made": cup_id, **body}
 
     @app.route("POST /v1/saucers", body=SAUCER)
     def post_saucer() -> dict[str, Any]:
@@ -48,7 +48,7 @@ def post(app: Api, path: str, body: str | None) -> tuple[int, Any]:
 
 
 def test_a_declaration_says_all_of_a_route(api: Api) -> None:
-    cup_id = {"name": "cup_id", "in": "path", "required": True, "schema": matching("^[0-9]+$")}
+    cup_id = {"name": "cup_id", "in": "path", "required": True, "schema": text_matching("^[0-9]+$")}
     text = "Of clay, and in any colour. Each once."
     assert api.routes[0] == Route(
         *("PostCup", "ShopApi", "POST /v1/cups/{cup_id}", "Make a cup", [cup_id, SPAN], CUP, 201, CUP),

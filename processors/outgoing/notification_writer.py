@@ -90,7 +90,7 @@ Step = Callable[[Any], tuple[list[Notice], Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class TellingSteps:
+class NoticeSteps:
     """Makes steps of changes. achievements, leads: None where nobody is told of them."""
 
     achievements: AchievementReader | None = None
@@ -106,7 +106,7 @@ class TellingSteps:
 
     def _of(self, change: Change, now: datetime) -> Step:
         if isinstance(change, Profile):
-            return partial(_changed, profile=change)
+            return partial(_profile_notices, profile=change)
         if isinstance(change, Redemption):
             return partial(notices_of_redemption, redemption=change)
         if isinstance(change, Question):
@@ -151,36 +151,36 @@ class TellingSteps:
         return notices, replace(later, book=books.newest.number, looked_at=stamp(at))
 
 
-def _changed(told: UserNoticeState, profile: Profile) -> tuple[list[Notice], UserNoticeState]:
+def _profile_notices(told: UserNoticeState, profile: Profile) -> tuple[list[Notice], UserNoticeState]:
     if profile.version <= told.version:
         return [], told
     return notices_of_profile(told, profile, unstamp(profile.updated_at))
 
 
 ATTEMPTS_MAX = 5
-NOTHING_LOOKED_UP = TellingSteps()
+NO_LOOKUPS = NoticeSteps()
 
 
 @dataclass(slots=True)
-class ToldBatch(BatchResult):
+class NotificationBatch(BatchResult):
     """counts: told. shares: in which something waits."""
 
     shares: set[EndpointShard] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
-class Teller:
+class NotificationWriter:
     """Tells: writes what follows from a change, or from time."""
 
     dynamodb: Any
     profiles: str
     store: OutboxStore
     endpoints: EndpointStore
-    steps: TellingSteps = NOTHING_LOOKED_UP
+    steps: NoticeSteps = NO_LOOKUPS
 
-    def hear(self, records: Iterable[Record], now: datetime) -> ToldBatch:
+    def hear(self, records: Iterable[Record], now: datetime) -> NotificationBatch:
         """Tell of what records say, holder by holder. A holder's records come again together."""
-        outcome = ToldBatch()
+        outcome = NotificationBatch()
         by_holder: dict[str, list[tuple[Record, Change]]] = {}
         for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), read_change):
             if self._is_asked_for(change):
@@ -241,12 +241,14 @@ class Teller:
             if not found:  # erased: the index may still name who is gone
                 continue
             try:
-                at_rest = partial(_at_rest, profile=profile_from(decode_item(found[0])), at=now)
+                at_rest = partial(_timed_notices, profile=profile_from(decode_item(found[0])), at=now)
                 shares |= self.tell(user, [at_rest], now)
             except OutboxConflict:
                 continue
         return shares
 
 
-def _at_rest(told: UserNoticeState, profile: Profile, at: datetime) -> tuple[list[Notice], UserNoticeState]:
+def _timed_notices(
+    told: UserNoticeState, profile: Profile, at: datetime
+) -> tuple[list[Notice], UserNoticeState]:
     return notices_of_profile(told, profile, at) if profile.version == told.version else ([], told)
