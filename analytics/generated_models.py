@@ -73,7 +73,7 @@ def _value(name: str, value: Any) -> str:
     return literal(unstamp(value).replace(tzinfo=None) if _OF_ITEM[name] == "TIMESTAMP" else value)
 
 
-def generated() -> Iterator[tuple[Path, str]]:
+def generated_files() -> Iterator[tuple[Path, str]]:
     """Yield each file that follows from a declaration, with the text that it must have."""
     yield MODELS / "staging" / "rule_book.sql", rule_book_sql()
     page = SQL / "lake.md"
@@ -84,7 +84,7 @@ def generated() -> Iterator[tuple[Path, str]]:
 
 def main() -> None:
     """Write all generated files."""
-    for path, text in generated():
+    for path, text in generated_files():
         path.write_text(text, encoding="utf-8")
 
 

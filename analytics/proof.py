@@ -133,7 +133,7 @@ KNOWN_AFTER = timedelta(days=30)
 Head = list[str | int]  # bucket, name, seq, digest: as findings keep it
 
 
-class Witness:
+class PreviousTree:
     """Last night's tree; what is read of it is kept."""
 
     def __init__(self, objects: Objects) -> None:
@@ -252,7 +252,7 @@ class CopyFault:
         return f"{self.account}: {self.copy}: {self.fault.text}"
 
 
-def audited(
+def copy_faults(
     account: str,
     copies: Mapping[str, Sequence[LedgerLink]],
     leaf: TreeLeaf | None = None,
@@ -267,7 +267,7 @@ def audited(
     names = sorted(copies, key=lambda name: name != TABLE)
     sound = next((name for name in names if _is_sound(account, copies[name], leaf)), None)
     if sound is None:
-        yield from _alone(account, copies, leaf)
+        yield from _faults_without_root(account, copies, leaf)
         return
     for name in names:
         last = (until or {}).get(name, copies[sound][-1].seq)
@@ -276,7 +276,7 @@ def audited(
                 yield CopyFault(account, name, fault)
 
 
-def _alone(
+def _faults_without_root(
     account: str, copies: Mapping[str, Sequence[LedgerLink]], leaf: TreeLeaf | None
 ) -> Iterator[CopyFault]:
     """Yield what each copy tells against itself, where none of them leads to the root."""
@@ -342,10 +342,10 @@ def _by_account(rows: Iterable[Mapping[str, Any]]) -> Copies:
     copies: Copies = {}
     for row in rows:
         copies.setdefault(row["account_id"], []).append(link_of_row(row))
-    return {account: list(_ordered(links)) for account, links in copies.items()}
+    return {account: list(_in_order(links)) for account, links in copies.items()}
 
 
-def _ordered(links: list[LedgerLink]) -> Iterator[LedgerLink]:
+def _in_order(links: list[LedgerLink]) -> Iterator[LedgerLink]:
     """Yield entries in the order of their places. Copies of an opening entry may lie in two partitions."""
     last = None
     for each in sorted(links, key=lambda link: (link.place, link.seq)):

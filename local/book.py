@@ -268,12 +268,12 @@ def _publish(store: BookStore, arguments: argparse.Namespace, now: datetime) -> 
 
 def recompute(objects: Objects) -> str:
     """Return a line with what was compared; raises RuntimeError with a line for each week that differs."""
-    from analytics.recompute.book_points import differing, recomputed_points
+    from analytics.recompute.book_points import differing_weeks, recomputed_points
 
     weeks = recomputed_points(objects)
     found = [
         f"{user}, week of {monday}: by the book {book}, by the events {events}, in the ledger {ledger}"
-        for user, monday, book, events, ledger in differing(weeks)
+        for user, monday, book, events, ledger in differing_weeks(weeks)
     ]
     if found:
         raise RuntimeError("\n".join(found))

@@ -14,7 +14,7 @@ from adapters.platform.items import Item
 from adapters.platform.objects import Objects, S3Objects
 from adapters.platform.tables import chunks
 from analytics.lake import curated_files, layout
-from analytics.proof import TABLE, CopyFault, Heads, audited, lake_copies, warehouse_copies
+from analytics.proof import TABLE, CopyFault, Heads, copy_faults, lake_copies, warehouse_copies
 from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from local.smoke.lake import warehouse_of
@@ -122,7 +122,7 @@ class Auditor:
         names = [chain_of(account, each) for each in copies.values()]
         leaf = next((known[each.name] for each in names if each and each.name in known), None)
         whole = max((each.seq for each in entries if each.created_at < self.before), default=-1)
-        yield from audited(account, copies, leaf, {LAKE: whole, WAREHOUSE: whole})
+        yield from copy_faults(account, copies, leaf, {LAKE: whole, WAREHOUSE: whole})
 
 
 def _entry(stored: Item) -> Entry:

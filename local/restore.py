@@ -23,7 +23,7 @@ from analytics.curation.plan import plan
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import FROM_ROWS, OthersRestorer, PhonesRestorer
-from analytics.restore.restorer import RESTORED, Restored, Restorer, copied
+from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
 from analytics.restore.user_rows import NOT_IN_THE_LAKE, READ, LakeBefore
 from local.stack import Stack, accounts_of, cache_of
 from rules.days import stamp
@@ -79,7 +79,7 @@ def curate_new(lake: S3Objects, now: datetime) -> int:
 
 
 def report_of(
-    told: Restored, until: datetime, later: Mapping[str, int], copied_tables: set[str]
+    told: RestoreReport, until: datetime, later: Mapping[str, int], copied_tables: set[str]
 ) -> dict[str, Any]:
     """Return what the file of the report holds: counts, everything that lacks, and what no lake has."""
     return {
@@ -147,7 +147,9 @@ def _copy(stack: Stack, table: str, source: str, erased: Tombstones) -> tuple[in
     dynamodb = stack.client("dynamodb")
     schema = dynamodb.describe_table(TableName=stack.tables[table])["Table"]["KeySchema"]
     keys = [each["AttributeName"] for each in sorted(schema, key=lambda each: str(each["KeyType"]))]
-    return copied(ItemTable(dynamodb, source, keys), ItemTable(dynamodb, stack.tables[table], keys), erased)
+    return copy_table(
+        ItemTable(dynamodb, source, keys), ItemTable(dynamodb, stack.tables[table], keys), erased
+    )
 
 
 def _tombstones(stack: Stack) -> Tombstones:
@@ -155,6 +157,6 @@ def _tombstones(stack: Stack) -> Tombstones:
     return Tombstones(stack.client("dynamodb"), stack.tables["Erasures"], key)
 
 
-def _say(told: Restored) -> None:
+def _say(told: RestoreReport) -> None:
     if told.users % EVERY == 0:
         print(f"{told.users} users", flush=True)

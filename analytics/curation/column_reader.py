@@ -74,7 +74,9 @@ class Parts:
         return Parts(self.text, *(each[some] for each in columns))
 
 
-def cut(text: bytes, bounds: Places, wanted: Flags, numbers: Mapping[bytes, int]) -> tuple[Places, Parts]:
+def cut_lines(
+    text: bytes, bounds: Places, wanted: Flags, numbers: Mapping[bytes, int]
+) -> tuple[Places, Parts]:
     """Return the indices of lines that could be cut, and their fields.
 
     bounds: where the first line begins, and where each line ends, with its newline. wanted: the lines to cut.
@@ -95,13 +97,13 @@ def cut(text: bytes, bounds: Places, wanted: Flags, numbers: Mapping[bytes, int]
     lines = np.repeat(np.arange(len(found), dtype=np.int32), counts[found])
     is_named = (colons > begins) & (colons < ends)
     starts = np.where(is_named, colons + 2, begins)
-    parts = Parts(text, lines, _numbered(text, begins, starts, numbers), begins, starts, ends)
+    parts = Parts(text, lines, _name_numbers(text, begins, starts, numbers), begins, starts, ends)
     if is_named.all():
         return found, parts
-    return _without(found, parts, lines[~is_named])
+    return _without_lines(found, parts, lines[~is_named])
 
 
-def _without(found: Places, parts: Parts, unfit: Places) -> tuple[Places, Parts]:
+def _without_lines(found: Places, parts: Parts, unfit: Places) -> tuple[Places, Parts]:
     """Leave lines out."""
     fits = np.ones(len(found), np.bool_)
     fits[unfit] = False
@@ -150,15 +152,15 @@ def _fields(bounds: Places, stops: Places, commas: Places, first: Places) -> tup
     return begins, ends
 
 
-def _numbered(text: bytes, begins: Places, starts: Places, numbers: Mapping[bytes, int]) -> Places:
+def _name_numbers(text: bytes, begins: Places, starts: Places, numbers: Mapping[bytes, int]) -> Places:
     """Return the number of each name."""
-    coded = between(pa.binary(), text, begins, starts).dictionary_encode()
+    coded = column_between(pa.binary(), text, begins, starts).dictionary_encode()
     known = np.array([numbers.get(name, UNKNOWN) for name in coded.dictionary.to_pylist()], np.int32)
     found: Places = known[raw_values(coded.indices, np.int32)]
     return found
 
 
-def between(kind: pa.DataType, text: bytes, starts: Places, ends: Places) -> pa.Array:
+def column_between(kind: pa.DataType, text: bytes, starts: Places, ends: Places) -> pa.Array:
     """Return what stands between places of a text, each start at or after the end before it, as a column."""
     count = len(starts)
     # The offsets describe the values and what lies between them. take copies the values alone.
@@ -187,7 +189,7 @@ def texts_of(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
     """
     if not _are_utf8(values):
         valid &= np.array([_is_utf8(each) for each in values.cast(pa.binary()).to_pylist()], np.bool_)
-    texts = _unescaped(values)
+    texts = _unescape(values)
     return _texts_one_by_one(valid, values, field) if texts is None else texts
 
 
@@ -200,11 +202,11 @@ def _texts_one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
     valid[odd] = [each is not None for each in read]
     places = np.full(len(values), len(some))
     places[np.concatenate([plain, odd])] = np.arange(len(some))
-    parts = [_unescaped(values.take(as_array(plain))), array_of(read, pa.string()), pa.nulls(1, pa.string())]
+    parts = [_unescape(values.take(as_array(plain))), array_of(read, pa.string()), pa.nulls(1, pa.string())]
     return pa.concat_arrays(parts).take(as_array(places))
 
 
-def _unescaped(values: pa.Array) -> pa.Array | None:
+def _unescape(values: pa.Array) -> pa.Array | None:
     """Return texts without their backslashes; None if any of them has another escape, or is no text."""
     held = np.frombuffer(values.buffers()[2] or b"", np.uint8)
     if len(held) and held.min() < SPACE:
@@ -292,7 +294,7 @@ class Cuts:
 
 def read_values(valid: Flags, cuts: Cuts, field: Field, place: Place) -> pa.Array:
     """Return values as a column of the field's type. Clears the flags of values that are not taken."""
-    values = between(pa.string(), cuts.text, cuts.starts, cuts.ends)
+    values = column_between(pa.string(), cuts.text, cuts.starts, cuts.ends)
     if field.type is Type.TEXT:
         texts = texts_of(valid, values, field)
         _check_sizes(valid, texts, field.bytes_max)
@@ -300,7 +302,7 @@ def read_values(valid: Flags, cuts: Cuts, field: Field, place: Place) -> pa.Arra
     if field.type is Type.TIMESTAMP:
         column = _moments(valid, values, _are_stamps(cuts), field)
     else:
-        column = _of_different(valid, values, field)
+        column = _convert_distinct(valid, values, field)
     if field.name == ENTITIES[place.entity].occurred:
         _check_moment(valid, column, place)
     return column
@@ -345,20 +347,20 @@ def _moments(valid: Flags, values: pa.Array, plain: Flags, field: Field) -> pa.A
         except pa.ArrowInvalid:
             pass
     if len(values) <= FEW or not plain.any():
-        return _of_different(valid, values, field)
+        return _convert_distinct(valid, values, field)
     middle = len(values) // 2  # the halves without the one that is wrong are cast
     halves = (slice(None, middle), slice(middle, None))
     return pa.concat_arrays([_moments(valid[half], values[half], plain[half], field) for half in halves])
 
 
-def _of_different(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
+def _convert_distinct(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
     """Return a column of which each different value is looked at once: of most columns there are few."""
     coded = values.cast(pa.binary()).dictionary_encode()
     fine = np.ones(len(coded.dictionary), np.bool_)
     if field.type is Type.INTEGER:
         column = _integers(fine, coded.dictionary)
     else:
-        column = _one_by_one(fine, coded.dictionary, field)
+        column = _values_one_by_one(fine, coded.dictionary, field)
     valid &= fine[raw_values(coded.indices, np.int32)]
     return column.take(coded.indices)
 
@@ -369,14 +371,14 @@ def _integers(valid: Flags, values: pa.Array) -> pa.Array:
     return pc.if_else(plain, values, _null(values)).cast(pa.string()).cast(ARROW[Type.INTEGER])
 
 
-def _one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
+def _values_one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
     quote = b"" if field.type is Type.BOOLEAN else b'"'
-    read = [_read(field, quote + each + quote) for each in values.to_pylist()]
+    read = [_value_of(field, quote + each + quote) for each in values.to_pylist()]
     valid &= np.array([each is not None for each in read], np.bool_)
     return array_of(read, ARROW[field.type])
 
 
-def _read(field: Field, json_text: bytes) -> Any:
+def _value_of(field: Field, json_text: bytes) -> Any:
     try:
         return read_value(field, json_text)
     except RowRefused:
@@ -430,7 +432,7 @@ def _rows(text: bytes, bounds: Places, wanted: Flags, place: Place) -> Iterator[
     entity = ENTITIES[place.entity]
     names = [*(field.name for field in entity.fields), "dt", "hour"]
     numbers = {b'"%s":' % name.encode(): number for number, name in enumerate(names)}
-    lines, parts = cut(text, bounds, wanted, numbers)
+    lines, parts = cut_lines(text, bounds, wanted, numbers)
     valid = np.ones(len(lines), np.bool_)
     order = np.argsort(parts.names.astype(np.int16), kind="stable").astype(np.int32)
     parts = parts[order]
@@ -457,9 +459,9 @@ def _valid(rows: pa.Table, lines: Places, valid: Flags) -> Iterator[tuple[pa.Tab
 
 def _column(valid: Flags, values: Parts, field: Field, place: Place) -> pa.Array:
     """Return a field of lines as a column. Clears the flags of lines whose value is not taken."""
-    values = _once(valid, values, field.required)
+    values = _first_values(valid, values, field.required)
     if not field.required:
-        are_null = _are(values, NULL)
+        are_null = _equal_to(values, NULL)
         values = values[~are_null] if are_null.any() else values
     starts, ends = values.starts, values.ends
     fine = np.ones(len(starts), np.bool_)
@@ -472,7 +474,7 @@ def _column(valid: Flags, values: Parts, field: Field, place: Place) -> pa.Array
     return _spread(column, values.lines, len(valid))
 
 
-def _once(valid: Flags, values: Parts, required: bool) -> Parts:
+def _first_values(valid: Flags, values: Parts, required: bool) -> Parts:
     """Return each line's first value. Clears the flags of lines with several, or without a required one."""
     again = values.lines[1:] == values.lines[:-1]
     if again.any():
@@ -485,7 +487,7 @@ def _once(valid: Flags, values: Parts, required: bool) -> Parts:
     return values
 
 
-def _are(values: Parts, wanted: bytes) -> Flags:
+def _equal_to(values: Parts, wanted: bytes) -> Flags:
     """Tell which values are written as wanted."""
     size = len(wanted)
     found: Flags = values.ends - values.starts == size
@@ -498,8 +500,8 @@ def _are(values: Parts, wanted: bytes) -> Flags:
 
 
 def _check_partition(valid: Flags, values: Parts, wanted: bytes) -> None:
-    values = _once(valid, values, required=True)
-    valid[values.lines[~_are(values, wanted)]] = False
+    values = _first_values(valid, values, required=True)
+    valid[values.lines[~_equal_to(values, wanted)]] = False
 
 
 def _spread(column: pa.Array, lines: Places, count: int) -> pa.Array:

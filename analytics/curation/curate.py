@@ -22,7 +22,7 @@ import pyarrow as pa
 from adapters.platform.aws import pauses
 from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredObject
 from analytics.curation.kept_rows import check_seals
-from analytics.curation.raw_lines import Batch, Unreadable, batches, unzipped
+from analytics.curation.raw_lines import Batch, Unreadable, batches, unzip
 from analytics.curation.refused_lines import (
     WHOLE_OBJECT,
     RefusedLines,
@@ -34,9 +34,9 @@ from analytics.curation.refused_lines import (
 from analytics.curation.row_staging import Staging
 from analytics.lake import layout, run_notes
 from analytics.lake.arrow import array_of, arrow_schema
-from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping, merged_bookkeeping
+from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping_of, merge_bookkeeping
 from analytics.lake.layout import Place, quarantine_key, raw_place, source_name
-from analytics.lake.listing import of_place
+from analytics.lake.listing import raw_objects_of_place
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import row_text
 from rules.lake.valid_row import RowRefused, read_row
@@ -87,9 +87,9 @@ class Intake:
         self._entries.clear()
 
     def _texts(self, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
-        for key, data in _fetched(self.objects, raw):
+        for key, data in _fetch(self.objects, raw):
             try:
-                text = unzipped(data)
+                text = unzip(data)
             except Unreadable as error:
                 text = error.text
                 self.rows += 1
@@ -137,17 +137,17 @@ class Intake:
         self._entries.setdefault(key, []).append({"source": key} | entry)
 
 
-def _fetched(objects: Objects, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
+def _fetch(objects: Objects, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
     """Fetch objects side by side, a few ahead of what is needed."""
     if len(raw) == 1:
         yield raw[0].key, objects.get(raw[0].key)
         return
     with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
-        for keys in _at_once(raw):
+        for keys in _fetch_batches(raw):
             yield from zip(keys, pool.map(objects.get, keys), strict=True)
 
 
-def _at_once(raw: Sequence[StoredObject]) -> Iterator[list[str]]:
+def _fetch_batches(raw: Sequence[StoredObject]) -> Iterator[list[str]]:
     keys: list[str] = []
     size = 0
     for each in raw:
@@ -170,7 +170,7 @@ Task = Place  # what one call does: an hour of an entity, or (hour None) a whole
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierFiles:
     """What was curated before: the keys of its files, and the bookkeeping of all of them together.
 
     refused: takes the lines that were refused, if they are to be read again.
@@ -210,24 +210,24 @@ def curate(
     """
     for attempt in pauses(ATTEMPTS_MAX):
         try:
-            return _curated(objects, task, rebuild, without_raw, arrived)
+            return _curate_task(objects, task, rebuild, without_raw, arrived)
         except (NoObject, ObjectChanged):
             if attempt == ATTEMPTS_MAX - 1:
                 raise
     raise AssertionError
 
 
-def _curated(
+def _curate_task(
     objects: Objects, task: Task, rebuild: bool, without_raw: bool, arrived: Collection[str] | None
 ) -> Counts:
     task, held, left_over = _files(objects, task)
-    raw = of_place(objects, task, arrived)
-    before = merged_bookkeeping(bookkeeping(objects, each.key) for each in held)
+    raw = raw_objects_of_place(objects, task, arrived)
+    before = merge_bookkeeping(bookkeeping_of(objects, each.key) for each in held)
     known = {name: etag for each in raw if (etag := before.sources.get(name := layout.source_name(each.key)))}
     new = [each for each in raw if known.get(layout.source_name(each.key)) != each.etag]
     is_replaced = any(layout.source_name(each.key) in known for each in new)
     if is_replaced and arrived is not None:
-        return _curated(objects, task, rebuild, without_raw, None)
+        return _curate_task(objects, task, rebuild, without_raw, None)
     gone = before.sources.keys() - {layout.source_name(each.key) for each in raw}
     if (lacks_raw := bool(gone or before.erased)) and rebuild and not without_raw:
         raise RawGone(_reason(gone))
@@ -240,8 +240,8 @@ def _curated(
     key = layout.curated_key(task)
     if new or (rebuild and held) or list(there) not in ([], [key]):
         again = RefusedLines() if rebuild and lacks_raw else None
-        earlier = Earlier(() if is_anew else tuple(there), before, again)
-        counts, refused = _written(objects, task, earlier, new, there.get(key))
+        earlier = EarlierFiles(() if is_anew else tuple(there), before, again)
+        counts, refused = _replace_file(objects, task, earlier, new, there.get(key))
         if is_anew:
             _clear_quarantine(objects, task, refused)
         elif again:
@@ -286,8 +286,8 @@ def _files(objects: Objects, task: Task) -> tuple[Task, list[StoredObject], list
     return task, [files[task]] if task in files else [], []
 
 
-def _written(
-    objects: Objects, task: Task, earlier: Earlier, new: Sequence[StoredObject], etag: str | None
+def _replace_file(
+    objects: Objects, task: Task, earlier: EarlierFiles, new: Sequence[StoredObject], etag: str | None
 ) -> tuple[Counts, list[str]]:
     """Replace the file of an ETag (None: there is none) by one with new raw objects too.
 
@@ -295,13 +295,13 @@ def _written(
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.parquet")
-        found = _merged(objects, task, earlier, new, path)
+        found = _merge_rows(objects, task, earlier, new, path)
         objects.put_if(layout.curated_key(task), path, etag)
         return found
 
 
-def _merged(
-    objects: Objects, task: Task, earlier: Earlier, new: Sequence[StoredObject], path: Path
+def _merge_rows(
+    objects: Objects, task: Task, earlier: EarlierFiles, new: Sequence[StoredObject], path: Path
 ) -> tuple[Counts, list[str]]:
     """Make a file at a path; the files that its rows wait in on the way are in the same folder."""
     entity = ENTITIES[task.entity]

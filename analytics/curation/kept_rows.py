@@ -76,7 +76,7 @@ Codes = npt.NDArray[Any]  # integers
 WORD, WINDOW = 8, 24  # bytes
 
 
-def together(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:
+def concat_tables(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:
     """Return tables as one, with one chunk a column. Empties the list, so that little is held twice."""
     chunks = {each.name: [part[each.name] for part in parts] for each in schema}
     parts.clear()
@@ -87,7 +87,7 @@ def together(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def kept(entity: Entity, rows: pa.Table) -> Indices:
+def newest_versions(entity: Entity, rows: pa.Table) -> Indices:
     """Return the indices of rows to keep, sorted: each key's newest version, among equals the first.
 
     rows: one chunk a column, the entity's columns and `n`, the place in which each came.

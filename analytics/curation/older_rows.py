@@ -12,7 +12,7 @@ from rules.lake.schema import Field
 from rules.lake.valid_row import read_extra
 
 
-def of_today(batch: pa.RecordBatch, entity: Entity) -> pa.Table:
+def with_todays_columns(batch: pa.RecordBatch, entity: Entity) -> pa.Table:
     """Return rows in the entity's columns: types are widened, and fields come out of `extra`, or are null."""
     schema = arrow_schema(entity)
     there = set(batch.schema.names)
@@ -20,11 +20,11 @@ def of_today(batch: pa.RecordBatch, entity: Entity) -> pa.Table:
     lacking = [each for each in entity.fields if each.name not in there]
     columns |= {each.name: pa.nulls(batch.num_rows, schema.field(each.name).type) for each in lacking}
     if lacking and EXTRA in there:
-        columns |= _taken_out(columns[EXTRA], lacking, schema)
+        columns |= _columns_from_extra(columns[EXTRA], lacking, schema)
     return pa.table([columns[each.name] for each in schema], schema=schema)
 
 
-def _taken_out(extra: pa.Array, fields: Sequence[Field], schema: pa.Schema) -> dict[str, pa.Array]:
+def _columns_from_extra(extra: pa.Array, fields: Sequence[Field], schema: pa.Schema) -> dict[str, pa.Array]:
     """Return the columns of fields that wait in `extra`, and what is left of it."""
     has_any = pc.fill_null(
         pc.match_substring_regex(extra, "|".join(f'"{each.name}"' for each in fields)), False

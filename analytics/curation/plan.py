@@ -17,8 +17,8 @@ from pyarrow import ArrowInvalid
 from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.curation.curate import Task
 from analytics.lake import layout, run_notes
-from analytics.lake.bookkeeping import bookkeeping
-from analytics.lake.listing import arrived_since, of_dates
+from analytics.lake.bookkeeping import bookkeeping_of
+from analytics.lake.listing import raw_objects_of_dates, raw_objects_since
 from rules.engagement.reconciliation import dates_due
 from rules.lake.entities import ENTITIES
 from rules.privacy.tombstones import SafeToLog
@@ -85,12 +85,12 @@ BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 OVERLAP = timedelta(hours=1)
 
 
-def watermark(objects: Objects) -> datetime:
+def read_watermark(objects: Objects) -> datetime:
     """Return up to when raw objects are curated."""
-    return state_of(objects)[0]
+    return read_state(objects)[0]
 
 
-def state_of(objects: Objects) -> tuple[datetime, list[Task]]:
+def read_state(objects: Objects) -> tuple[datetime, list[Task]]:
     """Return the watermark, and the past days of which the last run has written hours."""
     try:
         state = json.loads(objects.get(layout.WATERMARK))
@@ -102,7 +102,7 @@ def state_of(objects: Objects) -> tuple[datetime, list[Task]]:
 
 def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[str, Any]] = ()) -> None:
     """Note that everything up to then is curated; it never moves back."""
-    mark = max(to, watermark(objects))
+    mark = max(to, read_watermark(objects))
     state = {"watermark": mark.isoformat(), "past_days": list(past_days)}
     objects.put(layout.WATERMARK, json.dumps(state).encode())
 
@@ -134,7 +134,7 @@ class RawSizes:
         found, since, new = cls(), mark - OVERLAP, set[Task]()
         first = (since - ARRIVAL_LAG).date().isoformat() if since >= BEGINNING + ARRIVAL_LAG else ""
         for entity in ENTITIES:
-            for each in arrived_since(objects, entity, first):
+            for each in raw_objects_since(objects, entity, first):
                 if each.modified >= since:
                     place = layout.raw_place(each.key) or layout.nowhere(entity)
                     found._add(each, place)
@@ -151,7 +151,7 @@ class RawSizes:
         """Read of all that lies under some dates of partitions, both included."""
         found = cls()
         for entity in entities:
-            for each in of_dates(objects, entity, since, until):
+            for each in raw_objects_of_dates(objects, entity, since, until):
                 place = layout.raw_place(each.key) or layout.nowhere(entity)
                 if since <= place.dt <= until:
                     found._add(each, place)
@@ -160,7 +160,7 @@ class RawSizes:
     def _add(self, stored: StoredObject, place: Task) -> None:
         self.sizes[place] += stored.size
         self.newest = max(self.newest, stored.modified)
-        if came := layout.arrival(stored.key):
+        if came := layout.arrival_date(stored.key):
             self.arrivals.add(came)
 
     def leave_out(self, held: Callable[[Task], bool]) -> None:
@@ -175,18 +175,18 @@ class RawSizes:
         return set(map(day_of, self.sizes))
 
 
-def holds(objects: Objects, file: StoredObject | None, raw: Iterable[StoredObject]) -> bool:
+def has_all_lines(objects: Objects, file: StoredObject | None, raw: Iterable[StoredObject]) -> bool:
     """Whether a curated file has the lines of all these raw objects, as they are now."""
     if file is None:
         return False
     try:
-        sources = bookkeeping(objects, file.key).sources
+        sources = bookkeeping_of(objects, file.key).sources
     except (NoObject, KeyError, ArrowInvalid):  # whoever curates it says what is wrong
         return False
     return all(sources.get(layout.source_name(each.key)) == each.etag for each in raw)
 
 
-def grown_old(mark: datetime, last: str) -> Iterator[Task]:
+def newly_past_days(mark: datetime, last: str) -> Iterator[Task]:
     """Yield the days that have become past since the last run: their hours may be compacted."""
     if mark <= BEGINNING + OVERLAP:
         return  # nothing was curated before
@@ -197,7 +197,7 @@ def grown_old(mark: datetime, last: str) -> Iterator[Task]:
 
 def curated_files_of(objects: Objects, days: Iterable[Task]) -> dict[Task, StoredObject]:
     """Return the curated files of some days."""
-    prefixes = [layout.curated_prefix(day.entity, day.dt) for day in sorted(days, key=order_of)]
+    prefixes = [layout.curated_prefix(day.entity, day.dt) for day in sorted(days, key=sort_key)]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         listed = list(pool.map(lambda each: list(objects.list(each)), prefixes))
     return {place: each for some in listed for each in some if (place := layout.curated_place(each.key))}
@@ -226,7 +226,7 @@ def _dates(folders: Iterable[str]) -> set[date]:
     return {date.fromisoformat(each.dt) for each in places if each}
 
 
-def order_of(task: Task) -> tuple[str, str, str]:
+def sort_key(task: Task) -> tuple[str, str, str]:
     """Return what tasks are sorted by: entity, date, hour."""
     return task.entity, task.dt, task.hour or ""
 
@@ -266,10 +266,14 @@ def plan(
     if since_dt or until_dt or entities:
         made = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
         return replace(made, failed=run_notes.among_tasks(made.tasks, failed))
-    mark, past_days = state_of(objects)
+    mark, past_days = read_state(objects)
     raw = RawSizes.arrived(objects, mark)
-    files = curated_files_of(objects, {*raw.days(), *past_days, *grown_old(mark, last), *map(day_of, failed)})
-    raw.leave_out(lambda place: holds(objects, files.get(day_of(place)) or files.get(place), raw.seen[place]))
+    files = curated_files_of(
+        objects, {*raw.days(), *past_days, *newly_past_days(mark, last), *map(day_of, failed)}
+    )
+    raw.leave_out(
+        lambda place: has_all_lines(objects, files.get(day_of(place)) or files.get(place), raw.seen[place])
+    )
     made = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
     again = run_notes.among_tasks(made.tasks, failed)
     checks = _checks(files_due(objects, today), set(made.tasks))
@@ -289,7 +293,7 @@ def _plan_of_dates(objects: Objects, since: str, until: str, entities: Collectio
         for each in curated_files_between(objects, entity, since, until)
         if (place := layout.curated_place(each.key)) and since <= place.dt <= until
     }
-    mark, past_days = state_of(objects)
+    mark, past_days = read_state(objects)
     made = _plan({*raw.sizes, *files}, files, raw, last)
     return replace(made, watermark=mark, past_days=[*past_days, *made.past_days])
 
@@ -304,7 +308,7 @@ def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: RawSi
     for place, stored in files.items():
         day = day_of(place)
         by_task[day if day in wanted else place] += stored.size
-    past_days = sorted({day_of(each) for each in tasks if each.hour and each.dt < last}, key=order_of)
+    past_days = sorted({day_of(each) for each in tasks if each.hour and each.dt < last}, key=sort_key)
     total = sum(raw.sizes.values())
     return Plan(tasks, BEGINNING, by_task, sorted(raw.arrivals), past_days, raw_bytes=total)
 
@@ -314,7 +318,7 @@ def _tasks(places: Iterable[Task], files: Mapping[Task, StoredObject]) -> list[T
     wanted = {day if (day := day_of(place)) in files else place for place in places}
     whole = {place for place in wanted if place.hour is None}
     tasks = {place for place in wanted if place in whole or day_of(place) not in whole}
-    return sorted(tasks, key=order_of)
+    return sorted(tasks, key=sort_key)
 
 
 def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
@@ -354,7 +358,7 @@ def write_plan(objects: Objects, run_id: str, made: Plan, rebuild: bool = False)
     }
     objects.put(layout.run_key(run_id, "plan.json"), json.dumps(state).encode())
     objects.put(key, json.dumps([asdict(task) for task in made.tasks]).encode())
-    checks = Plan(sorted(made.checks, key=order_of), made.watermark, made.checks)
+    checks = Plan(sorted(made.checks, key=sort_key), made.watermark, made.checks)
     batches = [
         # What a task that failed should have read has arrived some nights ago.
         *(
@@ -405,4 +409,4 @@ def commit(objects: Objects, run_id: str) -> datetime:
     planned = read_tasks(objects, layout.run_key(run_id, "tasks.json"))
     run_notes.remember_tasks(objects, planned, run_notes.failed_tasks(objects, run_id))
     move_watermark(objects, datetime.fromisoformat(made["watermark"]), made["past_days"])
-    return watermark(objects)
+    return read_watermark(objects)

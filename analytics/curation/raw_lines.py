@@ -60,10 +60,10 @@ class Batch:
         return self.names[at], index - self.starts[at] + 1
 
 
-def unzipped(data: bytes) -> bytes:
+def unzip(data: bytes) -> bytes:
     """Return the text of an object: gzip members, and plain lines. Raises Unreadable."""
     try:
-        text = _inflated(data) if data.startswith(GZIP) else data
+        text = _inflate(data) if data.startswith(GZIP) else data
     except (isal_zlib.error, EOFError):  # type: ignore[misc]
         raise _unreadable(data) from None
     if len(text) > TEXT_BYTES_MAX:
@@ -71,10 +71,10 @@ def unzipped(data: bytes) -> bytes:
     return text
 
 
-def readable(data: bytes) -> bytes:
+def readable_text(data: bytes) -> bytes:
     """Return all that anybody can read in an object, also where that is not whole."""
     try:
-        return unzipped(data)
+        return unzip(data)
     except Unreadable as error:
         return b"\n".join((error.text, error.seen, error.rest))
 
@@ -126,25 +126,25 @@ def _plain_lines(data: bytes) -> bytes:
     return b"\n" + data + b"\n" if data.strip(b"\0") else b""
 
 
-def zipped_as(data: bytes, text: bytes) -> bytes:
+def zip_like(data: bytes, text: bytes) -> bytes:
     """Return the text of an object that takes another one's place: zipped if that is."""
     return gzip.compress(text, mtime=0) if data.startswith(GZIP) else text
 
 
-def _inflated(data: bytes) -> bytes:
+def _inflate(data: bytes) -> bytes:
     # An object of many members has these bytes again. One of a single member all but never does.
     if data.find(MEMBER, len(MEMBER)) >= 0:
-        return _of_members(data)
+        return _inflate_members(data)
     # The text's size is known beforehand: a buffer that has to grow costs as much again.
     check, size = int.from_bytes(data[-8:-4], "little"), int.from_bytes(data[-4:], "little")
     most = min(size, EXPANSION_MAX * len(data)) + 64
     text = bytes(isal_zlib.decompress(data, isal_zlib.MAX_WBITS + 16, most))
     # If these were not the member's last bytes, something comes after it.
     is_whole = (len(text), isal_zlib.crc32(text)) == (size, check)
-    return text if is_whole else _of_members(data)
+    return text if is_whole else _inflate_members(data)
 
 
-def _of_members(data: bytes) -> bytes:
+def _inflate_members(data: bytes) -> bytes:
     """Return the text of gzip members, and of the plain lines between and after them.
 
     No line of text holds the bytes with which a member begins: they are not UTF-8.
@@ -195,10 +195,10 @@ def _batch(names: list[str], parts: list[bytes]) -> Batch:
     lines = pa.BinaryArray.from_buffers(
         pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
     )
-    return Batch(text, lines, _frame(text, offsets), names, starts.tolist())
+    return Batch(text, lines, _frame_flags(text, offsets), names, starts.tolist())
 
 
-def _frame(text: bytes, offsets: npt.NDArray[np.int32]) -> Flags:
+def _frame_flags(text: bytes, offsets: npt.NDArray[np.int32]) -> Flags:
     sizes = np.diff(offsets)
     found = np.zeros(len(sizes), np.bool_)
     # Few lines have such a length. Only these are looked at one by one.

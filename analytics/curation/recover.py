@@ -15,7 +15,7 @@ from datetime import date
 from typing import Any
 
 from adapters.platform.objects import NoObject, ObjectChanged, Objects
-from analytics.curation.raw_lines import Unreadable, unzipped, zipped_as
+from analytics.curation.raw_lines import Unreadable, unzip, zip_like
 from analytics.lake.layout import raw_prefix
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import row_texts
@@ -29,7 +29,7 @@ _BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")  # records: they may be a list, and b
 _NEXT = re.compile(r"\n|(?<=\})(?=\s*\{)")
 
 
-class Lost(ValueError):
+class NoPartition(ValueError):
     """A row that belongs to no partition."""
 
 
@@ -79,7 +79,7 @@ def _end_of_gap(chars: str, at: int) -> int:
 
 
 @dataclass(slots=True)
-class _Sorted:
+class _SortedRows:
     """An error object's rows by partition, and the records that have none. lost: how many rows these have."""
 
     rows: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)
@@ -119,9 +119,9 @@ def recover(objects: Objects, today: date, say: Callable[[str, str], object]) ->
             continue
         with suppress(NoObject, ObjectChanged):  # another night moves it
             data = objects.get(stored.key)
-            found, rest, reasons = _Sorted(), b"", list[str]()
+            found, rest, reasons = _SortedRows(), b"", list[str]()
             try:
-                text = unzipped(data)
+                text = unzip(data)
             except Unreadable as error:
                 text, rest = error.text, error.rest
                 found.lost += 1
@@ -138,7 +138,7 @@ def recover(objects: Objects, today: date, say: Callable[[str, str], object]) ->
             if not (found.left or rest):
                 objects.delete_if(stored.key, stored.etag)
             elif found.rows:
-                left = zipped_as(data, b"".join(found.left)) if found.left else b""
+                left = zip_like(data, b"".join(found.left)) if found.left else b""
                 objects.put_if(stored.key, left + rest, stored.etag)
             moved, stay = moved + sum(map(len, found.rows.values())), stay + found.lost
     return moved, stay
@@ -147,8 +147,8 @@ def recover(objects: Objects, today: date, say: Callable[[str, str], object]) ->
 def _partition(row: bytes) -> tuple[str, str]:
     fields = json.loads(row)
     if not isinstance(fields, dict):
-        raise Lost("no object")
+        raise NoPartition("no object")
     dt, hour = fields["dt"], fields["hour"]
     if date.fromisoformat(dt).isoformat() != dt or HOUR.fullmatch(hour) is None:
-        raise Lost("no partition")
+        raise NoPartition("no partition")
     return dt, hour

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from analytics.curation import kept_rows
 from analytics.curation.column_reader import read_columns
-from analytics.curation.older_rows import of_today
+from analytics.curation.older_rows import with_todays_columns
 from analytics.curation.raw_lines import Batch
 from analytics.lake.arrow import Indices, array_of, arrow_schema, as_array, raw_values
 from analytics.lake.bookkeeping import FOOTER_KEY, Bookkeeping
@@ -38,11 +38,11 @@ def hashes(columns: Sequence[pa.Array]) -> Hashes:
             _mix_texts(found, column)
         else:
             width: type[Any] = np.int32 if pa.types.is_date(column.type) else np.int64
-            found = _mixed(found, raw_values(column, width).astype(np.uint64))
+            found = _mix(found, raw_values(column, width).astype(np.uint64))
     return found
 
 
-def _mixed(found: Hashes, words: Hashes) -> Hashes:
+def _mix(found: Hashes, words: Hashes) -> Hashes:
     found = (found ^ words) * FACTOR
     return found ^ (found >> SHIFT)
 
@@ -56,12 +56,12 @@ def _mix_texts(found: Hashes, column: pa.StringArray) -> None:
         padded[: data.size] = np.frombuffer(data, np.uint8)
     every = np.ndarray((len(padded) - WORD + 1,), "<u8", padded, strides=(1,))
     sizes = np.diff(offsets)
-    found[:] = _mixed(found, sizes.astype(np.uint64))
+    found[:] = _mix(found, sizes.astype(np.uint64))
     rows = np.arange(len(column))
     for at in range(0, int(sizes.max(initial=0)), WORD):
         rows = rows[sizes[rows] > at]
         left = np.minimum(sizes[rows] - at, WORD)
-        found[rows] = _mixed(found[rows], every[offsets[rows] + at] & MASKS[left])
+        found[rows] = _mix(found[rows], every[offsets[rows] + at] & MASKS[left])
 
 
 # Rows that memory cannot hold wait on disk in pieces, by a hash of the key: all rows of one key are in one.
@@ -112,11 +112,11 @@ class SpilledRows:
                 parts.append(pa.Table.from_batches([batch]))
                 size += batch.nbytes
                 if size > most:
-                    rows = kept_rows.together(parts, self._schema)
-                    parts.append(rows.take(as_array(kept_rows.kept(self._entity, rows))))
+                    rows = kept_rows.concat_tables(parts, self._schema)
+                    parts.append(rows.take(as_array(kept_rows.newest_versions(self._entity, rows))))
                     size = parts[0].nbytes
                     most = max(PIECE_BYTES_MAX, 2 * size)
-        return kept_rows.together(parts, self._schema)
+        return kept_rows.concat_tables(parts, self._schema)
 
     def close(self) -> None:
         """Close the pieces' files. To close them again does nothing."""
@@ -158,7 +158,7 @@ class Staging:
         there = set(file.schema_arrow.names)
         names = [name for name in self._schema.names if name in there]
         for batch in file.iter_batches(kept_rows.ROW_GROUP_ROWS, columns=names):
-            self.add_earlier_table(of_today(batch, self.entity))
+            self.add_earlier_table(with_todays_columns(batch, self.entity))
 
     def add_earlier(self, rows: Sequence[dict[str, Any]]) -> None:
         """Take in rows that came before all new ones."""
@@ -206,7 +206,7 @@ class Staging:
         def groups() -> Iterator[pa.Table]:
             nonlocal kept
             for rows in self._pieces():
-                order = kept_rows.kept(self.entity, rows)
+                order = kept_rows.newest_versions(self.entity, rows)
                 kept += len(order)
                 yield from kept_rows.groups(rows.drop_columns(["n"]), order)
 
@@ -218,7 +218,7 @@ class Staging:
             self._spill()
             yield from self._spilled.pieces()
         else:
-            yield kept_rows.together(self._parts, self._schema)
+            yield kept_rows.concat_tables(self._parts, self._schema)
 
     def close(self) -> None:
         """Close what is open on disk."""
@@ -228,7 +228,7 @@ class Staging:
     def _spill(self) -> None:
         self._spilled = self._spilled or SpilledRows(self.entity, self._schema, self.folder)
         if self._parts:
-            self._spilled.add(kept_rows.together(self._parts, self._schema))
+            self._spilled.add(kept_rows.concat_tables(self._parts, self._schema))
         self._bytes = 0
 
     @property

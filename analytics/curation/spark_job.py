@@ -62,7 +62,7 @@ class SparkJob:
 
     def go_on(self, run_id: str) -> dict[str, Any]:
         """Start a night's job, or look how far it is: {"job_run", "state", "reason", "is_over"}."""
-        told = noted(self.objects, run_id)
+        told = read_job_note(self.objects, run_id)
         if told is None:
             told = self._begun(run_id)
         elif not told["is_over"]:
@@ -80,7 +80,7 @@ class SparkJob:
         return {"job_run": job_run, "state": "STARTING", "reason": ""}
 
 
-def noted(objects: Objects, run_id: str) -> dict[str, Any] | None:
+def read_job_note(objects: Objects, run_id: str) -> dict[str, Any] | None:
     """Return what came of a night's job; None if the night was not handed over."""
     try:
         told: dict[str, Any] = json.loads(objects.get(run_key(run_id, NOTE)))

@@ -56,7 +56,7 @@ def _leads() -> str:
         for name in map(as_of_column, Input)
     )
     states = ",\n        ".join(f"live.{state_column(each)}" for each in Input)
-    stored = ",\n        ".join(f"live.{column_of(each)} AS {_stored(each)}" for each in FEATURES)
+    stored = ",\n        ".join(f"live.{column_of(each)} AS {_stored_column(each)}" for each in FEATURES)
     return f"""newest AS (
     SELECT MAX(seen_at) AS seen_at
     FROM (
@@ -189,7 +189,7 @@ def _campaigns() -> str:
 )"""  # noqa: S608
 
 
-def _stored(feature: Feature) -> str:
+def _stored_column(feature: Feature) -> str:
     return f"stored_{column_of(feature)}"
 
 
@@ -201,5 +201,5 @@ def _column(feature: Feature) -> str:
         found = value_sql(feature, f"CAST({moment} AS DATE)", REDSHIFT_DIVISION, f"{feature.input}.")
     if feature.unit is not Unit.FLAG:
         found = f"CAST({found} AS BIGINT)"
-    known = f"CASE WHEN {state} IS NULL THEN leads.{_stored(feature)} ELSE {found} END"
+    known = f"CASE WHEN {state} IS NULL THEN leads.{_stored_column(feature)} ELSE {found} END"
     return f"CASE WHEN {moment} IS NOT NULL THEN {known} END AS {column_of(feature)}"

@@ -37,7 +37,7 @@ def sql_list(types: frozenset[str]) -> str:
     return ", ".join(f"'{each}'" for each in sorted(types))
 
 
-def _signed(place: int, value: str) -> str:
+def _signed_value(place: int, value: str) -> str:
     """Return what a type of ORDER_SIGNS adds: a value, its opposite, or 0. place: 0 of count, 1 of amount."""
     cases = [
         f"WHEN event_type = '{name}' THEN {'-' * (signs[place] < 0)}{value}"
@@ -51,8 +51,8 @@ ROWS = {
     Input.PURCHASES: SeriesRows(
         f"event_type IN ({sql_list(PURCHASE_TYPES)})"
         " AND (amount_minor IS NOT NULL OR foreign_minor IS NOT NULL)",
-        _signed(0, "1"),
-        _signed(1, "COALESCE(amount_minor, 0)"),
+        _signed_value(0, "1"),
+        _signed_value(1, "COALESCE(amount_minor, 0)"),
     ),
     Input.SENTIMENT: SeriesRows(
         f"event_type IN ({sql_list(SENTIMENT_TYPES)}) AND sentiment_milli IS NOT NULL", "1", "sentiment_milli"
@@ -112,7 +112,7 @@ def value_sql(feature: Feature, day: str, division: str, table: str) -> str:
             return f"COALESCE({count}, 0) > 0"
         case Aggregate.AVERAGE:
             count = f"{table}{PRICED}" if feature.window_days is None else count
-            return f"CASE WHEN {count} > 0 THEN {_rounded(amount, count, division)} END"
+            return f"CASE WHEN {count} > 0 THEN {_rounded_quotient(amount, count, division)} END"
         case Aggregate.DAYS_SINCE_FIRST:
             return f"{day} - {table}first_day"
         case Aggregate.DAYS_SINCE_LAST:
@@ -120,7 +120,7 @@ def value_sql(feature: Feature, day: str, division: str, table: str) -> str:
     raise ValueError(f"{feature.name}: no expression for {feature.aggregate}")
 
 
-def _rounded(total: str, count: str, division: str) -> str:
+def _rounded_quotient(total: str, count: str, division: str) -> str:
     """Divide as rules.leads.features.rounded does.
 
     SQL's division cuts off towards 0, so the remainder is subtracted before it.

@@ -28,7 +28,7 @@ from analytics.features.series_parts import (
 )
 from analytics.lake import curated_files
 from analytics.lake.arrow import ARROW
-from analytics.lake.duckdb_memory import connect, query, registered
+from analytics.lake.duckdb_memory import arrow_table, connect, query
 from rules.lake.entities import LEAD_EVENTS, Type
 from rules.lake.lead_entities import column_of
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input, Unit
@@ -57,7 +57,7 @@ def check(labels: pa.Table) -> None:
         raise ValueError(f"labels have columns of the names of features: {', '.join(taken)}")
 
 
-def numbered(labels: pa.Table) -> pa.Table:
+def numbered_labels(labels: pa.Table) -> pa.Table:
     """Return the labels as n (the place), lead and as_of (microseconds, UTC)."""
     moments = labels[AS_OF].cast(pa.timestamp("us", "UTC"), safe=False)  # cuts nanoseconds off
     numbers = pa.array(np.arange(labels.num_rows))
@@ -116,8 +116,8 @@ def point_in_time(
     """
     check(labels)
     result = _result(grace_days)
-    with connect() as db, registered(db, "given", numbered(labels)):
-        _read(db, objects, known_by, organizations)
+    with connect() as db, arrow_table(db, "given", numbered_labels(labels)):
+        _create_tables(db, objects, known_by, organizations)
         parts = [
             query(db, result, [at, at + LABELS_AT_ONCE])
             for at in range(0, max(labels.num_rows, 1), LABELS_AT_ONCE)
@@ -128,7 +128,9 @@ def point_in_time(
     return labels
 
 
-def _read(db: duckdb.DuckDBPyConnection, objects: Objects, known_by: bool, organizations: Names) -> None:
+def _create_tables(
+    db: duckdb.DuckDBPyConnection, objects: Objects, known_by: bool, organizations: Names
+) -> None:
     """Make the tables of labels, of the leaves that they ask for, and of these leaves' events."""
     usable = "greatest(occurred_at, received_at)" if known_by else "occurred_at"
     wanted = "unreadable IS NULL"

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.kept_rows import ROW_GROUP_ROWS
-from analytics.curation.older_rows import of_today
+from analytics.curation.older_rows import with_todays_columns
 from analytics.curation.row_staging import Staging
 from analytics.forgetting.erasees import Erasee, moment_of
 from analytics.lake import curated_files, layout
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping
+from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping_of
 from rules.days import stamp
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import PERSONS, RESIDUES, SeqOf, residue_of
@@ -26,7 +26,7 @@ from rules.privacy.tombstones import Tombstone
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPersons:
     """Whom a file has rows of, by their names in it: those who wait, and those whom tombstones refuse."""
 
     waiting: Mapping[str, Erasee]
@@ -60,7 +60,7 @@ def may_hold(metadata: pq.FileMetaData, entity: str, names: Collection[str]) -> 
     return False
 
 
-def goes(entity: str, row: Mapping[str, Any], tombstone: Tombstone) -> bool:
+def is_refused(entity: str, row: Mapping[str, Any], tombstone: Tombstone) -> bool:
     """Whether a tombstone refuses a row, as a file or a line has it."""
     at = row.get(moment_of(entity))
     if isinstance(at, datetime):
@@ -68,19 +68,19 @@ def goes(entity: str, row: Mapping[str, Any], tombstone: Tombstone) -> bool:
     return tombstone.forbids(at.isoformat() if isinstance(at, date) else str(at))
 
 
-def written_anew(objects: Objects, entity: str, stored: StoredObject, path: Path, found: Found) -> None:
+def write_anew(objects: Objects, entity: str, stored: StoredObject, path: Path, found: FoundPersons) -> None:
     """Write a file with the residues of those who wait, and without the rows that tombstones refuse.
 
     path: of its copy. Raises ObjectChanged if it is another file by now.
     """
     marks = {each.names.tag() for each in found.waiting.values()}
     others = _shared_words(path, entity, found)
-    _Anew(objects, entity, stored, path).write(
+    _Replacement(objects, entity, stored, path).write(
         lambda staging, rows: _stage(staging, objects, rows, found, others), marks
     )
 
 
-def written_without(
+def write_without(
     objects: Objects, entity: str, stored: StoredObject, path: Path, goes_of: Callable[[pa.Table], pa.Array]
 ) -> None:
     """Write a file without some of its rows. goes_of: tells of each row whether it goes.
@@ -91,11 +91,11 @@ def written_without(
     def stage(staging: Staging, rows: pa.Table) -> None:
         staging.add_earlier_table(rows.filter(pc.invert(goes_of(rows))))
 
-    _Anew(objects, entity, stored, path).write(stage)
+    _Replacement(objects, entity, stored, path).write(stage)
 
 
 @dataclass(frozen=True, slots=True)
-class _Anew:
+class _Replacement:
     """A file that is put in the place of another one. path: of a copy of that."""
 
     objects: Objects
@@ -107,7 +107,7 @@ class _Anew:
         """Write what `stage` takes of its rows; raises ObjectChanged. marks: of erasures."""
         declared = ENTITIES[self.entity]
         made_at, rows = self.path.with_name("anew.parquet"), pq.read_metadata(self.path).num_rows
-        book = bookkeeping(self.objects, self.stored.key)
+        book = bookkeeping_of(self.objects, self.stored.key)
         with closing(Staging(declared, self.path.with_name("spill"))) as staging:
             for batch in _batches(self.path, self.entity):
                 stage(staging, batch)
@@ -126,10 +126,10 @@ def _batches(path: Path, entity: str) -> Iterator[pa.Table]:
     there = set(file.schema_arrow.names)
     names = [name for name in arrow_schema(ENTITIES[entity]).names if name in there]
     for batch in file.iter_batches(ROW_GROUP_ROWS, columns=names):
-        yield of_today(batch, ENTITIES[entity])
+        yield with_todays_columns(batch, ENTITIES[entity])
 
 
-def _shared_words(path: Path, entity: str, found: Found) -> dict[str, set[str]]:
+def _shared_words(path: Path, entity: str, found: FoundPersons) -> dict[str, set[str]]:
     """Return what others' rows have in the columns that may be shared."""
     asked = list(RESIDUES[entity].shared) if entity in RESIDUES else []
     there = set(pq.read_schema(path).names)
@@ -140,13 +140,13 @@ def _shared_words(path: Path, entity: str, found: Found) -> dict[str, set[str]]:
     return {name: set(rows[name].unique().to_pylist()) - {None} for name in known}
 
 
-def _is_of(rows: pa.Table, entity: str, found: Found) -> pa.ChunkedArray:
+def _is_of(rows: pa.Table, entity: str, found: FoundPersons) -> pa.ChunkedArray:
     names = pa.array([*found.waiting, *found.refused], pa.string())
     return pc.is_in(rows[PERSONS[entity]], value_set=names)
 
 
 def _stage(
-    staging: Staging, objects: Objects, rows: pa.Table, found: Found, others: Mapping[str, set[str]]
+    staging: Staging, objects: Objects, rows: pa.Table, found: FoundPersons, others: Mapping[str, set[str]]
 ) -> None:
     entity = staging.entity.name
     column = PERSONS[entity]
@@ -158,7 +158,7 @@ def _stage(
         if each := found.waiting.get(person):
             stays = residue_of(entity, row, each.names, seq_of(objects, person), others)
         else:
-            stays = None if goes(entity, row, found.refused[person]) else row
+            stays = None if is_refused(entity, row, found.refused[person]) else row
         changed += [stays] if stays else []
     staging.add_earlier(changed)
 
@@ -172,7 +172,7 @@ def seq_of(objects: Objects, account_id: str) -> SeqOf:
     def find(at: datetime) -> int | None:
         day = f"{at:%Y-%m-%d}"
         for each in layout.curated_files(objects, "ledger", day, day):
-            found = curated_files.read(objects, "ledger", each, ["account_id", "created_at", "seq"])
+            found = curated_files.read_file(objects, "ledger", each, ["account_id", "created_at", "seq"])
             is_it = pc.and_(pc.equal(found["account_id"], account_id), pc.equal(found["created_at"], at))
             for seq in found.filter(is_it)["seq"].to_pylist():
                 return int(seq)

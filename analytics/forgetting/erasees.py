@@ -36,7 +36,7 @@ class Erasee:
 
 
 @dataclass(frozen=True, slots=True)
-class Everybody:
+class AllErasees:
     """All who wait, by the kind of name and the name; and the tombstones of those who wait no more.
 
     due: the ids of erasures that a pass over everything is due for.
@@ -49,7 +49,7 @@ class Everybody:
     _refused: dict[str, Tombstone | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, opened: Iterable[Erasure], now: Any, tombstones: Tombstones | None = None) -> "Everybody":
+    def of(cls, opened: Iterable[Erasure], now: Any, tombstones: Tombstones | None = None) -> "AllErasees":
         """Return who waits among the erasures that are not finished. now: of the pass."""
         listed = list(opened)
         in_lake = [each for each in listed if each.is_in_lake]

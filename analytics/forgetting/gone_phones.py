@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
-from analytics.forgetting.curated_rows import written_without
+from analytics.forgetting.curated_rows import write_without
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout
-from analytics.lake.bookkeeping import bookkeeping
+from analytics.lake.bookkeeping import bookkeeping_of
 from analytics.lake.curated_files import RangedFile
 from analytics.lake.layout import run_key
 from rules.days import stamp, unstamp
@@ -72,7 +72,7 @@ class GonePhones:
             raw.clean_errors(ENTITY, finder)
         gone = 0
         for stored, some in zip(files, rows, strict=True):
-            if not (number := pc.sum(_going(some, ends)).as_py()):
+            if not (number := pc.sum(_gone_flags(some, ends)).as_py()):
                 continue
             if gone and not self.has_time():
                 return False, gone
@@ -90,7 +90,7 @@ class GonePhones:
             for group in range(file.num_row_groups):
                 if _may_have(file.metadata.row_group(group)):
                     rows = file.read_row_group(group, COLUMNS, use_threads=False)
-                    found.append(_shaped(rows.filter(pc.equal(rows["store"], PHONES))))
+                    found.append(_phone_rows(rows.filter(pc.equal(rows["store"], PHONES))))
         return pa.concat_tables(found) if found else ROWS.empty_table()
 
     def _file(self, stored: StoredObject, ends: Ends) -> None:
@@ -98,13 +98,13 @@ class GonePhones:
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
         folder = "" if place.dt == layout.NOWHERE else f"dt={place.dt}/"
-        sources = bookkeeping(self.objects, stored.key).sources
+        sources = bookkeeping_of(self.objects, stored.key).sources
         keys = [layout.raw_key(f"{layout.QUARANTINE}{ENTITY}/{folder}{name}.ndjson") for name in sources]
         self._raw().clean(keys, _finder(ends))
         with TemporaryDirectory() as temporary:
             path = Path(temporary, "rows.parquet")
             self.objects.save(stored.key, path)
-            written_without(self.objects, ENTITY, stored, path, lambda rows: _going(rows, ends))
+            write_without(self.objects, ENTITY, stored, path, lambda rows: _gone_flags(rows, ends))
         self.objects.forget_former(layout.curated_prefix(ENTITY, place.dt))
 
     def _raw(self) -> RawObjects:
@@ -121,7 +121,7 @@ def _may_have(group: pq.RowGroupMetaData) -> bool:
     return True
 
 
-def _shaped(rows: pa.Table) -> pa.Table:
+def _phone_rows(rows: pa.Table) -> pa.Table:
     times, items = rows["changed_at"].to_pylist(), rows["item"].to_pylist()
     ended = [at if ends_phone(text) else None for at, text in zip(times, items, strict=True)]
     return pa.table(
@@ -140,7 +140,7 @@ def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
     return ends
 
 
-def _going(rows: pa.Table, ends: Ends) -> pa.Array:
+def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
     """Tell of each row whether it is of before its phone was gone. rows: place, version, perhaps store."""
     known = pc.is_in(rows["place"], pa.array(list(ends), pa.string()))
     if "store" in rows.schema.names:

@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
-from analytics.curation.raw_lines import readable
+from analytics.curation.raw_lines import readable_text
 from analytics.curation.recover import ERRORS
-from analytics.forgetting.curated_rows import Found, goes, may_hold, names_in, written_anew
-from analytics.forgetting.erasees import KINDS, Everybody, Progress
+from analytics.forgetting.curated_rows import FoundPersons, is_refused, may_hold, names_in, write_anew
+from analytics.forgetting.erasees import KINDS, AllErasees, Progress
 from analytics.forgetting.raw_objects import Finder, RawObjects
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Bookkeeping, footer_of, read_bookkeeping
@@ -109,7 +109,7 @@ class OtherObjects:
         """Return who is named, and how often."""
         if data.startswith(PARQUET):
             return self._in_rows(data)
-        text = readable(data)
+        text = readable_text(data)
         found: Counter[tuple[str, str]] = Counter()
         for kind, names in self.names.items():
             for each in names:
@@ -137,7 +137,7 @@ class LakePass:
     """progress: of this night. fresh: what it has curated. has_time: whether to go on in this call."""
 
     objects: ForgettingObjects
-    everybody: Everybody
+    everybody: AllErasees
     progress: Progress
     fresh: Collection[Place]
     has_time: Callable[[], bool] = lambda: True
@@ -230,7 +230,7 @@ class LakePass:
                 counts = self._by_erasure(entity, names)
                 self.progress.note(self.objects, f"{stored.key} {stored.etag}", entity, counts)
                 self.progress.save(self.objects)
-                written_anew(self.objects, entity, stored, path, Found(waiting, refused))
+                write_anew(self.objects, entity, stored, path, FoundPersons(waiting, refused))
         if waiting or refused or owed:
             ids = {each.erasure_id for each in waiting.values()} | owed
             whose = [name for name, each in everyone.items() if each.erasure_id in ids]
@@ -296,4 +296,4 @@ class LakePass:
 
 
 def _finder(entity: str, refused: Mapping[str, Tombstone]) -> Finder:
-    return Finder(entity, refused, lambda row: goes(entity, row, refused[row[PERSONS[entity]]]))
+    return Finder(entity, refused, lambda row: is_refused(entity, row, refused[row[PERSONS[entity]]]))

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.platform.objects import ForgettingObjects, NoObject
-from analytics.curation.raw_lines import Unreadable, unzipped, zipped_as
+from analytics.curation.raw_lines import Unreadable, unzip, zip_like
 from analytics.curation.recover import DATA, ErrorRecord, error_records
 from analytics.curation.refused_lines import line_of
 from analytics.lake.layout import QUARANTINE, RAW, Place, curated_place, curated_prefix, raw_place
-from analytics.lake.listing import of_dates
+from analytics.lake.listing import raw_objects_of_dates
 from rules.lake.packed_records import row_text, row_texts
 from rules.lake.residue import PERSONS
 
@@ -127,7 +127,7 @@ class RawObjects:
         days = {each.dt for each in curated if each.hour is None} - {each.dt for each in failed}
         keys = [
             each.key
-            for each in of_dates(self.objects, entity, FIRST, LAST)
+            for each in raw_objects_of_dates(self.objects, entity, FIRST, LAST)
             if (place := raw_place(each.key)) is None or (place not in curated and place.dt not in days)
         ]
         self.clean(keys, finder)
@@ -145,24 +145,24 @@ class RawObjects:
     def _clean(self, key: str, without: Without, finder: Finder) -> None:
         with suppress(NoObject):
             data = self.objects.get(key)
-            left, gone = _cleaned(data, without, finder)
+            left, gone = _clean_object(data, without, finder)
             if gone:
                 self.note(f"{key} {self.objects.etag(key)}", gone)
                 if left or key.startswith(RAW):
-                    self.objects.put(key, left or zipped_as(data, b""))
+                    self.objects.put(key, left or zip_like(data, b""))
                 else:
                     self.objects.delete([key])
         self.objects.forget_former(key)
 
 
-def _cleaned(data: bytes, without: Without, finder: Finder) -> tuple[bytes, Counter[str]]:
+def _clean_object(data: bytes, without: Without, finder: Finder) -> tuple[bytes, Counter[str]]:
     """Return an object without some persons' lines, and how many each had; nothing if it had no others.
 
     A part that cannot be unzipped whole goes, too, if it names one of them; what can be read of it stays.
     """
     rest = b""
     try:
-        text, gone = without(unzipped(data))
+        text, gone = without(unzip(data))
     except Unreadable as error:
         text, gone = without(error.text)
         seen, of_seen = without(error.seen)
@@ -170,7 +170,7 @@ def _cleaned(data: bytes, without: Without, finder: Finder) -> tuple[bytes, Coun
             text, gone = b"\n".join(each for each in (text, seen) if each), gone + named
         else:
             rest = error.rest
-    return (zipped_as(data, text) if text else b"") + rest, gone
+    return (zip_like(data, text) if text else b"") + rest, gone
 
 
 def _refused_line(entry: bytes) -> bytes:

@@ -35,11 +35,11 @@ def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         buffers.append(np.packbits(np.array(values, np.bool_), bitorder="little"))
     else:
         width = np.int32 if pa.types.is_date(kind) else np.int64
-        buffers.append(np.array([_stored(value) for value in values], width))
+        buffers.append(np.array([_stored_number(value) for value in values], width))
     return pa.Array.from_buffers(kind, len(values), [pa.py_buffer(each) for each in buffers])
 
 
-def _stored(value: Any) -> int:
+def _stored_number(value: Any) -> int:
     """Return a value as the number that Arrow stores for it: days, or microseconds."""
     if isinstance(value, datetime):
         return (value - EPOCH) // MICROSECOND

@@ -76,7 +76,7 @@ def read_bookkeeping(data: bytes) -> Bookkeeping:
     return Bookkeeping(held["schema"], counts, held["sources"], tuple(held.get("erased", ())))
 
 
-def bookkeeping(objects: Objects, key: str) -> Bookkeeping:
+def bookkeeping_of(objects: Objects, key: str) -> Bookkeeping:
     """Return a curated file's bookkeeping; reads only the file's footer. Raises NoObject."""
     return read_bookkeeping(footer_of(objects, key))
 
@@ -88,7 +88,7 @@ def footer_of(objects: Objects, key: str) -> bytes:
     return tail if needed <= len(tail) else objects.tail(key, needed)
 
 
-def merged_bookkeeping(all_: Iterable[Bookkeeping]) -> Bookkeeping:
+def merge_bookkeeping(all_: Iterable[Bookkeeping]) -> Bookkeeping:
     """Return the bookkeeping of several files merged into one; its schema is the oldest of theirs."""
     listed = list(all_)
     sources: dict[str, str] = {}

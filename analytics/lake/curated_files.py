@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, RangedObjects, StoredObject
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.duckdb_memory import registered
+from analytics.lake.duckdb_memory import arrow_table
 from analytics.lake.layout import curated_files, curated_place
 from rules.lake.entities import ENTITIES
 
@@ -30,7 +30,7 @@ def date_of(stored: StoredObject) -> str:
     return place.dt
 
 
-def read(objects: Objects, entity: str, stored: StoredObject, names: Sequence[str]) -> pa.Table:
+def read_file(objects: Objects, entity: str, stored: StoredObject, names: Sequence[str]) -> pa.Table:
     """Return some columns of one file. A column that was declared after the file was written is null."""
     file = pq.ParquetFile(pa.BufferReader(objects.get(stored.key)))
     known = set(file.schema_arrow.names)
@@ -61,7 +61,7 @@ def tables(
     with ThreadPoolExecutor(threads) as pool:
         for stored in files:
             day = date.fromisoformat(date_of(stored))
-            waiting.append((day, pool.submit(read, objects, entity, stored, names)))
+            waiting.append((day, pool.submit(read_file, objects, entity, stored, names)))
             if len(waiting) > threads:
                 yield _result(*waiting.popleft())
         while waiting:
@@ -99,7 +99,7 @@ def table_of(
     reading them one by one, and the disk of a lake that is not on it. threads: how many are fetched at once.
     """
     declared = arrow_schema(ENTITIES[entity])
-    with TemporaryDirectory() as folder, registered(db, f"{name}_declared", declared.empty_table()):
+    with TemporaryDirectory() as folder, arrow_table(db, f"{name}_declared", declared.empty_table()):
         keys = [stored.key for stored in curated_files(objects, entity)]
         paths = [Path(folder, f"{number}.parquet") for number in range(len(keys))]
         with ThreadPoolExecutor(threads) as pool:

@@ -29,7 +29,7 @@ def query(db: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> pa.Tab
 
 
 @contextmanager
-def registered(db: duckdb.DuckDBPyConnection, name: str, rows: Any) -> Iterator[None]:
+def arrow_table(db: duckdb.DuckDBPyConnection, name: str, rows: Any) -> Iterator[None]:
     """Let queries read Arrow rows as a table of this name, for the length of a `with` block."""
     db.register(name, rows)
     try:

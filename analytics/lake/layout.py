@@ -68,7 +68,7 @@ def raw_place(key: str) -> Place | None:
     return place if place and _is_real(place) else None
 
 
-def arrival(key: str) -> str:
+def arrival_date(key: str) -> str:
     """Return the date on which a raw object of an hour was stored; empty if its key does not say it."""
     match = _RAW.fullmatch(key)
     return (match[2] or "") if match else ""

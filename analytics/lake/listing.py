@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredObject
-from analytics.lake.layout import NOWHERE, Place, arrival, curated_prefix, dates_prefix, raw_place, raw_prefix
+from analytics.lake.layout import (
+    NOWHERE,
+    Place,
+    arrival_date,
+    curated_prefix,
+    dates_prefix,
+    raw_place,
+    raw_prefix,
+)
 
 T = TypeVar("T")
 FEW = 10  # for so many tasks of an entity, two listings each are cheaper than listing all days between them
@@ -90,7 +98,7 @@ class PrelistedObjects:
             raise
 
 
-def list_beforehand(objects: Objects, tasks: Sequence[Place], arrived: Sequence[str]) -> Objects:
+def prelist_objects(objects: Objects, tasks: Sequence[Place], arrived: Sequence[str]) -> Objects:
     """Return objects that have already listed the raw and curated keys of many tasks.
 
     arrived: the dates of arrival (YYYY-MM-DD) under which the tasks look. Entities with FEW tasks or less
@@ -118,14 +126,14 @@ ARRIVED = "arrived="
 LISTED_AT_ONCE = 16
 
 
-def arrivals(objects: Objects, entity: str, since: str = "") -> list[str]:
+def arrival_dates(objects: Objects, entity: str, since: str = "") -> list[str]:
     """Return the dates (YYYY-MM-DD) on which raw objects of an entity arrived, from one on; ascending."""
     folders = objects.below(raw_prefix(entity))
     names = (each.split("/")[-2].removeprefix(ARRIVED) for each in folders if _is_arrival(entity, each))
     return sorted(name for name in names if name >= since)
 
 
-def arrived_since(objects: Objects, entity: str, since: str) -> Iterator[StoredObject]:
+def raw_objects_since(objects: Objects, entity: str, since: str) -> Iterator[StoredObject]:
     """Yield an entity's raw objects that arrived on a date (YYYY-MM-DD) or later, or at a time unknown.
 
     since: empty for all.
@@ -144,7 +152,9 @@ def arrived_since(objects: Objects, entity: str, since: str) -> Iterator[StoredO
         yield from objects.list(f"{start}dt=")
 
 
-def of_dates(objects: Objects, entity: str, since_dt: str, until_dt: str) -> Iterator[StoredObject]:
+def raw_objects_of_dates(
+    objects: Objects, entity: str, since_dt: str, until_dt: str
+) -> Iterator[StoredObject]:
     """Yield an entity's raw objects of partitions from one date to another, whenever they arrived.
 
     It may yield others too: those of partitions whose dates begin with the same characters.
@@ -158,18 +168,20 @@ def of_dates(objects: Objects, entity: str, since_dt: str, until_dt: str) -> Ite
             yield from found
 
 
-def of_place(objects: Objects, place: Place, arrived: Collection[str] | None) -> list[StoredObject]:
+def raw_objects_of_place(
+    objects: Objects, place: Place, arrived: Collection[str] | None
+) -> list[StoredObject]:
     """Return a partition's raw objects, by hour, and by key within it.
 
     arrived: the dates of arrival to look under; None: all. Those of no hour are all that is below an entity.
     """
     if place.dt == NOWHERE:
         since = min(arrived, default="9999") if arrived is not None else ""
-        return [each for each in arrived_since(objects, place.entity, since) if not raw_place(each.key)]
-    dates = arrivals(objects, place.entity) if arrived is None else sorted(arrived)
+        return [each for each in raw_objects_since(objects, place.entity, since) if not raw_place(each.key)]
+    dates = arrival_dates(objects, place.entity) if arrived is None else sorted(arrived)
     prefixes = [raw_prefix(place.entity, place.dt, place.hour, date) for date in ["", *dates]]
     found = [each for prefix in prefixes for each in objects.list(prefix) if raw_place(each.key)]
-    return sorted(found, key=lambda each: (_hour(each.key), arrival(each.key), each.key))
+    return sorted(found, key=lambda each: (_hour(each.key), arrival_date(each.key), each.key))
 
 
 def _hour(key: str) -> str:

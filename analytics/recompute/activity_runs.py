@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
-from analytics.lake.duckdb_memory import query, registered
+from analytics.lake.duckdb_memory import arrow_table, query
 from rules.engagement.streak import Checkpoint
 
 READERS = 2
@@ -77,7 +77,11 @@ def create_runs(
     known = pa.table([pa.array(list(places)), pa.array(list(places.values()))], schema=PLACES)
     some = pa.table([pa.array(list(covered), pa.string())], schema=COVERED)
     rows = pa.RecordBatchReader.from_batches(ACTIVITY, _rows(objects, files, places))
-    with registered(db, "places", known), registered(db, "covered", some), registered(db, "activity", rows):
+    with (
+        arrow_table(db, "places", known),
+        arrow_table(db, "covered", some),
+        arrow_table(db, "activity", rows),
+    ):
         db.execute(RUNS.format(last_place=max(places.values(), default=0)))
     dates = {place: day for day, place in places.items()}
     found = query(db, "SELECT user_id, bits FROM runs WHERE bits IS NOT NULL").to_pylist()

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake import curated_files
-from analytics.lake.duckdb_memory import connect, query, registered
+from analytics.lake.duckdb_memory import arrow_table, connect, query
 from analytics.lake.layout import SETTLED_ANSWERS
 from analytics.lake.layout import curated_files as files_of
-from analytics.recompute.settled_users import SETTLED_AFTER, between, etags_digest
+from analytics.recompute.settled_users import SETTLED_AFTER, etags_digest, files_between
 from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
 from rules.smoke_names import PATTERN
 
@@ -69,18 +69,18 @@ def answer_totals(objects: Objects, today: date) -> pa.Table:
     files = files_of(objects, "responses")
     settled, until = _load(objects, files), today - SETTLED_AFTER
     if settled.until is None or settled.until < until:
-        settled = SettledAnswers(_added(objects, settled, files, until), until)
+        settled = SettledAnswers(_add_later(objects, settled, files, until), until)
         _save(objects, settled.table, files, until)
-    return _added(objects, settled, files, None)
+    return _add_later(objects, settled, files, None)
 
 
-def _added(
+def _add_later(
     objects: Objects, settled: SettledAnswers, files: list[StoredObject], until: date | None
 ) -> pa.Table:
-    later = between(files, settled.until, until)
+    later = files_between(files, settled.until, until)
     rows = curated_files.reader(objects, "responses", COLUMNS, files=later)
     db = connect()
-    with registered(db, "settled", settled.table), registered(db, "responses", rows):
+    with arrow_table(db, "settled", settled.table), arrow_table(db, "responses", rows):
         return query(db, ADDED).cast(TOTALS)
 
 

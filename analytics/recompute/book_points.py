@@ -113,30 +113,30 @@ def points_of_book(entries: pa.Table, books: Books) -> pa.Table:
     weeks, row = np.unique(_numbers(user_ids.indices) * (1 << 24) + week + (1 << 23), return_inverse=True)
     kinds = entries["event_type"].combine_chunks().dictionary_encode()
     is_counted = _numbers(entries["is_counted"]).astype(bool)
-    anew = _judged_anew(entries, kinds, books)
-    stored = _counted(_stored(entries), is_counted)
-    priced = _counted(_priced(entries, kinds, stored, books, anew), is_counted)
-    stored = _mixed(stored, priced, anew > 0)
+    anew = _versions_anew(entries, kinds, books)
+    stored = _counted_worth(_stored_worth(entries), is_counted)
+    priced = _counted_worth(_worth_by_book(entries, kinds, stored, books, anew), is_counted)
+    stored = _mixed_worth(stored, priced, anew > 0)
 
     def earned(worth: Worth) -> Numbers:
         period = np.where(worth.per == DAY, day, week)
-        groups, first = _capped((row, _numbers(kinds.indices), worth.per, period), worth)
-        return _added(first, groups, len(weeks))
+        groups, first = _capped_points((row, _numbers(kinds.indices), worth.per, period), worth)
+        return _sums_of(first, groups, len(weeks))
 
     return pa.table(
         {
             "user_id": user_ids.dictionary.take(pa.array(weeks >> 24)),
             "week_start": pa.array((weeks & ((1 << 24) - 1)) - (1 << 23), pa.int32()).cast(pa.date32()),
-            "entries": _added(row, _numbers(entries["is_event"]), len(weeks)),
-            "unmatched_entries": _added(row, _numbers(entries["is_unmatched"]), len(weeks)),
+            "entries": _sums_of(row, _numbers(entries["is_event"]), len(weeks)),
+            "unmatched_entries": _sums_of(row, _numbers(entries["is_unmatched"]), len(weeks)),
             "points_by_book": earned(priced),
             "points_by_events": earned(stored),
-            "points_in_ledger": _added(row, _numbers(entries["points"]), len(weeks)),
+            "points_in_ledger": _sums_of(row, _numbers(entries["points"]), len(weeks)),
         }
     )
 
 
-def differing(weeks: pa.Table) -> list[tuple[str, date, int, int, int]]:
+def differing_weeks(weeks: pa.Table) -> list[tuple[str, date, int, int, int]]:
     """Return the rows of recomputed_points in which the three sums are not equal: user, week, and these."""
     book, events, ledger = (
         _numbers(weeks[name]) for name in ("points_by_book", "points_by_events", "points_in_ledger")
@@ -146,7 +146,7 @@ def differing(weeks: pa.Table) -> list[tuple[str, date, int, int, int]]:
     return [tuple(each[name] for name in names) for each in found.to_pylist()]
 
 
-def _stored(entries: pa.Table) -> Worth:
+def _stored_worth(entries: pa.Table) -> Worth:
     """Return what the events themselves say."""
     points = _numbers(entries["event_points"])
     caps = entries["cap"].combine_chunks().dictionary_encode()
@@ -161,7 +161,7 @@ def _cap(text: str) -> tuple[int, int]:
     return int(points), PERIODS[Period(per)]
 
 
-def _counted(worth: Worth, is_counted: Flags) -> Worth:
+def _counted_worth(worth: Worth, is_counted: Flags) -> Worth:
     """Return what entries are worth whose events count: those that were reversed are worth nothing."""
     return Worth(
         np.where(is_counted, worth.points, 0),
@@ -170,7 +170,7 @@ def _counted(worth: Worth, is_counted: Flags) -> Worth:
     )
 
 
-def _mixed(worth: Worth, other: Worth, is_other: Flags) -> Worth:
+def _mixed_worth(worth: Worth, other: Worth, is_other: Flags) -> Worth:
     return Worth(
         np.where(is_other, other.points, worth.points),
         np.where(is_other, other.limit, worth.limit),
@@ -178,7 +178,7 @@ def _mixed(worth: Worth, other: Worth, is_other: Flags) -> Worth:
     )
 
 
-def _judged_anew(entries: pa.Table, kinds: pa.DictionaryArray, books: Books) -> Numbers:
+def _versions_anew(entries: pa.Table, kinds: pa.DictionaryArray, books: Books) -> Numbers:
     """Return the number of the version that judges each entry's event anew; 0 where none does."""
     judged_by, occurred = _numbers(entries["judged_by"]), _numbers(entries["occurred_us"], absent=-1)
     names, kind = kinds.dictionary.to_pylist(), _numbers(kinds.indices)
@@ -195,7 +195,7 @@ def _micros(instant: datetime | None) -> int:
     return UNLIMITED if instant is None else round(instant.timestamp() * 1_000_000)
 
 
-def _priced(
+def _worth_by_book(
     entries: pa.Table, kinds: pa.DictionaryArray, stored: Worth, books: Books, anew: Numbers
 ) -> Worth:
     """Return what the book says. A version that is not here (yet) cannot judge: what events store counts."""
@@ -203,7 +203,7 @@ def _priced(
     version, kind = _numbers(entries["version"], absent=0), _numbers(kinds.indices)
     version = np.where(anew > 0, anew, version)
     occurred = _numbers(entries["occurred_us"], absent=-1)
-    for number, name, rule, chosen in _judged(version, kind, kinds.dictionary.to_pylist(), books):
+    for number, name, rule, chosen in _judged_entries(version, kind, kinds.dictionary.to_pylist(), books):
         at = np.flatnonzero(chosen)
         factor = np.ones(len(at), np.int64)
         for boost in books.numbered(number).book.boosts:
@@ -221,7 +221,7 @@ def _priced(
     return worth
 
 
-def _judged(
+def _judged_entries(
     version: Numbers, kind: Numbers, names: list[str], books: Books
 ) -> Iterator[tuple[int, str, EventType, Flags]]:
     """Yield each version and type that the book knows, and which entries they judge."""
@@ -232,7 +232,7 @@ def _judged(
             yield number, name, rule, (version == number) & (kind == code)
 
 
-def _capped(keys: tuple[Numbers, ...], worth: Worth) -> tuple[Numbers, Numbers]:
+def _capped_points(keys: tuple[Numbers, ...], worth: Worth) -> tuple[Numbers, Numbers]:
     """Return what each group of entries earns under its caps, and the group's first key.
 
     keys: entries that are equal in all of them are a group: a type's events of a user in one period. Each cap
@@ -254,7 +254,7 @@ def _capped(keys: tuple[Numbers, ...], worth: Worth) -> tuple[Numbers, Numbers]:
     return np.minimum(allowed, every), sorted_keys[0][starts]
 
 
-def _added(places: Numbers, values: Numbers, size: int) -> Numbers:
+def _sums_of(places: Numbers, values: Numbers, size: int) -> Numbers:
     sums = np.zeros(size, np.int64)
     np.add.at(sums, places, values)
     return sums

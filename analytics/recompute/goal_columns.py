@@ -56,8 +56,10 @@ def lengths_of(
     users = entries["user_id"].combine_chunks().dictionary_encode()
     ids = users.dictionary.to_pylist()
     columns = Columns.of(name, per, _numbers(entries["day"]), books)
-    reached = _reached(columns, entries, _numbers(users.indices), len(ids))
-    _, lengths = _walked(columns, reached, _neutral(columns, ids, covers), _granted(columns, ids, covers))
+    reached = _reached_flags(columns, entries, _numbers(users.indices), len(ids))
+    _, lengths = _walk_periods(
+        columns, reached, _neutral(columns, ids, covers), _granted_freezes(columns, ids, covers)
+    )
     return columns, np.where(reached, lengths, 0)
 
 
@@ -87,9 +89,11 @@ def standings_of(
     ids = users.dictionary.to_pylist()
     today = np.array([(today_of(each) - EPOCH).days for each in ids], np.int64)[:, None]
     columns = Columns.of(name, per, _numbers(entries["day"]), books, _date(int(today.max())))
-    reached = _reached(columns, entries, _numbers(users.indices), len(ids)) & (columns.starts[:-1] <= today)
-    neutral, granted = _neutral(columns, ids, covers), _granted(columns, ids, covers)
-    (_, _, longest, count, _), lengths = _walked(
+    reached = _reached_flags(columns, entries, _numbers(users.indices), len(ids)) & (
+        columns.starts[:-1] <= today
+    )
+    neutral, granted = _neutral(columns, ids, covers), _granted_freezes(columns, ids, covers)
+    (_, _, longest, count, _), lengths = _walk_periods(
         columns, reached, neutral, granted, columns.starts[1:] <= today
     )
     some = np.flatnonzero(count)
@@ -100,7 +104,7 @@ def _date(number: int) -> date:
     return EPOCH + timedelta(days=number)
 
 
-def _reached(columns: Columns, entries: pa.Table, user: Numbers, users: int) -> Flags:
+def _reached_flags(columns: Columns, entries: pa.Table, user: Numbers, users: int) -> Flags:
     """Return for each user and period whether it has what it needs."""
     day, events = _numbers(entries["day"]), _numbers(entries["events"])
     column = np.searchsorted(columns.starts, day, side="right") - 1
@@ -151,7 +155,7 @@ def _neutral(columns: Columns, ids: list[str], covers: Mapping[str, Cover]) -> F
     return found
 
 
-def _granted(columns: Columns, ids: list[str], covers: Mapping[str, Cover]) -> Numbers:
+def _granted_freezes(columns: Columns, ids: list[str], covers: Mapping[str, Cover]) -> Numbers:
     """Return for each user and period the freezes granted up to its end; 0 where none may cover it."""
     found = np.zeros((len(ids), len(columns.rules)), np.int64)
     for row, user in enumerate(ids):
@@ -160,7 +164,7 @@ def _granted(columns: Columns, ids: list[str], covers: Mapping[str, Cover]) -> N
     return np.where(columns.flags("freezes"), found, 0)
 
 
-def _walked(
+def _walk_periods(
     columns: Columns, reached: Flags, neutral: Flags, granted: Numbers, is_over: Flags | None = None
 ) -> tuple[tuple[Numbers, ...], Numbers]:
     """Return the figures of ROWS after each user's newest period reached; and all lengths, user by user.

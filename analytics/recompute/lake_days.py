@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files, layout
-from analytics.lake.duckdb_memory import STAMP, connect, query, registered
+from analytics.lake.duckdb_memory import STAMP, arrow_table, connect, query
 from analytics.recompute.ledger_totals import EARNED
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EntryKind
@@ -148,7 +148,7 @@ class LakeDays:
         files: of the ledger, with the rows of some users; None: all.
         """
         span = {"since": since or date.min, "until": until or date.max}
-        with registered(db := connect(), "ledger", _entries(objects, since, files)):
+        with arrow_table(db := connect(), "ledger", _entries(objects, since, files)):
             found = query(db, SIGNATURES, span)
         return cls._of(found, since is None and until is None)
 
@@ -160,12 +160,12 @@ class LakeDays:
         date may lie in partitions that this does not read.
         """
         oldest = oldest_date(since)
-        with registered(db := connect(), "read", _entries(objects, oldest, files)):
+        with arrow_table(db := connect(), "read", _entries(objects, oldest, files)):
             db.execute("CREATE TABLE entries AS FROM read")
         changed = query(db, TOUCHED, {"since": since})
         is_old = pc.less(changed["activity_date"], oldest)
         long_ago, recent = changed.filter(is_old), changed.filter(pc.invert(is_old))
-        with registered(db, "changed", recent):
+        with arrow_table(db, "changed", recent):
             db.execute(OF_CHANGED)
             found = query(db, SIGNATURES, {"since": oldest, "until": date.max})
         return cls._of(found, is_whole=False), set(long_ago["account_id"].to_pylist())

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.duckdb_memory import registered
+from analytics.lake.duckdb_memory import arrow_table
 from rules.engagement.ledger import EARNING, FreezeNote
 from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
 from rules.engagement.streak import YEAR
@@ -111,10 +111,10 @@ class Totals:
     def read(self, objects: Objects, ledger: Iterable[StoredObject], streaks: Iterable[StoredObject]) -> None:
         """Add curated entries and profiles to those of the table `settled`. Each file is read once."""
         rows = curated_files.reader(objects, "ledger", ENTRY_COLUMNS, files=ledger)
-        with registered(self.db, "ledger", self._noting_freezes(rows)):
+        with arrow_table(self.db, "ledger", self._noting_freezes(rows)):
             self.db.execute(TOTALS)
         profiles = curated_files.reader(objects, "streaks", ("user_id", *SETTINGS), files=streaks)
-        with registered(self.db, "profiles", profiles):
+        with arrow_table(self.db, "profiles", profiles):
             self.db.execute(NEWEST)
 
     def _noting_freezes(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:

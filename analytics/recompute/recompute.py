@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
-from analytics.lake.duckdb_memory import STAMP, connect, query, registered
+from analytics.lake.duckdb_memory import STAMP, arrow_table, connect, query
 from analytics.lake.shares import UserShare
 from analytics.recompute.activity_runs import STREAK, dates_of
 from analytics.recompute.ledger_totals import PROFILE
@@ -25,7 +25,7 @@ from analytics.recompute.settled_users import (
     LakeFiles,
     SettledUsers,
     etags_digest,
-    folded,
+    fold_users,
 )
 from rules.days import stamp
 from rules.engagement.streak import Streak
@@ -44,7 +44,7 @@ FROM users ORDER BY user_id
 
 
 @dataclass(frozen=True, slots=True)
-class Recomputed:
+class RecomputedUsers:
     """The result: one row per user, by user_id."""
 
     table: pa.Table
@@ -58,7 +58,7 @@ class Recomputed:
         return key
 
     @classmethod
-    def load(cls, objects: Objects, run_id: str, share: UserShare = ALL) -> "Recomputed":
+    def load(cls, objects: Objects, run_id: str, share: UserShare = ALL) -> "RecomputedUsers":
         """Read a nightly run's result. Raises adapters.platform.objects.NoObject if there is none."""
         return cls(pq.read_table(BytesIO(objects.get(share.key(run_id, RESULT)))))
 
@@ -70,7 +70,7 @@ def recompute(
     anew: bool = False,
     share: UserShare = ALL,
     files: LakeFiles | None = None,
-) -> Recomputed:
+) -> RecomputedUsers:
     """Recompute the users of a share. today: UTC; what is old enough by then is settled for the next time.
 
     anew: from all partitions, whatever is settled. files: None for all users at once.
@@ -78,12 +78,12 @@ def recompute(
     files, until = files or LakeFiles.of_all(objects), today - SETTLED_AFTER
     settled = SettledUsers() if anew else SettledUsers.load(objects, files.whole, share)
     if settled.until is None or settled.until < until:
-        table = folded(objects, settled, files, until)
+        table = fold_users(objects, settled, files, until)
         settled = SettledUsers(until, table, etags_digest(files.whole, until))
         settled.save(objects, share)
     db = connect()
-    with registered(db, "users", folded(objects, settled, files, None)):
-        return Recomputed(query(db, RECOMPUTED))
+    with arrow_table(db, "users", fold_users(objects, settled, files, None)):
+        return RecomputedUsers(query(db, RECOMPUTED))
 
 
 # The recomputed users, looked up by id: what the lake says of each.

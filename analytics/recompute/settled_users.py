@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake.bookkeeping import footer_of
 from analytics.lake.curated_files import date_of
-from analytics.lake.duckdb_memory import connect, query, registered
+from analytics.lake.duckdb_memory import arrow_table, connect, query
 from analytics.lake.layout import curated_files
 from analytics.lake.shares import UserShare
 from analytics.recompute import activity_runs, ledger_totals
@@ -96,7 +96,7 @@ class SettledUsers:
             table = pq.read_table(BytesIO(objects.get(share.settled_key)))
         except NoObject:
             return cls()
-        until, digest = _held(table.schema.metadata, partial(etags_digest, files))
+        until, digest = _until_and_digest(table.schema.metadata, partial(etags_digest, files))
         return cls(until, table, digest) if until else cls()
 
     def save(self, objects: Objects, share: UserShare = ALL) -> None:
@@ -119,10 +119,12 @@ def settled_until(objects: Objects, digest: Callable[[date], str], share: UserSh
         end = footer_of(objects, share.settled_key)
     except NoObject:
         return None
-    return _held(pq.read_metadata(pa.BufferReader(end)).metadata, digest)[0]
+    return _until_and_digest(pq.read_metadata(pa.BufferReader(end)).metadata, digest)[0]
 
 
-def _held(metadata: Mapping[bytes, bytes], digest: Callable[[date], str]) -> tuple[date | None, str]:
+def _until_and_digest(
+    metadata: Mapping[bytes, bytes], digest: Callable[[date], str]
+) -> tuple[date | None, str]:
     """Return the date and the digest that a file names, if the lake and the statements still make it."""
     held = json.loads(metadata[b"settled"])
     until = date.fromisoformat(held["until"])
@@ -131,7 +133,9 @@ def _held(metadata: Mapping[bytes, bytes], digest: Callable[[date], str]) -> tup
     return until, held["files"]
 
 
-def between(files: Iterable[StoredObject], after: date | None, until: date | None) -> list[StoredObject]:
+def files_between(
+    files: Iterable[StoredObject], after: date | None, until: date | None
+) -> list[StoredObject]:
     """Return the files of partitions after a date and up to another; None: open on that side."""
     first, last = after.isoformat() if after else "", until.isoformat() if until else "9999-12-31"
     return [each for each in files if first < date_of(each) <= last]
@@ -140,7 +144,7 @@ def between(files: Iterable[StoredObject], after: date | None, until: date | Non
 def etags_digest(files: Files, until: date) -> str:
     """Return a digest of the keys and ETags of all entities' files up to a date: other files give another."""
     found = sorted(
-        f"{each.key} {each.etag}" for some in files.values() for each in between(some, None, until)
+        f"{each.key} {each.etag}" for some in files.values() for each in files_between(some, None, until)
     )
     return hashlib.sha256("\n".join(found).encode()).hexdigest()
 
@@ -168,14 +172,14 @@ LISTED = """SELECT user_id, pauses, skipped_dates, opening FROM settings
 WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
 
 
-def folded(objects: Objects, settled: SettledUsers, files: LakeFiles, until: date | None) -> pa.Table:
+def fold_users(objects: Objects, settled: SettledUsers, files: LakeFiles, until: date | None) -> pa.Table:
     """Return all users (USERS): what is settled, and what partitions after it and up to a date add to it.
 
     until: None for all that is there; then `cover` is of no use.
     """
-    later = {entity: between(some, settled.until, until) for entity, some in files.read.items()}
+    later = {entity: files_between(some, settled.until, until) for entity, some in files.read.items()}
     db = connect()
-    with registered(db, "settled", settled.table):
+    with arrow_table(db, "settled", settled.table):
         totals = Totals(db, _freezes_of(settled.table))
         totals.read(objects, later["ledger"], later["streaks"])
         covers, before = covers_of(totals), _covers_before(settled.table)
@@ -183,24 +187,26 @@ def folded(objects: Objects, settled: SettledUsers, files: LakeFiles, until: dat
         dates = create_runs(db, objects, later["daily_activity"], watched)
         db.execute(JOINED)
         states = _states(db, watched)
-    unsettled = _unsettled(settled.until, states, before, covers)
-    older = dates_of_users(objects, between(files.whole["daily_activity"], None, settled.until), unsettled)
+    unsettled = _users_to_refold(settled.until, states, before, covers)
+    older = dates_of_users(
+        objects, files_between(files.whole["daily_activity"], None, settled.until), unsettled
+    )
     streaks = {
-        user: _advanced(states.get(user), dates.get(user, []), covers.get(user, Cover()))
+        user: _advance_streak(states.get(user), dates.get(user, []), covers.get(user, Cover()))
         if user not in unsettled
         else fold(older[user] + dates.get(user, []), covers.get(user, Cover()))
         for user in watched
     }
     notes = _notes(totals.freezes, covers, until)
     with (
-        registered(db, "refolded", _table_of(streaks)),
-        registered(db, "watched", pa.table({"user_id": pa.array(list(watched), pa.string())})),
-        registered(db, "notes", notes),
+        arrow_table(db, "refolded", _table_of(streaks)),
+        arrow_table(db, "watched", pa.table({"user_id": pa.array(list(watched), pa.string())})),
+        arrow_table(db, "notes", notes),
     ):
         return query(db, ALL_COVERS).cast(USERS)
 
 
-def _unsettled(
+def _users_to_refold(
     until: date | None, states: Mapping[str, Streak], before: Mapping[str, Cover], covers: Mapping[str, Cover]
 ) -> set[str]:
     """Return the users whose cover has changed so that all of their dates are to be folded anew."""
@@ -225,7 +231,7 @@ def covers_of(totals: Totals) -> dict[str, Cover]:
     return covers
 
 
-def _advanced(state: Streak | None, days: list[date], cover: Cover) -> Streak | None:
+def _advance_streak(state: Streak | None, days: list[date], cover: Cover) -> Streak | None:
     if state is None:
         return fold(days, cover)
     for day in days:  # those up to the opening are told by that
@@ -235,7 +241,7 @@ def _advanced(state: Streak | None, days: list[date], cover: Cover) -> Streak | 
 
 def _states(db: duckdb.DuckDBPyConnection, users: Collection[str]) -> dict[str, Streak]:
     """Return the settled streaks of some users."""
-    with registered(db, "asked", pa.table({"user_id": pa.array(list(users), pa.string())})):
+    with arrow_table(db, "asked", pa.table({"user_id": pa.array(list(users), pa.string())})):
         names = ", ".join(name for name, _ in STREAK)
         asked = f"SELECT user_id, {names} FROM settled SEMI JOIN asked USING (user_id)"  # noqa: S608 (no input)
         rows = db.execute(f"{asked} WHERE last_activity_date IS NOT NULL").fetchall()

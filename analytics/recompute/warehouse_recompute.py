@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
-from analytics.lake.duckdb_memory import connect, query, registered
+from analytics.lake.duckdb_memory import arrow_table, connect, query
 from analytics.lake.shares import UserShare
 from analytics.recompute.activity_runs import STREAK
 from analytics.recompute.ledger_totals import EARNED
-from analytics.recompute.recompute import RECOMPUTED, Recomputed
+from analytics.recompute.recompute import RECOMPUTED, RecomputedUsers
 from analytics.recompute.settled_users import USERS
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
@@ -129,18 +129,18 @@ def accounts_query(since: datetime, turns: Collection[int]) -> str:
     return SELECT.format(since=moment, digits=", ".join(map(literal, turn_digits(turns))))
 
 
-def unloaded_accounts(objects: Objects, keys: Sequence[str]) -> Recomputed:
+def unloaded_accounts(objects: Objects, keys: Sequence[str]) -> RecomputedUsers:
     """Return what the warehouse has unloaded into some files, as the column-wise recompute tells it."""
     found = [pq.read_table(pa.BufferReader(objects.get(key))) for key in keys]
     rows = [each for each in found if each.num_rows]
     if not rows:
-        return Recomputed(_recomputed(USERS.empty_table()))
-    with registered(db := connect(), "unloaded", pa.concat_tables(rows, promote_options="permissive")):
-        return Recomputed(_recomputed(query(db, _USERS).cast(USERS)))
+        return RecomputedUsers(_recompute(USERS.empty_table()))
+    with arrow_table(db := connect(), "unloaded", pa.concat_tables(rows, promote_options="permissive")):
+        return RecomputedUsers(_recompute(query(db, _USERS).cast(USERS)))
 
 
-def _recomputed(users: pa.Table) -> pa.Table:
-    with registered(db := connect(), "users", users):
+def _recompute(users: pa.Table) -> pa.Table:
+    with arrow_table(db := connect(), "users", users):
         return query(db, RECOMPUTED)
 
 
@@ -189,7 +189,7 @@ def disagreements(warehouse: Warehouse, recomputed: Iterable[tuple[UserShare, pa
     buckets: list[str] = []
     for share, table in recomputed:
         of_share = {group: row for group, row in theirs.items() if _is_of(share, group)}
-        found, users = _differing(table, of_share, GROUPS_MAX - len(buckets))
+        found, users = _differing_users(table, of_share, GROUPS_MAX - len(buckets))
         buckets += found
         mine |= users
     if not buckets:
@@ -205,11 +205,13 @@ def _is_of(share: UserShare, group: str) -> bool:
     return share_of_hash(group, share.of) == share.number
 
 
-def _differing(table: pa.Table, theirs: dict[str, Row], groups_max: int) -> tuple[list[str], dict[str, Row]]:
+def _differing_users(
+    table: pa.Table, theirs: dict[str, Row], groups_max: int
+) -> tuple[list[str], dict[str, Row]]:
     """Return the first groups of a share whose sums differ; and their users."""
     db = connect()
     known = table.filter(pa.compute.or_(table["entries"].is_valid(), table["last_activity_date"].is_valid()))
-    with registered(db, OURS, known):
+    with arrow_table(db, OURS, known):
         ours = _by_first(query(db, SUMS.format(table=OURS)).to_pylist())
         differ = sorted(each for each in ours.keys() | theirs.keys() if ours.get(each) != theirs.get(each))
         if not (some := differ[:groups_max]):

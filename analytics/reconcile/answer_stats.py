@@ -22,7 +22,7 @@ from adapters.platform.objects import NoObject, Objects
 from adapters.questions.response_store import COUNTED, ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore, stats_from
 from analytics.lake import curated_files
-from analytics.lake.duckdb_memory import connect, query, registered
+from analytics.lake.duckdb_memory import arrow_table, connect, query
 from analytics.lake.layout import ANSWERS_COMPARED, run_key
 from analytics.lake.layout import curated_files as files_of
 from analytics.recompute.answer_totals import answer_totals
@@ -90,7 +90,7 @@ class StatsRows:
         due = dates_due(set(stored.values()), before and before.date(), now.date())
         files = [each for each, day in stored.items() if everybody or day >= since.date() or day in due]
         db = connect()
-        with registered(db, "stats", curated_files.reader(objects, ENTITY, COLUMNS, files=files)):
+        with arrow_table(db, "stats", curated_files.reader(objects, ENTITY, COLUMNS, files=files)):
             table = query(db, NEWEST)
         places = {person: place for place, person in enumerate(table["person"].to_pylist())}
         return cls(table, places, stamp(since), now)
@@ -218,7 +218,7 @@ def is_moved(stored: Item) -> bool:
     return "moved_to" in stored and stored.keys() <= OF_MOVED
 
 
-def proven(person: str, hashes: Iterable[str], responses: Sequence[Response]) -> list[str]:
+def proven_hashes(person: str, hashes: Iterable[str], responses: Sequence[Response]) -> list[str]:
     """Return those of some hashes that the person's answers show to be the person's, the person's own first.
 
     Each answer names the other hashes of whoever gave it. responses: all that were given under these hashes.
@@ -257,12 +257,12 @@ def sum_of(lake: Mapping[str, LakeAnswers], hashes: Iterable[str]) -> LakeAnswer
 def contradiction(found: Sequence[tuple[Item, Response]]) -> str:
     """Return what is wrong with all answers of one person, in words; "" if nothing is."""
     for stored, response in found:
-        if wrong := _changed(stored, response):
+        if wrong := _changed_attributes(stored, response):
             return f"{' and '.join(wrong)} is not as it was written, in the answer to {response.question_id}"
     return ""
 
 
-def _changed(stored: Item, response: Response) -> list[str]:
+def _changed_attributes(stored: Item, response: Response) -> list[str]:
     """Return the attributes that no process writes so."""
     expected = encode_item(to_item(response))
     names = stored.keys() | expected.keys()
@@ -335,7 +335,9 @@ class StatsReconciler:
             verdict.strangers = sorted(moved - {*hashes})
             kept = {name for name in KEPT if stored is None or _is_sound(name, stored, now)}
             new = self._item(hashes, counted, stored, lake.rows.version(person), now)
-            found = differences(person, TABLE, "", _shown(stored, kept), _shown(new, kept))
+            found = differences(
+                person, TABLE, "", _lasting_attributes(stored, kept), _lasting_attributes(new, kept)
+            )
             if stored and new and kept == {*KEPT} and not is_moved(stored):
                 found += lake.rows.differences(person, {**new, **{name: stored[name] for name in KEPT}})
             step = next_step(Look(bool(found), is_behind=False, doubt=doubt), times, self.repair)
@@ -356,7 +358,7 @@ class StatsReconciler:
             kept = decode_item(stored)
             stats, hashes = stats_from(kept), hashes_of(kept["fingerprint_hash"], stored)
             whole = encode_item(self.stats.attributes(hashes[0], stats, tuple(hashes[1:])))
-            is_whole = _shown(stored, KEPT) == whole and kept["updated_at"] < since
+            is_whole = _lasting_attributes(stored, KEPT) == whole and kept["updated_at"] < since
             is_whole = is_whole and all(_is_sound(name, stored, now) for name in KEPT)
             is_whole = is_whole and stats.total_answers == sum_of(lake.answers, hashes).answers
             return bool(is_whole and not lake.rows.differences(hashes[0], stored))
@@ -386,7 +388,7 @@ class StatsReconciler:
             (stored, from_item(decode_item(stored)), is_counted)
             for stored, is_counted in self.responses.of_person([person, *sorted(claimed)])
         ]
-        hashes = proven(person, claimed, [each for _, each, _ in found])
+        hashes = proven_hashes(person, claimed, [each for _, each, _ in found])
         own = [each for each in found if each[1].fingerprint_hash in hashes]
         counted = [each for _, each, is_counted in own if is_counted]
         left = [each for _, each, is_counted in own if not is_counted]
@@ -429,7 +431,7 @@ def _is_sound(name: str, stored: Item, now: datetime) -> bool:
         return False
 
 
-def _shown(stored: Item | None, kept: Collection[str]) -> Item | None:
+def _lasting_attributes(stored: Item | None, kept: Collection[str]) -> Item | None:
     """Return an item without what each writing changes."""
     return stored and {name: value for name, value in stored.items() if name not in kept}
 
@@ -579,7 +581,7 @@ def _last_compared(objects: Objects) -> datetime | None:
         return None
 
 
-def told(objects: Objects, run_id: str, listed_max: int) -> dict[str, Any]:
+def short_result(objects: Objects, run_id: str, listed_max: int) -> dict[str, Any]:
     """Return what a run has found, shortened; nothing if it did not come so far."""
     try:
         found = json.loads(objects.get(run_key(run_id, RESULT)))

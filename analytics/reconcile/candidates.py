@@ -57,7 +57,7 @@ def scan_profiles(scans: Sequence[Scan], lake: Snapshot, shards: int, now: datet
         found = ProfileScan()
         for page in scans[number]():
             for each in page:
-                _look(found, each, lake, shards, now)
+                _scan_profile(found, each, lake, shards, now)
         return found
 
     whole = ProfileScan()
@@ -73,7 +73,7 @@ def in_parallel(work: Callable[[int], T], parts: Iterable[int]) -> list[T]:
         return list(pool.map(work, parts))
 
 
-def _look(found: ProfileScan, stored: Item, lake: Snapshot, shards: int, now: datetime) -> None:
+def _scan_profile(found: ProfileScan, stored: Item, lake: Snapshot, shards: int, now: datetime) -> None:
     user_id = stored["user_id"]["S"]
     found.seen.add(user_id)
     user = lake.user(user_id)

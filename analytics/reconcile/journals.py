@@ -8,7 +8,7 @@ from adapters.engagement.account_items import day_attributes, day_from
 from adapters.engagement.account_store import BEFORE_ALL
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import Item, decode_item, encode_item
-from analytics.proof import Witness
+from analytics.proof import PreviousTree
 from analytics.recompute.recompute import LakeUser, Snapshot
 from analytics.reconcile.profile_settings import UNREADABLE
 from rules.book.book import Books
@@ -35,7 +35,7 @@ from rules.engagement.reconciliation import (
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class UserView:
     """What was read of a user. settings: what of the profile is not in the journal, as it must be.
 
     archive: what the profile has put away, if it has and that can be read.
@@ -60,10 +60,10 @@ class View:
         by_date: dict[str, list[Entry]] = {}
         for entry in self.entries:
             by_date.setdefault(entry.draft.activity_date or "", []).append(entry)
-        return {when: _counted(stored, when, by_date.get(when, ())) for when, stored in self.days.items()}
+        return {when: _counted_day(stored, when, by_date.get(when, ())) for when, stored in self.days.items()}
 
 
-def _counted(stored: Item, when: str, own: Sequence[Entry]) -> ProjectionState:
+def _counted_day(stored: Item, when: str, own: Sequence[Entry]) -> ProjectionState:
     """own: the entries of the day's date, because a day counts no others."""
     try:
         place = day_from(decode_item(stored)).ledger_head
@@ -128,7 +128,7 @@ def figures_of(lake: LakeUser | None) -> LakeFigures:
     )
 
 
-def other_days(view: View, lake: LakeUser | None, now: datetime) -> list[str]:
+def other_days(view: UserView, lake: LakeUser | None, now: datetime) -> list[str]:
     """Return, in words, that the lake's days make another streak than the ledger, if nothing is in flight."""
     head = view.entries[-1].created_at if view.entries else ""
     if lake is None or (lake.head, lake.version) != (head, view.settings.version):
@@ -143,7 +143,7 @@ def other_days(view: View, lake: LakeUser | None, now: datetime) -> list[str]:
     return [f"the lake's days make another streak: {told[1]}; by the ledger {told[0]}"]
 
 
-def other_points(view: View, books: Callable[[], Books]) -> list[str]:
+def other_points(view: UserView, books: Callable[[], Books]) -> list[str]:
     """Return, in words, which weeks of a ledger have other points than the book of rules says."""
     try:
         weeks = weeks_by_book((each.draft for each in view.entries), books())
@@ -156,18 +156,20 @@ def other_points(view: View, books: Callable[[], Books]) -> list[str]:
     ]
 
 
-def to_compare(lake: Snapshot, compared: datetime | None) -> set[str]:
+def users_to_compare(lake: Snapshot, compared: datetime | None) -> set[str]:
     """Return the users whose ledgers have changed since they were compared; None: never, so all of them."""
     return set(lake.ids) if compared is None else lake.touched(compared - LAKE_LAG)
 
 
-def whose_turn(lake: Snapshot, compared: datetime, now: datetime) -> set[str]:
+def users_due(lake: Snapshot, compared: datetime, now: datetime) -> set[str]:
     """Return the users who are looked at closely tonight, whether they have changed or not."""
     slices = slices_due(compared.date(), now.date())
     return {each for each in lake.ids if slice_of(each) in slices}
 
 
-def differs(ledger: LedgerStore, lake: LakeUser | None, user_id: str, witness: Witness | None = None) -> bool:
+def differs(
+    ledger: LedgerStore, lake: LakeUser | None, user_id: str, witness: PreviousTree | None = None
+) -> bool:
     """Whether a user's ledger is broken, or contradicts the lake's copy of it, or the last root.
 
     It reads the ledger eventually consistent: whoever differs is looked at closely. The head of one who does

@@ -160,7 +160,7 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def believed_settings(
+def expected_settings(
     user_id: str, stored: Item | None, lake: LakeUser | None, past: Callable[[], PastSettings]
 ) -> Profile:
     """Return the settings that a user must have, as a profile that has nothing of the ledger in it.
@@ -174,14 +174,14 @@ def believed_settings(
     if whole and is_newer(whole, lake):
         return found
     shows_newer = found.version > lake.version and _moment(found.updated_at) not in (None, lake.updated_at)
-    found = _without(found, bad, lake) if shows_newer else _of_lake(found, lake)
+    found = _fill_from_lake(found, bad, lake) if shows_newer else _with_lake_settings(found, lake)
     last_change = found.tz_changes[-1][1] if found.tz_changes else None
     if whole is None or found.zone != lake.zone or last_change != found.timezone:
         found = _with_past(found, past())
     return found
 
 
-def _without(found: Profile, bad: frozenset[str], lake: LakeUser) -> Profile:
+def _fill_from_lake(found: Profile, bad: frozenset[str], lake: LakeUser) -> Profile:
     """Fill in from the lake what a damaged item lacks that is newer than the lake's version."""
     cover = found.cover
     return replace(
@@ -197,7 +197,7 @@ def _without(found: Profile, bad: frozenset[str], lake: LakeUser) -> Profile:
     )
 
 
-def _of_lake(found: Profile, lake: LakeUser) -> Profile:
+def _with_lake_settings(found: Profile, lake: LakeUser) -> Profile:
     pauses = pauses_of(lake.pauses)
     if set(pauses) == set(found.cover.pauses):
         pauses = found.cover.pauses  # their order says nothing

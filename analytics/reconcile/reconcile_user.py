@@ -16,11 +16,11 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import ProjectionChanged, Projections
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from analytics.proof import Witness
+from analytics.proof import PreviousTree
 from analytics.recompute.recompute import LakeUser
 from analytics.reconcile.differences import Difference, differences
-from analytics.reconcile.journals import View, day_item, figures_of, journal_of, other_days, other_points
-from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, believed_settings, readable_profile
+from analytics.reconcile.journals import UserView, day_item, figures_of, journal_of, other_days, other_points
+from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, expected_settings, readable_profile
 from rules.book.book import Books
 from rules.days import stamp
 from rules.engagement.account_state import Profile
@@ -112,7 +112,7 @@ class Reconciler:
     old_pauses: Callable[[str], Spans]
     repair: bool
     books: Callable[[], Books]
-    witness: Witness | None = None
+    witness: PreviousTree | None = None
 
     def examine(self, user_id: str, lake: LakeUser | None, now: datetime) -> Verdict:
         """Compare, settle and repair one user. Raises adapters.engagement.account_store.AccountContended."""
@@ -153,7 +153,7 @@ class Reconciler:
         reason = f"ledger and lake disagree: {'; '.join(reasons)}"[:EVIDENCE_MAX]
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
             stored = self.projections.profile(user_id)
-            before = (stored and readable_profile(stored)) or believed_settings(
+            before = (stored and readable_profile(stored)) or expected_settings(
                 user_id, stored, lake, lambda: self.past(user_id)
             )
             after = put_under_review(before, now, reason)
@@ -169,23 +169,23 @@ class Reconciler:
                 return
         raise AccountContended(user_id)
 
-    def _look(self, view: View, doubt: Doubt, found: list[Difference], now: datetime) -> Look:
+    def _look(self, view: UserView, doubt: Doubt, found: list[Difference], now: datetime) -> Look:
         """found: what differs from the whole journal. Only then it is asked whether that is behind."""
         late = bool(found) and doubt is Doubt.NONE and self._is_behind(view, now)
         return Look(bool(found), late, doubt)
 
-    def _read(self, user_id: str, lake: LakeUser | None) -> tuple[View, list[str], list[str]]:
+    def _read(self, user_id: str, lake: LakeUser | None) -> tuple[UserView, list[str], list[str]]:
         profile, days = self.projections.profile(user_id), self.projections.days(user_id)
         entries, faults = journal_of(self.accounts.ledger, user_id)
         unproven = self.witness.faults(user_id, entries) if self.witness else []
         known = lake is not None and lake.version is not None
-        settings = believed_settings(user_id, profile, lake, lambda: self.past(user_id))
+        settings = expected_settings(user_id, profile, lake, lambda: self.past(user_id))
         archive = self.accounts.archives.get(user_id) if profile and ARCHIVED in profile else None
         settings = with_old_pauses(settings, profile, archive, lambda: self.old_pauses(user_id))
         has_profile = bool(profile or entries or known)
-        return View(user_id, profile, days, entries, settings, has_profile, archive), faults, unproven
+        return UserView(user_id, profile, days, entries, settings, has_profile, archive), faults, unproven
 
-    def _differences(self, view: View, now: datetime) -> list[Difference]:
+    def _differences(self, view: UserView, now: datetime) -> list[Difference]:
         head = view.entries[-1].created_at if view.entries else ""
         expected = self._item(view.expected_profile(head), view.profile, now)
         found = differences(view.user_id, PROFILES, "", view.profile, expected)
@@ -196,7 +196,7 @@ class Reconciler:
         return found
 
     @staticmethod
-    def _archive_differences(view: View) -> list[Difference]:
+    def _archive_differences(view: UserView) -> list[Difference]:
         """Return that the archive is not the one that the stored profile names, if it names one."""
         mark = mark_of(view.profile)
         digest = view.archive.digest if view.archive else None
@@ -224,11 +224,11 @@ class Reconciler:
             else attributes
         )
 
-    def _is_behind(self, view: View, now: datetime) -> bool:
+    def _is_behind(self, view: UserView, now: datetime) -> bool:
         profile = self._counted_profile(view.profile, view, now) if view.profile else None
         return is_behind(view.entries, profile, view.counted_days(), bool(view.settings.version))
 
-    def _counted_profile(self, stored: Item, view: View, now: datetime) -> ProjectionState:
+    def _counted_profile(self, stored: Item, view: UserView, now: datetime) -> ProjectionState:
         profile = readable_profile(stored)
         if profile is None:
             return WRONG_STATE
@@ -236,14 +236,14 @@ class Reconciler:
         is_right = self._item(view.expected_profile(place), stored, now) == stored
         return ProjectionState(place, is_right and not self._archive_differences(view))
 
-    def _is_repaired(self, view: View, verdict: Verdict, now: datetime) -> bool:
+    def _is_repaired(self, view: UserView, verdict: Verdict, now: datetime) -> bool:
         """Repair what was read; False: somebody has changed it meanwhile."""
         with suppress(ProjectionChanged):
             self._repair(view, now)
             verdict.is_repaired = True
         return verdict.is_repaired
 
-    def _repair(self, view: View, now: datetime) -> None:
+    def _repair(self, view: UserView, now: datetime) -> None:
         """Write what must be in the place of what was read; raises ProjectionChanged."""
         must, changed = days_of(view.entries), []
         for when in sorted(must.keys() | view.days.keys()):

@@ -15,7 +15,7 @@ from analytics.lake.run_notes import failed_tasks_of_run
 from analytics.reconcile import answer_stats
 from analytics.reconcile.shares import findings as failed
 from analytics.reconcile.shares.findings import RESULT
-from analytics.reconcile.shares.way import Way
+from analytics.reconcile.shares.recompute_choice import RecomputeChoice
 from analytics.warehouse.night import Kind, State, WarehouseNight
 from rules.engagement.reconciliation import Doubt
 
@@ -26,7 +26,7 @@ SHOWN_MAX = 50
 PARTITION = ("entity", "date", "hour", "why")
 
 
-def table(title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def markdown_table(title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return a heading and a table of at most 50 rows, or `None.`."""
     if not rows:
         return f"## {title}\n\nNone."
@@ -41,12 +41,12 @@ def _cell(value: Any) -> str:
     return text.replace("|", "\\|").replace("\n", " ")[:120]
 
 
-def partitions(noted: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def partition_rows(noted: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """Return the rows of a table with the columns PARTITION."""
     return [(each["entity"], each["dt"], each["hour"] or "day", each["reason"]) for each in noted]
 
 
-def rebuilt(notes: Mapping[str, Any]) -> Iterator[str]:
+def rebuild_lines(notes: Mapping[str, Any]) -> Iterator[str]:
     """Yield what there is to say of a rebuild (see analytics.lake.run_notes)."""
     if before := notes["raw_deleted_before"]:
         yield (
@@ -54,10 +54,12 @@ def rebuilt(notes: Mapping[str, Any]) -> Iterator[str]:
             "that time were made anew from their own rows and from the quarantine, if these are still there."
         )
     if notes["without_raw"]:
-        yield table("Partitions made anew without raw objects", PARTITION, partitions(notes["without_raw"]))
+        yield markdown_table(
+            "Partitions made anew without raw objects", PARTITION, partition_rows(notes["without_raw"])
+        )
 
 
-def quiet(warehouse: Mapping[str, Any]) -> Iterator[str]:
+def quiet_lines(warehouse: Mapping[str, Any]) -> Iterator[str]:
     """Yield why the warehouse was not asked, if it was not."""
     if run_id := warehouse["quiet_since"]:
         yield (
@@ -69,8 +71,10 @@ def quiet(warehouse: Mapping[str, Any]) -> Iterator[str]:
 def warehouse_tables(warehouse: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the night did not get done in the warehouse."""
     not_done = [(each["what"], each["state"], each["reason"]) for each in warehouse["not_done"]]
-    yield table("Not done in the warehouse", ("what", "state", "why"), not_done)
-    yield table("Partitions that the warehouse lacks", ("entity", "number"), list(warehouse["lacks"].items()))
+    yield markdown_table("Not done in the warehouse", ("what", "state", "why"), not_done)
+    yield markdown_table(
+        "Partitions that the warehouse lacks", ("entity", "number"), list(warehouse["lacks"].items())
+    )
 
 
 LISTED_MAX = 1000
@@ -98,7 +102,7 @@ def gather(
     warehouse_error: why the warehouse's work did. What it is asked for is empty, until `with_warehouse`.
     Raises NoObject if the reconciliation has stored nothing and there is no error to report.
     """
-    found = _found(objects, run_id, error)
+    found = _read_result(objects, run_id, error)
     return {
         "run_id": run_id,
         "made_at": now.isoformat(),
@@ -109,21 +113,21 @@ def gather(
         "root": found.get("root"),
         "differences": found["differences"][:LISTED_MAX],
         "ledger_and_lake": found["disagreements"][:LISTED_MAX],
-        "answer_stats": answer_stats.told(objects, run_id, LISTED_MAX),
+        "answer_stats": answer_stats.short_result(objects, run_id, LISTED_MAX),
         "warehouse_and_lake": [],
         "leads": [],
         **_warehouse(objects, run_id, warehouse_error),
         "curation": [],
         "curation_failures": failed_tasks_of_run(objects, run_id),
         "odd_objects": run_notes.odd_objects(objects, run_id),
-        "spark": spark_job.noted(objects, run_id),
+        "spark": spark_job.read_job_note(objects, run_id),
         "failed_shares": failed.failed_shares(objects, run_id),
-        "recompute": asdict(Way.load(objects, run_id)),
+        "recompute": asdict(RecomputeChoice.load(objects, run_id)),
         "rebuild": run_notes.read_rebuilds(objects, run_id),
     }
 
 
-def _found(objects: Objects, run_id: str, error: Any) -> Report:
+def _read_result(objects: Objects, run_id: str, error: Any) -> Report:
     try:
         found: Report = json.loads(objects.get(run_key(run_id, RESULT)))
     except NoObject:
@@ -235,22 +239,26 @@ def markdown(report: Report) -> str:
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}. Recomputed in the {_way(report)}.",
         *_failures(report),
         *_spark(report["spark"]),
-        *quiet(report["warehouse"]),
-        table("Partitions that could not be curated", PARTITION, partitions(report["curation_failures"])),
-        table("Objects that wait for an operator", ("object", "why"), unread),
-        *rebuilt(report["rebuild"]),
-        table("Shares of the users that could not be compared", ("share", "why"), shares),
-        table("Root over all ledgers", ("what", "value"), list((report.get("root") or {}).items())),
-        table("Figures", ("what", "number"), counts),
-        table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
-        table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
-        *(table(*each) for each in answer_stats.tables(report["answer_stats"])),
-        table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
-        table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
-        table("Leads whose features are not what their events say", ("lead", "features", "what"), leads),
+        *quiet_lines(report["warehouse"]),
+        markdown_table(
+            "Partitions that could not be curated", PARTITION, partition_rows(report["curation_failures"])
+        ),
+        markdown_table("Objects that wait for an operator", ("object", "why"), unread),
+        *rebuild_lines(report["rebuild"]),
+        markdown_table("Shares of the users that could not be compared", ("share", "why"), shares),
+        markdown_table("Root over all ledgers", ("what", "value"), list((report.get("root") or {}).items())),
+        markdown_table("Figures", ("what", "number"), counts),
+        markdown_table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
+        markdown_table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
+        *(markdown_table(*each) for each in answer_stats.tables(report["answer_stats"])),
+        markdown_table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
+        markdown_table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
+        markdown_table(
+            "Leads whose features are not what their events say", ("lead", "features", "what"), leads
+        ),
         *warehouse_tables(report["warehouse"]),
-        table("Failed tests", ("model", "test", "rows"), tests),
-        table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
+        markdown_table("Failed tests", ("model", "test", "rows"), tests),
+        markdown_table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
     ]
     return "\n\n".join(parts) + "\n"
 

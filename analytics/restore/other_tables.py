@@ -17,7 +17,7 @@ from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import ErasureCheck, is_erased
 from adapters.questions.phone_table import Phone, PhoneTable, ReceivedMessage
 from analytics.restore.restored_users import KEYS
-from analytics.restore.restorer import Restored
+from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import Lack, LakeBefore, Row
 from rules.days import stamp, unstamp
 from rules.lake.table_items import PHONES, item_of
@@ -43,7 +43,7 @@ class PhonesRestorer:
     keep: Collection[str] = ()
     replaced: Collection[str] = ()
 
-    def run(self, told: Restored, now: datetime) -> None:
+    def run(self, told: RestoreReport, now: datetime) -> None:
         """Restore all phones. It is safe to repeat."""
         if PHONES in self.keep:
             return
@@ -63,7 +63,7 @@ class PhonesRestorer:
         phone, changed_at = found
         return not self.erased.forbids(user_subject(phone.owner), changed_at)
 
-    def _write(self, phones: list[Phone], told: Restored, now: datetime) -> None:
+    def _write(self, phones: list[Phone], told: RestoreReport, now: datetime) -> None:
         put = self.table.make_equal if PHONES in self.replaced else self.table.put_missing
         outcome = put(phones, now)
         told.written[PHONES] += outcome.written
@@ -77,7 +77,7 @@ def _phone(row: Row) -> tuple[Phone, str]:
     return Phone(item_of(row["item"]), stamp(last) if last else NEVER, messages), stamp(row["changed_at"])
 
 
-def _is_read(phone: Phone, told: Restored, now: datetime) -> bool:
+def _is_read(phone: Phone, told: RestoreReport, now: datetime) -> bool:
     try:
         phone.items(now)
     except (KeyError, TypeError, ValueError) as error:
@@ -181,14 +181,14 @@ class OthersRestorer:
     erased: ErasureCheck
     keep: Collection[str] = ()
 
-    def run(self, told: Restored, now: datetime) -> None:
+    def run(self, told: RestoreReport, now: datetime) -> None:
         """Restore both. It is safe to repeat."""
         if LEAD_EVENTS not in self.keep:
             self._lead_events(told)
         if QUESTIONS not in self.keep:
             self._questions(told, now)
 
-    def _lead_events(self, told: Restored) -> None:
+    def _lead_events(self, told: RestoreReport) -> None:
         for some in chunks(self.lake.lead_events(), AT_ONCE):
             rows = [each for each in some if not is_erased(lead_event_of(each), self.erased)]
             told.lead_events += len(rows)
@@ -198,7 +198,7 @@ class OthersRestorer:
             if KEYS not in self.keep:
                 told.written[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
 
-    def _questions(self, told: Restored, now: datetime) -> None:
+    def _questions(self, told: RestoreReport, now: datetime) -> None:
         """Restore questions that are not forgotten yet; names those that cannot be read."""
         for some in chunks(self.lake.questions(), AT_ONCE):
             items = []

@@ -38,7 +38,7 @@ def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
         return None, ""
     lacks = ""
     if newest is not None and newest["version"] > told.get("version", -1):
-        told = told | _of_row(newest) | ({} if told else _observed(rows.events))
+        told = told | _settings_of_row(newest) | ({} if told else _observed_zone(rows.events))
         lacks = f"version {newest['version']} is not kept: alias, holds, reviews and zones seen " + (
             f"are those of version {kept[0]['version']}" if kept else "are lost"
         )
@@ -50,7 +50,7 @@ def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
     return replace(profile, cover=replace(profile.cover, archived=None)), lacks
 
 
-def _of_row(row: Row) -> dict[str, Any]:
+def _settings_of_row(row: Row) -> dict[str, Any]:
     told = {
         "version": row["version"],
         "streak_updated_at": stamp(row["updated_at"]),
@@ -65,7 +65,7 @@ def _of_row(row: Row) -> dict[str, Any]:
     return told | {"recent_tz_changes": changes}
 
 
-def _observed(events: Sequence[Row]) -> dict[str, Any]:
+def _observed_zone(events: Sequence[Row]) -> dict[str, Any]:
     """Return the zone that the newest event named."""
     named = [(each["event_id"], each["timezone"]) for each in events if each["timezone"]]
     return {"observed_at": max(named)[0], "observed_zone": max(named)[1]} if named else {}
@@ -91,7 +91,7 @@ class RebuiltUser:
     profile: Profile | None = None
 
 
-def rebuilt(rows: LakeRows, there: Sequence[Entry], shards: int, now: datetime) -> RebuiltUser:
+def rebuild_user(rows: LakeRows, there: Sequence[Entry], shards: int, now: datetime) -> RebuiltUser:
     """Return what must be there.
 
     there: the entries that the ledger's table has, oldest first. shards: of a region in StreakLeaderboard.
@@ -108,7 +108,7 @@ def rebuilt(rows: LakeRows, there: Sequence[Entry], shards: int, now: datetime) 
     if gap and len(entries) == len(told):
         found.lacks.append(Lack(LEDGER, rows.user_id, f"{gap}: it ends with seq {len(entries) - 1}"))
     found.items[LEDGER] = [entry_item(each) for each in entries]
-    found.remarked = list(_remarked(entries, there))
+    found.remarked = list(_entries_to_mark(entries, there))
     found.items[DAYS] = [encode_item(day_attributes(each)) for each in days_of(entries).values()]
     found.items[DAYS] += [item_of(each["item"]) for each in rows.items.get(DAYS, ())]
     _add_profile(found, rows, entries, shards)
@@ -120,7 +120,7 @@ def rebuilt(rows: LakeRows, there: Sequence[Entry], shards: int, now: datetime) 
     return found
 
 
-def _remarked(entries: Sequence[Entry], there: Sequence[Entry]) -> Iterator[Item]:
+def _entries_to_mark(entries: Sequence[Entry], there: Sequence[Entry]) -> Iterator[Item]:
     """Yield entries that are there and have other marks than they must: a head that is none any more."""
     marks = {each.seq: (each.active, each.reversed_by) for each in entries}
     for each in there:

@@ -18,7 +18,7 @@ from adapters.platform.items import Item
 from adapters.privacy.tombstones import Tombstones, subject_of
 from analytics.reconcile.journals import journal_of
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.restore.restored_users import LEDGER, ORDER, RebuiltUser, rebuilt
+from analytics.restore.restored_users import LEDGER, ORDER, RebuiltUser, rebuild_user
 from analytics.restore.user_rows import Lack, LakeBefore, LakeRows, Row
 from rules.days import unstamp
 from rules.engagement.ledger import EntryKind
@@ -31,7 +31,7 @@ WRITTEN_AT = ("created_at", "updated_at", "received_at")
 
 
 @dataclass(slots=True)
-class Restored:
+class RestoreReport:
     """What a restore has done. written: items by table. erased: how many persons were not brought back.
 
     phones, lead_events: how many the lake has. erased_events: those of them that are of erased leads.
@@ -63,9 +63,9 @@ class Restorer:
     keep: Collection[str] = ()
     replaced: Collection[str] = ()
 
-    def run(self, now: datetime, progress: Callable[[Restored], None] = lambda _: None) -> Restored:
+    def run(self, now: datetime, progress: Callable[[RestoreReport], None] = lambda _: None) -> RestoreReport:
         """Restore everybody. Raises AccountContended; it is safe to repeat."""
-        told = Restored()
+        told = RestoreReport()
         seen = self._nobody_s(told)
         self.erased.look()
         with closing(self.lake.users()) as users:
@@ -75,14 +75,14 @@ class Restorer:
                     told.erased += 1
                     continue
                 seen.add(rows.user_id)
-                self._user(since_lifted(rows, tombstone), told, now)
+                self._user(rows_since_lifted(rows, tombstone), told, now)
                 told.users += 1
                 progress(told)
         for table in sorted({*self.replaced} & {*RESTORED} - {ERASURES}):
             told.written[table] += self._remove_others(table, seen)
         return told
 
-    def _nobody_s(self, told: Restored) -> set[str]:
+    def _nobody_s(self, told: RestoreReport) -> set[str]:
         """Write tombstones, books, amnesties and stocks; returns their partitions."""
         seen = set()
         for store, rows in groupby(self.lake.nobody_s(), key=lambda row: str(row["store"])):
@@ -93,10 +93,10 @@ class Restorer:
                 seen.add(first)
         return seen
 
-    def _user(self, rows: LakeRows, told: Restored, now: datetime) -> None:
+    def _user(self, rows: LakeRows, told: RestoreReport, now: datetime) -> None:
         is_new = LEDGER in self.replaced
         there = [] if is_new else journal_of(self.accounts.ledger, rows.user_id)[0]
-        found = rebuilt(rows, there, self.accounts.shards, now)
+        found = rebuild_user(rows, there, self.accounts.shards, now)
         told.lacks += found.lacks
         if LEDGER not in self.keep:
             for each in found.remarked:
@@ -114,7 +114,7 @@ class Restorer:
             return self.tables[table].make_equal(first, items)
         return self.tables[table].put_missing(items)
 
-    def _agree(self, found: RebuiltUser, told: Restored, now: datetime) -> None:
+    def _agree(self, found: RebuiltUser, told: RestoreReport, now: datetime) -> None:
         """Let the ordinary comparison look at the account: what was there already may be of another time."""
         verdict = self.reconciler.examine(found.user_id, None, now)
         told.repaired += verdict.is_repaired
@@ -133,7 +133,7 @@ class Restorer:
         return gone
 
 
-def copied(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[int, int]:
+def copy_table(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[int, int]:
     """Copy a table that came back by point-in-time recovery; returns how many items were put, and refused.
 
     What is there stays. Items of persons who were erased are refused; of those who came anew, what does not
@@ -159,7 +159,7 @@ def _told_at(stored: Item) -> str:
     return min(written, str(stored.get("occurred_at", {}).get("S", written)))
 
 
-def since_lifted(rows: LakeRows, tombstone: Tombstone | None) -> LakeRows:
+def rows_since_lifted(rows: LakeRows, tombstone: Tombstone | None) -> LakeRows:
     """Return rows without those of before a person came anew, if that person was erased."""
     if tombstone is None:
         return rows

@@ -115,7 +115,7 @@ class LakeBefore:
                 found = LakeRows(min(people))
                 for name, each in waiting.items():
                     if each and each[0] == found.user_id:
-                        _take(found, name, each[1])
+                        _set_rows(found, name, each[1])
                         waiting[name] = next(streams[name], None)
                 yield found
 
@@ -167,7 +167,7 @@ class LakeBefore:
             yield from batch.to_pylist()
 
 
-def _take(found: LakeRows, name: str, rows: list[Row]) -> None:
+def _set_rows(found: LakeRows, name: str, rows: list[Row]) -> None:
     if name == "ledger":
         found.ledger = rows
     elif name == "events":

@@ -31,25 +31,25 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class RemovalCounts:
     """left: items, or parts of items. stayed: those that the lake holds differently, or that have changed."""
 
     left: int = 0
     stayed: int = 0
 
-    def __add__(self, other: "Left") -> "Left":
+    def __add__(self, other: "RemovalCounts") -> "RemovalCounts":
         """Return both together."""
-        return Left(self.left + other.left, self.stayed + other.stayed)
+        return RemovalCounts(self.left + other.left, self.stayed + other.stayed)
 
 
-def _at_once(leave: Callable[[Sequence[Row]], Left], rows: Sequence[Row]) -> Left:
+def _in_threads(leave: Callable[[Sequence[Row]], RemovalCounts], rows: Sequence[Row]) -> RemovalCounts:
     """Let rows leave, a hundred in a thread: most of the time is waiting for answers."""
     with ThreadPoolExecutor(THREADS) as pool:
-        return sum(pool.map(leave, chunks(rows, READ_AT_ONCE)), Left())
+        return sum(pool.map(leave, chunks(rows, READ_AT_ONCE)), RemovalCounts())
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving(ABC):
+class RetentionRule(ABC):
     """A kind of thing that leaves items of a table.
 
     days: so old they are when they leave; 0: never. setting: which says so. name: of the
@@ -66,28 +66,28 @@ class Leaving(ABC):
     had_ttl: ClassVar[bool] = False
 
     @abstractmethod
-    def leave(self, rows: Sequence[Row]) -> Left:
+    def leave(self, rows: Sequence[Row]) -> RemovalCounts:
         """Let what these rows name leave. Raises Unprocessed; it is safe to repeat."""
 
 
 @dataclass(frozen=True, slots=True)
-class Events(Leaving):
+class Events(RetentionRule):
     """Items of BPEvents leave once the lake holds them, value by value."""
 
     setting = "EventHotDays"
     name, entity, age = "events", "events", "created_at"
     had_ttl = True
 
-    def leave(self, rows: Sequence[Row]) -> Left:
+    def leave(self, rows: Sequence[Row]) -> RemovalCounts:
         """Delete the items that are what the lake has, on condition that they still are."""
-        return _at_once(self._leave, [row for row in rows if not is_residue(row["user_id"])])
+        return _in_threads(self._leave, [row for row in rows if not is_residue(row["user_id"])])
 
-    def _leave(self, rows: Sequence[Row]) -> Left:
+    def _leave(self, rows: Sequence[Row]) -> RemovalCounts:
         by_key = {(row["user_id"], row["event_id"]): row for row in rows}
         found = self.items.held({"user_id": user, "event_id": event} for user, event in by_key)
         held = [each for each in found if self._is_held(each, by_key)]
         changed = self.items.delete(held)
-        return Left(len(held) - changed, len(found) - len(held) + changed)
+        return RemovalCounts(len(held) - changed, len(found) - len(held) + changed)
 
     @staticmethod
     def _is_held(found: Item, by_key: Mapping[tuple[str, str], Row]) -> bool:
@@ -96,20 +96,20 @@ class Events(Leaving):
 
 
 @dataclass(frozen=True, slots=True)
-class RawPayloads(Leaving):
+class RawPayloads(RetentionRule):
     """What an integration sent leaves the items of Event; what was read of it stays."""
 
     setting = "PayloadRetentionDays"
     name, entity, age = "raw_payloads", "lead_events", "received_at"
 
-    def leave(self, rows: Sequence[Row]) -> Left:
+    def leave(self, rows: Sequence[Row]) -> RemovalCounts:
         """Take the attribute out of the items that have it."""
-        return _at_once(self._leave, rows)
+        return _in_threads(self._leave, rows)
 
-    def _leave(self, rows: Sequence[Row]) -> Left:
+    def _leave(self, rows: Sequence[Row]) -> RemovalCounts:
         found = [each for each in self.items.held(map(_lead_key, rows)) if RAW_PAYLOAD in each]
         changed = self.items.remove(found, RAW_PAYLOAD)
-        return Left(len(found) - changed, changed)
+        return RemovalCounts(len(found) - changed, changed)
 
 
 def _lead_key(row: Row) -> dict[str, str]:
@@ -118,18 +118,18 @@ def _lead_key(row: Row) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerTexts(Leaving):
+class AnswerTexts(RetentionRule):
     """The words of answers leave Responses. Their length stays, which the lake has too."""
 
     setting = "AnswerTextRetentionDays"
     name, entity, age = "answer_texts", "questions", "closes_at"
 
-    def leave(self, rows: Sequence[Row]) -> Left:
+    def leave(self, rows: Sequence[Row]) -> RemovalCounts:
         """Put the length in the place of the words, in the answers to these questions."""
         answers = list(chain.from_iterable(self._of(row["question_id"], row["closes_at"]) for row in rows))
         lengths = [("answer_characters", {"N": str(len(each["answer"]["S"]))}) for each in answers]
         changed = self.items.remove(answers, "answer", lengths)
-        return Left(len(answers) - changed, changed)
+        return RemovalCounts(len(answers) - changed, changed)
 
     def _of(self, question_id: str, closes_at: datetime) -> list[Item]:
         found = query_all(

@@ -26,7 +26,7 @@ WINDOW = timedelta(days=31)  # so many dates are listed at once
 
 
 @dataclass(frozen=True, slots=True)
-class PastAsked:
+class PastQuery:
     """Whose events: since <= event_id < until, the newest `limit` of them. Both begin with a date."""
 
     user_id: str
@@ -35,8 +35,8 @@ class PastAsked:
     limit: int
 
 
-def newest(
-    objects: RangedObjects, asked: PastAsked, has_time: Callable[[], bool]
+def newest_events(
+    objects: RangedObjects, asked: PastQuery, has_time: Callable[[], bool]
 ) -> tuple[list[dict[str, Any]], str]:
     """Return events as table attributes, newest first, and the stamp from which on they are all there are.
 
@@ -48,11 +48,11 @@ def newest(
             break
         if number and not has_time():  # one file at least, so whoever asks again gets on
             return rows, _span_of(stored)[1]
-        rows += _of_file(objects, stored, asked)
+        rows += _events_of_file(objects, stored, asked)
     return rows[: asked.limit], asked.since
 
 
-def _files(objects: RangedObjects, asked: PastAsked) -> Iterator[StoredObject]:
+def _files(objects: RangedObjects, asked: PastQuery) -> Iterator[StoredObject]:
     """Yield the files that may have such events, from the last to the first."""
     first, last = (date.fromisoformat(each[: len("2026-03-01")]) for each in (asked.since, asked.until))
     oldest = next(objects.list(layout.curated_prefix("events")), None)
@@ -69,7 +69,7 @@ def _files(objects: RangedObjects, asked: PastAsked) -> Iterator[StoredObject]:
         last = start - DAY
 
 
-def _of_file(objects: RangedObjects, stored: StoredObject, asked: PastAsked) -> list[dict[str, Any]]:
+def _events_of_file(objects: RangedObjects, stored: StoredObject, asked: PastQuery) -> list[dict[str, Any]]:
     """Return a file's events that are asked for, newest first."""
     file = pq.ParquetFile(pa.PythonFile(RangedFile(objects, stored), mode="r"))
     known = set(file.schema_arrow.names)
@@ -90,7 +90,7 @@ def _of_file(objects: RangedObjects, stored: StoredObject, asked: PastAsked) -> 
     return found
 
 
-def _may_have(group: pq.RowGroupMetaData, asked: PastAsked) -> bool:
+def _may_have(group: pq.RowGroupMetaData, asked: PastQuery) -> bool:
     for place in range(group.num_columns):
         chunk = group.column(place)
         if (

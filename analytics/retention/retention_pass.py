@@ -21,7 +21,7 @@ from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake import curated_files, layout
 from analytics.lake.bookkeeping import footer_of
 from analytics.lake.layout import Place
-from analytics.retention.old_items import Leaving, Left
+from analytics.retention.old_items import RemovalCounts, RetentionRule
 from rules.days import DAY
 from rules.lake.entities import ENTITIES
 from rules.lake.schema import EXTRA
@@ -147,7 +147,7 @@ def first_after(objects: Objects, entity: str, files: Sequence[StoredObject], ag
     for stored in files:
         if not Ages(ages.column, ages.until, datetime.max.replace(tzinfo=UTC)).may_be_in(objects, stored):
             continue
-        rows = curated_files.read(objects, entity, stored, [ages.column])[ages.column]
+        rows = curated_files.read_file(objects, entity, stored, [ages.column])[ages.column]
         oldest = pc.min(rows.filter(pc.greater_equal(rows, pa.scalar(ages.until)))).as_py()
         found += [] if oldest is None else [oldest]
     return min(found, default=None)
@@ -169,12 +169,12 @@ class RetentionPass:
     """
 
     objects: Objects
-    leaving: Leaving
+    leaving: RetentionRule
     run_id: str
     today: date
     fresh: Collection[Place]
     has_time: Callable[[], bool] = lambda: True
-    told: Left = field(default_factory=Left)
+    told: RemovalCounts = field(default_factory=RemovalCounts)
 
     def run(self) -> bool:
         """Go on where the last call has ended; returns whether all is done.

@@ -26,7 +26,7 @@ from analytics.forgetting.erasees import changed_places
 from analytics.lake import layout, run_notes
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
-from analytics.lake.listing import list_beforehand
+from analytics.lake.listing import prelist_objects
 from analytics.lake.run_notes import failed_tasks, note_failed_task
 
 KEYS = ("tasks_key", "batches_key")
@@ -90,7 +90,7 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
     """
     objects, catalog = _parts()
     tasks = [Task(**each) for each in event["tasks"]]
-    at_once = list_beforehand(objects, tasks, event["arrived"] or ())
+    at_once = prelist_objects(objects, tasks, event["arrived"] or ())
     run_id, is_rebuild = event["run_id"], event.get("rebuild") is True
     done, total, failed = [], Counts(), []
     for task in tasks:
@@ -141,7 +141,7 @@ def _backfill(event: dict[str, Any]) -> dict[str, Any]:
     return {"job_run": _spark_job().start(event["arguments"], **options)}
 
 
-def _deployed(event: dict[str, Any]) -> None:
+def _deploy_job(event: dict[str, Any]) -> None:
     """Store the job's code when the stack is created or updated: a CloudFormation request."""
     failed = ""
     try:
@@ -169,7 +169,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: {"step", ...}; each step tells its input. A failed step raises, and can be repeated."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     if "ResponseURL" in event:
-        _deployed(event)
+        _deploy_job(event)
         return {}
     done = STEPS[event["step"]](event)
     logger.info("done", extra={"step": event["step"], **done})

@@ -19,7 +19,7 @@ from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.lake import ForgetSettings
 from analytics.curation.plan import curated_tasks
-from analytics.forgetting.erasees import Everybody, Progress
+from analytics.forgetting.erasees import AllErasees, Progress
 from analytics.forgetting.gone_phones import GonePhones
 from analytics.forgetting.lake_pass import LakePass
 from rules.days import stamp, unstamp
@@ -46,7 +46,7 @@ class ForgetSteps:
         """{"run_id", "tasks_key"} -> {"is_left", "erasures"}: whether another call is to go on; how many."""
         run_id = event["run_id"]
         progress = Progress.read(self.objects, run_id)
-        everybody = Everybody.of(self.jobs.opened(), now, self._known())
+        everybody = AllErasees.of(self.jobs.opened(), now, self._known())
         if progress is None:
             progress = Progress(run_id, stamp(now), sorted(everybody.due))
             progress.save(self.objects)

@@ -11,7 +11,7 @@ from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.objects import RangedObjects, objects_at
 from adapters.settings.lake import PastEventsSettings
-from analytics.retention.past_events import PastAsked, newest
+from analytics.retention.past_events import PastQuery, newest_events
 
 logger = Logger(service="past")
 metrics = Metrics(namespace="Streakline", service="past")
@@ -29,6 +29,6 @@ def _parts() -> RangedObjects:
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Lambda entry: {"user_id", "since", "until", "limit"} -> {"rows", "reached"}; see past_events.newest."""
     end = time.monotonic() + SECONDS_MAX
-    rows, reached = newest(_parts(), PastAsked(**event), lambda: time.monotonic() < end)
+    rows, reached = newest_events(_parts(), PastQuery(**event), lambda: time.monotonic() < end)
     metrics.add_metric("PastEvents", MetricUnit.Count, len(rows))
     return {"rows": rows, "reached": reached}

@@ -28,7 +28,7 @@ from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.lake import ReconcileSettings
 from analytics.lake.shares import UserShare
-from analytics.recompute.recompute import Recomputed
+from analytics.recompute.recompute import RecomputedUsers
 from analytics.recompute.warehouse_recompute import THEIRS, disagreements
 from analytics.reconcile.answer_stats import StatsReconciler, reconcile_answers
 from analytics.reconcile.lead_repair import LeadItems, LeadRepair
@@ -44,9 +44,9 @@ from analytics.reconcile.run_report import (
     with_warehouse,
 )
 from analytics.reconcile.shares.night_plan import NightPlan
+from analytics.reconcile.shares.recompute_choice import FROM_GB, LAKE, WarehouseRecompute
 from analytics.reconcile.shares.share_steps import SHARE_BYTES, ShareSteps
-from analytics.reconcile.shares.way import FROM_GB, LAKE, WarehouseWay
-from analytics.warehouse.night import LastAsked, settle
+from analytics.warehouse.night import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")
@@ -62,7 +62,7 @@ class ReconcileSteps:
 
     objects: Objects
     warehouse: Warehouse
-    way: WarehouseWay
+    way: WarehouseRecompute
     shares: ShareSteps
     stats: UserStatsStore
     responses: ResponseStore
@@ -103,7 +103,7 @@ class ReconcileSteps:
         made = gather(self.objects, event["run_id"], now, event.get("error"), event.get("warehouse_error"))
         _measure("CurationFailures", len(made["curation_failures"]))
         if made["warehouse"]["quiet_since"]:
-            last = LastAsked.read(self.objects)
+            last = LastWarehouseRun.read(self.objects)
             made = with_warehouse(made, [], last.curation if last else [], [])
         elif not made["warehouse"]["error"]:
             try:
@@ -135,7 +135,7 @@ def shares_of(objects: Objects, run_id: str) -> Iterator[tuple[UserShare, Table]
     shares = NightPlan.load(objects, run_id).shares
     for each in (UserShare(number, shares) for number in range(shares)):
         with suppress(NoObject):
-            yield each, Recomputed.load(objects, run_id, each).table
+            yield each, RecomputedUsers.load(objects, run_id, each).table
 
 
 def _measure(name: str, number: int) -> None:
@@ -152,7 +152,7 @@ def _steps() -> ReconcileSteps:
     return ReconcileSteps(
         objects,
         warehouse := warehouse_at(config.warehouse_url, lake),
-        WarehouseWay(objects, warehouse, lake, config.copy_role_arn, FROM_GB),
+        WarehouseRecompute(objects, warehouse, lake, config.copy_role_arn, FROM_GB),
         ShareSteps(
             objects,
             AccountStore(dynamodb, profiles, days, ledger, config.leaderboard_shards),

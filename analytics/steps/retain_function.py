@@ -20,7 +20,7 @@ from adapters.platform.region_clients import fence_writer
 from adapters.settings.lake import RetainSettings
 from analytics.curation.plan import curated_tasks
 from analytics.lake.layout import run_key
-from analytics.retention.old_items import AnswerTexts, Events, Leaving, Left, RawPayloads
+from analytics.retention.old_items import AnswerTexts, Events, RawPayloads, RemovalCounts, RetentionRule
 from analytics.retention.retention_pass import RetentionPass
 from rules.leads.lead_events import SORT_KEY
 
@@ -37,7 +37,7 @@ class RetainSteps:
     """The step, with what it uses. leaving: each with its days; one of 0 days never leaves."""
 
     objects: Objects
-    leaving: Sequence[Leaving]
+    leaving: Sequence[RetentionRule]
 
     def retain(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
@@ -53,23 +53,23 @@ class RetainSteps:
         for each in asked:
             work = RetentionPass(self.objects, each, run_id, now.date(), fresh, has_time)
             is_left = not work.run() or is_left
-            found[each.name] = found.get(each.name, Left()) + work.told
+            found[each.name] = found.get(each.name, RemovalCounts()) + work.told
         if asked:
             told = {"calls": calls + 1, "found": {name: asdict(each) for name, each in found.items()}}
             self.objects.put(run_key(run_id, NAME), json.dumps(told).encode())
-        total = sum(found.values(), Left())
+        total = sum(found.values(), RemovalCounts())
         return {"is_left": is_left and calls + 1 < CALLS_MAX, **asdict(total)}
 
-    def _told(self, run_id: str) -> tuple[int, dict[str, Left]]:
+    def _told(self, run_id: str) -> tuple[int, dict[str, RemovalCounts]]:
         """Return how many calls of the run there were, and what they found."""
         try:
             told = json.loads(self.objects.get(run_key(run_id, NAME)))
         except NoObject:
             return 0, {}
-        return told["calls"], {name: Left(**each) for name, each in told["found"].items()}
+        return told["calls"], {name: RemovalCounts(**each) for name, each in told["found"].items()}
 
 
-def leaving(config: RetainSettings, dynamodb: Any) -> Iterator[Leaving]:
+def retention_rules(config: RetainSettings, dynamodb: Any) -> Iterator[RetentionRule]:
     """Yield all that leaves, each with its days."""
     events = AgedItems(dynamodb, config.bp_events_table, ("user_id", "event_id"))
     yield Events(events, config.event_hot_days)
@@ -83,7 +83,8 @@ def leaving(config: RetainSettings, dynamodb: Any) -> Iterator[Leaving]:
 def _steps() -> RetainSteps:
     config = settings.read_settings(RetainSettings)
     return RetainSteps(
-        objects_at(f"s3://{config.lake_bucket}"), list(leaving(config, fence_writer(client("dynamodb"))))
+        objects_at(f"s3://{config.lake_bucket}"),
+        list(retention_rules(config, fence_writer(client("dynamodb")))),
     )
 
 

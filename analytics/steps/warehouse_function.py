@@ -17,7 +17,7 @@ from adapters.platform.region_clients import fence_writer
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import curated_tasks
-from analytics.forgetting.erasees import Everybody, Progress, changed_places
+from analytics.forgetting.erasees import AllErasees, Progress, changed_places
 from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.lake import run_notes
 from analytics.warehouse.build import Builder
@@ -28,7 +28,7 @@ from analytics.warehouse.night import (
     SUNDAY,
     Item,
     Kind,
-    LastAsked,
+    LastWarehouseRun,
     State,
     WarehouseNight,
     items_of,
@@ -36,7 +36,7 @@ from analytics.warehouse.night import (
     work,
 )
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
-from analytics.warehouse.warehouse import Compacting, NoWarehouse, Warehouse, warehouse_at
+from analytics.warehouse.warehouse import CompactableWarehouse, NoWarehouse, Warehouse, warehouse_at
 from analytics.warehouse.workgroup import ensure_daily_limit, grant_analysts
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
 from rules.privacy.erasures import Erasure
@@ -102,7 +102,7 @@ class WarehouseSteps:
             or any(each.kind in TELLING and each.state is not State.DONE for each in night.items)
         ):
             return
-        if isinstance(self.warehouse, Compacting) and progress.due:
+        if isinstance(self.warehouse, CompactableWarehouse) and progress.due:
             self.warehouse.compact()
         progress.warehouse = True
         progress.save(self.objects)
@@ -117,12 +117,12 @@ class WarehouseSteps:
         owed = {each.entity for places in run_notes.read_unloaded(self.objects).values() for each in places}
         progress = Progress.read(self.objects, run_id)
         forgets = progress is not None and bool(progress.due)
-        last, is_wanted = LastAsked.read(self.objects), full or event.get("everybody") is True
+        last, is_wanted = LastWarehouseRun.read(self.objects), full or event.get("everybody") is True
         if last and last.is_of(self.version, now.date()) and not (owed or forgets or is_wanted):
             night.quiet_since = last.run_id
         else:
             night.items = items_of(owed, models(self.grace_days), forgets=forgets)
-            LastAsked(run_id, night.began, self.version).save(self.objects)
+            LastWarehouseRun(run_id, night.began, self.version).save(self.objects)
         return night
 
 
@@ -180,7 +180,7 @@ class _Calls:
         progress = Progress.read(steps.objects, self.night.run_id)
         if progress is None or not progress.is_done:
             raise RuntimeError("the lake's pass is not done")
-        everybody = Everybody.of(steps.opened(), datetime.fromisoformat(self.night.began))
+        everybody = AllErasees.of(steps.opened(), datetime.fromisoformat(self.night.began))
         rows = WarehouseRows(steps.warehouse, everybody.by_kind)
         progress.note(steps.objects, WAREHOUSE, WAREHOUSE, rows.count())
         rows.remove()

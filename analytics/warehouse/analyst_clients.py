@@ -86,7 +86,7 @@ def upsert(  # noqa: PLR0913 (of a table that is not there yet, its types)
         raise ValueError(f"{', '.join(keys)} stand twice in the frame")
     columns = {each: _column(frame[each], each) for each in frame.columns}
     if wanted:
-        columns = {each: _fitting(columns[each], each, type_) for each, type_ in wanted.items()}
+        columns = {each: _fitting_values(columns[each], each, type_) for each, type_ in wanted.items()}
     else:
         _check_new(columns, given, text_bytes)
     awswrangler.redshift.to_sql(
@@ -135,7 +135,7 @@ def _column(values: Any, name: str) -> pa.Array:
         raise ValueError(f"{name}: its values are of several types: {error}") from error
 
 
-def _fitting(values: pa.Array, name: str, wanted: _Type) -> pa.Array:
+def _fitting_values(values: pa.Array, name: str, wanted: _Type) -> pa.Array:
     """Return values as a column of the table holds them. Raises ValueError if any of them would change."""
     if wanted.name in _TEXTS:
         return _texts(values, name, wanted)

@@ -39,7 +39,7 @@ def starts(days: Iterable[date], periods: Collection[str], window: int = 0, arou
 
 def sources(anew: Iterable[Span], periods: Collection[str], window: int = 0, around: int = 0) -> list[Span]:
     """Return the dates that all periods follow from whose first dates are in these spans."""
-    return joined(
+    return join_spans(
         (first - max(window, around) * DAY, _end(last, period) + around * DAY)
         for first, last in anew
         for period in periods
@@ -47,7 +47,7 @@ def sources(anew: Iterable[Span], periods: Collection[str], window: int = 0, aro
     )
 
 
-def joined(found: Iterable[Span]) -> list[Span]:
+def join_spans(found: Iterable[Span]) -> list[Span]:
     """Return spans with these dates that neither overlap nor touch, sorted.
 
     If there are more than SPANS_MAX, the narrowest gaps between them are filled: to read dates that nothing
@@ -66,25 +66,25 @@ def joined(found: Iterable[Span]) -> list[Span]:
 
 def joined_days(days: Iterable[date]) -> list[Span]:
     """Return `joined` of single dates."""
-    return joined((day, day) for day in days)
+    return join_spans((day, day) for day in days)
 
 
-def within(column: str, found: Iterable[Span]) -> str:
+def spans_condition(column: str, found: Iterable[Span]) -> str:
     """Return the condition that a date, or a timestamp, is in one of the spans."""
     return " OR ".join(
         f"({column} >= {literal(first)} AND {column} < {literal(last + DAY)})" for first, last in found
     )
 
 
-def narrowed(model: Model, found: Collection[Span], also: str = "") -> str:
+def narrowed_sql(model: Model, found: Collection[Span], also: str = "") -> str:
     """Return the model's SQL, which then reads only these dates of the tables in reads_by.
 
     also: a further condition of their rows.
     """
     sql = model.sql
     for table, column in model.reads_by.items():
-        where = f"({within(column, found)})" + (f" AND {also}" if also else "")
-        sql = _replaced(sql, table, f"(SELECT * FROM {table} WHERE {where})")  # noqa: S608
+        where = f"({spans_condition(column, found)})" + (f" AND {also}" if also else "")
+        sql = _replace_table(sql, table, f"(SELECT * FROM {table} WHERE {where})")  # noqa: S608
     return sql
 
 
@@ -93,7 +93,7 @@ def since(query: str, loads: Mapping[str, int]) -> str:
     return re.sub(r"\{(\w+)\}", lambda found: str(loads.get(found[1], 0)), query)
 
 
-def _replaced(sql: str, table: str, rows: str) -> str:
+def _replace_table(sql: str, table: str, rows: str) -> str:
     def with_alias(found: re.Match[str]) -> str:
         alias = found["alias"] or table.partition(".")[2]
         return f"{found['word']} {rows} AS {alias}"
@@ -124,7 +124,7 @@ Loads = Mapping[str, int]  # the newest load number by lake table
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class ModelBuild:
     """What lake.builds says of a model. loads: what is in it; tested: what was in it when its tests held."""
 
     fingerprint: str
@@ -140,7 +140,7 @@ class Builder:
     full: bool
     known: Mapping[str, Model]
     kinds: Mapping[str, str]
-    built: Mapping[str, Built]
+    built: Mapping[str, ModelBuild]
     loads: Loads
 
     @classmethod
@@ -155,7 +155,9 @@ class Builder:
         loads = {row["entity"]: int(row["newest"]) for row in warehouse.rows(_LOADS)}
         kinds = {row["name"]: row["kind"] for row in warehouse.rows(_RELATIONS)}
         built = {
-            row["model"]: Built(row["fingerprint"], read_loads(row["loads"]) or {}, read_loads(row["tested"]))
+            row["model"]: ModelBuild(
+                row["fingerprint"], read_loads(row["loads"]) or {}, read_loads(row["tested"])
+            )
             for row in warehouse.rows(_BUILDS)
         }
         return cls(warehouse, full, models(grace_days), kinds, built, loads)
@@ -216,7 +218,7 @@ class Builder:
         if model.tested_in or self.holds_all(model, before.tested):
             return None
         if model.by_date:
-            rows = within(_quoted(model.by_date), self.touched(model, before.tested))
+            rows = spans_condition(_quote(model.by_date), self.touched(model, before.tested))
             return Scope(rows, rows if model.by_date in model.key else "") if rows else None
         return self._later(model, before.tested)
 
@@ -227,7 +229,7 @@ class Builder:
         rows, days = f"{LOAD_NUMBER} > {tested.get(min(entities), 0)}", self._noted(model, tested)
         if not model.placed_by or not days:
             return Scope(rows)
-        near = within(_quoted(model.placed_by), days)
+        near = spans_condition(_quote(model.placed_by), days)
         return Scope(f"{rows} AND ({near})", near)
 
     def note_tested(self, model: Model) -> None:
@@ -237,7 +239,7 @@ class Builder:
         noted = f"tested = {literal(write_loads(tested))} WHERE model = {literal(model.name)}"
         self.warehouse.run([f"UPDATE lake.builds SET {noted}"])  # noqa: S608
 
-    def _current(self, model: Model) -> Built | None:
+    def _current(self, model: Model) -> ModelBuild | None:
         """Return the last build, if it was made by the model's present SQL."""
         before = self.built.get(model.name)
         is_current = before and before.fingerprint == fingerprint(model, self.known)
@@ -308,11 +310,11 @@ def _refill(model: Model) -> list[str]:
 def _increment(model: Model, newest: int, spans: Collection[Span]) -> list[str]:
     """Return the SQL that takes over the rows of loads after the newest. spans: dates that these touched."""
     columns, later = _columns(model), f"{LOAD_NUMBER} > {newest}"
-    sql = narrowed(model, spans, later) if spans else model.sql
+    sql = narrowed_sql(model, spans, later) if spans else model.sql
     old = same = " AND ".join(f'{model.name}."{key}" = fresh."{key}"' for key in model.key)
     if spans and model.placed_by:
-        later += f" AND ({within(_quoted(model.placed_by), spans)})"
-        old += f" AND ({within(f'{model.name}.{_quoted(model.placed_by)}', spans)})"
+        later += f" AND ({spans_condition(_quote(model.placed_by), spans)})"
+        old += f" AND ({spans_condition(f'{model.name}.{_quote(model.placed_by)}', spans)})"
     statements = [f"CREATE TEMP TABLE fresh AS SELECT {columns} FROM ({sql}) AS model WHERE {later}"]  # noqa: S608
     if version := model.newest_by:
         newer = f'{model.name}."{version}" > fresh."{version}"'
@@ -328,8 +330,8 @@ def _rebuild_dates(model: Model, spans: Collection[Span]) -> list[str]:
     """Return the SQL that replaces the rows of some dates; the dates stand in it, so only these are read."""
     if not spans:
         return []
-    where = f" WHERE {within(_quoted(str(model.by_date)), spans)}"
-    sql = narrowed(model, sources(spans, model.periods, model.window, model.around))
+    where = f" WHERE {spans_condition(_quote(str(model.by_date)), spans)}"
+    sql = narrowed_sql(model, sources(spans, model.periods, model.window, model.around))
     return [f"DELETE FROM {model.name}{where}", _insert(model, where, sql)]  # noqa: S608
 
 
@@ -339,8 +341,8 @@ def _insert(model: Model, where: str, sql: str) -> str:
 
 
 def _columns(model: Model) -> str:
-    return ", ".join(map(_quoted, model.columns))
+    return ", ".join(map(_quote, model.columns))
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return f'"{name}"'

@@ -144,14 +144,14 @@ def _changes(table: Table, found: Found) -> Iterator[list[str]]:
         each.name for each in table.columns if each.name in found and _is_narrower(found[each.name], each)
     }
     if narrow & table.keys:
-        yield _made_anew(table, found)
+        yield _recreate_statements(table, found)
         return
     for column in table.columns:
         if change := list(_change(table.name, column, found.get(column.name))):
             yield change
 
 
-def _made_anew(table: Table, found: Found) -> list[str]:
+def _recreate_statements(table: Table, found: Found) -> list[str]:
     """Return the statements that make the table anew as it is declared, with its rows."""
     tree = sqlglot.parse_one(table.sql, read=REDSHIFT)
     tree.set("exists", False)

@@ -24,12 +24,12 @@ WIDER = {
 Columns = list[tuple[str, ...]]  # name, type, size of a text, whether it is never NULL
 
 
-class TakenBack(ValueError):
+class BreakingChange(ValueError):
     """A declaration lacks or narrows a published column. The text names it and the reason."""
 
 
 def lake_page(written: str, entities: Mapping[str, Entity] = ENTITIES) -> str:
-    """Return the page. written: the page as it was, whose introduction stays. Raises TakenBack."""
+    """Return the page. written: the page as it was, whose introduction stays. Raises BreakingChange."""
     introduction, *published = written.split(SECTION)
     sections = {name: _section(entity) for name, entity in entities.items()}
     for each in published:
@@ -61,14 +61,16 @@ def _line(field: Field) -> str:
 def _check(name: str, published: Columns, declared: Columns) -> None:
     for place, (column, kind, size, required) in enumerate(published):
         if place >= len(declared) or declared[place][0] != column:
-            raise TakenBack(
+            raise BreakingChange(
                 f"{name}.{column}: a published column stays, in place {place}; new ones come last"
             )
         _, new, new_size, new_required = declared[place]
         if new not in {kind, *WIDER.get(kind, ())} or (size and int(new_size) < int(size)):
-            raise TakenBack(f"{name}.{column}: a published type only gets wider, and it was {kind}({size})")
+            raise BreakingChange(
+                f"{name}.{column}: a published type only gets wider, and it was {kind}({size})"
+            )
         if new_required > required:
-            raise TakenBack(f"{name}.{column}: rows of before may lack it, so it stays optional")
+            raise BreakingChange(f"{name}.{column}: rows of before may lack it, so it stays optional")
     for column, _, _, required in declared[len(published) :]:
         if required:
-            raise TakenBack(f"{name}.{column}: rows of before lack it, so a new column is optional")
+            raise BreakingChange(f"{name}.{column}: rows of before lack it, so a new column is optional")

@@ -31,7 +31,7 @@ LOCK = "LOCK lake.loads"
 MergeColumns = Sequence[tuple[str, str]]
 
 
-def stage(table: str, columns: MergeColumns) -> str:
+def create_staging(table: str, columns: MergeColumns) -> str:
     """Return the statement that makes a staging table for files with these columns (name, type)."""
     listed = ", ".join(f'"{name}" {type_}' for name, type_ in columns)
     return f"CREATE TEMP TABLE {table} ({listed})"
@@ -44,7 +44,7 @@ def merge(entity: Entity, staged: Sequence[MergeColumns]) -> Iterator[str]:
     versions the file's row stays.
     """
     lake, columns = f"lake.{entity.name}", _columns(entity)
-    names, keys = _listed(columns), _listed(entity.key)
+    names, keys = _list_of(columns), _list_of(entity.key)
     yield _one_per_key(entity, staged, names, keys)
     if entity.version:
         yield (
@@ -54,22 +54,22 @@ def merge(entity: Entity, staged: Sequence[MergeColumns]) -> Iterator[str]:
     # EXCEPT treats two NULLs as equal; `=` does not.
     yield (
         f"CREATE TEMP TABLE fresh AS SELECT {names}, latest.{LOAD_NUMBER} "  # noqa: S608
-        f"FROM (SELECT {names} FROM incoming EXCEPT SELECT {_listed(columns, 'known')} FROM {lake} AS known "
+        f"FROM (SELECT {names} FROM incoming EXCEPT SELECT {_list_of(columns, 'known')} FROM {lake} AS known "
         f"INNER JOIN incoming ON {_same(entity, 'incoming', 'known')}) AS changed "
         f"CROSS JOIN (SELECT COALESCE(MAX({LOAD_NUMBER}), 0) + 1 AS {LOAD_NUMBER} FROM lake.loads "
         f"WHERE entity = {literal(entity.name)}) AS latest"
     )
-    yield _touched(entity)
+    yield _note_touched_dates(entity)
     every = [*columns, LOAD_NUMBER]
     changes = ", ".join(f'"{name}" = fresh."{name}"' for name in every if name not in entity.key)
     yield (
         f"MERGE INTO {lake} USING fresh ON {_same(entity, lake, 'fresh')} "  # noqa: S608
         f"WHEN MATCHED THEN UPDATE SET {changes} "
-        f"WHEN NOT MATCHED THEN INSERT ({_listed(every)}) VALUES ({_listed(every, 'fresh')})"
+        f"WHEN NOT MATCHED THEN INSERT ({_list_of(every)}) VALUES ({_list_of(every, 'fresh')})"
     )
 
 
-def _touched(entity: Entity) -> str:
+def _note_touched_dates(entity: Entity) -> str:
     """Return the statement that notes the dates of the rows that are new, and of those that they replace."""
     fresh = f'SELECT fresh.{LOAD_NUMBER}, CAST(fresh."{entity.occurred}" AS DATE) AS dt FROM fresh'  # noqa: S608
     if entity.occurred not in entity.key:
@@ -100,7 +100,7 @@ def _columns(entity: Entity) -> list[str]:
     return [column.name for column in declared_tables()[entity.name].columns if column.name != LOAD_NUMBER]
 
 
-def _listed(names: Sequence[str], table: str = "") -> str:
+def _list_of(names: Sequence[str], table: str = "") -> str:
     prefix = f"{table}." if table else ""
     return ", ".join(f'{prefix}"{name}"' for name in names)
 
@@ -112,7 +112,7 @@ def _as_declared(entity: Entity, has: MergeColumns) -> str:
     """
     there = {name for name, _ in has}
     return ", ".join(
-        f'CAST({_listed([name]) if name in there else "NULL"} AS {type_}) AS "{name}"'
+        f'CAST({_list_of([name]) if name in there else "NULL"} AS {type_}) AS "{name}"'
         for name, type_ in ((column.name, column.type) for column in declared_tables()[entity.name].columns)
         if name != LOAD_NUMBER
     )
@@ -171,7 +171,7 @@ class Loader:
             *earlier, last = list(chunks(self._staged(run_id, entity, files), SCHEMAS_MAX)) or [[]]
             for staged in earlier:
                 self.warehouse.run(self._merge(entity, staged))
-            self.warehouse.run([*self._merge(entity, last), *curation(entity, some, files)])
+            self.warehouse.run([*self._merge(entity, last), *bookkeeping_statements(entity, some, files)])
             count += len(files)
         return count
 
@@ -206,14 +206,14 @@ class Loader:
             statement
             for number, (columns, url) in enumerate(staged)
             for statement in (
-                stage(f"staged_{number}", columns),
+                create_staging(f"staged_{number}", columns),
                 Copy(f"staged_{number}", url, self.role_arn).sql(),
             )
         ]
         return [LOCK, *copies, *merge(LOADED[entity], [columns for columns, _ in staged])]
 
 
-def curation(
+def bookkeeping_statements(
     entity: str, hours: Mapping[str, set[str | None]], files: Sequence[CuratedFile]
 ) -> Iterator[str]:
     """Yield the statements that replace the bookkeeping of the loaded partitions.

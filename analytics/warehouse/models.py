@@ -98,7 +98,7 @@ def _models(grace_days: int) -> dict[str, Model]:
     found = {}
     for schema in FOLDERS:
         for path in sorted((SQL / "models" / schema).glob("*.yml")):
-            model = _read(f"{schema}.{path.stem}", path, grace_days)
+            model = _read_model(f"{schema}.{path.stem}", path, grace_days)
             found[model.name] = model
     order = TopologicalSorter({model.name: model.reads & found.keys() for model in found.values()})
     ordered = {name: found[name] for name in order.static_order()}
@@ -107,7 +107,7 @@ def _models(grace_days: int) -> dict[str, Model]:
     return ordered
 
 
-def _read(name: str, path: Path, grace_days: int) -> Model:
+def _read_model(name: str, path: Path, grace_days: int) -> Model:
     about = yaml.safe_load(path.read_text(encoding="utf-8"))
     if entity := LOADED.get(about.pop("entity", "")):
         sql, about = staging_sql(entity), staging_about(entity) | about

@@ -187,7 +187,7 @@ MADE_BY = ("analytics", "rules", "sql")  # what tables, models and tests follow 
 
 
 @dataclass(slots=True)
-class LastAsked:
+class LastWarehouseRun:
     """at: when it began. version: by which code (see `version`). is_settled: it left nothing to be done.
 
     are_all_tested: the tests were of all rows. curation: the report's counts by entity.
@@ -201,7 +201,7 @@ class LastAsked:
     curation: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def read(cls, objects: Objects) -> "LastAsked | None":
+    def read(cls, objects: Objects) -> "LastWarehouseRun | None":
         """Return what is noted; None if no run has asked yet."""
         try:
             return cls(**json.loads(objects.get(WAREHOUSE_ASKED)))
@@ -221,7 +221,7 @@ class LastAsked:
 
 def settle(objects: Objects, run_id: str, curation: list[dict[str, Any]]) -> None:
     """Note that a run has left nothing to be done, unless it did not ask, or another one has since."""
-    last, night = LastAsked.read(objects), WarehouseNight.read(objects, run_id)
+    last, night = LastWarehouseRun.read(objects), WarehouseNight.read(objects, run_id)
     if last and night and last.run_id == run_id:
         last.is_settled, last.are_all_tested, last.curation = True, night.full_tests, curation
         last.save(objects)

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from analytics.warehouse.dialect.kinds import of_type
 from analytics.warehouse.dialect.on_duckdb import on_duckdb
-from analytics.warehouse.dialect.reading import read
+from analytics.warehouse.dialect.reading import parse_statement
 
 REDSHIFT, DUCKDB, POSTGRES, ATHENA = "redshift", "duckdb", "postgres", "athena"
 _LAYOUT = (exp.DistKeyProperty, exp.DistStyleProperty, exp.SortKeyProperty)
@@ -39,7 +39,7 @@ def tables_of(statement: str) -> Sequence[str]:
     """Return the names of the tables whose columns DuckDB's SQL depends on: schema.name, in small letters."""
     if _is_nothing(statement):
         return ()
-    tables = read(_without_binding(statement)).find_all(exp.Table)
+    tables = parse_statement(_without_binding(statement)).find_all(exp.Table)
     return sorted({f"{each.db}.{each.name}".lower().lstrip(".") for each in tables})
 
 
@@ -59,7 +59,7 @@ def for_duckdb(statement: str, columns: Columns = ()) -> str | None:
         table: {name.lower(): of_type(exp.DataType.build(type_, dialect=DUCKDB)) for name, type_ in fields}
         for table, fields in columns
     }
-    tree = on_duckdb(read(_without_binding(statement)), lambda name: known.get(name, {}))
+    tree = on_duckdb(parse_statement(_without_binding(statement)), lambda name: known.get(name, {}))
     _strip_layout(tree)
     # Redshift does not enforce primary keys. DuckDB would, after each statement, and slowly.
     for key in list(tree.find_all(exp.PrimaryKey)):

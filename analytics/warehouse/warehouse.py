@@ -27,7 +27,7 @@ class Warehouse(Protocol):
 
 
 @runtime_checkable
-class Compacting(Protocol):
+class CompactableWarehouse(Protocol):
     """A warehouse whose file keeps the bytes of deleted rows until it is written anew."""
 
     def compact(self) -> None:

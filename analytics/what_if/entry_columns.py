@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from analytics.what_if.candidates import Ruling, Timeline
 from analytics.what_if.ledger_parts import CLAWBACK, EARN, NEVER, RERATE, UNLIMITED, Numbers
 from analytics.what_if.runs import FIRST
+from analytics.what_if.timeline import Ruling, Timeline
 from rules.book.point_rules import DAYS_A_WEEK, Cap, Period, expires_on
 from rules.days import EPOCH
 

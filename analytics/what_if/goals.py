@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 
 from adapters.platform.objects import Objects
 from analytics.recompute.goal_columns import HistoryColumns, standings_of
-from analytics.what_if.candidates import Ruling, Timeline
 from analytics.what_if.entry_columns import EntryColumns, Flags, JudgedEntries
 from analytics.what_if.figures import Figures, GoalChange
 from analytics.what_if.ledger_parts import Numbers
 from analytics.what_if.one_user import OneUser
 from analytics.what_if.runs import FIRST
+from analytics.what_if.timeline import Ruling, Timeline
 from analytics.what_if.user_settings import Todays, sent_properties
 from rules.book.book import Book, Books
 from rules.book.goal_rules import AchievementRule
@@ -74,7 +74,7 @@ class Goals:
         changes = [*figures.streaks, *figures.achievements]
         # What a book lacks nobody has under it.
         self._changes = {
-            world: [each for each in changes if _has(books.at(now).book, each)]
+            world: [each for each in changes if _has_goal(books.at(now).book, each)]
             for world, books in self._books.items()
         }
         self._measured: dict[tuple[int | None, str], tuple[str, ...] | None] = {}
@@ -171,7 +171,7 @@ class Goals:
             return was
         measured = self._measured_by(ruling.version, kind)
         if measured is None or not measured or sent is not None:
-            return measures_of(_read(sent), measured)
+            return measures_of(_read_object(sent), measured)
         said = [
             each for each in (was or COUNTED).split(",") if each.partition("=")[0] in (COUNTED, *measured)
         ]
@@ -276,18 +276,18 @@ def _achievement_changes(old: Book, new: Book, streaks: Sequence[GoalChange]) ->
     """Yield what differs by itself, or by a streak that a condition is of. The lake has no titles."""
     moved = {each.name for each in streaks}
     for name in sorted(old.achievements.keys() | new.achievements.keys()):
-        was, is_now = (_untitled(book.achievements.get(name)) for book in (old, new))
+        was, is_now = (_without_title(book.achievements.get(name)) for book in (old, new))
         conditions = [one for each in (was, is_now) if each for one in each.conditions]
         if was != is_now or any(one.streak in moved for one in conditions):
             titled = new.achievements.get(name) or old.achievements[name]
             yield GoalChange(name, _change(was, is_now), title=titled.title)
 
 
-def _untitled(rule: AchievementRule | None) -> AchievementRule | None:
+def _without_title(rule: AchievementRule | None) -> AchievementRule | None:
     return rule and replace(rule, title="")
 
 
-def _has(book: Book, each: GoalChange) -> bool:
+def _has_goal(book: Book, each: GoalChange) -> bool:
     return each.name in (book.achievements if each.per is None else book.streaks)
 
 
@@ -341,7 +341,7 @@ def _by_name(covers: Mapping[int, Cover], ids: Sequence[str]) -> dict[str, Cover
     return {ids[user]: cover for user, cover in covers.items()}
 
 
-def _read(text: str | None) -> Any:
+def _read_object(text: str | None) -> Any:
     try:
         found = json.loads(text or "{}")
     except ValueError:

@@ -8,7 +8,6 @@ from datetime import date, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from analytics.what_if.candidates import Timeline
 from analytics.what_if.entry_columns import EntryColumns, Flags, JudgedEntries
 from analytics.what_if.figures import USERS, Figures
 from analytics.what_if.goals import Goals
@@ -21,13 +20,14 @@ from analytics.what_if.ledger_parts import (
     REDEEM,
     RERATE,
     REVERSE,
-    Expired,
+    ExpiredPoints,
     Numbers,
-    earned,
+    earned_points,
     last_expired,
-    running,
+    running_sums,
 )
 from analytics.what_if.runs import FIRST, RunLengths, StreakColumns, active_keys, fold_covered, streaks
+from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_settings import Todays, UserSettings, pauses_left
 from rules.days import EPOCH
 from rules.engagement.streak import Cover, net_freezes
@@ -83,13 +83,13 @@ class PartJudge:
         other = entries.added(*self._others(entries))
         columns = {
             "user_id": pa.array(entries.ids, pa.string()),
-            **_told(
+            **_figure_columns(
                 "before",
                 entries.added(entries.earn("points")) + entries.corrected(had),
                 other - self._now(gone_before, entries),
                 before,
             ),
-            **_told(
+            **_figure_columns(
                 "after",
                 entries.added(points) + entries.corrected(corrected),
                 other - self._now(gone_after, entries),
@@ -115,7 +115,9 @@ class PartJudge:
             1 << PERIOD_BITS - 2
         )
         group = entries.earner * len(entries.kinds) + entries.kind
-        points = earned(group * 2 + judged.is_weekly << PERIOD_BITS | period, judged.points, judged.limit)
+        points = earned_points(
+            group * 2 + judged.is_weekly << PERIOD_BITS | period, judged.points, judged.limit
+        )
         if self.timeline.candidate is None:  # what is left of a cap follows from corrections in between, too
             is_corrected = entries.has(CLAWBACK) | entries.has(RERATE)
             return np.where(is_corrected[entries.earner], had, points)
@@ -125,7 +127,9 @@ class PartJudge:
         """Return the users with an event that the candidate judges."""
         return entries.added(judged.is_new.astype(np.int64)) > 0
 
-    def _expired(self, entries: EntryColumns, points: Numbers, ends: Numbers, corrected: Numbers) -> Expired:
+    def _expired(
+        self, entries: EntryColumns, points: Numbers, ends: Numbers, corrected: Numbers
+    ) -> ExpiredPoints:
         """Return what expires. corrected: the points of CLAWBACK and RERATE entries."""
         users = np.append(entries.earner, entries.user[entries.corrects])
         ends = np.append(ends, entries.correction("expires_on"))
@@ -136,9 +140,9 @@ class PartJudge:
         is_moved = ((what == REDEEM) | (what == REVERSE)) & (of["points"] != 0) & is_lot.any()
         moved = np.flatnonzero(is_moved)
         when = np.where(of["undone_at"][moved] >= 0, of["undone_at"][moved], of["counts_at"][moved])
-        return Expired.of(lots, (entries.user[moved], when, -of["points"][moved]))
+        return ExpiredPoints.of(lots, (entries.user[moved], when, -of["points"][moved]))
 
-    def _now(self, gone: Expired, entries: EntryColumns) -> Numbers:
+    def _now(self, gone: ExpiredPoints, entries: EntryColumns) -> Numbers:
         at = np.array([(self.now - EPOCH) // timedelta(microseconds=1)])
         every = np.arange(entries.size)
         return gone.by(every, np.repeat(last_expired(at), entries.size))
@@ -184,7 +188,9 @@ class PartJudge:
             found |= changed & np.array(is_doubtful)
         return found
 
-    def _overdrawn(self, entries: EntryColumns, points: Numbers, gone: Expired, corrected: Numbers) -> Flags:
+    def _overdrawn(
+        self, entries: EntryColumns, points: Numbers, gone: ExpiredPoints, corrected: Numbers
+    ) -> Flags:
         """Return the users of whom some redemption might not have been possible.
 
         What had expired by then is at most what has expired of these lots in the end: later events add to
@@ -194,7 +200,7 @@ class PartJudge:
         values[entries.earns] = points
         values[entries.corrects] = corrected
         values[what == EXPIRE] = 0
-        left = running(values, entries.user)
+        left = running_sums(values, entries.user)
         spends = np.flatnonzero(((what == REDEEM) | (what == OTHER)) & (values < 0))
         days = last_expired(entries.of["counts_at"][spends])
         is_short = left[spends] < gone.by(entries.user[spends], days)
@@ -286,7 +292,7 @@ def _ones(entries: EntryColumns, at: Flags | Numbers) -> tuple[Numbers, Numbers]
     return np.ones(len(users), np.int64), users
 
 
-def _told(when: str, points: Numbers, rest: Numbers, streak: StreakColumns) -> dict[str, Numbers]:
+def _figure_columns(when: str, points: Numbers, rest: Numbers, streak: StreakColumns) -> dict[str, Numbers]:
     values = (points, points + rest, streak.shown, streak.length, streak.longest, streak.active, streak.last)
     names = ("earned", "balance", "shown", "length", "longest", "active_days", "last")
     return {f"{name}_{when}": value for name, value in zip(names, values, strict=True)}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
-from analytics.lake.duckdb_memory import THREADS, connect, query, registered
+from analytics.lake.duckdb_memory import THREADS, arrow_table, connect, query
 from analytics.lake.layout import curated_files
 from rules.book.point_rules import EXPIRES_AT
 from rules.engagement.ledger import EntryKind, FreezeNote
@@ -99,12 +99,12 @@ class LedgerParts:
                 entries = PART.format(**place, piece=piece, pieces=PIECES)
                 if self._sent and any((self._sent / f"part={part}").glob("*.parquet")):
                     entries = WITH_SENT.format(entries=entries, folder=self._sent, part=part)
-                found = query(small(), entries)
+                found = query(small_database(), entries)
                 if found.num_rows:
                     yield found
 
 
-def small() -> duckdb.DuckDBPyConnection:
+def small_database() -> duckdb.DuckDBPyConnection:
     """Return an empty database that leaves memory to what works on the rows."""
     db = connect()
     db.execute(f"SET memory_limit = '{MEMORY}'")
@@ -124,11 +124,11 @@ def ledger_parts(
     """
     size = sum(each.size for each in curated_files(objects, "ledger"))
     parts = min(PARTS_MAX, size // PART_BYTES + 1)
-    with TemporaryDirectory() as folder, table_of(db := small(), "ledger", objects, "ledger"):
+    with TemporaryDirectory() as folder, table_of(db := small_database(), "ledger", objects, "ledger"):
         db.execute("SET preserve_insertion_order = false")
         db.execute(f"SET partitioned_write_max_open_files = {PARTS_MAX + 50}")
         undone = query(db, UNDONE).cast(EVENTS)
-        with registered(db, "broken", broken), registered(db, "undone", undone):
+        with arrow_table(db, "broken", broken), arrow_table(db, "undone", undone):
             rows_a_part = max(ROW_GROUP_MIN, OPEN_ROWS // parts)
             to = f"(FORMAT parquet, COMPRESSION snappy, PARTITION_BY (part), ROW_GROUP_SIZE {rows_a_part})"
             marks = [name for name, some in (("broken", broken), ("undone", undone)) if some.num_rows]
@@ -167,7 +167,7 @@ Numbers = NDArray[np.int64]
 UNLIMITED = 1 << 60
 
 
-def earned(groups: Numbers, points: Numbers, limit: Numbers) -> Numbers:
+def earned_points(groups: Numbers, points: Numbers, limit: Numbers) -> Numbers:
     """Return each entry's points.
 
     groups: equal for the entries of one user, type and period of a cap. All arrays are in the order in which
@@ -186,12 +186,12 @@ def earned(groups: Numbers, points: Numbers, limit: Numbers) -> Numbers:
     before -= np.repeat(before[starts], sizes)
     result = np.minimum(before + worth, most) - np.minimum(before, most)
     if mixed.any():
-        _mixed(result, worth, most, starts[mixed], sizes[mixed])
+        _fill_mixed_caps(result, worth, most, starts[mixed], sizes[mixed])
     given[order] = result
     return given
 
 
-def _mixed(result: Numbers, worth: Numbers, most: Numbers, starts: Numbers, sizes: Numbers) -> None:
+def _fill_mixed_caps(result: Numbers, worth: Numbers, most: Numbers, starts: Numbers, sizes: Numbers) -> None:
     """Work out the groups with several caps: the first entries of all of them, then the second ones ...
 
     had: by group and cap what entries with this cap or a lower one have earned. A cap that no entry has had
@@ -224,7 +224,7 @@ NOON_MS = EXPIRES_AT.hour * 3_600_000
 NEVER = np.iinfo(np.int32).max  # as a day: the points last
 
 
-def running(values: Numbers, users: Numbers) -> Numbers:
+def running_sums(values: Numbers, users: Numbers) -> Numbers:
     """Return running sums that begin anew with each user. users: ascending."""
     sums = np.cumsum(values)
     starts = np.flatnonzero(np.append(True, users[1:] != users[:-1])) if len(users) else users
@@ -233,14 +233,16 @@ def running(values: Numbers, users: Numbers) -> Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
+class ExpiredPoints:
     """By user and date of expiry, ascending: what has expired up to it in all. keys: user << 24 | day."""
 
     keys: Numbers
     gone: Numbers
 
     @classmethod
-    def of(cls, lots: tuple[Numbers, Numbers, Numbers], moves: tuple[Numbers, Numbers, Numbers]) -> "Expired":
+    def of(
+        cls, lots: tuple[Numbers, Numbers, Numbers], moves: tuple[Numbers, Numbers, Numbers]
+    ) -> "ExpiredPoints":
         """Work out all lots. lots: users, days on which they expire, points.
 
         moves: users, when points were spent (microseconds since 1970), how many; below 0: given back.
@@ -252,7 +254,7 @@ class Expired:
         np.add.at(points, place, lots[2])
         users = keys >> DAY_BITS
         noon = ((keys & (1 << DAY_BITS) - 1) - DAY_ZERO) * MS_A_DAY + NOON_MS
-        over = running(points, users) - _spent(users, noon, moves)
+        over = running_sums(points, users) - _spent_until(users, noon, moves)
         # The users' running maxima, in one pass: each user's values lie above those of the user before.
         step = int(np.abs(over).max()) + 1
         shift = (users - users[0]) * 2 * step
@@ -267,12 +269,12 @@ class Expired:
         return np.where(known, self.gone[place], 0)
 
 
-def _spent(users: Numbers, until_ms: Numbers, moves: tuple[Numbers, Numbers, Numbers]) -> Numbers:
+def _spent_until(users: Numbers, until_ms: Numbers, moves: tuple[Numbers, Numbers, Numbers]) -> Numbers:
     """Return what each user has spent until an instant, which is a whole millisecond."""
     who, when, points = moves
     keys = (who << MS_BITS) + -(-when // 1000)
     order = np.argsort(keys, kind="stable")
-    sums = np.append(0, running(points[order], who[order]))
+    sums = np.append(0, running_sums(points[order], who[order]))
     asked = (users << MS_BITS) + until_ms
     place = np.searchsorted(keys[order], asked, side="right")
     is_same = np.append(-1, who[order])[place] == users

@@ -12,8 +12,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from analytics.what_if.candidates import FIRST_INSTANT, Ruling, Timeline
 from analytics.what_if.figures import Impossible
+from analytics.what_if.timeline import FIRST_INSTANT, Ruling, Timeline
 from rules.book.book import Books, Version
 from rules.book.point_rules import Cap, Period, instant_of_expiry, last_expired, lot_of, points_left
 from rules.days import MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
@@ -98,7 +98,7 @@ class Corrections:
         return drafts
 
 
-def without(day: Day, reversal: Draft) -> Day:
+def day_without(day: Day, reversal: Draft) -> Day:
     """Return a day without an event that was reversed."""
     is_passive = reversal.is_passive
     return replace(
@@ -138,7 +138,7 @@ DATED = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Earned:
+class EventOutcome:
     """What came of one event. points: None if it is refused. is_active: whether it keeps a streak."""
 
     row: Row
@@ -164,7 +164,7 @@ class OneUser:
     skipped: frozenset[date] = frozenset()
     claims: Mapping[str, tuple[date, str]] | None = None
     opening: Checkpoint | None = None
-    earned: list[Earned] = field(default_factory=list)
+    earned: list[EventOutcome] = field(default_factory=list)
     corrected: list[Draft] = field(default_factory=list)
     corrected_before: int = 0
     reversed: set[str] = field(default_factory=set)
@@ -201,15 +201,19 @@ class OneUser:
             self._corrections = Corrections(self.timeline)
             self._rerated = rerated_since(sorted(rows, key=itemgetter("seq")))
         # What was held is there twice: when it was held, and when it was captured.
-        captured = [(row["created_at"], row["seq"], row) for row in rows if _at(row) != row["created_at"]]
-        in_order = sorted([*((_at(row), row["seq"], row) for row in rows), *captured], key=itemgetter(0, 1))
+        captured = [
+            (row["created_at"], row["seq"], row) for row in rows if _counts_at(row) != row["created_at"]
+        ]
+        in_order = sorted(
+            [*((_counts_at(row), row["seq"], row) for row in rows), *captured], key=itemgetter(0, 1)
+        )
         for is_earn, some in groupby(in_order, key=lambda each: each[2]["kind"] == EntryKind.EARN):
             if is_earn:
                 for batch in _batches([row for _, _, row in some]):
                     self._earn(batch)
             else:
                 for at, _, row in some:
-                    is_capture = at != _at(row)
+                    is_capture = at != _counts_at(row)
                     step = self._capture if is_capture else steps.get(EntryKind(row["kind"]), self._other)
                     step(row)
         return self
@@ -254,7 +258,7 @@ class OneUser:
         taken = [(row, ruling) for row in batch for ruling in (self._ruling(row),)]
         for row, ruling in taken:
             if ruling.is_refused:
-                self.earned.append(Earned(row, ruling, row["activity_date"], None, is_active=False))
+                self.earned.append(EventOutcome(row, ruling, row["activity_date"], None, is_active=False))
         events = {row["event_id"]: self._event(row, ruling) for row, ruling in taken if not ruling.is_refused}
         if self.claims is not None:
             near = dates_beside(each.activity_date for each in events.values())
@@ -287,8 +291,8 @@ class OneUser:
         points, day = self._left(event), event.activity_date
         self._sum += points
         known = self._days.get(day)
-        self._days[day] = _with(known, event)
-        self.earned.append(Earned(row, ruling, day, points, is_active=not event.is_passive))
+        self._days[day] = _day_with(known, event)
+        self.earned.append(EventOutcome(row, ruling, day, points, is_active=not event.is_passive))
         ends = row["expires_on"]
         if ruling.is_new or (ends is None and ruling.expiry):
             ends = lot_of(ruling.expiry, day, event.cap) if ruling.expiry else None
@@ -331,13 +335,13 @@ class OneUser:
                 earned = self._capped_of(kind, each.cap, day)
                 earned[each.cap.points] = earned.get(each.cap.points, 0) + each.points
             if each.kind is EntryKind.CLAWBACK:
-                self._days[day] = without(self._days[day], each)
+                self._days[day] = day_without(self._days[day], each)
             self.corrected.append(each)
 
     # ---- commands
 
     def _redeem(self, row: Row) -> None:
-        at, price = _at(row), -row["points"]
+        at, price = _counts_at(row), -row["points"]
         is_freeze = row["freeze"] == FreezeNote.GRANTED
         if row["rules_version"] and row["reward_id"] and not row["freeze"]:
             asked = self.timeline.price(row["reward_id"], price, row["created_at"])
@@ -375,7 +379,7 @@ class OneUser:
             self._refuse(row, "hold", price, missing, "what was taken back would have left too little of it")
 
     def _refuse(self, row: Row, what: str, price: int, missing: int, why: str) -> None:
-        self.impossible.append(Impossible(self.user_id, what, stamp(_at(row)), price, missing, why))
+        self.impossible.append(Impossible(self.user_id, what, stamp(_counts_at(row)), price, missing, why))
         self._undone[stamp(row["created_at"])] = 0
 
     def _reverse(self, row: Row) -> None:
@@ -450,7 +454,7 @@ class OneUser:
         return stored if stored and granted not in (found, stored) else found
 
 
-def _at(row: Row) -> datetime:
+def _counts_at(row: Row) -> datetime:
     """Return when an entry counts: of what was held, when it was held."""
     if row["kind"] == EntryKind.REDEEM and row["held_at"]:
         return unstamp(row["held_at"])
@@ -477,7 +481,7 @@ def _batches(rows: Sequence[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def _with(day: Day | None, event: Event) -> Day:
+def _day_with(day: Day | None, event: Event) -> Day:
     """Return a day with one more event: when it was opened, and when it was used last."""
     at = event.event_id
     if day is None:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from analytics.what_if.candidates import Timeline
-from analytics.what_if.one_user import Earned, OneUser
+from analytics.what_if.one_user import EventOutcome, OneUser
+from analytics.what_if.timeline import Timeline
 from rules.book.book import Book
 from rules.book.point_rules import Cap
 from rules.engagement.earnings import instant_of
@@ -64,7 +64,7 @@ def other_reasons(user: OneUser, expired_before: int, now: datetime) -> Iterator
             yield f"{dates} would {word} active, {span}: which events keep a streak has changed"
 
 
-def _cause(each: Earned, timeline: Timeline) -> Iterator[str]:
+def _cause(each: EventOutcome, timeline: Timeline) -> Iterator[str]:
     """Yield how the candidate's terms of an event differ from those that were."""
     row, ruling = each.row, each.ruling
     kind, occurred = row["event_type"], instant_of(row["event_id"])

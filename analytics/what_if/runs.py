@@ -111,7 +111,9 @@ def days_of(keys: Numbers, user: int) -> list[date]:
     ]
 
 
-def folded(days: Iterable[date], cover: Cover, today: date, lengths: RunLengths) -> tuple[Streak | None, int]:
+def fold_user(
+    days: Iterable[date], cover: Cover, today: date, lengths: RunLengths
+) -> tuple[Streak | None, int]:
     """Return a user's streak and what shows today, and count the runs in."""
     state: Streak | None = opening_streak(cover)
     ended: list[int] = []
@@ -132,4 +134,4 @@ def fold_covered(
     """Work out the streaks of the users who have cover, by the rule."""
     for user, cover in covers.items():
         day = FIRST + timedelta(days=int(today[user]))
-        columns.put(user, *folded(days_of(keys, user), cover, day, lengths))
+        columns.put(user, *fold_user(days_of(keys, user), cover, day, lengths))

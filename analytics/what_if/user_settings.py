@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
-from analytics.lake.duckdb_memory import query, registered
+from analytics.lake.duckdb_memory import arrow_table, query
 from analytics.lake.layout import curated_files
 from analytics.recompute.activity_runs import dates_of, opening_of, pauses_of
 from analytics.recompute.ledger_totals import NEWEST
-from analytics.what_if.candidates import Timeline
-from analytics.what_if.ledger_parts import EVENTS, small
+from analytics.what_if.ledger_parts import EVENTS, small_database
+from analytics.what_if.timeline import Timeline
 from rules.book.book import Book
 from rules.days import UnknownZone, today
 from rules.engagement.streak import Checkpoint, paused_dates_a_year
@@ -53,7 +53,7 @@ class Todays:
 
 def user_settings(objects: Objects, now: datetime) -> tuple[dict[str, UserSettings], Todays]:
     """Return the settings of the users who have pauses, skipped dates or an opening; and everybody's date."""
-    db = small()
+    db = small_database()
     with table_of(db, "profiles", objects, "streaks"):
         db.execute(NONE_SETTLED)
         db.execute(NEWEST)
@@ -134,7 +134,7 @@ def doubtful_users(objects: Objects) -> set[str]:
     """
     parts = sum(each.size for each in curated_files(objects, "events")) // DOUBTED_BYTES + 1
     found: set[str] = set()
-    with table_of(db := small(), "events", objects, "events"):
+    with table_of(db := small_database(), "events", objects, "events"):
         for part in range(parts):
             found |= set(query(db, DOUBTFUL, [parts, part])["user_id"].to_pylist())
     return found
@@ -149,16 +149,18 @@ def broken_contracts(objects: Objects, book: Book | None, refuses: Refuses) -> p
     contracts = {name: rule.properties for name, rule in types if rule.properties}
     if not contracts:
         return EVENTS.empty_table()
-    with table_of(db := small(), "events", objects, "events"):
-        with registered(db, "contracts", pa.table({"event_type": list(contracts)})):
+    with table_of(db := small_database(), "events", objects, "events"):
+        with arrow_table(db, "contracts", pa.table({"event_type": list(contracts)})):
             texts = query(db, PROPERTIES).to_pylist()
-        found = [each for each in texts if refuses(contracts[each["event_type"]], _read(each["properties"]))]
+        found = [
+            each for each in texts if refuses(contracts[each["event_type"]], _read_json(each["properties"]))
+        ]
         schema = pa.schema([("event_type", pa.string()), ("properties", pa.string())])
-        with registered(db, "refused", pa.Table.from_pylist(found, schema)):
+        with arrow_table(db, "refused", pa.Table.from_pylist(found, schema)):
             return query(db, BROKEN_BY).cast(EVENTS)
 
 
-def _read(text: str | None) -> Any:
+def _read_json(text: str | None) -> Any:
     try:
         return json.loads(text or "{}")
     except ValueError:
@@ -167,12 +169,12 @@ def _read(text: str | None) -> Any:
 
 def ledgers_of(objects: Objects, users: Collection[str]) -> Iterator[tuple[str, list[Row]]]:
     """Yield some users with their ledger's rows, in the order of the ids."""
-    yield from _grouped(objects, "ledger", LEDGER_OF, "account_id", users)
+    yield from _rows_by_user(objects, "ledger", LEDGER_OF, "account_id", users)
 
 
 def claims_of(objects: Objects, users: Collection[str]) -> dict[str, dict[str, tuple[date, str]]]:
     """Return, by user and event, the date that it claims and the zone that it was read in."""
-    found = _grouped(objects, "events", CLAIMS_OF, "user_id", users)
+    found = _rows_by_user(objects, "events", CLAIMS_OF, "user_id", users)
     return {
         user: {each["event_id"]: (each["activity_date"], each["zone"]) for each in rows}
         for user, rows in found
@@ -183,20 +185,20 @@ def sent_properties(
     objects: Objects, users: Collection[str], types: Collection[str]
 ) -> dict[str, dict[str, str]]:
     """Return, by user and event, the properties of events of some types, as far as they are in the event."""
-    found = _grouped(objects, "events", SENT_BY, "user_id", users) if types else ()
+    found = _rows_by_user(objects, "events", SENT_BY, "user_id", users) if types else ()
     return {
         user: {each["event_id"]: each["properties"] for each in rows if each["event_type"] in types}
         for user, rows in found
     }
 
 
-def _grouped(
+def _rows_by_user(
     objects: Objects, entity: str, sql: str, key: str, users: Collection[str]
 ) -> Iterator[tuple[str, list[Row]]]:
     if not users:
         return
     asked = pa.table({"user_id": pa.array(sorted(users), pa.string())})
-    with table_of(db := small(), entity, objects, entity), registered(db, "asked", asked):
+    with table_of(db := small_database(), entity, objects, entity), arrow_table(db, "asked", asked):
         reader = db.sql(sql).to_arrow_reader(BATCH_ROWS)
         rows = (row for batch in reader for row in batch.to_pylist())
         for user, some in groupby(rows, key=itemgetter(key)):

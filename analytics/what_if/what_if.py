@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.lake.duckdb_memory import query
-from analytics.what_if.candidates import Timeline, real_books
 from analytics.what_if.figures import USERS, Figures, Impossible
 from analytics.what_if.goals import Goals, Kept
 from analytics.what_if.judged_part import PartJudge
-from analytics.what_if.ledger_parts import ledger_parts, small
+from analytics.what_if.ledger_parts import ledger_parts, small_database
 from analytics.what_if.one_user import OneUser
 from analytics.what_if.reasons import other_reasons, reasons
-from analytics.what_if.runs import FIRST, folded
+from analytics.what_if.runs import FIRST, fold_user
+from analytics.what_if.timeline import Timeline, real_books
 from analytics.what_if.user_settings import (
     Refuses,
     UserSettings,
@@ -48,7 +48,7 @@ def _refuses_nothing(contract: Any, properties: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WhatIfQuestion:
     """What is asked. book: the candidate, None for the versions that were in force (a check of oneself).
 
     since, until: when it is in force. now: until when points expire, and which date is today, in each user's
@@ -71,7 +71,7 @@ class WhatIfAnswer:
     goals: see analytics.what_if.goals.Goals.
     """
 
-    asked: Asked
+    asked: WhatIfQuestion
     users: pa.Table
     figures: Figures
     top: list[dict[str, Any]] = field(default_factory=list)
@@ -82,7 +82,7 @@ class WhatIfAnswer:
 class WhatIf:
     """One question to a lake."""
 
-    def __init__(self, objects: Objects, asked: Asked) -> None:
+    def __init__(self, objects: Objects, asked: WhatIfQuestion) -> None:
         self._objects, self._asked, self.figures = objects, asked, Figures()
         self.timeline = Timeline(real_books(objects), asked.book, asked.since, asked.until)
         if asked.book and self.timeline.is_partial:
@@ -182,7 +182,7 @@ class WhatIf:
                 self._days[user.user_id, day] = self._days.get((user.user_id, day), 0) + draft.points
         self.figures.impossible += user.impossible
         today = self._todays.of(user.user_id)
-        streak, shown = folded(user.active, user.cover, today, self.figures.runs_after)
+        streak, shown = fold_user(user.active, user.cover, today, self.figures.runs_after)
         return {
             "earned_after": user.total,
             "balance_after": user.balance(self._asked.now),
@@ -220,13 +220,13 @@ class WhatIf:
         return list(rows.values())
 
 
-def what_if(objects: Objects, asked: Asked) -> WhatIfAnswer:
+def what_if(objects: Objects, asked: WhatIfQuestion) -> WhatIfAnswer:
     """Return what a book would have led to."""
     return WhatIf(objects, asked).answer()
 
 
 def _expiries(objects: Objects, real: Books) -> dict[int, str]:
-    with table_of(db := small(), "events", objects, "events"):
+    with table_of(db := small_database(), "events", objects, "events"):
         named = {row["rules_version"]: row["expiry"] for row in query(db, EXPIRIES).to_pylist()}
     return {each.number: each.book.expiry for each in real.versions if each.book.expiry} | named
 

@@ -31,11 +31,11 @@ OURS, NIGHT, POINTS = "what-if", "recompute", "rules recompute"
 
 def what_if_users(folder: Path) -> int:
     from adapters.platform.objects import FolderObjects
-    from analytics.what_if.what_if import Asked, what_if
+    from analytics.what_if.what_if import WhatIfQuestion, what_if
     from local.what_if.figures import summary
     from rules.book.document import read_book
 
-    found = what_if(FolderObjects(folder), Asked(read_book(CANDIDATE), datetime.now(UTC)))
+    found = what_if(FolderObjects(folder), WhatIfQuestion(read_book(CANDIDATE), datetime.now(UTC)))
     told = summary(found, "candidate")
     print(json.dumps({"points": told["points"], "users": told["users"], "replayed": _replayed(found)}))
     return int(found.users.num_rows)

@@ -14,7 +14,7 @@ from sqlglot.errors import SqlglotError
 from analytics.lake.arrow import HIVE
 from analytics.warehouse.dialect.kinds import TEXT, Kind, of_type
 from analytics.warehouse.dialect.on_duckdb import on_duckdb
-from analytics.warehouse.dialect.reading import read, statements
+from analytics.warehouse.dialect.reading import parse_statement, parse_statements
 from analytics.warehouse.dialect.refusal import NotAsRedshift
 from analytics.warehouse.models import FOLDERS, Model, models
 from analytics.warehouse.statements import literal
@@ -36,7 +36,7 @@ def read_only(sql: str, parameters: Mapping[str, Value] | None = None) -> str:
     """
     text = _filled(sql, parameters or {})
     try:
-        found = statements(text)
+        found = parse_statements(text)
     except SqlglotError as error:
         raise QueryFailed(f"this is no SQL of Redshift: {_first_line(error)}") from error
     if len(found) != 1:
@@ -92,7 +92,7 @@ def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) 
     grace_days: of campaigns, the deployment's setting.
     Raises QueryFailed for a table that the lake does not have, and for what DuckDB would answer otherwise.
     """
-    parse = read if dialect == DUCKDB else _parse
+    parse = parse_statement if dialect == DUCKDB else _parse
     tree = parse(query).copy()
     known = models(grace_days)
     reads = _all_read(tree, parse, known)

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from adapters.platform.objects import S3Objects
-from analytics.curation.raw_lines import readable
+from analytics.curation.raw_lines import readable_text
 from analytics.lake.layout import Place
-from analytics.lake.listing import of_place
+from analytics.lake.listing import raw_objects_of_place
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.statements import StatementFailed
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
@@ -32,11 +32,11 @@ def _object_with(subject: Subject, day: str) -> tuple[str | None, Any]:
     """Return the new object that has this test's event; and how many new ones there are."""
     objects, count = S3Objects(subject.stack.client("s3"), subject.stack.outputs["LakeBucketName"]), 0
     arrived = {moment.date().isoformat() for moment in (subject.began - SKEW, datetime.now(UTC) + SKEW)}
-    for each in of_place(objects, Place("events", day, NOON), arrived):
+    for each in raw_objects_of_place(objects, Place("events", day, NOON), arrived):
         if each.modified < subject.began - SKEW:
             continue
         count += 1
-        if f'"{subject.name}"'.encode() in readable(objects.get(each.key)):
+        if f'"{subject.name}"'.encode() in readable_text(objects.get(each.key)):
             return each.key, count
     return None, f"{count} new objects without it"
 

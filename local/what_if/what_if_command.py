@@ -10,7 +10,7 @@ import pyarrow.csv as pa_csv
 
 from adapters.platform.objects import Objects, S3Objects
 from analytics.what_if.figures import USERS
-from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
+from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from ingest.web.validate import first_problem
 from local.analyst.answer import as_cells
 from local.book import check
@@ -41,9 +41,9 @@ def ask(lake: Objects, arguments: argparse.Namespace, now: datetime) -> tuple[st
     if arguments.book == IN_FORCE:
         if since or until:
             raise RuntimeError(f"{IN_FORCE} has no span: it is the versions as they were")
-        return "the book as it was", what_if(lake, Asked(None, now))
+        return "the book as it was", what_if(lake, WhatIfQuestion(None, now))
     file = check(Path(arguments.book))
-    asked = Asked(read_book(file.document), now, since, until, _refuses)
+    asked = WhatIfQuestion(read_book(file.document), now, since, until, _refuses)
     return file.path.name, what_if(lake, asked)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.what_if.what_if import Asked, what_if
+from analytics.what_if.what_if import WhatIfQuestion, what_if
 from local.what_if.figures import summary
 from rules.book.document import read_book
 from tests.browser.given import SCRIPT_TITLE
@@ -26,7 +26,7 @@ def report(folder: Path, *, is_empty: bool = False) -> dict[str, Any]:
     if not is_empty:
         story.into(objects)
     now = datetime(2027, 1, 1, tzinfo=UTC) if is_empty else story.now
-    told = summary(what_if(objects, Asked(read_book(story.some_book()), now)), SCRIPT_TITLE)
+    told = summary(what_if(objects, WhatIfQuestion(read_book(story.some_book()), now)), SCRIPT_TITLE)
     return dict(json.loads(json.dumps(told)))
 
 
@@ -133,7 +133,7 @@ def test_a_file_that_is_no_report_is_told_and_the_next_one_is_shown(
 def test_streaks_and_achievements_that_differ_are_tables_of_the_report(visit: Any, tmp_path: Path) -> None:
     story, objects = GoalWhatIfStory(2), FolderObjects(tmp_path)
     story.into(objects)
-    told = summary(what_if(objects, Asked(read_book(story.some_book()), story.now)), "book.yaml")
+    told = summary(what_if(objects, WhatIfQuestion(read_book(story.some_book()), story.now)), "book.yaml")
     told["goals"]["achievements"][0]["title"] = SCRIPT_TITLE
     person = visit(viewport=PHONE)
     page = opened(person)

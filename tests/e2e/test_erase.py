@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.curation.raw_lines import unzipped
+from analytics.curation.raw_lines import unzip
 from local.api import Api
 from local.cloud.patience import drain, drain_leads
 from local.operate import nightly_run, persons
@@ -102,6 +102,6 @@ def _lines_with(stack: Stack, user: str, prefix: str = "") -> list[str]:
         data = s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
         is_table = data.startswith(b"PAR1")
         text = str(pq.read_table(io.BytesIO(data)).to_pydict()).encode() if is_table else data
-        if user.encode() in (unzipped(text) if not is_table else text):
+        if user.encode() in (unzip(text) if not is_table else text):
             found.append(each["Key"])
     return found

@@ -17,7 +17,7 @@ import pytest
 
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import S3Objects
-from analytics.lake.listing import of_dates
+from analytics.lake.listing import raw_objects_of_dates
 from local.api import Api
 from local.cloud.patience import drain
 from local.operate import nightly_run
@@ -113,7 +113,7 @@ def first_run(stack: Stack, people: list[str], question: dict[str, Any]) -> dict
     lake_put(stack, place + "planted-1", b'{"user_id": "x"\nnot json\n\n[1]\n\xff\xfe\n')
     lake_put(stack, place + "planted-2.gz", gzip.compress(b'{"user_id": 5, "dt": "2026-03-02"}\n'))
     objects = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    first = next(of_dates(objects, "events", "2026-03-03", "2026-03-03"))
+    first = next(raw_objects_of_dates(objects, "events", "2026-03-03", "2026-03-03"))
     assert "/arrived=" in first.key
     lake_put(stack, f"raw/events/dt=2026-03-03/hour=12/{people[0]}-again", objects.get(first.key))
     execution = scheduled(stack)
@@ -274,7 +274,7 @@ def test_an_account_s_days_are_made_anew_also_where_raw_objects_are_gone(
     # The first run has changed profiles itself, and their rows have come since.
     tables = ("lake.events", "lake.curation WHERE entity <> 'streaks'")
     before = {table: set(query(f"FROM {table}")) for table in tables}
-    gone = next(of_dates(objects, "events", "2026-03-04", "2026-03-04"))
+    gone = next(raw_objects_of_dates(objects, "events", "2026-03-04", "2026-03-04"))
     objects.delete([gone.key])
     days = account_days(stack, people[:1])
     first, last = (datetime.fromisoformat(pick(days["events"])).date() for pick in (min, max))

@@ -7,9 +7,9 @@ import pytest
 from adapters.settings.choices import BUCKET_SETTINGS, SETTINGS, attributes_of, settings_of
 from adapters.settings.lake import RetainSettings
 from analytics.forgetting import gone_phones
-from analytics.retention.old_items import Leaving
+from analytics.retention.old_items import RetentionRule as Leaving
 from analytics.steps import forget_function
-from analytics.steps.retain_function import leaving
+from analytics.steps.retain_function import retention_rules
 from rules.privacy.inventory import BY_NAME, INVENTORY, Fate, StoreKind
 from rules.privacy.retention import (
     GONE_PHONES_STAY,
@@ -92,7 +92,7 @@ def test_the_nightly_pass_does_what_is_told(keeping: RetentionRule) -> None:
         for name, value in variables.items()
     }
     days = dict.fromkeys(RetainSettings.__dataclass_fields__, 0) | {variable[keeping.setting].lower(): 7}
-    found: Any = leaving(RetainSettings(**days), None)
+    found: Any = retention_rules(RetainSettings(**days), None)
     assert {each.name for each in found if each.days == 7} == {keeping.by}
     assert variables[f"{_variable(keeping.store)}_TABLE"] == {"Ref": keeping.store}
 

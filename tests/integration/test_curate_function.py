@@ -25,7 +25,7 @@ from analytics.curation.curate_all import curate_all
 from analytics.curation.plan import plan, write_plan
 from analytics.curation.spark_job import PACKAGES_KEY, SCRIPT_KEY
 from analytics.lake.arrow import glue_columns
-from analytics.lake.bookkeeping import Counts, bookkeeping
+from analytics.lake.bookkeeping import Counts, bookkeeping_of
 from analytics.lake.catalog import Catalog
 from analytics.lake.layout import curated_key
 from analytics.lake.run_notes import failed_tasks_of_run, remembered_tasks
@@ -101,9 +101,9 @@ def test_a_night(lake: S3Objects) -> None:
     assert step("curate", **batch) == done
     assert step("curate", **(batch | {"rebuild": True}))["counts"] == counts
     assert len(rows(lake)) == 3
-    assert watermark.watermark(lake) < watermark.BEGINNING.replace(year=1971)
+    assert watermark.read_watermark(lake) < watermark.BEGINNING.replace(year=1971)
     committed = step("commit")
-    assert committed["watermark"] == watermark.watermark(lake).isoformat() > "2026"
+    assert committed["watermark"] == watermark.read_watermark(lake).isoformat() > "2026"
     assert step("plan", **{"from": "2026-03-02", "to": "2026-03-05"})["tasks"] == 0
     assert step("plan", **{"from": DT, "to": DT})["tasks"] == 2
 
@@ -242,7 +242,7 @@ def test_one_task_that_fails_does_not_hold_back_the_others(lake: S3Objects) -> N
     assert report["curation_failures"] == failed_tasks_of_run(lake, "r1")
     assert "| events | 2026-03-01 | 05 | ArrowInvalid: no Parquet file |" in markdown(report)
     assert step("commit")["failed"] == 1
-    assert watermark.watermark(lake).year > 2025
+    assert watermark.read_watermark(lake).year > 2025
     lake.delete([damaged])
     first, *_ = json.loads(lake.get(step("plan", run_id="r2")["batches_key"]))
     assert (first["tasks"], first["large"]) == ([asdict(PLACE)], True)
@@ -415,4 +415,4 @@ def test_spark_maps_the_same_function(tmp_path: Path, monkeypatch: pytest.Monkey
         lake.put(damaged.key, b"PAR1 no more")
         night = curate_spark.arguments(["--lake", str(tmp_path), "--run", "r1"])
         assert curate_spark.run(context, night) == Counts(1, 1, 0, 0).as_dict()
-    assert bookkeeping(lake, curated_key(NEXT)).counts == Counts(1, 1, 0, 0)
+    assert bookkeeping_of(lake, curated_key(NEXT)).counts == Counts(1, 1, 0, 0)

@@ -16,7 +16,7 @@ from adapters.platform.publishing import DeliveryStream
 from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import Place, raw_place
-from analytics.lake.listing import of_dates
+from analytics.lake.listing import raw_objects_of_dates
 from local.cloud.streams import EventSourceMapping, InvocationReply, Record, deliver
 from processors.publisher import Publisher
 from rules.lake.entities import EVENTS
@@ -79,7 +79,7 @@ def test_every_row_is_curated_once(engine: Engine, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(publishing, "pauses", range)
     monkeypatch.setattr(publishing, "ATTEMPTS_MAX", 2)
     objects = S3Objects(engine.client("s3"), "lake")
-    stale = [*of_dates(objects, "events", DT, DT), *objects.list(f"curated/events/dt={DT}/")]
+    stale = [*raw_objects_of_dates(objects, "events", DT, DT), *objects.list(f"curated/events/dt={DT}/")]
     objects.delete([each.key for each in stale])
     flaky = Flaky(engine.client("firehose"), Random(seed))
     publisher = Publisher({"Packed": (EVENTS, DeliveryStream(flaky, "events"))})
@@ -96,7 +96,7 @@ def test_every_row_is_curated_once(engine: Engine, monkeypatch: pytest.MonkeyPat
     changes = [change(number) for number in range(CHANGES)]
     for at in range(0, CHANGES, BATCH):
         deliver(changes[at : at + BATCH], mapping, invoke, discard, pause=lambda _: None)
-    raw = list(of_dates(objects, "events", DT, DT))
+    raw = list(raw_objects_of_dates(objects, "events", DT, DT))
     assert len(raw) == flaky.records
     sent = Counter[Place | None]()
     for each in raw:

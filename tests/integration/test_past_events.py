@@ -19,7 +19,7 @@ from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import Unprocessed
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.retention.past_events import PastAsked, newest
+from analytics.retention.past_events import PastQuery, newest_events
 from ingest.engagement.history import Histories
 from ingest.web.caller import ApiError
 from ingest.web.paging import cursor_at
@@ -69,7 +69,7 @@ class Functions:
         if self.error:
             return {"FunctionError": "Unhandled", "Payload": io.BytesIO(self.error.encode())}
         left = iter([True] * self.files_at_once)
-        rows, reached = newest(self.lake, PastAsked(**json.loads(Payload)), lambda: next(left, False))
+        rows, reached = newest_events(self.lake, PastQuery(**json.loads(Payload)), lambda: next(left, False))
         return {"Payload": io.BytesIO(json.dumps({"rows": rows, "reached": reached}).encode())}
 
 
@@ -177,5 +177,5 @@ def test_a_cursor_of_the_past_is_one_that_a_page_returned_or_a_400(past: Past, p
 
 def test_somebody_without_events_in_a_lake_that_has_none(tmp_path: Path) -> None:
     never: Callable[[], bool] = lambda: False  # noqa: E731
-    asked = PastAsked("ann", stamp(FIRST), stamp(NOW), 5)
-    assert newest(FolderObjects(tmp_path), asked, never) == ([], stamp(FIRST))
+    asked = PastQuery("ann", stamp(FIRST), stamp(NOW), 5)
+    assert newest_events(FolderObjects(tmp_path), asked, never) == ([], stamp(FIRST))

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.engagement.account_items import entry_item
 from adapters.engagement.account_store import BEFORE_ALL
-from analytics.warehouse.night import LastAsked, WarehouseNight
+from analytics.warehouse.night import LastWarehouseRun, WarehouseNight
 from analytics.warehouse.warehouse import warehouse_at
 from tests.support.corruptions import HAND, edit_day, lost_day, number
 from tests.support.engine import Engine
@@ -164,12 +164,12 @@ def test_the_report_tells_all_of_it(town: Town) -> None:
 
 
 def test_the_report_of_a_night_that_brought_nothing_does_not_ask_the_warehouse(town: Town) -> None:
-    LastAsked("told", town.now.isoformat(), "").save(town.objects)
+    LastWarehouseRun("told", town.now.isoformat(), "").save(town.objects)
     town.models("told")
     town.reconcile("told")
     assert town.steps.report({"run_id": "told"}, town.now)["is_whole"]
     told = json.loads(town.objects.get("reports/told.json"))
-    last = LastAsked.read(town.objects)
+    last = LastWarehouseRun.read(town.objects)
     assert last
     assert (last.is_settled, last.curation) == (True, told["curation"])
     WarehouseNight("quiet", town.now.isoformat(), False, False, [], "told").save(town.objects)
@@ -180,4 +180,4 @@ def test_the_report_of_a_night_that_brought_nothing_does_not_ask_the_warehouse(t
     assert quiet["warehouse"]["quiet_since"] == "told"
     assert quiet["curation"] == told["curation"]
     assert len(quiet["curation"]) > 0
-    assert LastAsked.read(town.objects) == last
+    assert LastWarehouseRun.read(town.objects) == last

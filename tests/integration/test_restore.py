@@ -22,7 +22,7 @@ from adapters.platform.items import encode_item
 from adapters.platform.objects import FolderObjects, S3Objects
 from adapters.platform.redis import Redis
 from analytics.lake.layout import curated_files
-from analytics.restore.restorer import RESTORED, copied
+from analytics.restore.restorer import RESTORED, copy_table
 from local import restore
 from local.options import restore_options
 from local.stack import Stack
@@ -177,7 +177,7 @@ def test_what_comes_back_of_a_table_is_nobody_s_past_who_came_anew(lived: Drill)
     source, to = (
         ItemTable(lived.dynamodb, name, keys_of("Responses")) for name in ("responses-0300", "Responses")
     )
-    assert copied(source, to, tombstones(lived.dynamodb)) == (3, 1)
+    assert copy_table(source, to, tombstones(lived.dynamodb)) == (3, 1)
     assert [each["question_id"]["S"] for each in lived.items("Responses") if "user_id" in each] == ["q1"]
 
 

@@ -21,7 +21,7 @@ from adapters.privacy.tombstones import NO_ERASURES
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
 from analytics.restore.other_tables import OthersRestorer, question_item
-from analytics.restore.restorer import Restored
+from analytics.restore.restorer import RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from processors.leads.lead_events import note_at_roots
 from rules.days import unstamp
@@ -90,8 +90,8 @@ class Lost:
 
     def restore(
         self, client: Any = None, erased: Any = NO_ERASURES, until: datetime | None = None, **more: Any
-    ) -> Restored:
-        now, told = datetime.now(UTC), Restored()
+    ) -> RestoreReport:
+        now, told = datetime.now(UTC), RestoreReport()
         lake = LakeBefore(self.objects, until or now + timedelta(days=1), now)
         tables = {
             name: ItemTable(client or self.dynamodb, name, keys_of(name))

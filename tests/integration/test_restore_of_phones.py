@@ -15,7 +15,7 @@ from adapters.questions.subscription_store import KEY, SubscriptionStore, token_
 from analytics.curation.curate import curate
 from analytics.forgetting.gone_phones import GonePhones
 from analytics.lake.layout import raw_place
-from analytics.restore.restorer import Restored
+from analytics.restore.restorer import RestoreReport
 from rules.days import stamp
 from rules.lake.table_items import CHANGED, GONE, PHONES
 from rules.privacy.retention import GONE_PHONES_STAY
@@ -53,7 +53,7 @@ def kept(drill: Drill) -> list[dict[str, Any]]:
     return sorted(found, key=lambda each: str(each["version"]))
 
 
-def lost(drill: Drill, **more: Any) -> Restored:
+def lost(drill: Drill, **more: Any) -> RestoreReport:
     drill.publish()
     drill.lose("Subscriptions", "Limits")
     return drill.restore(**more)

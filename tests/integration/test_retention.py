@@ -16,7 +16,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.retention.old_items import AnswerTexts, Events, Leaving, RawPayloads
+from analytics.retention.old_items import AnswerTexts, Events, RawPayloads, RetentionRule
 from analytics.steps.retain_function import CALLS_MAX, RetainSteps
 from rules.days import stamp, unstamp
 from rules.lake.entities import ENTITIES, row_of
@@ -60,7 +60,7 @@ def stored_event(user: str, number: int, arrived: datetime = CAME, **more: Any) 
 class Night:
     """Tables and a lake, and nights of them."""
 
-    def __init__(self, engine: Engine, root: Path, entity: str, kind: Callable[..., Leaving]) -> None:
+    def __init__(self, engine: Engine, root: Path, entity: str, kind: Callable[..., RetentionRule]) -> None:
         self.engine, self.root, self.entity, self.kind = engine, root, entity, kind
         self.objects, self.nights, self.files = FolderObjects(root), 0, 0
         self.dynamodb = lean_client(engine, "dynamodb")

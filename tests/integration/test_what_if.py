@@ -21,7 +21,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import query_all
 from analytics.lake.arrow import arrow_schema
-from analytics.what_if.what_if import Asked, what_if
+from analytics.what_if.what_if import WhatIfQuestion, what_if
 from rules.book.document import read_book
 from rules.lake.entities import ENTITIES, rows_of
 from rules.lake.valid_row import read_row
@@ -194,7 +194,7 @@ def test_the_prediction_is_what_a_replay_shows(
     now = one.shop.now + timedelta(days=1)
     before, lake = one.shown(now), one.into(tmp_path)
 
-    found = what_if(lake, Asked(read_book(candidate), now, since=BEGIN, keep_days=True))
+    found = what_if(lake, WhatIfQuestion(read_book(candidate), now, since=BEGIN, keep_days=True))
     again = Life(api, monkeypatch, candidate)
     for number, act in acts:
         again.do(number, act)
@@ -205,7 +205,7 @@ def test_the_prediction_is_what_a_replay_shows(
     days = {day: points for day, points in again.days().items() if points}
     assert {day: points for (_, day), points in found.days.items() if points} == days
     assert [each.what for each in found.figures.impossible] == again.refused
-    in_force = what_if(lake, Asked(read_book(was), now, since=BEGIN))
+    in_force = what_if(lake, WhatIfQuestion(read_book(was), now, since=BEGIN))
     (same,) = in_force.users.to_pylist()
     assert {name: same[f"{name}_after"] for name in before} == before
     assert not in_force.top
@@ -224,6 +224,6 @@ def test_a_streak_lives_by_the_user_s_own_date(
         one.do(1 + number, (at, "freeze", None))
     for now in (at + timedelta(hours=hours) for hours in (20, 27, 35, 45, 51, 59)):
         shown, lake = one.shown(now), one.into(tmp_path)
-        found = what_if(lake, Asked(read_book(copy.deepcopy(shipped_document())), now))
+        found = what_if(lake, WhatIfQuestion(read_book(copy.deepcopy(shipped_document())), now))
         (row,) = found.users.to_pylist()
         assert (row["shown_before"], row["shown_after"]) == (shown["shown"], shown["shown"]), now

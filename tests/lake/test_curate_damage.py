@@ -12,7 +12,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation import raw_lines
 from analytics.curation.curate import curate, curate_in_run
 from analytics.curation.plan import plan
-from analytics.curation.raw_lines import Unreadable, readable, unzipped
+from analytics.curation.raw_lines import Unreadable, readable_text, unzip
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import NOWHERE, Place, nowhere
 from analytics.lake.run_notes import odd_objects
@@ -48,10 +48,10 @@ def test_plain_lines_after_a_gzip_member_are_read(objects: FolderObjects, data: 
 
 
 def test_zeros_after_a_gzip_member_are_no_lines_and_anything_else_is() -> None:
-    assert unzipped(zipped(ONE) + bytes(512)) == ONE
-    assert unzipped(zipped(ONE) + b"x") == ONE + b"\nx\n"
+    assert unzip(zipped(ONE) + bytes(512)) == ONE
+    assert unzip(zipped(ONE) + b"x") == ONE + b"\nx\n"
     with pytest.raises(Unreadable) as cut:
-        unzipped(zipped(ONE) + zipped(TWO)[:-4])
+        unzip(zipped(ONE) + zipped(TWO)[:-4])
     assert (cut.value.text, cut.value.rest, cut.value.seen) == (ONE, zipped(TWO)[:-4], TWO)
 
 
@@ -92,9 +92,9 @@ def test_an_object_that_is_not_whole_gives_its_whole_members_and_the_report_name
 
 def test_the_largest_text_of_an_object(objects: FolderObjects, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(raw_lines, "TEXT_BYTES_MAX", len(ONE))
-    assert unzipped(zipped(ONE)) == ONE
+    assert unzip(zipped(ONE)) == ONE
     with pytest.raises(Unreadable, match="too many") as large:
-        unzipped(zipped(ONE + TWO))
+        unzip(zipped(ONE + TWO))
     assert (large.value.text, large.value.seen) == (b"", ONE + TWO)
 
 
@@ -104,7 +104,7 @@ def test_any_damage_leaves_all_that_is_proven_and_nothing_else(junk: bytes, at: 
     data = bytearray(b"".join(map(zipped, texts)))
     data[at : at + len(junk)] = junk
     try:
-        text, rest = unzipped(bytes(data)), b""
+        text, rest = unzip(bytes(data)), b""
     except Unreadable as error:
         text, rest = error.text, error.rest
     if data.startswith(b"\x1f\x8b"):
@@ -113,7 +113,7 @@ def test_any_damage_leaves_all_that_is_proven_and_nothing_else(junk: bytes, at: 
         }
         whole = {each.strip().split(b"\n")[0] for each in texts if zipped(each) in data}
         assert whole <= lines or rest, "a whole member is read, or the object is said to be damaged"
-    assert readable(bytes(data)) is not None
+    assert readable_text(bytes(data)) is not None
 
 
 @pytest.mark.parametrize("cut", [lambda data: data[:-20], lambda data: data[: len(data) // 2]])

@@ -11,7 +11,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation import column_reader, row_staging
 from analytics.curation import curate as intake
 from analytics.curation.curate import curate
-from analytics.curation.raw_lines import unzipped
+from analytics.curation.raw_lines import unzip
 from analytics.lake.bookkeeping import Counts
 from tests.support.mutated_lines import joined, mutated, texts_of
 from tests.support.raw_lake import PLACE, event, expected, line, put_raw, quarantined, rows
@@ -69,7 +69,7 @@ def test_few_rows_are_in_memory_alone(tmp_path: Any) -> None:
 
 def test_objects_that_look_like_many_members() -> None:
     one = gzip.compress(b"abc\n")
-    assert unzipped(one) == b"abc\n"
-    assert unzipped(one + one) == b"abc\nabc\n"
-    assert unzipped(gzip.compress(b"\x1f\x8b\x08" * 3, 0)) == b"\x1f\x8b\x08" * 3
-    assert unzipped(gzip.compress(b"")) == b""
+    assert unzip(one) == b"abc\n"
+    assert unzip(one + one) == b"abc\nabc\n"
+    assert unzip(gzip.compress(b"\x1f\x8b\x08" * 3, 0)) == b"\x1f\x8b\x08" * 3
+    assert unzip(gzip.compress(b"")) == b""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from analytics.lake.layout import curated_files
 from analytics.lake.shares import UserShare
 from analytics.recompute.lake_days import EARNED_WITHIN, LakeDays
-from analytics.recompute.recompute import Recomputed
+from analytics.recompute.recompute import RecomputedUsers
 from analytics.recompute.settled_users import FOLDED, SETTLED_AFTER, etags_digest, lake_files, settled_until
 from analytics.reconcile.shares.night_plan import NightPlan, note_compared
 from analytics.reconcile.shares.share_steps import ShareSteps
@@ -75,7 +75,7 @@ def test_shares_tell_what_a_recompute_of_all_tells(
         failed = {each for each in range(plan.shares) if chance.random() < 0.25}
         for share in (UserShare(each, plan.shares) for each in set(range(plan.shares)) - failed):
             steps.recompute({"run_id": plan.run_id, "share": share.number})
-            rows = Recomputed.load(objects, plan.run_id, share).table.to_pylist()
+            rows = RecomputedUsers.load(objects, plan.run_id, share).table.to_pylist()
             mine = [row for row in anew if share_of(row["user_id"], share.of) == share.number]
             assert rows == mine
             if (before := plan.before[share.number]) and share.of > 1:

@@ -17,7 +17,7 @@ from analytics.curation.plan import commit, plan, read_tasks, write_plan
 from analytics.lake import run_notes
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import quarantine_key, raw_key, raw_place, source_name
-from analytics.lake.listing import arrivals, of_dates, of_place
+from analytics.lake.listing import arrival_dates, raw_objects_of_dates, raw_objects_of_place
 from tests.support.examples import examples
 from tests.support.raw_lake import DT, PLACE, event, put_raw, quarantined, rows, total
 
@@ -153,12 +153,12 @@ def test_listings_by_date_and_by_place(tmp_path: Path) -> None:
     ]
     for each in STRAYS:
         lake.put(each, b"x")
-    assert arrivals(lake, "events") == ["2026-03-02", "2026-03-05", "x"]
-    assert arrivals(lake, "events", "2026-03-03") == ["2026-03-05", "x"]
-    assert {each.key for each in of_dates(lake, "events", DT, DT)} >= set(keys[4:])
-    assert [each.key for each in of_place(lake, PLACE, None)] == keys[4:6]
-    assert [each.key for each in of_place(lake, replace(PLACE, hour=None), None)] == keys[4:]
-    assert [each.key for each in of_place(lake, PLACE, [])] == keys[4:5]
+    assert arrival_dates(lake, "events") == ["2026-03-02", "2026-03-05", "x"]
+    assert arrival_dates(lake, "events", "2026-03-03") == ["2026-03-05", "x"]
+    assert {each.key for each in raw_objects_of_dates(lake, "events", DT, DT)} >= set(keys[4:])
+    assert [each.key for each in raw_objects_of_place(lake, PLACE, None)] == keys[4:6]
+    assert [each.key for each in raw_objects_of_place(lake, replace(PLACE, hour=None), None)] == keys[4:]
+    assert [each.key for each in raw_objects_of_place(lake, PLACE, [])] == keys[4:5]
     for key in [*keys, *STRAYS]:
         assert raw_key(quarantine_key(key)) == key
         assert (raw_place(key) is None) is (key in STRAYS)

@@ -60,7 +60,7 @@ def test_very_many_versions_of_one_key(tmp_path: Path) -> None:
     objects, most = FolderObjects(tmp_path), 0
     lines = [line(event(0, version=f"{number % 377:03}", points_awarded=number)) for number in range(3_000)]
     put_raw(objects, "a", lines)
-    kept = kept_rows.kept
+    kept = kept_rows.newest_versions
 
     def seen(entity: object, some: pa.Table) -> object:
         nonlocal most
@@ -121,10 +121,10 @@ def test_objects_are_fetched_side_by_side_up_to_a_size(tmp_path: Path) -> None:
     for number in range(40):
         put_raw(objects, f"{number:02}", [event(number)])
     stored = list(objects.list("raw/"))
-    assert [len(some) for some in intake._at_once(stored)] == [16, 16, 8]
+    assert [len(some) for some in intake._fetch_batches(stored)] == [16, 16, 8]
     with mock.patch.object(intake, "FETCHED_BYTES", 3 * max(each.size for each in stored)):
-        sizes = [len(some) for some in intake._at_once(stored)]
+        sizes = [len(some) for some in intake._fetch_batches(stored)]
     assert max(sizes) == 3
     assert sum(sizes) == 40
     with mock.patch.object(intake, "FETCHED_BYTES", 0):
-        assert [len(some) for some in intake._at_once(stored)] == [1] * 40
+        assert [len(some) for some in intake._fetch_batches(stored)] == [1] * 40

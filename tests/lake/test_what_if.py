@@ -15,8 +15,8 @@ from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.recompute import goal_columns
 from analytics.what_if import entry_columns, goals, judged_part, ledger_parts, one_user, user_settings
-from analytics.what_if.candidates import Timeline
-from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
+from analytics.what_if.timeline import Timeline
+from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.event_sources import from_csv
 from local.what_if.figures import summary
 from rules.book.document import read_book
@@ -47,7 +47,7 @@ def ask(
     until: datetime | None = None,
 ) -> WhatIfAnswer:
     book = read_book(document) if document else None
-    return what_if(objects, Asked(book, story.now, since, until, keep_days=True))
+    return what_if(objects, WhatIfQuestion(book, story.now, since, until, keep_days=True))
 
 
 def story_of(seed: int) -> WhatIfStory:
@@ -246,8 +246,8 @@ def covers_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def open_periods_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = goal_columns._walked
-    monkeypatch.setattr(goal_columns, "_walked", lambda *some: real(*some[:4]))
+    real = goal_columns._walk_periods
+    monkeypatch.setattr(goal_columns, "_walk_periods", lambda *some: real(*some[:4]))
 
 
 def reversed_events_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,7 +328,7 @@ def test_the_book_in_force_changes_nothing(tmp_path: Path, seed: int) -> None:
 
 def nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lots expire as if nothing had been spent of them."""
-    monkeypatch.setattr(ledger_parts, "_spent", lambda users, *some: users * 0)
+    monkeypatch.setattr(ledger_parts, "_spent_until", lambda users, *some: users * 0)
 
 
 def nobody_is_overdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -406,7 +406,7 @@ def test_caps_leave_each_entry_what_the_rule_does(seed: int) -> None:
         if most < ledger_parts.UNLIMITED:
             had[most] = had.get(most, 0) + left
         expected.append(left)
-    assert ledger_parts.earned(groups, points, limit).tolist() == expected
+    assert ledger_parts.earned_points(groups, points, limit).tolist() == expected
 
 
 class Watched(FolderObjects):
@@ -441,7 +441,7 @@ def test_properties_that_break_the_contract_are_refused(tmp_path: Path) -> None:
     def refuses(contract: Any, properties: Any) -> bool:
         return not isinstance(properties.get("pages"), int)
 
-    found = what_if(objects, Asked(read_book(document), story.now, refuses=refuses))
+    found = what_if(objects, WhatIfQuestion(read_book(document), story.now, refuses=refuses))
     events = [
         event for told in story.told.values() for event in told.events.values() if event.event_type == "A"
     ]

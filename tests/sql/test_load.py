@@ -13,7 +13,7 @@ from adapters.platform.objects import StoredObject
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.bookkeeping import Footer
 from analytics.lake.layout import Place, curated_key
-from analytics.warehouse.load import DAYS_MAX, CuratedFile, Loader, curation
+from analytics.warehouse.load import DAYS_MAX, CuratedFile, Loader, bookkeeping_statements
 from analytics.warehouse.statements import StatementFailed
 from rules.lake.entities import EVENTS, LOADED
 from tests.sql.conftest import ROLE, Lake
@@ -164,6 +164,6 @@ def test_the_statements_of_the_largest_load_are_small_enough_for_the_data_api() 
     places = [Place(entity, day, hour) for day in days for hour in hours]
     footer, stored = Footer((), most, most, most, most), StoredObject("", 0, "", WHEN)
     files = [CuratedFile(stored, place, footer) for place in places]
-    statements = list(curation(entity, {day: set(hours) for day in days}, files))
+    statements = list(bookkeeping_statements(entity, {day: set(hours) for day in days}, files))
     assert len(statements) < 25, "the others stage and merge the rows"
     assert max(map(len, statements)) < 100_000

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analytics.warehouse.build import Builder, Built, build
+from analytics.warehouse.build import Builder, ModelBuild, build
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.models import ALL, Scope, check, check_model, models
 from analytics.warehouse.warehouse import Warehouse
@@ -55,7 +55,7 @@ def test_tests_of_what_came_hold_too(told: Lake) -> None:
             assert check_model(warehouse, models()[name], scope or ALL) == []
 
 
-def replace_all(built: Mapping[str, Built], **more: Any) -> dict[str, Built]:
+def replace_all(built: Mapping[str, ModelBuild], **more: Any) -> dict[str, ModelBuild]:
     return {name: replace(each, **more) for name, each in built.items()}
 
 

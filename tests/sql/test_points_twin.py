@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.recompute.book_points import differing, lake_books, recomputed_points
+from analytics.recompute.book_points import differing_weeks, lake_books, recomputed_points
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -120,7 +120,7 @@ def test_a_planted_fault_is_found_by_each_of_them(tmp_path: Path, plant: Any) ->
         prepare(warehouse)
         Loader(warehouse, objects, str(tmp_path / "lake")).load("one", story.into(objects))
         build(warehouse, family(MART))
-        found = differing(columns := recomputed_points(objects))
+        found = differing_weeks(columns := recomputed_points(objects))
         assert found
         assert in_sql(warehouse) == columns.to_pylist()
         failed = [each.test for each in check_model(warehouse, models()[MART])]

@@ -22,7 +22,7 @@ from analytics.reconcile.shares.findings import RESULT
 from analytics.steps.warehouse_function import WarehouseSteps, _Calls
 from analytics.warehouse import night as quiet_nights
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.night import Item, Kind, LastAsked, WarehouseNight, settle
+from analytics.warehouse.night import Item, Kind, LastWarehouseRun, WarehouseNight, settle
 from analytics.warehouse.statements import StatementFailed
 from rules.engagement.reconciliation import NIGHTS
 from tests.sql.test_function import planned
@@ -229,9 +229,9 @@ def test_what_has_its_turn_in_28_nights_has_it(nights: Nights) -> None:
 
 def test_of_two_nights_at_once_the_one_that_began_later_settles(nights: Nights) -> None:
     nights.night(MONDAY, [PLACE])
-    LastAsked("the other", MONDAY.isoformat(), "").save(nights.objects)
+    LastWarehouseRun("the other", MONDAY.isoformat(), "").save(nights.objects)
     settle(nights.objects, "n1", COUNTS)
-    last = LastAsked.read(nights.objects)
+    last = LastWarehouseRun.read(nights.objects)
     assert last
     assert (last.run_id, last.is_settled) == ("the other", False)
     assert nights.night(MONDAY + DAY)

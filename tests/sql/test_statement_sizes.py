@@ -10,7 +10,7 @@ from analytics.forgetting.erasees import Erasee
 from analytics.forgetting.warehouse_rows import TABLES, WarehouseRows
 from analytics.proof import warehouse_copies
 from analytics.recompute.warehouse_recompute import accounts_query
-from analytics.warehouse.build import DAY, Builder, Built, build
+from analytics.warehouse.build import DAY, Builder, ModelBuild, build
 from analytics.warehouse.copy_unload import Unload
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -63,7 +63,7 @@ def test_every_model_and_its_tests_after_gaps(days: list[date]) -> None:
     recorder = Recorder([{"dt": day, "test": "", "broken": 0} for day in days])
     loads = dict.fromkeys(LOADED, MANY_LOADS)
     before = dict.fromkeys(loads, MANY_LOADS - 1)
-    built = {name: Built(fingerprint(each, known), before, before) for name, each in known.items()}
+    built = {name: ModelBuild(fingerprint(each, known), before, before) for name, each in known.items()}
     kinds = {name: "VIEW" if each.materialized == "view" else "BASE TABLE" for name, each in known.items()}
     builder = Builder(recorder, False, known, kinds, built, loads)
     for model in known.values():

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
-from analytics.lake.bookkeeping import Counts, bookkeeping
+from analytics.lake.bookkeeping import Counts, bookkeeping_of
 from analytics.lake.layout import Place, curated_files, raw_prefix
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import frame_record, is_frame, record_header
@@ -96,7 +96,9 @@ def quarantined(objects: Objects) -> list[dict[str, Any]]:
 
 def total(objects: Objects, entity: str = "events") -> Counts:
     """What the footers say."""
-    return sum((bookkeeping(objects, each.key).counts for each in curated_files(objects, entity)), Counts())
+    return sum(
+        (bookkeeping_of(objects, each.key).counts for each in curated_files(objects, entity)), Counts()
+    )
 
 
 def expected(lines: Sequence[bytes], place: Place = PLACE) -> tuple[list[dict[str, Any]], Counts]:

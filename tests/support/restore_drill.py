@@ -27,7 +27,7 @@ from analytics.curation.curate import Task, curate
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import PhonesRestorer
-from analytics.restore.restorer import RESTORED, Restored, Restorer
+from analytics.restore.restorer import RESTORED, Restorer, RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from infra.marks import PUBLISHED_TABLES
 from local.cloud.streams import matches
@@ -264,12 +264,12 @@ class Drill:
                 self.dynamodb.delete_item(TableName=table, Key=key)
         forget()
 
-    def restore(self, until: datetime | None = None, client: Any = None, **more: Any) -> Restored:
+    def restore(self, until: datetime | None = None, client: Any = None, **more: Any) -> RestoreReport:
         now = datetime.now(UTC)
         restorer = restorer_of(
             client or self.dynamodb, self.objects, until or now + timedelta(seconds=2), now, self.redis_url
         )
-        told: Restored = restorer(**more).run(now)
+        told: RestoreReport = restorer(**more).run(now)
         lake = restorer().lake
         phones = PhoneTable(client or self.dynamodb, "Subscriptions", "Limits")
         PhonesRestorer(lake, phones, tombstones(self.dynamodb), **more).run(told, now)

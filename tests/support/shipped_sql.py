@@ -11,10 +11,10 @@ from analytics.recompute import warehouse_recompute
 from analytics.recompute.recompute import RECOMPUTED
 from analytics.recompute.warehouse_recompute import accounts_query
 from analytics.reconcile import lead_repair, run_report
-from analytics.warehouse.build import Builder, Built, build
+from analytics.warehouse.build import Builder, ModelBuild, build
 from analytics.warehouse.copy_unload import Copy
 from analytics.warehouse.ddl import declared_tables, prepare
-from analytics.warehouse.load import merge, stage
+from analytics.warehouse.load import create_staging, merge
 from analytics.warehouse.models import check, fingerprint, models
 from analytics.warehouse.statements import refuse_oversized
 from analytics.warehouse.workgroup import grant_analysts
@@ -89,7 +89,7 @@ def _of_the_night() -> Iterator[tuple[str, str]]:
             "staged_0", "s3://lake/runs/one/load.manifest", "arn:aws:iam::123456789012:role/copy"
         ).sql()
         for number, sql in enumerate(
-            [stage("staged_0", columns), copy, *merge(entity, [columns, columns[:-1]])]
+            [create_staging("staged_0", columns), copy, *merge(entity, [columns, columns[:-1]])]
         ):
             yield f"load {entity.name} {number}", sql
 
@@ -97,7 +97,7 @@ def _of_the_night() -> Iterator[tuple[str, str]]:
 def _builder(kind: str, is_current: bool) -> Builder:
     """A builder who finds all models as relations of a kind; is_current: built before a day of rows came."""
     known, with_a_day = models(), Recorder([{"dt": date(2026, 1, 31)}])
-    built = {name: Built(fingerprint(each, known), {}, None) for name, each in known.items()}
+    built = {name: ModelBuild(fingerprint(each, known), {}, None) for name, each in known.items()}
     kinds = dict.fromkeys(known, kind)
     return Builder(with_a_day, False, known, kinds, built if is_current else {}, dict.fromkeys(LOADED, 1))
 

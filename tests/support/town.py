@@ -25,8 +25,8 @@ from adapters.platform.objects import FolderObjects
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import Task, curate
+from analytics.reconcile.shares.recompute_choice import WarehouseRecompute
 from analytics.reconcile.shares.share_steps import ShareSteps
-from analytics.reconcile.shares.way import WarehouseWay
 from analytics.steps.reconcile_function import ReconcileSteps
 from analytics.warehouse import night
 from analytics.warehouse.build import build
@@ -135,7 +135,9 @@ class Town:
         return ReconcileSteps(
             self.objects,
             self.warehouse,
-            WarehouseWay(self.objects, self.warehouse, str(self.folder / "lake"), "", self.warehouse_from_gb),
+            WarehouseRecompute(
+                self.objects, self.warehouse, str(self.folder / "lake"), "", self.warehouse_from_gb
+            ),
             ShareSteps(
                 *(self.objects, self.accounts, self.projections, self.redis),
                 self.share_bytes,

@@ -17,9 +17,9 @@ from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.lake.layout import curated_files
 from analytics.lake.shares import UserShare
 from analytics.recompute.lake_days import LakeDays
-from analytics.recompute.recompute import Recomputed, Snapshot
+from analytics.recompute.recompute import RecomputedUsers, Snapshot
 from analytics.reconcile.candidates import SEGMENTS, ProfileScan, scan_days, scan_profiles
-from analytics.reconcile.journals import differs, to_compare, whose_turn
+from analytics.reconcile.journals import differs, users_due, users_to_compare
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
 from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
 from analytics.reconcile.shares.night_plan import NightPlan
@@ -43,7 +43,7 @@ class Suspects:
 
 
 @dataclass(slots=True)
-class Looked:
+class LookResult:
     """What a look at a user gave. verdict: None if the ledger was enough, or others keep writing."""
 
     verdict: Verdict | None = None
@@ -91,7 +91,7 @@ class ShareReconciliation:
 
     def _suspects(self, now: datetime) -> Suspects:
         plan, reconciler = self.plan, self.reconciler
-        lake = Snapshot(Recomputed.load(self.objects, plan.run_id, self.share).table)
+        lake = Snapshot(RecomputedUsers.load(self.objects, plan.run_id, self.share).table)
         if plan.unloaded is not None:
             return self._named(lake, now)
         scans = TableScans(self.objects, plan, reconciler.projections)
@@ -106,9 +106,9 @@ class ShareReconciliation:
         if plan.everybody:
             closely |= scan.seen
         if before:
-            closely |= whose_turn(lake, before, plan.at)
+            closely |= users_due(lake, before, plan.at)
         closely = {each for each in closely if not self._is_left_out(each)}
-        by_ledger = {each for each in to_compare(lake, before) if not self._is_left_out(each)}
+        by_ledger = {each for each in users_to_compare(lake, before) if not self._is_left_out(each)}
         return Suspects(scan, frozenset(closely), frozenset(by_ledger - closely), lake)
 
     def _is_left_out(self, user_id: str) -> bool:
@@ -139,16 +139,16 @@ class ShareReconciliation:
     def _look_at(self, findings: Findings, suspects: Suspects, users: Sequence[str], now: datetime) -> bool:
         """Look at users in this order, some at least; returns whether there was time for all."""
 
-        def look(user_id: str) -> Looked:
+        def look(user_id: str) -> LookResult:
             known, ledger = suspects.lake.user(user_id), self.reconciler.accounts.ledger
             if user_id in suspects.by_ledger and not differs(ledger, known, user_id, self.reconciler.witness):
-                return Looked()
+                return LookResult()
             try:
-                return Looked(self.reconciler.examine(user_id, known, now))
+                return LookResult(self.reconciler.examine(user_id, known, now))
             except AccountContended:
-                return Looked(is_contended=True)  # The next nightly run looks again.
+                return LookResult(is_contended=True)  # The next nightly run looks again.
             except Exception as error:  # noqa: BLE001 (raised below, after what came of the others is noted)
-                return Looked(error=error)
+                return LookResult(error=error)
 
         with ThreadPoolExecutor(SEGMENTS) as pool:
             for start in range(0, len(users), USERS_AT_ONCE):
@@ -170,7 +170,7 @@ class ShareReconciliation:
             findings.lowered = len(lapsed)
 
 
-def _note(findings: Findings, looked_at: Mapping[str, Looked]) -> None:
+def _note(findings: Findings, looked_at: Mapping[str, LookResult]) -> None:
     """Add what came of some users; raises the first error."""
     for user_id, looked in looked_at.items():
         if looked.is_contended:

@@ -14,9 +14,9 @@ from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.lake.layout import curated_files, run_key
 from analytics.lake.shares import UserShare
-from analytics.proof import Heads, Witness, changes_of, publish_root
+from analytics.proof import Heads, PreviousTree, changes_of, publish_root
 from analytics.recompute.book_points import lake_books
-from analytics.recompute.recompute import LakeUser, Recomputed, Snapshot, recompute
+from analytics.recompute.recompute import LakeUser, RecomputedUsers, Snapshot, recompute
 from analytics.recompute.settled_users import FOLDED, LakeFiles
 from analytics.recompute.warehouse_recompute import unloaded_accounts
 from analytics.reconcile.profile_settings import SettingsHistory
@@ -32,9 +32,9 @@ from analytics.reconcile.shares.night_plan import (
     plan_night,
     planned_files,
 )
+from analytics.reconcile.shares.recompute_choice import UNLOADED, WAREHOUSE, RecomputeChoice
 from analytics.reconcile.shares.reconcile_share import ShareReconciliation
 from analytics.reconcile.shares.split import TableScans, split_accounts, split_files
-from analytics.reconcile.shares.way import UNLOADED, WAREHOUSE, Way
 from rules.engagement.reconciliation import Doubt, is_no_fault_of_theirs
 
 # What all shares of a night found, and what only all of them together can decide: who is frozen.
@@ -59,15 +59,15 @@ def collect(
     by_share, given_up = _findings(objects, plan)
     for found in by_share.values():
         whole.join(found)
-    whole.users = Way.load(objects, plan.run_id).users or whole.users
-    whole.spared = _spared(whole.users, by_share)
+    whole.users = RecomputeChoice.load(objects, plan.run_id).users or whole.users
+    whole.spared = _excessive_doubts(whole.users, by_share)
     _freeze(whole, _to_freeze(objects, plan, whole.spared, by_share), reconciler, now)
     for users in (whole.different, whole.unrepaired, whole.contended, whole.frozen):
         users.sort()
     if reconciler.repair:
         note_compared(objects, plan.shares, plan.at, given_up)
         if roots and Doubt.UNPROVEN not in whole.spared:  # what wrong code hashes must not get into a root
-            whole.root = _published(objects, roots, plan, by_share.values())
+            whole.root = _publish_root(objects, roots, plan, by_share.values())
     whole.save(objects, plan.run_id)
     if plan.shares > 1:
         _delete_pieces(objects, plan)
@@ -89,7 +89,7 @@ def _freeze(
         whole.frozen.append(user_id)
 
 
-def _published(
+def _publish_root(
     objects: Objects, roots: Objects, plan: NightPlan, found: Iterable[Findings]
 ) -> dict[str, Any]:
     """Publish the root over all accounts, with the heads that the shares have brought."""
@@ -115,7 +115,7 @@ def _shares(plan: NightPlan) -> Iterator[UserShare]:
     return (UserShare(number, plan.shares) for number in range(plan.shares))
 
 
-def _spared(users: int, by_share: Mapping[UserShare, Findings]) -> dict[str, int]:
+def _excessive_doubts(users: int, by_share: Mapping[UserShare, Findings]) -> dict[str, int]:
     """Return the doubts of which there are too many, each with its number: nobody waits for those.
 
     If the lake lacks entries of very many accounts, the lake is wrong; if very many chains are broken whose
@@ -132,7 +132,7 @@ def _to_freeze(
     for share, found in by_share.items():
         doubts = [found.of_doubt(each) for each in (Doubt.CONTRADICTED, *SPARED) if each not in spared]
         if wrong := {user: why for each in doubts for user, why in each.items()}:
-            lake = Snapshot(Recomputed.load(objects, plan.run_id, share).table)
+            lake = Snapshot(RecomputedUsers.load(objects, plan.run_id, share).table)
             yield from ((user, lake.user(user), wrong[user]) for user in sorted(wrong))
 
 
@@ -169,7 +169,7 @@ class ShareSteps:
         without both, those that have changed. everybody: look closely at all users.
         """
         run_id, repair = event["run_id"], event.get("repair") is True
-        way, unloaded = Way.settled(self.objects, run_id), None
+        way, unloaded = RecomputeChoice.settled(self.objects, run_id), None
         if way.way == WAREHOUSE:
             unloaded = [each.key for each in self.objects.list(run_key(run_id, UNLOADED))]
             now = datetime.fromisoformat(way.at)  # entries that came while the warehouse loaded are not in it
@@ -201,7 +201,7 @@ class ShareSteps:
         made = self._of_lake(plan, share) if plan.unloaded is None else self._of_warehouse(plan, share)
         return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, plan.run_id, share)}
 
-    def _of_lake(self, plan: NightPlan, share: UserShare) -> Recomputed:
+    def _of_lake(self, plan: NightPlan, share: UserShare) -> RecomputedUsers:
         whole = planned_files(self.objects, plan.run_id)
         read = whole
         if share.of > 1:
@@ -210,7 +210,7 @@ class ShareSteps:
         files = LakeFiles(whole, read)
         return recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share, files=files)
 
-    def _of_warehouse(self, plan: NightPlan, share: UserShare) -> Recomputed:
+    def _of_warehouse(self, plan: NightPlan, share: UserShare) -> RecomputedUsers:
         keys = plan.unloaded or []
         if share.of > 1:
             keys = [each.key for each in self.objects.list(share.key(plan.run_id, f"{ACCOUNTS}/"))]
@@ -240,4 +240,4 @@ class ShareSteps:
         past, repair = SettingsHistory(self.objects), event.get("repair") is True
         books = cache(partial(lake_books, self.objects))  # read if anybody is looked at
         written_to = (self.accounts, self.projections, self.redis)
-        return Reconciler(*written_to, past, past.pauses, repair, books, Witness(self.objects))
+        return Reconciler(*written_to, past, past.pauses, repair, books, PreviousTree(self.objects))

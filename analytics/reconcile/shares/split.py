@@ -24,7 +24,7 @@ from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from adapters.platform.tables import chunks
 from analytics.lake import curated_files, layout
-from analytics.lake.duckdb_memory import connect, query, registered
+from analytics.lake.duckdb_memory import arrow_table, connect, query
 from analytics.lake.shares import SHARE, UserShare
 from analytics.recompute.activity_runs import ACTIVE_COLUMNS
 from analytics.recompute.ledger_totals import ENTRY_COLUMNS, SETTINGS
@@ -101,7 +101,7 @@ def _by_share(path: Path, entity: str, shares: int) -> Iterator[tuple[int, pa.Ta
 def _rows_by_share(rows: pa.Table, user: str, shares: int) -> Iterator[tuple[int, pa.Table]]:
     """Yield the rows of each share that has any. user: the column with the user's id."""
     sql = f"SELECT {SHARE.format(user=user, shares=shares)} AS share FROM rows"  # noqa: S608 (our own)
-    with registered(db := connect(), "rows", rows):
+    with arrow_table(db := connect(), "rows", rows):
         numbers = query(db, sql)["share"].to_numpy()
     order = np.argsort(numbers, kind="stable")
     ends = np.searchsorted(numbers[order], np.arange(shares + 1))

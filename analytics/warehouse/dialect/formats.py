@@ -103,13 +103,13 @@ _PIECES = re.compile(
 )
 
 
-def written(text: str, moment: str) -> str:
+def format_moment(text: str, moment: str) -> str:
     """Return an expression that writes a moment in a format of TO_CHAR. Raises NotAsRedshift."""
     parts = []
     for piece in _PIECES.finditer(text):
         known = piece["known"]
         if known is None:
-            parts.append(_quoted(_outside(piece, text)))
+            parts.append(_quote(_outside(piece, text)))
             continue
         form = _WRITTEN.get(known if known.upper() in _NAMES else known.upper())
         if form is None:
@@ -144,11 +144,11 @@ def _unknown(part: str, text: str) -> NotAsRedshift:
     return NotAsRedshift(f"{part} in the format {text!r} is not known to answer here as Redshift does")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def similar(pattern: str, escape: str = "\\") -> str:
+def similar_to_regex(pattern: str, escape: str = "\\") -> str:
     """Return a pattern of SIMILAR TO as a regular expression for the whole text."""
     found, is_escaped, is_listed = [], False, False
     for each in pattern:

@@ -64,7 +64,7 @@ def _of_json(expression: str) -> str:
     return f"CASE WHEN {_VALID} THEN {expression} WHEN {wrong} END".replace("{json}", _JSON_TEXT)
 
 
-def _compared(type_: str) -> str:
+def _comparison(type_: str) -> str:
     one, other = f"CAST({{0}} AS {type_})", f"CAST({{1}} AS {type_})"
     return f"CASE WHEN {one} > {other} THEN 1 WHEN {one} < {other} THEN -1 WHEN {one} = {other} THEN 0 END"
 
@@ -174,11 +174,11 @@ OF_JSON_TEXTS: dict[str, tuple[Kind, str]] = {
     "JSON_EXTRACT_PATH_TEXT": (TEXT, _of_json("({json} ->> {path})")),
 }
 _DATES: dict[str, Row] = {
-    "DATE_CMP": row(INT4, _compared("DATE")),
+    "DATE_CMP": row(INT4, _comparison("DATE")),
     "DATE_PART_YEAR": row(INT4, "CAST(year(CAST({0} AS DATE)) AS INTEGER)"),
     "GETDATE": row(TIMESTAMP, f"date_trunc('second', {NOW})"),
     "LAST_DAY": row(DATE, "last_day({moment0})"),
-    "TIMESTAMP_CMP": row(INT4, _compared("TIMESTAMP")),
+    "TIMESTAMP_CMP": row(INT4, _comparison("TIMESTAMP")),
 }
 # Aggregates, which are window functions too.
 AGGREGATES: dict[str, Row] = {

@@ -42,7 +42,7 @@ def set_kind(node: exp.Expr, kind: Kind) -> None:
     node.meta[_KIND] = kind
 
 
-def tell_kinds(tree: exp.Expr, catalog: Catalog) -> None:
+def infer_kinds(tree: exp.Expr, catalog: Catalog) -> None:
     """Note at each expression of a statement which type it has."""
     if isinstance(tree, exp.Query):
         _query(tree, _Names(catalog))
@@ -50,7 +50,7 @@ def tell_kinds(tree: exp.Expr, catalog: Catalog) -> None:
     names = _Names(catalog)
     for each in tree.find_all(exp.Table):
         names.sources.setdefault(each.alias_or_name.lower(), _of_table(each, names))
-    _within(tree, names)
+    _infer_below(tree, names)
 
 
 @dataclass
@@ -103,7 +103,7 @@ def _part(part: exp.Expr, names: _Names) -> None:
 
 def _union(query: exp.Expr, names: _Names) -> dict[str, Kind]:
     one, other = _query(query.this, names), _query(query.expression, names)
-    _within(query, names, {"this", "expression", "with_"})
+    _infer_below(query, names, {"this", "expression", "with_"})
     others = list(other.values())
     return {
         name: kinds.common((kind, others[at])) if at < len(others) else kind
@@ -127,8 +127,8 @@ def _select(query: exp.Expr, names: _Names) -> dict[str, Kind]:
         names.aliases[each.alias_or_name.lower()] = kind
     for place in places:
         if isinstance(place, exp.Join):
-            _within(place, names, {"this"})
-    _within(query, names, {"from_", "joins", "expressions", "with_"})
+            _infer_below(place, names, {"this"})
+    _infer_below(query, names, {"from_", "joins", "expressions", "with_"})
     return found
 
 
@@ -141,14 +141,14 @@ def _stars(star: exp.Expr, names: _Names) -> Columns:
 def _source(source: exp.Expr, names: _Names) -> Columns:
     for pivot in source.args.get("pivots") or ():
         inner = {**names.sources, "": _of_table(source, names) if isinstance(source, exp.Table) else {}}
-        _within(pivot, _Names(names.catalog, names.parts, inner, {}, names.outer))
+        _infer_below(pivot, _Names(names.catalog, names.parts, inner, {}, names.outer))
     if isinstance(source, exp.Table):
         return {} if source.args.get("pivots") else _of_table(source, names)
     if isinstance(source, exp.Subquery):
         found = _query(source, names)
         renamed = [str(each).lower() for each in source.alias_column_names]
         return {} if source.args.get("pivots") else dict(zip(renamed or found, found.values(), strict=False))
-    _within(source, names)
+    _infer_below(source, names)
     return {}
 
 
@@ -158,7 +158,7 @@ def _of_table(table: exp.Table, names: _Names) -> Columns:
     return names.catalog(f"{table.db}.{table.name}".lower().lstrip("."))
 
 
-def _within(node: exp.Expr, names: _Names, without: Sequence[str] | set[str] = ()) -> None:
+def _infer_below(node: exp.Expr, names: _Names, without: Sequence[str] | set[str] = ()) -> None:
     """Note the types of all expressions below a node, apart from those under some of its names."""
     for name, value in node.args.items():
         if name in without:
@@ -173,7 +173,7 @@ def _kind(node: exp.Expr, names: _Names) -> Kind:
         inner = _query(node, _Names(names.catalog, names.parts, outer=names))
         kind = next(iter(inner.values()), UNKNOWN)
     else:
-        _within(node, names)
+        _infer_below(node, names)
         kind = _of(node, names)
     set_kind(node, kind)
     return kind

@@ -173,7 +173,7 @@ def _of_moments(operator: type[exp.Expr], one: Kind, other: Kind) -> Kind:
     return UNKNOWN
 
 
-def summed(kind: Kind) -> Kind:
+def of_sum(kind: Kind) -> Kind:
     """Return the kind of a SUM."""
     if kind in (INT2, INT4):
         return INT8
@@ -182,7 +182,7 @@ def summed(kind: Kind) -> Kind:
     return decimal(DIGITS_MAX, kind.scale) if kind.name == "decimal" else kind
 
 
-def averaged(kind: Kind) -> Kind:
+def of_average(kind: Kind) -> Kind:
     """Return the kind of an AVG: of whole numbers it is one."""
     if kind.is_whole:
         return INT8

@@ -10,9 +10,9 @@ from typing import Any
 from sqlglot import exp
 
 from analytics.warehouse.dialect import special
-from analytics.warehouse.dialect.formats import part_of, similar
+from analytics.warehouse.dialect.formats import part_of, similar_to_regex
 from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, OF_JSON_TEXTS, REFUSED, VALUES
-from analytics.warehouse.dialect.inference import Catalog, kind_of, set_kind, tell_kinds
+from analytics.warehouse.dialect.inference import Catalog, infer_kinds, kind_of, set_kind
 from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind
 from analytics.warehouse.dialect.kinds import arithmetic as kind_of_arithmetic
 from analytics.warehouse.dialect.reading import name_of
@@ -90,7 +90,7 @@ def on_duckdb(tree: exp.Expr, catalog: Catalog) -> exp.Expr:
     """
     tree = tree.copy()
     _name_columns(tree)
-    tell_kinds(tree, catalog)
+    infer_kinds(tree, catalog)
     _rewrite(tree)
     return tree
 
@@ -108,10 +108,10 @@ def _rewrite(node: exp.Expr) -> None:
     if build := _BUILDERS.get(type(node)):
         text = build(node)
         if text is not None:
-            _put(node, text)
+            _replace(node, text)
 
 
-def _put(node: exp.Expr, text: str) -> None:
+def _replace(node: exp.Expr, text: str) -> None:
     by = exp.Var(this=text)
     set_kind(by, kind_of(node))
     node.replace(by)
@@ -147,10 +147,10 @@ def _name_columns(tree: exp.Expr) -> None:
     for select in tree.find_all(exp.Select):
         for each in list(select.expressions):
             if not isinstance(each, exp.Column | exp.Alias | exp.Star):
-                each.replace(exp.alias_(each.copy(), _named(each), quoted=True))
+                each.replace(exp.alias_(each.copy(), _column_name(each), quoted=True))
 
 
-def _named(node: exp.Expr) -> str:
+def _column_name(node: exp.Expr) -> str:
     inner: Any = node
     while isinstance(inner, _WRAPS):
         inner = inner.this
@@ -255,7 +255,7 @@ def _rewrite_window(window: exp.Window) -> None:
     place = window.copy()
     place.set("this", exp.Var(this=""))
     over = place.sql(dialect=DUCKDB, comments=False).strip()
-    _put(window, _call(inner, f" {over}", nulls, order))
+    _replace(window, _call(inner, f" {over}", nulls, order))
 
 
 def _rewrite_group(group: exp.WithinGroup) -> None:
@@ -263,7 +263,7 @@ def _rewrite_group(group: exp.WithinGroup) -> None:
         _rewrite(each)
     if not isinstance(group.this, exp.Anonymous):
         raise NotAsRedshift(f"{group.this.key.upper()} WITHIN GROUP: {_UNKNOWN_FUNCTION}")
-    _put(group, _call(group.this, order=group.expression))
+    _replace(group, _call(group.this, order=group.expression))
 
 
 # Operators and casts.
@@ -284,7 +284,7 @@ def _division(node: exp.Div) -> str:
     if one.is_whole and other.is_whole:
         return f"({left} // {right})"
     scale = kind_of_arithmetic(exp.Div, one, other).scale
-    return special.divided(left, one, right, other, scale)
+    return special.decimal_quotient(left, one, right, other, scale)
 
 
 def _concatenation(node: exp.DPipe) -> str:
@@ -331,7 +331,7 @@ def _similar_to(node: exp.SimilarTo) -> str | None:
 def _similar(node: exp.SimilarTo, escape: str = "\\") -> str:
     if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
         raise NotAsRedshift("SIMILAR TO: a pattern is translated only if it is a text in quotes")
-    pattern = similar(node.expression.name, escape).replace("'", "''")
+    pattern = similar_to_regex(node.expression.name, escape).replace("'", "''")
     negated = "NOT " if node.args.get("negate") else ""
     return f"({negated}regexp_full_match({_sql(node.this)}, '{pattern}'))"
 
@@ -397,7 +397,7 @@ def _decode(node: exp.DecodeCase) -> str:
 
 def _extract(node: exp.Extract) -> str:
     start = moment(node.expression, _sql(node.expression), kind_of(node.expression))
-    return special.extracted(part_of(node.this.name), start, kind_of(node.expression))
+    return special.extract_part(part_of(node.this.name), start, kind_of(node.expression))
 
 
 def _trim(node: exp.Trim) -> str:
@@ -417,7 +417,7 @@ def _now(node: exp.CurrentTimestamp) -> str:
     return "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"
 
 
-def _compared(node: Any) -> None:
+def _check_blanks(node: Any) -> None:
     """Refuse a text with blanks at its end: Redshift disregards them when it compares, DuckDB does not."""
     some = [*node.expressions, node.this] if isinstance(node, exp.In) else [node.this, node.expression]
     if any(isinstance(each, exp.Literal) and each.is_string and each.name.endswith(" ") for each in some):
@@ -452,7 +452,7 @@ _BUILDERS: dict[type[exp.Expr], Callable[[Any], str | None]] = {
     exp.Escape: _escape,
     exp.Extract: _extract,
     exp.ILike: _like,
-    exp.In: _compared,
+    exp.In: _check_blanks,
     exp.Interval: _unit_of_interval,
     exp.Like: _like,
     exp.RegexpILike: _matches,
@@ -461,5 +461,5 @@ _BUILDERS: dict[type[exp.Expr], Callable[[Any], str | None]] = {
     exp.StrPosition: lambda node: f"strpos({_sql(node.this)}, {_sql(node.args['substr'])})",
     exp.Substring: _substring,
     exp.Trim: _trim,
-    **dict.fromkeys(_COMPARISONS, _compared),
+    **dict.fromkeys(_COMPARISONS, _check_blanks),
 }

@@ -23,15 +23,15 @@ _AS_NODES = frozenset({"CHAR"})  # CHAR(3) is a type
 
 
 @lru_cache(maxsize=4096)
-def read(sql: str) -> exp.Expr:
+def parse_statement(sql: str) -> exp.Expr:
     """Return the tree of one statement; nobody may change it, since it is kept. Raises ParseError."""
-    trees = statements(sql)
+    trees = parse_statements(sql)
     if len(trees) != 1:
         raise ParseError(f"these are {len(trees)} statements")
     return trees[0]
 
 
-def statements(sql: str) -> list[exp.Expr]:
+def parse_statements(sql: str) -> list[exp.Expr]:
     """Return the trees of all statements of a text. Raises sqlglot's ParseError and TokenError."""
     dialect = sqlglot.Dialect.get_or_raise(REDSHIFT)
     tokens = dialect.tokenize(sql)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from analytics.warehouse.dialect import kinds
-from analytics.warehouse.dialect.formats import part_of, read_format, written
+from analytics.warehouse.dialect.formats import format_moment, part_of, read_format
 from analytics.warehouse.dialect.kinds import (
     DATE,
     FLOAT,
@@ -99,7 +99,7 @@ def zone(node: Any, text: str) -> str:
     return text
 
 
-def extracted(part: str, text: str, kind: Kind, *, is_date_part: bool = False) -> str:
+def extract_part(part: str, text: str, kind: Kind, *, is_date_part: bool = False) -> str:
     """Return a part of a moment, as EXTRACT or as DATE_PART gives it. Raises NotAsRedshift."""
     if part == "epoch":
         return (
@@ -123,7 +123,7 @@ def extracted(part: str, text: str, kind: Kind, *, is_date_part: bool = False) -
 
 
 def _date_part(call: Call) -> str:
-    return extracted(call.unit(), call.moment(1), call.kinds[1], is_date_part=True)
+    return extract_part(call.unit(), call.moment(1), call.kinds[1], is_date_part=True)
 
 
 # How many of which unit of DuckDB make a part.
@@ -214,18 +214,18 @@ def _to_char(call: Call) -> str:
     if call.kinds[0] not in (DATE, TIMESTAMP, TIMESTAMPTZ):
         raise NotAsRedshift("TO_CHAR is translated for dates and timestamps: CAST it if it is one")
     start = call.moment(0)
-    return f"CASE WHEN {call.texts[0]} IS NOT NULL THEN {written(form, start)} END"
+    return f"CASE WHEN {call.texts[0]} IS NOT NULL THEN {format_moment(form, start)} END"
 
 
 def _to_date(call: Call) -> str:
-    return f"CAST({_read(call)} AS DATE)"
+    return f"CAST({_strptime(call)} AS DATE)"
 
 
 def _to_timestamp(call: Call) -> str:
-    return f"({_read(call)} AT TIME ZONE 'UTC')"
+    return f"({_strptime(call)} AT TIME ZONE 'UTC')"
 
 
-def _read(call: Call) -> str:
+def _strptime(call: Call) -> str:
     form = read_format(call.literal(1, "the format")).replace("'", "''")
     return f"strptime(CAST({call.texts[0]} AS VARCHAR), '{form}')"
 
@@ -259,7 +259,7 @@ def _sum(call: Call) -> str:
     total = f"sum({call.texts[0]}){call.over}"
     if not kind.is_exact:
         return total
-    return f"CAST({total} AS {'BIGINT' if kinds.summed(kind) == INT8 else f'DECIMAL(38, {kind.scale})'})"
+    return f"CAST({total} AS {'BIGINT' if kinds.of_sum(kind) == INT8 else f'DECIMAL(38, {kind.scale})'})"
 
 
 def _avg(call: Call) -> str:
@@ -270,7 +270,7 @@ def _avg(call: Call) -> str:
     if kind.is_whole:
         return f"CAST(CASE WHEN {count} > 0 THEN {total} // {count} END AS BIGINT)"
     if kind.is_exact:
-        whole = divided(total, decimal_sum(kind), count, INT8, kind.scale)
+        whole = decimal_quotient(total, decimal_sum(kind), count, INT8, kind.scale)
         return f"CASE WHEN {count} > 0 THEN {whole} END"
     raise NotAsRedshift(
         "AVG: of whole numbers it is a whole number, and this type is not known here: CAST it"
@@ -282,7 +282,7 @@ def decimal_sum(kind: Kind) -> Kind:
     return kinds.decimal(kinds.DIGITS_MAX, kind.scale)
 
 
-def divided(one: str, of_one: Kind, other: str, of_other: Kind, scale: int) -> str:
+def decimal_quotient(one: str, of_one: Kind, other: str, of_other: Kind, scale: int) -> str:
     """Return a quotient of decimals with so many digits after the point, exactly; further digits are cut off.
 
     DuckDB would divide floating-point numbers. Whether Redshift cuts off or rounds the manual leaves open.
@@ -303,7 +303,7 @@ def _as_whole(text: str, scale: int) -> str:
     return f"CAST(CAST({text} AS DECIMAL(38, {scale})) * {10**scale} AS HUGEINT)"
 
 
-def _ordered(call: Call, at: int = 0) -> tuple[str, Kind, bool]:
+def _group_order(call: Call, at: int = 0) -> tuple[str, Kind, bool]:
     """Return what WITHIN GROUP orders by, its type, and whether it does so downwards."""
     if call.order is None or len(call.order.expressions) != 1:
         raise NotAsRedshift(f"{call.name} needs WITHIN GROUP (ORDER BY one expression)")
@@ -320,13 +320,13 @@ def _as_float(text: str, kind: Kind) -> str:
 
 
 def _percentile_cont(call: Call) -> str:
-    text, kind, is_down = _ordered(call)
+    text, kind, is_down = _group_order(call)
     share = f"1 - {call.texts[0]}" if is_down else call.texts[0]
     return f"quantile_cont({_as_float(text, kind)}, {share}){call.over}"
 
 
 def _percentile_disc(call: Call) -> str:
-    text, _, is_down = _ordered(call)
+    text, _, is_down = _group_order(call)
     if is_down:
         raise NotAsRedshift("PERCENTILE_DISC downwards: order upwards, by 1 less the share")
     return f"quantile_disc({text}, {call.texts[0]}){call.over}"
@@ -454,7 +454,7 @@ def _regexp_instr(call: Call) -> str:
 
 SPECIAL: dict[str, Special] = {
     "ADD_MONTHS": Special(TIMESTAMP, (2,), _add_months),
-    "AVG": Special(lambda given: kinds.averaged(kinds.first(given)), (1,), _avg, is_of_windows=True),
+    "AVG": Special(lambda given: kinds.of_average(kinds.first(given)), (1,), _avg, is_of_windows=True),
     "CONVERT_TIMEZONE": Special(TIMESTAMP, (2, 3), _convert_timezone),
     **dict.fromkeys(
         ("DATEADD", "DATE_ADD"),
@@ -481,7 +481,7 @@ SPECIAL: dict[str, Special] = {
     "SHA2": Special(TEXT, (2,), _sha2),
     "STRTOL": Special(INT8, (2,), _strtol),
     "SUBSTR": Special(TEXT, (2, 3), _substr),
-    "SUM": Special(lambda given: kinds.summed(kinds.first(given)), (1,), _sum, is_of_windows=True),
+    "SUM": Special(lambda given: kinds.of_sum(kinds.first(given)), (1,), _sum, is_of_windows=True),
     "TIMEZONE": Special(lambda given: TIMESTAMP if given[1] == TIMESTAMPTZ else TIMESTAMPTZ, (2,), _timezone),
     "TO_CHAR": Special(TEXT, (2,), _to_char),
     "TO_DATE": Special(DATE, (2,), _to_date),

@@ -9,7 +9,7 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.bookkeeping import Counts, bookkeeping
+from analytics.lake.bookkeeping import Counts, bookkeeping_of
 from analytics.lake.layout import curated_files
 from rules.lake import entities
 from rules.lake.entities import ENTITIES, EVENTS, Field, Type
@@ -51,7 +51,7 @@ def test_a_grown_schema(objects: FolderObjects, monkeypatch: pytest.MonkeyPatch)
     before = rows(objects)
     curate(objects, PLACE, rebuild=True)
     assert rows(objects) == before
-    assert bookkeeping(objects, curated_files(objects, "events")[0].key).schema == len(grown.fields)
+    assert bookkeeping_of(objects, curated_files(objects, "events")[0].key).schema == len(grown.fields)
 
 
 def test_a_widened_type_frees_what_was_refused(

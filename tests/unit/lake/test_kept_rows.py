@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.curation.kept_rows import kept
+from analytics.curation.kept_rows import newest_versions
 from analytics.lake.arrow import arrow_schema
 from rules.lake.entities import EVENTS, LEAD_EVENTS, LEAD_FEATURES, RESPONSES
 from rules.lake.schema import Entity, Type
@@ -63,7 +63,7 @@ def test_each_key_s_newest_row_is_kept_in_order(entity: Entity, data: st.DataObj
         if key not in seen:
             seen.add(key)
             expected.append(at)
-    assert np.asarray(kept(entity, table)).tolist() == expected
+    assert np.asarray(newest_versions(entity, table)).tolist() == expected
 
 
 def _bytes(value: Any) -> Any:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects, NoObject
 from analytics.curation.curate import curate
-from analytics.lake.listing import FEW, PrelistedObjects, list_beforehand
+from analytics.lake.listing import FEW, PrelistedObjects, prelist_objects
 from tests.support.examples import examples
 from tests.support.raw_lake import PLACE, event, put_raw, rows
 
@@ -52,10 +52,10 @@ def test_many_tasks_are_curated_to_the_same(tmp_path: Path) -> None:
     for objects in (one, other):
         for day in days:
             put_raw(objects, "a", [event(1, occurred_at=f"{day.dt}T05:00:00Z", dt=day.dt)], day)
-    together = list_beforehand(one, days, [])
+    together = prelist_objects(one, days, [])
     assert isinstance(together, PrelistedObjects)
     counts = [curate(together, day) for day in days]
     assert counts == [curate(other, day) for day in days]
     assert rows(one) == rows(other)
-    assert [curate(list_beforehand(one, days, []), day) for day in days] == counts
-    assert list_beforehand(one, days[:FEW], []) is one
+    assert [curate(prelist_objects(one, days, []), day) for day in days] == counts
+    assert prelist_objects(one, days[:FEW], []) is one

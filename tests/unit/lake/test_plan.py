@@ -22,7 +22,7 @@ from analytics.curation.plan import (
     move_watermark,
     plan,
     read_tasks,
-    watermark,
+    read_watermark,
     write_plan,
 )
 from analytics.lake import layout, run_notes
@@ -63,9 +63,9 @@ def run(lake: Lake, today: date = TODAY, name: str = "run") -> Sequence[Task]:
 def test_only_what_is_new_since_the_last_run(lake: Lake) -> None:
     lake.put_at("a", PLACE, NOW)
     lake.put_at("a", OTHER, NOW + timedelta(hours=2))
-    assert watermark(lake) < NOW - timedelta(days=9999)
+    assert read_watermark(lake) < NOW - timedelta(days=9999)
     assert run(lake) == [PLACE, OTHER]
-    assert watermark(lake) == NOW + timedelta(hours=2)
+    assert read_watermark(lake) == NOW + timedelta(hours=2)
     assert run(lake) == []
     lake.put_at("b", PLACE, NOW + timedelta(hours=4))
     assert run(lake) == [PLACE]
@@ -100,17 +100,17 @@ def test_a_run_that_fails_leaves_the_watermark(lake: Lake) -> None:
     write_plan(lake, "failed", plan(lake, TODAY))
     assert run(lake) == [PLACE]
     commit(lake, "failed")
-    assert watermark(lake) == NOW
+    assert read_watermark(lake) == NOW
     move_watermark(lake, NOW - timedelta(days=1))
-    assert watermark(lake) == NOW
+    assert read_watermark(lake) == NOW
     with pytest.raises(NoObject):
         commit(lake, "never planned")
 
 
 def test_an_empty_lake(lake: Lake) -> None:
     made = plan(lake, TODAY)
-    assert (made.tasks, made.watermark) == ([], watermark(lake))
-    assert watermark(lake) > BEGINNING
+    assert (made.tasks, made.watermark) == ([], read_watermark(lake))
+    assert read_watermark(lake) > BEGINNING
 
 
 def test_a_range_of_dates_takes_all_that_is_there(lake: Lake) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from analytics.warehouse.ddl import SQL
-from analytics.warehouse.lake_page import TakenBack, lake_page
+from analytics.warehouse.lake_page import BreakingChange, lake_page
 from rules.lake.entities import ENTITIES, EVENTS, Field, Type
 
 WRITTEN = (SQL / "lake.md").read_text(encoding="utf-8")
@@ -42,7 +42,7 @@ def test_a_schema_grows() -> None:
     assert "| `zone` | VARCHAR(128) NOT NULL |" in wide
     assert "| `activity_date` | TIMESTAMP NOT NULL |" in page(changed("activity_date", type=Type.TIMESTAMP))
     assert "| `zone` | VARCHAR(64) |" in page(changed("zone", required=False))
-    with pytest.raises(TakenBack, match=r"events.zone: .* VARCHAR\(128\)"):
+    with pytest.raises(BreakingChange, match=r"events.zone: .* VARCHAR\(128\)"):
         lake_page(wide)
 
 
@@ -63,13 +63,13 @@ def test_a_schema_grows() -> None:
     ],
 )
 def test_what_was_published_is_not_taken_back(change: Callable[[Fields], Fields], reason: str) -> None:
-    with pytest.raises(TakenBack, match=reason):
+    with pytest.raises(BreakingChange, match=reason):
         page(change)
 
 
 def test_an_entity_stays_and_a_new_one_may_come() -> None:
     others = {name: each for name, each in ENTITIES.items() if name != "events"}
-    with pytest.raises(TakenBack, match=r"events\.event_id"):
+    with pytest.raises(BreakingChange, match=r"events\.event_id"):
         lake_page(WRITTEN, others)
     moods = lake_page(WRITTEN, ENTITIES | {"moods": replace(EVENTS, name="moods")})
     assert moods.startswith(WRITTEN) and "\n## moods\n" in moods

@@ -9,7 +9,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.warehouse.build import SPANS_MAX, joined, narrowed, since, sources, starts, within
+from analytics.warehouse.build import (
+    SPANS_MAX,
+    join_spans,
+    narrowed_sql,
+    since,
+    sources,
+    spans_condition,
+    starts,
+)
 from analytics.warehouse.models import models
 
 DAYS = st.dates(date(2019, 12, 20), date(2021, 1, 10))
@@ -50,7 +58,7 @@ def test_they_follow_from_all_their_dates_and_no_others(
 @given(st.lists(st.tuples(DAYS, st.integers(0, 40)), max_size=6))
 def test_joined_spans_have_the_same_dates_and_gaps_between_them(told: list[tuple[date, int]]) -> None:
     given_spans = [(first, first + timedelta(days=number)) for first, number in told]
-    found = joined(given_spans)
+    found = join_spans(given_spans)
     assert list(days_of(found)) == sorted(set(days_of(given_spans)))
     assert all(later[0] - earlier[1] > timedelta(days=1) for earlier, later in pairwise(found))
 
@@ -83,11 +91,11 @@ def is_first(day: date, period: str) -> bool:
 
 def test_the_narrowest_gaps_are_filled() -> None:
     days = [date(2026, 1, 1) + timedelta(days=number**2) for number in range(SPANS_MAX + 2)]
-    assert joined((day, day) for day in days) == [(days[0], days[2]), *((day, day) for day in days[3:])]
+    assert join_spans((day, day) for day in days) == [(days[0], days[2]), *((day, day) for day in days[3:])]
 
 
 def test_a_timestamp_of_the_last_date_is_within() -> None:
-    found = within("at", [(date(2026, 1, 31), date(2026, 2, 1))])
+    found = spans_condition("at", [(date(2026, 1, 31), date(2026, 2, 1))])
     assert found == "(at >= DATE '2026-01-31' AND at < DATE '2026-02-02')"
 
 
@@ -95,14 +103,14 @@ def test_only_the_named_tables_are_narrowed() -> None:
     sql = "SELECT a.x, b.x FROM facts.events AS a JOIN facts.events_of AS b ON a.x = b.x, (SELECT 1 FROM facts.events) AS c"
     model = replace(models()["facts.events"], sql=sql, reads_by={"facts.events": "d"})
     rows = "(SELECT * FROM facts.events WHERE ((d >= DATE '2026-01-31' AND d < DATE '2026-02-01')) AND n > 1)"
-    assert narrowed(model, [(date(2026, 1, 31), date(2026, 1, 31))], "n > 1") == (
+    assert narrowed_sql(model, [(date(2026, 1, 31), date(2026, 1, 31))], "n > 1") == (
         f"SELECT a.x, b.x FROM {rows} AS a JOIN facts.events_of AS b ON a.x = b.x, (SELECT 1 FROM {rows} AS events) AS c"
     )
 
 
 def test_each_table_that_a_model_reads_by_is_narrowed() -> None:
     for model in models().values():
-        text = narrowed(model, [(date(2026, 1, 31), date(2026, 1, 31))])
+        text = narrowed_sql(model, [(date(2026, 1, 31), date(2026, 1, 31))])
         assert text.count("DATE '2026-02-01'") >= len(model.reads_by)
 
 

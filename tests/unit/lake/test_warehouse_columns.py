@@ -6,12 +6,12 @@ import pytest
 import sqlglot
 import yaml
 
-from analytics.generated_models import generated
+from analytics.generated_models import generated_files
 from analytics.warehouse.ddl import LOAD_NUMBER, SQL, declared_tables
 from analytics.warehouse.models import models
 from rules.lake.entities import EXTRA, LOADED, Entity
 
-GENERATED = dict(generated())
+GENERATED = dict(generated_files())
 STAGED = {
     path.stem: about["entity"]
     for path in sorted((SQL / "models/staging").glob("*.yml"))

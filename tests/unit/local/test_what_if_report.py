@@ -14,7 +14,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.what_if.runs import RunLengths
-from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
+from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.options import what_if_options
 from local.what_if.figures import lines, summary
 from local.what_if.page import Plot, page
@@ -54,7 +54,7 @@ class Elements(HTMLParser):
 def found() -> WhatIfAnswer:
     story, objects = WhatIfStory(26), FolderObjects(Path(mkdtemp()))
     story.into(objects)
-    return what_if(objects, Asked(read_book(story.some_book()), story.now))
+    return what_if(objects, WhatIfQuestion(read_book(story.some_book()), story.now))
 
 
 def test_the_page_needs_nothing_else_and_tells_what_its_plots_show() -> None:
@@ -82,7 +82,7 @@ def test_the_page_needs_nothing_else_and_tells_what_its_plots_show() -> None:
 def found_with_goals() -> WhatIfAnswer:
     story, objects = GoalWhatIfStory(2), FolderObjects(Path(mkdtemp()))
     story.into(objects)
-    return what_if(objects, Asked(read_book(story.some_book()), story.now))
+    return what_if(objects, WhatIfQuestion(read_book(story.some_book()), story.now))
 
 
 def test_streaks_and_achievements_that_differ_are_told_in_text_json_and_page() -> None:

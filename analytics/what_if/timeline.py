@@ -98,7 +98,7 @@ class Timeline:
         if candidate is None or not (self.is_candidates(occurred) or (is_before and waited)):
             return self._as_it_was(judged_by, event_type, occurred)
         if event_type in candidate.event_types and not is_broken:
-            return _judged(candidate, event_type, occurred, candidate.expiry)
+            return _ruling_of(candidate, event_type, occurred, candidate.expiry)
         if judged_by and self.until and judged_by.effective_at >= self.until:
             return self._as_it_was(judged_by, event_type, occurred)
         return Ruling(0, is_refused=True, is_new=True, later=tuple(self._later(event_type, occurred)))
@@ -113,7 +113,7 @@ class Timeline:
             if event_type in each.book.event_types:
                 rule = self.expiries.get(each.number)
                 begins = max(each.effective_at, each.published_at, self.until)
-                yield begins, _judged(each.book, event_type, occurred, rule, each.number)
+                yield begins, _ruling_of(each.book, event_type, occurred, rule, each.number)
 
     def _as_it_was(self, version: Version | None, event_type: str, occurred: datetime) -> Ruling:
         if version is None or event_type not in version.book.event_types:
@@ -194,7 +194,7 @@ class Timeline:
         return [FIRST_INSTANT, *begins, *(each for each in (self.since, self.until) if each)]
 
 
-def _judged(
+def _ruling_of(
     book: Book, event_type: str, occurred: datetime, expiry: str | None, version: int | None = None
 ) -> Ruling:
     return Ruling(

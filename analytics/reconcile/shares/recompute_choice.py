@@ -34,7 +34,7 @@ FROM_GB = 4
 
 
 @dataclass(slots=True)
-class Way:
+class RecomputeChoice:
     """way: LAKE or WAREHOUSE. at: when it was chosen. users: how many there are, once all is unloaded."""
 
     way: str
@@ -43,7 +43,7 @@ class Way:
     users: int | None = None
 
     @classmethod
-    def load(cls, objects: Objects, run_id: str) -> "Way":
+    def load(cls, objects: Objects, run_id: str) -> "RecomputeChoice":
         """Return which way a run takes."""
         try:
             return cls(**json.loads(objects.get(run_key(run_id, WAY))))
@@ -51,7 +51,7 @@ class Way:
             return cls(LAKE, "nothing was chosen", "")
 
     @classmethod
-    def settled(cls, objects: Objects, run_id: str) -> "Way":
+    def settled(cls, objects: Objects, run_id: str) -> "RecomputeChoice":
         """Return the way that a run goes on with. If nothing was unloaded, it is the lake's."""
         way = cls.load(objects, run_id)
         if way.way == WAREHOUSE and way.users is None:
@@ -66,7 +66,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class WarehouseWay:
+class WarehouseRecompute:
     """lake: the bucket's URL; role_arn: by which Redshift writes there. from_gb: see `choose`; 0: never."""
 
     objects: Objects
@@ -83,17 +83,19 @@ class WarehouseWay:
         )
         compared = read_compared(self.objects)
         if is_of_all(event) or not compared or None in compared:
-            way = Way(LAKE, "all accounts are to be compared", now.isoformat())
+            way = RecomputeChoice(LAKE, "all accounts are to be compared", now.isoformat())
         elif isinstance(self.warehouse, NoWarehouse) or not self.from_gb:
-            way = Way(LAKE, "there is no warehouse to ask", now.isoformat())
+            way = RecomputeChoice(LAKE, "there is no warehouse to ask", now.isoformat())
         else:
-            way = Way(LAKE if size < self.from_gb * GIGABYTE else WAREHOUSE, told, now.isoformat())
+            way = RecomputeChoice(
+                LAKE if size < self.from_gb * GIGABYTE else WAREHOUSE, told, now.isoformat()
+            )
         return {"way": way.save(self.objects, event["run_id"])}
 
     def unload(self, event: Mapping[str, Any], now: datetime) -> dict[str, str]:
         """{"run_id"} -> {"state"}: waiting, done, or away: then the lake's recompute is taken."""
         run_id = event["run_id"]
-        way = Way.load(self.objects, run_id)
+        way = RecomputeChoice.load(self.objects, run_id)
         state, reason = self._state(run_id)
         if state == "waiting":
             if now - datetime.fromisoformat(way.at) < WAIT_MAX:
