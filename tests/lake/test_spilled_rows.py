@@ -60,18 +60,18 @@ def test_very_many_versions_of_one_key(tmp_path: Path) -> None:
     objects, most = FolderObjects(tmp_path), 0
     lines = [line(event(0, version=f"{number % 377:03}", points_awarded=number)) for number in range(3_000)]
     put_raw(objects, "a", lines)
-    kept = kept_rows.newest_versions
+    real = kept_rows.newest_versions
 
     def seen(entity: object, some: pa.Table) -> object:
         nonlocal most
         most = max(most, some.num_rows)
-        return kept(entity, some)  # type: ignore[arg-type]
+        return real(entity, some)  # type: ignore[arg-type]
 
     with (
         mock.patch.object(row_staging, "HELD_BYTES_MAX", 10_000),
         mock.patch("analytics.curation.column_reader.LINES_AT_ONCE", 50),
         mock.patch.object(row_staging, "PIECE_BYTES_MAX", 50_000),
-        mock.patch.object(kept_rows, "kept", seen),
+        mock.patch.object(kept_rows, "newest_versions", seen),
     ):
         curate(objects, PLACE)
     assert rows(objects) == expected(lines)[0]
