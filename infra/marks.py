@@ -205,7 +205,7 @@ LATENCY_LEFT_OUT = {
         "Notify",
     ),
     *("FanOut", "Reminders", "ExpireQuestions", "Page", "OperationsApi", "IdentityApi"),
-    *("PrivacyApi", "Erasure", "Sending", "TakingOver"),
+    *("PrivacyApi", "Erasure", "Sender", "Receiver"),
 }
 # The dashboard shows the throttles of these functions beside their errors.
 THROTTLES_SHOWN = {"EventsApi", "UsersApi", "EventsStream", "Engagement", "Ranks"}

@@ -103,7 +103,7 @@ def _routes(block: Block) -> list[Route]:
 
 def _has_tables(block: Block) -> bool:
     variables = block.properties.get("Environment", {}).get("Variables", {})
-    asks = block.name in ("Sending", "OperationsApi")  # whether it is the region's turn
+    asks = block.name in ("Sender", "OperationsApi")  # whether it is the region's turn
     return asks or any(each == "TABLES" or each.endswith("_TABLE") for each in variables)
 
 

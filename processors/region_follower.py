@@ -80,7 +80,7 @@ def _parts(config: ReceiverSettings) -> tuple[ChangeReceiver, Fence, SourceQueue
     return ChangeReceiver(follower, current_region()), turn, line
 
 
-@queue_consumer("taking-over", logger, lambda: _parts()[2], RESERVE_SECONDS)
+@queue_consumer("receiver", logger, lambda: _parts()[2], RESERVE_SECONDS)
 def handler(message: Any, now: datetime) -> None:
     """Lambda entry: a batch of the queue of changes."""
     taking, turn, _ = _parts()

@@ -19,7 +19,7 @@ from processors.batches import BatchResult, ConsumerSettings, Record, stream_con
 from rules.regions.changes import GONE, KEYS, ItemChange, change_messages, change_text, with_bytes
 from rules.regions.register import Register, sent_epoch
 
-logger = Logger(service="sending")
+logger = Logger(service="sender")
 EXPIRED = "dynamodb.amazonaws.com"  # who deletes what has expired; the other region's table does so by itself
 
 
@@ -95,7 +95,7 @@ def _parts(config: SenderSettings) -> ChangeSender:
     return ChangeSender(sqs, config.peer_queue_url, stores, current_region())
 
 
-@stream_consumer("sending", logger)
+@stream_consumer("sender", logger)
 def handler(records: list[Record], _now: datetime) -> BatchResult:
     """Lambda entry: a batch of the stream of changes."""
     turn = process_fence()

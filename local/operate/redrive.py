@@ -79,8 +79,8 @@ AWS_WAIT_SECONDS = 2
 CONSUMERS = {
     "engagement": ("Engagement", "Engagement"),
     "fulfilment": ("Fulfilment", "Fulfilment"),
-    "outgoing": ("Telling", "Telling"),
-    "deliveries": ("Deliver", "Delivery"),
+    "outgoing": ("Notification", "Notification"),
+    "deliveries": ("WebhookDelivery", "Delivery"),
     "events-stream": ("EventsStream", "EventsStream"),
     "publisher": ("Publisher", "Publisher"),
     "lead-events": ("LeadEvents", "LeadEvents"),
@@ -90,15 +90,15 @@ CONSUMERS = {
     "answers": ("Answers", "Answers"),
     "notify": ("Notify", "Notify"),
     "fan-out": ("FanOut", "Announcement"),
-    "sending": ("Sending", "Sending"),
-    "taking-over": ("TakingOver", "TakingOver"),
+    "sender": ("Sender", "Sender"),
+    "receiver": ("Receiver", "Receiver"),
 }
 GIVEN_UP = "given up after all attempts: the function's log says why"
 GONE = "the records are no longer in the stream: docs/runbook.md says what to do"
 # The bucket's lifecycle keeps them as long as all under failures/: 30 days.
 DISCARDED = "failures/discarded/"
 SHIPMENTS = "ShipmentFailures"  # messages of a partner, whom no function of ours serves
-OF_QUEUES = frozenset({"leads", "memory", "features", "fan-out", "deliveries", "taking-over"})
+OF_QUEUES = frozenset({"leads", "memory", "features", "fan-out", "deliveries", "receiver"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +324,7 @@ def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
         record = _stored(stack, record["stored"])
     if message.consumer in OF_QUEUES:
         return [{"messageId": "redrive", "body": record if isinstance(record, str) else json.dumps(record)}]
-    if message.consumer == "sending":
+    if message.consumer == "sender":
         return [record]
     if message.consumer != "events-stream":
         keys, table = record["dynamodb"]["Keys"], record["eventSourceARN"].split("/")[1]

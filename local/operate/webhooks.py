@@ -204,7 +204,9 @@ def _of_one(arguments: argparse.Namespace, stack: Stack) -> Mapping[str, Any]:
         except ValueError as error:
             raise RuntimeError(f"--since {error}") from None
     payload = {"Records": [{"messageId": "replay", "body": json.dumps(asked)}], "streakline_redrive": True}
-    if failure := invoke(stack, stack.output("DeliverFunctionName", "outgoing webhooks"), payload).failure():
+    if failure := invoke(
+        stack, stack.output("WebhookDeliveryFunctionName", "outgoing webhooks"), payload
+    ).failure():
         raise RuntimeError(failure)
     return {"replayed": asked}
 

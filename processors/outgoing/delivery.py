@@ -49,7 +49,7 @@ Send = Callable[[Endpoint, Notification, datetime], SendAnswer]
 
 
 @dataclass(frozen=True)
-class DeliverySettings(ConsumerSettings):
+class WebhookDeliverySettings(ConsumerSettings):
     """What was tried for three days goes to the failure queue.
 
     endpoint_secret_prefix: of the names of endpoints' secrets. private_endpoints: whether an endpoint may be
@@ -185,8 +185,8 @@ class Deliverer:
         return LaneOutcome.REFUSED
 
 
-@settings.wiring(DeliverySettings)
-def _parts(config: DeliverySettings) -> Deliverer:
+@settings.wiring(WebhookDeliverySettings)
+def _parts(config: WebhookDeliverySettings) -> Deliverer:
     dynamodb = fence_writer(client("dynamodb"))
     secrets = HookStore(client("secretsmanager"), config.endpoint_secret_prefix)
     may_be_private = config.private_endpoints

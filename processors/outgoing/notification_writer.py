@@ -85,7 +85,7 @@ def read_change(record: Record) -> tuple[str, Change] | None:
 # What each change adds to what was told; some of it is looked up.
 
 
-logger = Logger(service="telling")
+logger = Logger(service="notifications")
 Step = Callable[[Any], tuple[list[Notice], Any]]
 
 

@@ -25,7 +25,7 @@ from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombston
 from processors.batches import ConsumerSettings, Record, stream_consumer
 from processors.outgoing.notification_writer import NoticeSteps, NotificationBatch, NotificationWriter
 
-logger = Logger(service="telling")
+logger = Logger(service="notifications")
 RESERVE_SECONDS = 20
 
 

@@ -187,7 +187,7 @@ INVENTORY = (
             *("EventsStreamFailures", "EngagementFailures", "FulfilmentFailures", "ShipmentFailures"),
             *("LeadIngestionFailures", "LeadEventsFailures", "MemoryFailures", "FeatureFailures"),
             *("AnswersFailures", "NotifyFailures", "AnnouncementFailures", "PublisherFailures"),
-            *("TellingFailures", "DeliveryFailures"),
+            *("NotificationFailures", "DeliveryFailures"),
         )
     ),
     Store("Shipments", QUEUE, "redemptions to be shipped, for whoever ships them", REFUSED, expires_days=14),

@@ -68,7 +68,7 @@ def until(check: Callable[[], Any]) -> Any:
 
 def know_at_once(stack: Stack) -> None:
     """Let functions read endpoints anew, of which they hear within 20 seconds: other processes begin."""
-    for pid in (each for name in ("Telling", "Notify", "Deliver") for each in workers(stack, name)):
+    for pid in (each for name in ("Notification", "Notify", "WebhookDelivery") for each in workers(stack, name)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
@@ -136,7 +136,7 @@ def test_an_endpoint_that_refuses_gets_it_later_and_one_that_answers_410_is_left
 
         def swept() -> list[Any]:
             """What the schedule of a minute does."""
-            invoke(stack, stack.output("TellingFunctionName", "outgoing webhooks"), {})
+            invoke(stack, stack.output("NotificationFunctionName", "outgoing webhooks"), {})
             return refused.heard("points.changed", user_id=user)
 
         assert len(until(swept)) == 1

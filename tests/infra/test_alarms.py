@@ -105,7 +105,7 @@ def test_basic_monitoring_has_the_ten_alarms_that_cost_nothing() -> None:
     assert len(basic) == 10, basic
     assert all(name in alarms() for name in basic)
     full = {each["Condition"] for _, each in found if "Condition" in each}
-    conditional = ("Migrate", "EventsStream", "Sending", "TakingOver")
+    conditional = ("Migrate", "EventsStream", "Sender", "Receiver")
     assert full == {"IsFull", "IsBasic", *(f"Watches{each}Function" for each in conditional)}
 
 

@@ -20,7 +20,7 @@ from tests.support.declared import (
 from tests.support.template import resources, template
 
 # What a region sends to the other one waits while that is away: as long as its stream keeps it.
-OF_REGIONS = {"SendingMapping"}
+OF_REGIONS = {"SenderMapping"}
 
 
 def test_a_standby_consumes_nothing() -> None:

@@ -49,7 +49,7 @@ STARS = {
 ROLES = {
     "RanksScheduleRole": {"lambda:InvokeFunction"},
     "RefreshScheduleRole": {"lambda:InvokeFunction"},
-    "TellingScheduleRole": {"lambda:InvokeFunction"},
+    "NotificationScheduleRole": {"lambda:InvokeFunction"},
     "ErasureScheduleRole": {"lambda:InvokeFunction"},
     "AnnounceScheduleRole": {"sqs:SendMessage"},
     "RemindersScheduleRole": {"lambda:InvokeFunction"},
@@ -88,13 +88,13 @@ ROLES = {
 # an answer that stood in line, once it is taken; an erasure that is finished. ErasureFunction deletes persons
 # from all tables but those that know none (dynamodb:BatchWriteItem).
 DELETED = {
-    "TakingOverFunction": set(FOLLOWED),  # what the other region has deleted
+    "ReceiverFunction": set(FOLLOWED),  # what the other region has deleted
     "ReconcileFunction": {"DailyActivity"},
     "ErasureFunction": {"Erasures"},
     "QuestionsApiFunction": {"AnswerLines", "Subscriptions"},
     "PollsApiFunction": {"Limits"},
     "EndpointsApiFunction": {"WebhookEndpoints"},
-    "DeliverFunction": {"Notifications"},  # lanes in which nothing waits
+    "WebhookDeliveryFunction": {"Notifications"},  # lanes in which nothing waits
     **{f"{name}Function": {"Subscriptions"} for name in ("FanOut", "Reminders")},
 }
 
@@ -137,7 +137,7 @@ def test_a_function_names_no_managed_policy(name: str) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_may_touch_the_tables_of_its_own_environment_and_no_others(name: str) -> None:
     environment = logical_ids(properties(name)["Environment"]["Variables"])
-    if name == "SendingFunction":  # it knows all tables by their names, and touches none
+    if name == "SenderFunction":  # it knows all tables by their names, and touches none
         environment -= set(TABLES)
     allowed = set().union(*(logical_ids(each["Resource"]) for each, _ in statements(name)))
     streams = {

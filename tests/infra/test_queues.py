@@ -15,7 +15,7 @@ def test_a_failure_queue_is_encrypted_and_waits_two_weeks(name: str) -> None:
 
 
 # Its queue is in a nested stack: tests/infra/test_regions.py.
-OF_REGIONS = {"TakingOverMapping"}
+OF_REGIONS = {"ReceiverMapping"}
 
 
 @pytest.mark.parametrize("name", sorted(set(QUEUE_MAPPINGS) - OF_REGIONS))

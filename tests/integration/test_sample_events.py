@@ -84,8 +84,8 @@ def test_each_is_handled(handle: Any) -> None:
     assert handle("RanksFunction") == {"counted": None, "rebuilt": False}
     assert handle("FulfilmentFunction") == {"batchItemFailures": []}
     assert json.loads(handle("EndpointsApiFunction")["body"]) == {"endpoints": []}
-    assert handle("TellingFunction") == {"batchItemFailures": []}
-    assert handle("DeliverFunction") == {"lanes": 0}
+    assert handle("NotificationFunction") == {"batchItemFailures": []}
+    assert handle("WebhookDeliveryFunction") == {"lanes": 0}
     assert handle("PublisherFunction") == {"batchItemFailures": []}
     planned = handle("CurateFunction")
     assert (planned["tasks"], planned["tasks_key"]) == (5, "runs/nightly-2026-03-10/tasks.json")
@@ -145,11 +145,11 @@ def test_each_of_two_regions_is_handled(handle: Any, engine: Engine, monkeypatch
     writes = Register(1, here, standby=other, is_filled=True)
     registers.change(None, writes)
     process_fence.cache_clear()
-    assert handle("SendingFunction") == {"batchItemFailures": []}
+    assert handle("SenderFunction") == {"batchItemFailures": []}
     (sent,) = sqs.receive_message(QueueUrl=queue)["Messages"]
     assert json.loads(sent["Body"])["epoch"] == 1
     monkeypatch.setenv("TABLES", json.dumps({name: name for name in KEYS}))
     registers.change(writes, Register(1, other, standby=here, is_filled=True))
     process_fence.cache_clear()
-    assert handle("TakingOverFunction") == {"batchItemFailures": []}
+    assert handle("ReceiverFunction") == {"batchItemFailures": []}
     process_fence.cache_clear()

@@ -146,7 +146,7 @@ class Millions:
         noted = [
             f"2026-06-02T11:5{minute}:00.000000Z#{number:032x}" for minute in (1, 2) for number in (1, 2)
         ]
-        with patch.object(engagement_cache, "PROCESSED", LIVES):
+        with patch.object(engagement_cache, "PROCESSED_KEPT", LIVES):
             begun = time.monotonic()
             for at in range(0, len(users), 500):
                 cache.write_through([], [], dict.fromkeys(users[at : at + 500], noted))

@@ -39,7 +39,7 @@ def outgoing_paths(desk: Desk) -> Measured:
 def _measured(desk: Desk, count: int) -> Measured:
     """Measure with so many endpoints, which are there."""
     desk.forget()
-    desk.call("TellingFunction", {})
+    desk.call("NotificationFunction", {})
     yield f"webhook.swept.{count}", desk.take()
     user = USER_ID.format(count)
     _changed(desk, user)
@@ -49,9 +49,9 @@ def _measured(desk: Desk, count: int) -> Measured:
     endpoint, share = ENDPOINT.format(count, 0), shard_of(user, BACKLOG_SHARDS)
     # Its address leads nowhere: how long it takes to answer is a fact of the plan.
     with patch.object(WebhookTransport, "send", lambda *_: SendAnswer(200)):
-        told = desk.call("DeliverFunction", {"endpoint_id": endpoint, "share": share})
+        told = desk.call("WebhookDeliveryFunction", {"endpoint_id": endpoint, "share": share})
     assert told == {"lanes": 1}, told
-    desk.note("DeliverFunction", {"calls.webhook": 1})
+    desk.note("WebhookDeliveryFunction", {"calls.webhook": 1})
     yield f"webhook.delivered.{count}", desk.take()
 
 
@@ -61,5 +61,5 @@ def _changed(desk: Desk, user: str) -> dict[str, Units]:
     apply(desk, user, 1)
     records = desk.records("PublisherFunction", "UserStreaks")
     desk.forget()
-    desk.call("TellingFunction", {"Records": records})
+    desk.call("NotificationFunction", {"Records": records})
     return desk.take()

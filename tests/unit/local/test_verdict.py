@@ -29,7 +29,7 @@ WELL = Deployment(
     (
         Consumer("Engagement", ("ByPoller",), {"BPEvents": 0}),
         Consumer("Leads", ("Enabled",)),
-        Consumer("Telling", ("Enabled",), behind=timedelta(seconds=2)),
+        Consumer("Notification", ("Enabled",), behind=timedelta(seconds=2)),
     ),
     {"LeadIngestion": Queue(3, timedelta(minutes=2)), "FeatureRefresh": Queue(9)},
     {"EngagementFailures": 0},
@@ -68,8 +68,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "more than were counted": ({"consumers": (waiting(999, 5000, is_more=True),)}, "more than 5,000 records"),
     "late batches": (
-        {"consumers": (Consumer("Telling", behind=timedelta(minutes=9)),)},
-        "Telling was 9 min behind",
+        {"consumers": (Consumer("Notification", behind=timedelta(minutes=9)),)},
+        "Notification was 9 min behind",
     ),
     "a mapping": (
         {"consumers": (Consumer("Leads", ("Disabled",), trouble=trouble(["Disabled", "Enabled"])),)},

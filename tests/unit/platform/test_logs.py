@@ -134,7 +134,7 @@ def faults(path: str, text: str) -> Iterator[str]:
 
 
 def _is_told(call: ast.Call, name: ast.Name) -> bool:
-    """Whether an exception is given as such, by its type, by `loggable`, or under a name that hides ids."""
+    """Whether an exception is given as such, by its type, by `error_summary`, or under a name that hides ids."""
     if any(word.arg == "exc_info" and word.value is name for word in call.keywords):
         return True
     for each in ast.walk(call):
@@ -143,7 +143,11 @@ def _is_told(call: ast.Call, name: ast.Name) -> bool:
                 if getattr(key, "value", "") in PERSONAL_KEYS and name in ast.walk(value):
                     return True
         of = each.func if isinstance(each, ast.Call) else None
-        if isinstance(each, ast.Call) and name in each.args and getattr(of, "id", "") in {"loggable", "type"}:
+        if (
+            isinstance(each, ast.Call)
+            and name in each.args
+            and getattr(of, "id", "") in {"error_summary", "type"}
+        ):
             return True
     return False
 

@@ -11,7 +11,7 @@ import adapters.settings
 import processors
 from adapters.settings import read_settings, variable_name
 from adapters.settings.event_intake import EventsApiSettings
-from processors.outgoing.delivery import DeliverySettings
+from processors.outgoing.delivery import WebhookDeliverySettings
 from tests.support.declared import properties
 from tests.support.template import resources, template
 
@@ -41,7 +41,7 @@ COMPLETE = {
     "ERASURE_SECRET_ARN": "secret",
     "RECEIPT_SECRET_ARN": "secret",
 }
-OF_DELIVERY = {variable_name(each.name): "" for each in fields(DeliverySettings)}
+OF_DELIVERY = {variable_name(each.name): "" for each in fields(WebhookDeliverySettings)}
 
 
 def test_settings_are_read_with_their_types() -> None:
@@ -53,13 +53,14 @@ def test_settings_are_read_with_their_types() -> None:
 @pytest.mark.parametrize(("text", "meant"), [("true", True), ("false", False)])
 def test_true_and_false_are_read(text: str, meant: bool) -> None:
     assert (
-        read_settings(DeliverySettings, {**OF_DELIVERY, "PRIVATE_ENDPOINTS": text}).private_endpoints is meant
+        read_settings(WebhookDeliverySettings, {**OF_DELIVERY, "PRIVATE_ENDPOINTS": text}).private_endpoints
+        is meant
     )
 
 
 def test_another_word_for_true_is_refused() -> None:
     with pytest.raises(RuntimeError, match="PRIVATE_ENDPOINTS must be true or false"):
-        read_settings(DeliverySettings, {**OF_DELIVERY, "PRIVATE_ENDPOINTS": "True"})
+        read_settings(WebhookDeliverySettings, {**OF_DELIVERY, "PRIVATE_ENDPOINTS": "True"})
 
 
 def test_an_empty_text_is_a_value() -> None:

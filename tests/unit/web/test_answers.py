@@ -62,4 +62,4 @@ def test_no_door_answers_past_the_function_that_guards_answers() -> None:
     """A Response that a door makes itself must carry the same headers."""
     for path in (ROOT / "ingest").rglob("*.py"):
         for made in re.findall(r"Response\(\d.*", path.read_text()):
-            assert "GUARD" in made, path
+            assert "SECURITY_HEADERS" in made, path
