@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from adapters.platform.objects import Objects
-from analytics.lake.curated_files import table_of
-from analytics.lake.duckdb_memory import connect
+from analytics.lake.curated_files import connect, table_of
 from rules.engagement.account_state import Amnesty, outage_dates
 from rules.lake.residue import is_residue
 

@@ -1,21 +1,94 @@
 """Writes every file under sql/ that follows from a declaration in rules/. `make models` runs it.
 
-Example: sql/models/staging/rule_book.sql follows from rules/book/shipped.json. `make check` fails
-while one of these files is stale.
+Example: sql/models/staging/rule_book.sql follows from rules/book/shipped.json, and the page sql/lake.md,
+which lists every entity of the lake with its columns, from rules/lake. `make check` fails while one of
+these files is stale.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from adapters.book import shipped_version
 from analytics.features.feature_models import GENERATED
-from analytics.warehouse.ddl import SQL, TYPES
-from analytics.warehouse.lake_page import lake_page
+from analytics.warehouse.ddl import SQL, TYPES, column_type
+from analytics.warehouse.models import staged_columns
 from analytics.warehouse.statements import literal
 from rules.days import stamp, unstamp
+from rules.lake.entities import ENTITIES
 from rules.lake.rule_entities import BOOK, RULES, book_items
-from rules.lake.schema import Type
+from rules.lake.schema import Entity, Field, Type
+
+# The page sql/lake.md: every entity of the lake with its columns, for analysts.
+#
+# It is also the record of what was published. Files of years are read by the place of a column and by its
+# type, so a schema only grows: the page is not written anew for a declaration that takes something back.
+
+
+SECTION = "\n## "
+COLUMN = re.compile(r"^\| `(\w+)` \| (\w+)(?:\((\d+)\))?( NOT NULL)? \|", re.MULTILINE)
+# By type, those that have every value of it, too.
+WIDER = {
+    "BIGINT": {"VARCHAR"},
+    "BOOLEAN": {"VARCHAR"},
+    "DATE": {"TIMESTAMP", "VARCHAR"},
+    "TIMESTAMP": {"VARCHAR"},
+}
+Columns = list[tuple[str, ...]]  # name, type, size of a text, whether it is never NULL
+
+
+class BreakingChange(ValueError):
+    """A declaration lacks or narrows a published column. The text names it and the reason."""
+
+
+def lake_page(written: str, entities: Mapping[str, Entity] = ENTITIES) -> str:
+    """Return the page. written: the page as it was, whose introduction stays. Raises BreakingChange."""
+    introduction, *published = written.split(SECTION)
+    sections = {name: _section(entity) for name, entity in entities.items()}
+    for each in published:
+        name = each.partition("\n")[0]
+        _check(name, COLUMN.findall(each), COLUMN.findall(sections.get(name, "")))
+    return SECTION.join([introduction, *sections.values()])
+
+
+def _section(entity: Entity) -> str:
+    about = [entity.doc, f"Key: {', '.join(entity.key)}."]
+    if not entity.in_warehouse:
+        about.append("The warehouse does not have it: it is for restores alone.")
+    elif entity.newest_of:
+        about.append("Each written version is a row; `staging` shows the newest.")
+    head = "| column | type | what it says | in staging |\n|---|---|---|---|"
+    return f"{entity.name}\n\n{' '.join(about)}\n\n{head}\n{''.join(map(_line, entity.fields))}"
+
+
+def _line(field: Field) -> str:
+    shown = [
+        f"`{each.name}`" if each.sql in (each.name, field.name) else f"`{each.sql} AS {each.name}`"
+        for each in staged_columns(field)
+    ]
+    staged = ", ".join(shown) if field.staged or field.default else ""
+    type_ = f"{column_type(field)}{' NOT NULL' * field.required}"
+    return f"| `{field.name}` | {type_} | {field.doc} | {staged} |\n"
+
+
+def _check(name: str, published: Columns, declared: Columns) -> None:
+    for place, (column, kind, size, required) in enumerate(published):
+        if place >= len(declared) or declared[place][0] != column:
+            raise BreakingChange(
+                f"{name}.{column}: a published column stays, in place {place}; new ones come last"
+            )
+        _, new, new_size, new_required = declared[place]
+        if new not in {kind, *WIDER.get(kind, ())} or (size and int(new_size) < int(size)):
+            raise BreakingChange(
+                f"{name}.{column}: a published type only gets wider, and it was {kind}({size})"
+            )
+        if new_required > required:
+            raise BreakingChange(f"{name}.{column}: rows of before may lack it, so it stays optional")
+    for column, _, _, required in declared[len(published) :]:
+        if required:
+            raise BreakingChange(f"{name}.{column}: rows of before lack it, so a new column is optional")
+
 
 MODELS = SQL / "models"
 _TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}

@@ -17,27 +17,76 @@ from adapters.leads.hook_store import HookStore, NoHook
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.notification_store import DeliveryInvoker, TrialMessages, endpoint_shard
 from adapters.platform.aws import client
-from adapters.platform.region_clients import fence_writer
-from adapters.settings.outgoing import EndpointsApiSettings
-from ingest.endpoint_schemas import (
-    CREATED_ENDPOINT,
-    EMPTY,
-    ENDPOINT,
-    ENDPOINT_ID,
-    ENDPOINT_LIST,
-    NEW_ENDPOINT,
-    ROTATED_SECRET,
-    ROTATION,
-    TEST_RESULT,
-)
+from adapters.platform.fence import fence_writer
+from adapters.settings.operations import EndpointsApiSettings
+from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.http import error_response
+from ingest.web.json_schema import INSTANT, TEXT, USER_ID, Schema, closed_object, list_of
 from ingest.web.routes import text_matching
 from rules.days import stamp
 from rules.leads.hooks import Hook, HookSecret, rotate_hook
-from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint
+from rules.outgoing.notices import ENDPOINTS_MAX, Endpoint, NoticeType
 from rules.outgoing.webhooks import UrlRefused, secret_of, target_of
+
+# The bodies and answers of /v1/webhook-endpoints, as JSON Schema.
+
+
+ENDPOINT_ID = r"^[a-z0-9]{26}$"
+KINDS = sorted(each.value for each in NoticeType if each is not NoticeType.TEST)
+_VALUE: Schema = {
+    "anyOf": [{"type": ["string", "number", "boolean"]}, closed_object({"at_least": {"type": "number"}})]
+}
+_FIELDS: Schema = {
+    "type": "object",
+    "maxProperties": 10,
+    "additionalProperties": {"type": "array", "minItems": 1, "maxItems": 20, "items": _VALUE},
+}
+_NEW_ENDPOINT_FIELDS: dict[str, Schema] = {
+    "organization_id": text_matching(ORGANIZATION),
+    "url": {"type": "string", "maxLength": 1000, "description": "https, at a public address"},
+    "types?": {
+        "type": "array",
+        "maxItems": len(KINDS),
+        "items": {"type": "string", "enum": KINDS},
+        "description": "of notifications; left out or empty: all of them",
+    },
+    "filters?": {
+        **closed_object(dict.fromkeys([f"{each}?" for each in KINDS], _FIELDS)),
+        "description": "by type: what fields of `data` must be: one of some values, or a number at least",
+    },
+    "agents?": {
+        "type": "array",
+        "maxItems": 20,
+        "items": text_matching(USER_ID),
+        "description": "whose questions it is told of (question.closed); left out or empty: nobody's",
+    },
+    "description?": {"type": "string", "maxLength": 200},
+}
+NEW_ENDPOINT = closed_object(_NEW_ENDPOINT_FIELDS)
+_ENDPOINT_FIELDS: dict[str, Schema] = dict(
+    sorted(
+        {
+            "endpoint_id": text_matching(ENDPOINT_ID),
+            **{name.removesuffix("?"): each for name, each in _NEW_ENDPOINT_FIELDS.items()},
+            "created_at": INSTANT,
+            "disabled": {"type": "string", "description": "why nothing is sent; empty while it is"},
+        }.items()
+    )
+)
+ENDPOINT = closed_object(_ENDPOINT_FIELDS)
+SECRET: Schema = {"type": "string", "description": "it is shown this once"}
+CREATED_ENDPOINT = closed_object({**_ENDPOINT_FIELDS, "secret": SECRET})
+ROTATION = closed_object(
+    {"overlap_hours?": {"type": "integer", "minimum": 0, "maximum": 168, "description": "24, if left out"}}
+)
+ROTATED_SECRET = closed_object(
+    {"secret": SECRET, "former_until": {"type": "string", "description": "until then both sign"}}
+)
+ENDPOINT_LIST = closed_object({"endpoints": list_of(ENDPOINT)})
+TEST_RESULT = closed_object({"message_id": TEXT})
+EMPTY = closed_object({})
 
 # Registers endpoints, rotates their secrets, ends them. A secret is shown once, when it is made.
 

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from ingest import endpoints_api, operations_api, page, privacy_api
-from ingest.book import rules_api
+from ingest import book, endpoints_api, operations_api, page, privacy_api
 from ingest.engagement import events_api, users_api
-from ingest.engagement.event_schemas import EVENT, EVENTS
+from ingest.engagement.events import EVENT, EVENTS
 from ingest.leads import hooks_api, identity_api, leads_api
 from ingest.questions import polls_api, questions_api
 from ingest.reference import ORDER, tag_of
@@ -14,7 +13,7 @@ from ingest.web.routes import Route
 from rules.book.book_schema import BOOK
 
 HANDLERS = (
-    *(events_api, users_api, rules_api, hooks_api, leads_api, identity_api, questions_api, polls_api),
+    *(events_api, users_api, book, hooks_api, leads_api, identity_api, questions_api, polls_api),
     *(endpoints_api, privacy_api, operations_api),
 )
 # By path, wherever a handler stands: so moving one changes neither the document nor the template.

@@ -13,9 +13,9 @@ from typing import Any
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
-from adapters.platform.region_clients import fence_writer
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import Database, PostgresUnavailable
 from adapters.privacy.erasers import IdentityEraser

@@ -16,9 +16,7 @@ import yaml
 
 from adapters.book import BookStore, PublicationConflict
 from adapters.platform.objects import Objects, S3Objects
-from ingest.book.publication import DOCUMENT_BYTES_MAX, Proposal, book_of_document, publish
-from ingest.book.rules_api import version_view
-from ingest.book.rules_schemas import NOW
+from ingest.book import DOCUMENT_BYTES_MAX, NOW, Proposal, book_of_document, publish, version_view
 from ingest.web.caller import DETAILS_MAX
 from local.stack import Stack
 from rules.book.book import differences

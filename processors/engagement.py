@@ -27,9 +27,9 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
+from adapters.platform.fence import fence_writer
 from adapters.platform.gauges import Gauges
 from adapters.platform.items import decode_item
-from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.engagement.account import decide, is_beyond

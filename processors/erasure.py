@@ -19,10 +19,10 @@ from typing import IO, Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
+from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
 from adapters.platform.keyed_hash import Fingerprints, KeyedHash
 from adapters.platform.redis import RedisError
-from adapters.platform.region_clients import fence_writer
 from adapters.platform.spreadsheets import cell
 from adapters.platform.tables import Unprocessed
 from adapters.postgresql.postgres import database

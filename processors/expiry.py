@@ -18,7 +18,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
-from adapters.platform.region_clients import fence_writer
+from adapters.platform.fence import fence_writer
 from rules.book.point_rules import last_expired
 from rules.privacy.tombstones import SafeToLog
 

@@ -17,7 +17,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.profiles import all_profiles, count_scores
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.region_clients import fence_writer
+from adapters.platform.fence import fence_writer
 from rules.days import stamp
 from rules.engagement.boards import ALL_REGIONS, LISTED_MAX, is_due, with_ranks
 from rules.smoke_names import is_smoke

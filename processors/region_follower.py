@@ -13,9 +13,8 @@ from typing import Any
 from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client, free_client
-from adapters.platform.fence import Fence
+from adapters.platform.fence import Fence, current_region, fence_follower, process_fence
 from adapters.platform.queues import PoisonMessage, SourceQueue
-from adapters.platform.region_clients import current_region, fence_follower, process_fence
 from adapters.regions import Follower
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.regions.changes import changes_of

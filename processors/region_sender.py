@@ -14,7 +14,7 @@ from typing import Any
 from adapters import settings
 from adapters.logs import Logger
 from adapters.platform.aws import free_client
-from adapters.platform.region_clients import current_region, process_fence
+from adapters.platform.fence import current_region, process_fence
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.regions.changes import GONE, KEYS, ItemChange, change_messages, change_text, with_bytes
 from rules.regions.register import Register, sent_epoch

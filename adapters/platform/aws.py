@@ -99,7 +99,7 @@ def client(service: str, attempts: int = 6, answer_seconds: int = 5) -> Any:
     """Return the process's client of a service; endpoint and credentials come from the environment.
 
     attempts: 1 for calls that must not be made twice. answer_seconds: how long to wait for an answer.
-    No fence stops it: who wires a function puts DynamoDB's behind one (adapters.platform.region_clients).
+    No fence stops it: who wires a function puts DynamoDB's behind one (adapters.platform.fence).
     """
     return free_client(service, attempts, answer_seconds)
 

@@ -1,17 +1,22 @@
 """The fence: a region's functions write only while they know that it is their turn (rule 23). The register
 says whose turn it is: one item, in a table that all regions read and write as it is now.
+
+Who wires a function says on which side of the fence its client of DynamoDB stands: `fenced` writes while
+the region is the writer, `following` while it follows. In a deployment of one region both change nothing.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from botocore.exceptions import BotoCoreError
 
+from adapters.platform.aws import free_client
 from adapters.platform.items import decode_item, encode_item
-from rules.regions.register import Clocks, Phase, Register, RegisterReading
+from rules.regions.register import Clocks, Phase, Register, RegisterReading, may_follow, may_write
 
 WRITES = (
     *("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem"),
@@ -143,3 +148,40 @@ def _attributes(register: Register) -> dict[str, Any]:
 def _register_from(told: dict[str, Any]) -> Register:
     standby, is_filled, former = told["standby"], told["is_filled"], told["former"]
     return Register(told["epoch"], told["writer"], Phase(told["phase"]), standby, is_filled, former)
+
+
+# Whose turn it is, for a process of a deployment of two regions (rule 23).
+#
+# Who wires a function says on which side of the fence its client of DynamoDB stands: `fenced` writes while
+# the region is the writer, `following` while it follows. In a deployment of one region both change nothing.
+
+
+REGISTER = "REGION_REGISTER"  # names the register's table, in a deployment of two regions
+
+
+@cache
+def process_fence() -> Fence | None:
+    """Return the process's fence; None in a deployment of one region."""
+    table = os.environ.get(REGISTER)
+    if not table:
+        return None
+    # One attempt, and a short one: a lease is renewed long before it ends.
+    registers = RegisterStore(free_client("dynamodb", attempts=1, answer_seconds=2), table)
+    return Fence(registers.read, current_region())
+
+
+def current_region() -> str:
+    """Return the region that this process is in."""
+    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION", "")
+
+
+def fence_writer(dynamodb: Any) -> Any:
+    """Let a client write only while its region is the writer; returns it."""
+    found = process_fence()
+    return guard_client(dynamodb, found, may_write) if found else dynamodb
+
+
+def fence_follower(dynamodb: Any) -> Any:
+    """Let a client write only while its region follows; returns it."""
+    found = process_fence()
+    return guard_client(dynamodb, found, may_follow) if found else dynamodb

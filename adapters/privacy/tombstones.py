@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.region_clients import fence_writer
 from adapters.platform.tables import Refresh, query_all
 from rules.days import stamp, unstamp
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, groups_of

@@ -1,4 +1,4 @@
-"""What the functions of engagement read from their environment."""
+"""What the functions of accounts and of the book of rules read from their environment."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,34 @@ from adapters.settings.common import Allowance
 
 @dataclass(frozen=True, slots=True)
 class RulesApiSettings(Allowance):
-    """ingest.book.rules_api."""
+    """ingest.book."""
 
     rule_books_table: str
+
+
+# What the function reads from its environment that shows and changes accounts.
+
+
+@dataclass(frozen=True, slots=True)
+class UsersApiSettings:
+    """ingest.engagement.users. event_hot_days: after so many events leave their table; 0: they expire."""
+
+    leaderboard_shards: int
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rewards_table: str
+    bp_events_table: str
+    idempotency_keys_table: str
+    boards_table: str
+    redis_url: str
+    rule_books_table: str
+    fingerprint_secret_arn: str
+    limits_table: str
+    commands_per_minute: int
+    reads_per_minute: int
+    erasures_table: str
+    erasure_secret_arn: str
+    receipt_secret_arn: str
+    event_hot_days: int
+    past_function: str

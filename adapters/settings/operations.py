@@ -1,4 +1,4 @@
-"""What the functions of the live view and of the web page read from their environment."""
+"""What the functions of the live view, the web page and webhook endpoints read from their environment."""
 
 from dataclasses import dataclass
 
@@ -28,3 +28,18 @@ class PageSettings:
     oidc_authority: str
     oidc_client_id: str
     oidc_origins: str
+
+
+# What the functions of outgoing webhooks read from their environment.
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointsApiSettings(Allowance):
+    """ingest.endpoints_api. outgoing_webhooks: whether the deployment sends any."""
+
+    notifications_table: str
+    webhook_endpoints_table: str
+    endpoint_secret_prefix: str
+    private_endpoints: bool
+    outgoing_webhooks: bool
+    deliver_function: str

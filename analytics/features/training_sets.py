@@ -28,7 +28,7 @@ from analytics.features.series_parts import (
 )
 from analytics.lake import curated_files
 from analytics.lake.arrow import ARROW
-from analytics.lake.duckdb_memory import arrow_table, connect, query
+from analytics.lake.curated_files import arrow_table, connect, query
 from rules.lake.entities import LEAD_EVENTS, Type
 from rules.lake.lead_entities import column_of
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input, Unit

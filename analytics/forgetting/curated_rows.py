@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.kept_rows import ROW_GROUP_ROWS
-from analytics.curation.older_rows import with_todays_columns
-from analytics.curation.row_staging import Staging
+from analytics.curation.row_staging import Staging, with_todays_columns
 from analytics.forgetting.erasees import Erasee, moment_of
 from analytics.lake import curated_files, layout
 from analytics.lake.arrow import arrow_schema

@@ -1,4 +1,6 @@
-"""Reads curated files: some columns of an entity, one file after another, or all of them by DuckDB."""
+"""Reads curated files: some columns of an entity, one file after another, or all of them by DuckDB. That is
+in memory, and takes Arrow; what does not fit into memory goes to the temporary folder.
+"""
 
 import io
 from collections import deque
@@ -7,7 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -15,9 +18,41 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, RangedObjects, StoredObject
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.duckdb_memory import arrow_table
 from analytics.lake.layout import curated_files, curated_place
 from rules.lake.entities import ENTITIES
+
+# DuckDB in memory, fed with Arrow. What does not fit into memory goes to the temporary folder.
+
+
+MEMORY = "1500MB"
+THREADS = 2
+STAMP = "'%Y-%m-%dT%H:%M:%S.%fZ'"  # how strftime writes an instant as rules.days.stamp does
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """Return an empty database whose time zone is UTC."""
+    db = duckdb.connect(":memory:", config={"threads": THREADS, "memory_limit": MEMORY})
+    db.execute("SET TimeZone = 'UTC'")
+    db.execute(f"SET temp_directory = '{gettempdir()}'")
+    db.execute("SET enable_progress_bar = false")
+    return db
+
+
+def query(db: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> pa.Table:
+    """Return a query's rows as an Arrow table."""
+    found: pa.Table = db.sql(sql, params=values).to_arrow_table()
+    return found
+
+
+@contextmanager
+def arrow_table(db: duckdb.DuckDBPyConnection, name: str, rows: Any) -> Iterator[None]:
+    """Let queries read Arrow rows as a table of this name, for the length of a `with` block."""
+    db.register(name, rows)
+    try:
+        yield
+    finally:
+        db.unregister(name)
+
 
 # ruff: noqa: S608 (names of tables are our own)
 

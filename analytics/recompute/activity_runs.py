@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
-from analytics.lake.duckdb_memory import arrow_table, query
+from analytics.lake.curated_files import arrow_table, query
 from rules.engagement.streak import Checkpoint
 
 READERS = 2

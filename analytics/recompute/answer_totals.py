@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake import curated_files
-from analytics.lake.duckdb_memory import arrow_table, connect, query
+from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.lake.layout import SETTLED_ANSWERS
 from analytics.lake.layout import curated_files as files_of
 from analytics.recompute.settled_users import SETTLED_AFTER, etags_digest, files_between

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from adapters.book import FIRST, shipped_version
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
-from analytics.lake.curated_files import table_of
-from analytics.lake.duckdb_memory import connect, query
+from analytics.lake.curated_files import connect, query, table_of
 from analytics.recompute.ledger_totals import EARNED
 from rules.book.book import Books, EventType, Version
 from rules.book.point_rules import Period

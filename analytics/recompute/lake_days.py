@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files, layout
-from analytics.lake.duckdb_memory import STAMP, arrow_table, connect, query
+from analytics.lake.curated_files import STAMP, arrow_table, connect, query
 from analytics.recompute.ledger_totals import EARNED
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EntryKind

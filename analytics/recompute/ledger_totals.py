@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.duckdb_memory import arrow_table
+from analytics.lake.curated_files import arrow_table
 from rules.engagement.ledger import EARNING, FreezeNote
 from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
 from rules.engagement.streak import YEAR

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
-from analytics.lake.duckdb_memory import STAMP, arrow_table, connect, query
-from analytics.lake.shares import UserShare
+from analytics.lake.curated_files import STAMP, arrow_table, connect, query
 from analytics.recompute.activity_runs import STREAK, dates_of
 from analytics.recompute.ledger_totals import PROFILE
 from analytics.recompute.settled_users import (
@@ -24,6 +23,7 @@ from analytics.recompute.settled_users import (
     SETTLED_AFTER,
     LakeFiles,
     SettledUsers,
+    UserShare,
     etags_digest,
     fold_users,
 )

@@ -19,10 +19,8 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake.bookkeeping import footer_of
-from analytics.lake.curated_files import date_of
-from analytics.lake.duckdb_memory import arrow_table, connect, query
-from analytics.lake.layout import curated_files
-from analytics.lake.shares import UserShare
+from analytics.lake.curated_files import arrow_table, connect, date_of, query
+from analytics.lake.layout import curated_files, run_key
 from analytics.recompute import activity_runs, ledger_totals
 from analytics.recompute.activity_runs import (
     JOINED,
@@ -35,7 +33,33 @@ from analytics.recompute.activity_runs import (
 )
 from analytics.recompute.ledger_totals import PARTS, PROFILE, Grants, Totals
 from rules.book.book import USUAL_OFFLINE
+from rules.engagement.reconciliation import HASH_DIGITS, HASHES
 from rules.engagement.streak import Cover, Streak, advance, cover_until, fold, is_still_settled, net_freezes
+
+# A share of all users: where a night keeps what it knows of it, and how SQL tells who is in it.
+
+
+# Twin of rules.engagement.reconciliation.share_of. user: a column of ids; shares: how many there are.
+SHARE = f"(('0x' || substr(md5({{user}}), 1, {HASH_DIGITS}))::INT * {{shares}} // {HASHES})"
+FOLDER = "shares/"
+
+
+@dataclass(frozen=True, slots=True)
+class UserShare:
+    """One of so many shares of all users (rules/engagement/reconciliation.py). Alone it is all users."""
+
+    number: int = 0
+    of: int = 1
+
+    def key(self, run_id: str, name: str = "") -> str:
+        """Return the key of a file that a run keeps for this share."""
+        return run_key(run_id, f"{FOLDER}{self.number:04}/{name}")
+
+    @property
+    def settled_key(self) -> str:
+        """Return where the share's users are, as older partitions make them."""
+        return "state/users.parquet" if self.of == 1 else f"state/users/{self.of}/{self.number:04}.parquet"
+
 
 # Events arrive up to 72 hours late, and those of a device that was offline a fortnight (rule 16): one of them
 # must not make every night read everything. Files of hours become one of a day within the days that are left.

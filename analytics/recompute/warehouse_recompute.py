@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
-from analytics.lake.duckdb_memory import arrow_table, connect, query
-from analytics.lake.shares import UserShare
+from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.recompute.activity_runs import STREAK
 from analytics.recompute.ledger_totals import EARNED
 from analytics.recompute.recompute import RECOMPUTED, RecomputedUsers
-from analytics.recompute.settled_users import USERS
+from analytics.recompute.settled_users import USERS, UserShare
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.engagement.reconciliation import DIGEST_BITS, HASH_DIGITS, share_of_hash, turn_digits

@@ -22,12 +22,11 @@ from adapters.platform.objects import NoObject, Objects
 from adapters.questions.response_store import COUNTED, ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore, stats_from
 from analytics.lake import curated_files
-from analytics.lake.duckdb_memory import arrow_table, connect, query
+from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.lake.layout import ANSWERS_COMPARED, run_key
 from analytics.lake.layout import curated_files as files_of
 from analytics.recompute.answer_totals import answer_totals
-from analytics.reconcile.candidates import SEGMENTS, in_parallel
-from analytics.reconcile.differences import Difference, differences
+from analytics.reconcile.candidates import SEGMENTS, Difference, differences, in_parallel
 from analytics.reconcile.profile_settings import UNREADABLE
 from rules.days import stamp, unstamp
 from rules.engagement.reconciliation import (

@@ -1,4 +1,5 @@
-"""The cheap phase: one pass over the live tables finds the users who need a closer look.
+"""The cheap phase: one pass over the live tables finds the users who need a closer look. What is stored is
+compared with what must be, attribute by attribute.
 
 It may name too many (a user in flight looks different from the lake), but it must miss nobody.
 """
@@ -7,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from adapters.engagement.account_items import (
     UNDATED,
@@ -151,3 +152,43 @@ def _is_day_right(stored: Item, expected: int) -> bool:
         )
     except UNREADABLE:
         return False
+
+
+# Compares what is stored with what must be, attribute by attribute.
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One attribute of one item that is not what it must be. None: the attribute is absent.
+
+    table: UserStreaks, DailyActivity or UserStats; or `lake.ENTITY`, of which a row is not what it must be.
+    key: the day's date, or "" for a profile. attribute: "" if the whole item is missing, or is one too many.
+    """
+
+    user_id: str
+    table: str
+    key: str
+    attribute: str
+    stored: Any
+    expected: Any
+
+
+def differences(
+    user_id: str, table: str, key: str, stored: Item | None, expected: Item | None
+) -> list[Difference]:
+    """Compare an item with what it must be. A value of another type is a difference too."""
+    if stored == expected:
+        return []
+    was, must = _readable(stored), _readable(expected)
+    if stored is None or expected is None:
+        return [Difference(user_id, table, key, "", was or None, must or None)]
+    return [
+        Difference(user_id, table, key, name, was.get(name), must.get(name))
+        for name in sorted(stored.keys() | expected.keys())
+        if stored.get(name) != expected.get(name)
+    ]
+
+
+def _readable(stored: Item | None) -> dict[str, Any]:
+    """Return plain values. A value of a type that we do not use stays in its wire format."""
+    return decode_item(stored or {})

@@ -12,8 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from adapters.platform.objects import Objects
-from analytics.lake.curated_files import table_of
-from analytics.lake.duckdb_memory import connect
+from analytics.lake.curated_files import connect, table_of
 from rules.engagement.events import RETENTION
 from rules.lake.residue import PREFIX
 from rules.lake.table_items import GONE, PHONES

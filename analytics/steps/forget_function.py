@@ -13,8 +13,8 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.objects import ForgettingObjects, objects_at
-from adapters.platform.region_clients import fence_writer
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.lake import ForgetSettings

@@ -21,14 +21,14 @@ from adapters.leads.feature_store import FeatureQueue, FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.objects import NoObject, Objects, objects_at
-from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import tombstones_of
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.lake import ReconcileSettings
-from analytics.lake.shares import UserShare
 from analytics.recompute.recompute import RecomputedUsers
+from analytics.recompute.settled_users import UserShare
 from analytics.recompute.warehouse_recompute import THEIRS, disagreements
 from analytics.reconcile.answer_stats import StatsReconciler, reconcile_answers
 from analytics.reconcile.lead_repair import LeadItems, LeadRepair

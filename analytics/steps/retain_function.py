@@ -14,14 +14,13 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.item_tables import AgedItems
 from adapters.platform.objects import NoObject, Objects, objects_at
-from adapters.platform.region_clients import fence_writer
 from adapters.settings.lake import RetainSettings
 from analytics.curation.plan import curated_tasks
 from analytics.lake.layout import run_key
-from analytics.retention.old_items import AnswerTexts, Events, RawPayloads, RemovalCounts, RetentionRule
-from analytics.retention.retention_pass import RetentionPass
+from analytics.retention import AnswerTexts, Events, RawPayloads, RemovalCounts, RetentionPass, RetentionRule
 from rules.leads.lead_events import SORT_KEY
 
 logger = Logger(service="retention")

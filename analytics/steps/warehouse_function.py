@@ -12,8 +12,8 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.objects import Objects, objects_at
-from adapters.platform.region_clients import fence_writer
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import curated_tasks
@@ -36,8 +36,14 @@ from analytics.warehouse.night import (
     work,
 )
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
-from analytics.warehouse.warehouse import CompactableWarehouse, NoWarehouse, Warehouse, warehouse_at
-from analytics.warehouse.workgroup import ensure_daily_limit, grant_analysts
+from analytics.warehouse.warehouse import (
+    CompactableWarehouse,
+    NoWarehouse,
+    Warehouse,
+    ensure_daily_limit,
+    grant_analysts,
+    warehouse_at,
+)
 from rules.leads.features import CAMPAIGN_GRACE_DAYS
 from rules.privacy.erasures import Erasure
 

@@ -11,7 +11,7 @@ import duckdb
 from adapters.platform.aws import pauses
 from adapters.platform.objects import Objects
 from analytics.warehouse.copy_unload import Copy, Unload, manifest_tables, write_unloaded
-from analytics.warehouse.dialect.refusal import NotAsRedshift
+from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.statements import StatementFailed, refuse_oversized
 from analytics.warehouse.translate import Columns, for_duckdb, tables_of
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from analytics.warehouse.dialect.kinds import of_type
 from analytics.warehouse.dialect.on_duckdb import on_duckdb
-from analytics.warehouse.dialect.reading import parse_statement
+from analytics.warehouse.dialect.parser import parse_statement
 
 REDSHIFT, DUCKDB, POSTGRES, ATHENA = "redshift", "duckdb", "postgres", "athena"
 _LAYOUT = (exp.DistKeyProperty, exp.DistStyleProperty, exp.SortKeyProperty)

@@ -16,8 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapters.platform.objects import Objects
-from analytics.lake.curated_files import table_of
-from analytics.lake.duckdb_memory import THREADS, arrow_table, connect, query
+from analytics.lake.curated_files import THREADS, arrow_table, connect, query, table_of
 from analytics.lake.layout import curated_files
 from rules.book.point_rules import EXPIRES_AT
 from rules.engagement.ledger import EntryKind, FreezeNote

@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from adapters.platform.objects import Objects
-from analytics.lake.curated_files import table_of
-from analytics.lake.duckdb_memory import arrow_table, query
+from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.layout import curated_files
 from analytics.recompute.activity_runs import dates_of, opening_of, pauses_of
 from analytics.recompute.ledger_totals import NEWEST

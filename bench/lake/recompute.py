@@ -38,7 +38,7 @@ OURS = "ours"
 
 def ours(folder: Path) -> Any:
     from adapters.platform.objects import FolderObjects
-    from analytics.lake.duckdb_memory import connect, query
+    from analytics.lake.curated_files import connect, query
     from analytics.lake.layout import curated_files
     from analytics.recompute.activity_runs import create_runs
 

@@ -8,15 +8,14 @@ from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.stretch_store import StretchStore
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.gauges import Gauges
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
-from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.event_intake import EventsApiSettings
 from ingest.engagement.engagement_schemas import RESULTS
-from ingest.engagement.event_schemas import EVENTS
-from ingest.engagement.events import ERASED, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus, acceptor
+from ingest.engagement.events import ERASED, EVENTS, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus, acceptor
 from ingest.engagement.receipts import BatchOrigin, Prover, device_of, receipt_keys, with_receipt
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field

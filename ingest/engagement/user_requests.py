@@ -19,11 +19,11 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Settler
 from adapters.engagement.rewards import RedemptionStore, RewardStock
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.limits import SharedCounters
-from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import tombstones_of
-from adapters.settings.users_api import UsersApiSettings
+from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.amnesty import AmnestyCommands
 from ingest.engagement.engagement_schemas import HOLD_ID
 from ingest.engagement.history import Histories

@@ -10,7 +10,7 @@ from adapters.engagement.account_store import AccountContended
 from adapters.engagement.amnesty import DeclarationConflict
 from adapters.engagement.ledger_store import TooManyEntries
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.settings.users_api import UsersApiSettings
+from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement import user_requests
 from ingest.engagement.amnesty import amnesty_view, applied_view
 from ingest.engagement.engagement_schemas import (
@@ -24,6 +24,7 @@ from ingest.engagement.engagement_schemas import (
     APPLICATION_RESULT,
     BALANCE,
     CAPTURE,
+    CATALOGUE,
     CLAWBACK,
     DECLARATION,
     ENTRY,
@@ -36,11 +37,14 @@ from ingest.engagement.engagement_schemas import (
     PROFILE,
     RANK,
     REDEMPTION,
+    REDEMPTION_VIEW,
+    REDEMPTIONS,
     REVIEW,
     REVIEW_LIST,
     STREAKS_VIEW,
     TIMEZONE,
     TOP_LIST,
+    USER_CATALOGUE,
 )
 from ingest.engagement.history import covered_span, created_at_of, entry_view
 from ingest.engagement.leaderboards import board_view
@@ -48,7 +52,6 @@ from ingest.engagement.points.balance import hold_view
 from ingest.engagement.points.commands import CommandResult
 from ingest.engagement.points.holds import HoldResult
 from ingest.engagement.points.redemptions import PAGE_DEFAULT, PAGE_MAX, FulfilmentResult, redemption_view
-from ingest.engagement.points.reward_schemas import CATALOGUE, REDEMPTION_VIEW, REDEMPTIONS, USER_CATALOGUE
 from ingest.engagement.preferences import known_zone, pause_span, pauses_view, timezone_view
 from ingest.engagement.receipts import receipt_keys, with_receipt
 from ingest.engagement.user_requests import app

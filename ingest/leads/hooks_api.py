@@ -17,7 +17,7 @@ from adapters import clock, settings
 from adapters.leads.hook_store import FormCounts, HookStore
 from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.platform.aws import client
-from adapters.platform.region_clients import fence_writer
+from adapters.platform.fence import fence_writer
 from adapters.settings.leads import HooksApiSettings
 from ingest.leads import forms, sources
 from ingest.leads.hooks import (

@@ -26,8 +26,8 @@ from adapters.logs import Logger
 from adapters.platform import aws
 from adapters.platform.aws import client, pauses
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fence import fence_writer
 from adapters.platform.queues import Consumer, Deadline, PoisonMessage, SourceQueue, TimeIsUp
-from adapters.platform.region_clients import fence_writer
 from adapters.platform.tables import Unprocessed, chunks
 from adapters.postgresql.postgres import database
 from adapters.postgresql.sql import PostgresUnavailable

@@ -12,7 +12,7 @@ from adapters.leads.lead_queue import LeadPayloads, LeadQueue
 from adapters.leads.memory_store import MemoryStore
 from adapters.leads.persons import PersonEvents
 from adapters.platform.aws import client
-from adapters.platform.region_clients import fence_writer
+from adapters.platform.fence import fence_writer
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.choices import exchange_rates
 from adapters.settings.leads import LeadsApiSettings

@@ -3,21 +3,122 @@
 A function of its own: however many agents wait, they take no room from people who answer.
 """
 
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from adapters import settings
+from adapters import clock, settings
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.limits import OwnerSemaphore
-from adapters.platform.region_clients import fence_writer
 from adapters.questions.question_store import QuestionLists, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.settings.questions import PollsApiSettings
-from ingest.questions.polls import LEASE_SECONDS, POLLS_MAX, Polls
 from ingest.questions.question_schemas import QUESTION_ID, RESPONSES_VIEW
 from ingest.questions.questions import Questions
 from ingest.web.api import Api
+from ingest.web.caller import ApiError, Caller
+from ingest.web.paging import integer
 from ingest.web.routes import in_query, limit_to, text_matching
+from rules.questions.questions import Question, shown_status
+from rules.questions.responses import (
+    POLL_SECONDS_MIN,
+    Response,
+    has_newer,
+    is_waiting,
+    next_pause,
+    page_of,
+    public_id,
+)
+
+# Waiting for the answers to a question.
+
+
+WAIT_SECONDS_MAX = 20
+LIMIT_DEFAULT, LIMIT_MAX = 100, 100
+RETRY_SECONDS = 5
+# Polls of one agent that wait at once. A place is free again after a time that is longer than any poll waits.
+POLLS_MAX, LEASE_SECONDS = 5, 30
+
+
+def response_view(response: Response) -> dict[str, Any]:
+    """Return an answer as its agent sees it: nothing that leads to the person."""
+    view = {
+        "response_id": public_id(*response.key),
+        "number": response.number,
+        "selected_option": response.selected_option,
+        "answer": response.answer,
+        "confidence": response.confidence,
+        "response_time_ms": response.response_time_ms,
+        "created_at": response.created_at,
+    }
+    return {name: value for name, value in view.items() if value is not None}
+
+
+def poll_key(agent_id: str) -> str:
+    """Return the name under which the places of an agent's waiting polls are kept."""
+    return f"poll#{agent_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Polls:
+    """Waits for answers. pause, elapsed: time.sleep and time.monotonic."""
+
+    questions: Questions
+    responses: ResponseStore
+    places: OwnerSemaphore
+    pause: Callable[[float], None] = time.sleep
+    elapsed: Callable[[], float] = time.monotonic
+
+    def newer(self, identifier: str, query: Mapping[str, str], caller: Caller) -> dict[str, Any]:
+        """Return the answers after a number, waiting for one if asked to; for the agent who asked.
+
+        While it waits it reads the question alone; answers are read when the counter says there are any.
+        Raises 429 if the agent has as many polls waiting as are allowed.
+        """
+        caller.check_agent()
+        wait = integer(query, "wait", 0, WAIT_SECONDS_MAX, least=0)
+        after = integer(query, "after", 0, 1000, least=0)
+        limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
+        until = self.elapsed() + wait
+        question = self.questions.find(identifier)
+        caller.check(question.agent_id)
+        if wait and is_waiting(question, after, clock.now()):
+            with self.places.held(poll_key(caller.user_id), clock.now()) as is_held:
+                if not is_held:
+                    raise _too_many_polls()
+                question = self._wait(question, after, until)
+        return self._view(question, after, limit)
+
+    def _wait(self, question: Question, after: int, until: float) -> Question:
+        pause = POLL_SECONDS_MIN
+        while is_waiting(question, after, clock.now()) and self.elapsed() + pause <= until:
+            self.pause(pause)
+            pause = next_pause(pause)
+            question = self.questions.find(question.question_id)
+        return question
+
+    def _view(self, question: Question, after: int, limit: int) -> dict[str, Any]:
+        found = self.responses.of_question(question.question_id) if has_newer(question, after) else ()
+        now = clock.now()
+        page = page_of(question, found, after, limit, now)
+        return {
+            "question_id": question.question_id,
+            "status": shown_status(question, now).value,
+            "current_responses": question.current_responses,
+            "required_responses": question.required_responses,
+            "responses": [response_view(each) for each in page.responses],
+            "cursor": str(page.cursor),
+            "done": page.is_last,
+        }
+
+
+def _too_many_polls() -> ApiError:
+    headers = {"Retry-After": str(RETRY_SECONDS)}
+    return ApiError(429, "too_many_polls", f"{POLLS_MAX} polls of this agent wait already", headers=headers)
+
 
 POLL = [
     in_query("wait", {"type": "integer", "minimum": 0, "maximum": 20, "description": "seconds"}),

@@ -12,9 +12,9 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.keyed_hash import Fingerprints
 from adapters.platform.limits import OwnerQuota, SharedCounters
-from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.questions.answer_line import AnswerAwards, AnswerLine
 from adapters.questions.question_store import QuestionLists, QuestionStore

@@ -11,8 +11,8 @@ from typing import Any
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.limits import OwnerQuota, SharedCounters, subscription_counter, subscription_place
-from adapters.platform.region_clients import fence_writer
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings

@@ -18,8 +18,8 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
+from adapters.platform.fence import fence_writer
 from adapters.platform.limits import SharedCounters, network_of
-from adapters.platform.region_clients import fence_writer
 from adapters.platform.tables import Unprocessed
 from adapters.settings.common import Allowance
 from ingest.web.caller import ApiError, Caller, caller_of

@@ -14,8 +14,7 @@ from sqlglot.errors import SqlglotError
 from analytics.lake.arrow import HIVE
 from analytics.warehouse.dialect.kinds import TEXT, Kind, of_type
 from analytics.warehouse.dialect.on_duckdb import on_duckdb
-from analytics.warehouse.dialect.reading import parse_statement, parse_statements
-from analytics.warehouse.dialect.refusal import NotAsRedshift
+from analytics.warehouse.dialect.parser import NotAsRedshift, parse_statement, parse_statements
 from analytics.warehouse.models import FOLDERS, Model, models
 from analytics.warehouse.statements import literal
 from analytics.warehouse.translate import DUCKDB, REDSHIFT, translate

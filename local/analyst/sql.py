@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from analytics.warehouse import analyst_clients
-from analytics.warehouse.dialect.refusal import NotAsRedshift
+from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
 from local.analyst import answer as printing
 from local.analyst import athena, redshift

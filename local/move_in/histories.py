@@ -16,8 +16,7 @@ from typing import Any, Protocol
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.spreadsheets import cell
 from adapters.privacy.tombstones import ErasureCheck
-from ingest.engagement.event_schemas import EVENT
-from ingest.engagement.events import RefusedNow, RequestContext, event_of
+from ingest.engagement.events import EVENT, RefusedNow, RequestContext, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from local.cloud.patience import Patience

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from adapters.book import BookStore
 from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.position_import import PositionImporter
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.tables import chunks
@@ -34,7 +33,7 @@ from local.move_in.histories import (
     refused_by,
     told_by,
 )
-from local.move_in.positions import PositionMoving
+from local.move_in.positions import PositionImporter, PositionMoving
 from local.move_in.rows import RefusedFile, RefusedRow, Row, columns_of, digest_of_file, read_rows
 from local.stack import Stack, accounts_of, cache_of
 from rules.book.book import Books

@@ -15,9 +15,9 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups import GroupEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
 from adapters.platform.publishing import Topic, TopicMessage
-from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
 from rules.leads.lead_events import LeadEvent, announcement, from_item

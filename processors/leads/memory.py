@@ -18,8 +18,8 @@ from adapters.leads.memory_store import MemoryStore
 from adapters.leads.persons import GroupMemory, PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.queues import PoisonMessage
-from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased, tombstones_of
 from processors.batches import ConsumerSettings, queue_consumer
 from rules.leads.lead_events import (

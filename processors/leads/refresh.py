@@ -10,7 +10,7 @@ from adapters import clock, settings
 from adapters.leads.feature_store import ActiveLeads, FeatureQueue
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.region_clients import fence_writer
+from adapters.platform.fence import fence_writer
 from processors.leads.feature_messages import check_instant
 from rules.days import parse_moment, stamp
 

@@ -25,8 +25,8 @@ from adapters.outgoing.notification_store import (
 from adapters.outgoing.transports import BusTransport, HookSender, SendAnswer, Transports, WebhookTransport
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
+from adapters.platform.fence import fence_writer
 from adapters.platform.queues import Consumer, Deadline, PoisonMessage
-from adapters.platform.region_clients import fence_writer
 from processors.batches import ConsumerSettings, reason_of
 from rules.days import stamp, unstamp
 from rules.outgoing.notices import (

@@ -19,8 +19,8 @@ from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.notification_store import BACKLOG_SHARDS, BacklogStore, DeliveryInvoker, OutboxStore
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.queues import Deadline
-from adapters.platform.region_clients import fence_writer
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import ConsumerSettings, Record, stream_consumer
 from processors.outgoing.notification_writer import NoticeSteps, NotificationBatch, NotificationWriter

@@ -14,8 +14,8 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
+from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
-from adapters.platform.region_clients import fence_writer
 from adapters.platform.tables import chunks
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import RESPONSES_MAX, AnswerCounts, StoredStats, UserStatsStore

@@ -11,7 +11,7 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.region_clients import fence_writer
+from adapters.platform.fence import fence_writer
 from adapters.questions.question_store import QuestionLists
 from processors.questions.messages import stop_at
 

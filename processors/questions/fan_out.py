@@ -19,9 +19,9 @@ from typing import Any
 from adapters import clock, settings
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
+from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item, encode_item
 from adapters.platform.queues import PoisonMessage
-from adapters.platform.region_clients import fence_writer
 from adapters.questions.announcements import AnnouncementPage, AnnouncementQueue, Announcements
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore

@@ -13,8 +13,8 @@ from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.notification_store import DeliveryInvoker, OutboxStore
 from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
 from adapters.platform.items import decode_item
-from adapters.platform.region_clients import fence_writer
 from adapters.questions.announcements import AnnouncementQueue
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 from processors.outgoing.notification_writer import NotificationWriter

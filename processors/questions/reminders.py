@@ -17,7 +17,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
-from adapters.platform.region_clients import fence_writer
+from adapters.platform.fence import fence_writer
 from adapters.platform.tables import READ_MAX, chunks
 from adapters.questions.message_claims import DueReminder, ReminderStore
 from adapters.questions.push import SnsPush

@@ -68,7 +68,9 @@ def until(check: Callable[[], Any]) -> Any:
 
 def know_at_once(stack: Stack) -> None:
     """Let functions read endpoints anew, of which they hear within 20 seconds: other processes begin."""
-    for pid in (each for name in ("Notification", "Notify", "WebhookDelivery") for each in workers(stack, name)):
+    for pid in (
+        each for name in ("Notification", "Notify", "WebhookDelivery") for each in workers(stack, name)
+    ):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 

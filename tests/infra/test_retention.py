@@ -7,7 +7,7 @@ import pytest
 from adapters.settings.choices import BUCKET_SETTINGS, SETTINGS, attributes_of, settings_of
 from adapters.settings.lake import RetainSettings
 from analytics.forgetting import gone_phones
-from analytics.retention.old_items import RetentionRule as Leaving
+from analytics.retention import RetentionRule as Leaving
 from analytics.steps import forget_function
 from analytics.steps.retain_function import retention_rules
 from rules.privacy.inventory import BY_NAME, INVENTORY, Fate, StoreKind

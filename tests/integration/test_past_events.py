@@ -19,7 +19,7 @@ from adapters.platform.objects import FolderObjects
 from adapters.platform.tables import Unprocessed
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.retention.past_events import PastQuery, newest_events
+from analytics.steps.past_function import PastQuery, newest_events
 from ingest.engagement.history import Histories
 from ingest.web.caller import ApiError
 from ingest.web.paging import cursor_at

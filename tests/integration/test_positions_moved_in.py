@@ -17,10 +17,9 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.position_import import PositionImporter
 from adapters.privacy.tombstones import NO_ERASURES
 from local.move_in.import_command import MarkStore, move_in
-from local.move_in.positions import PositionMoving
+from local.move_in.positions import PositionImporter, PositionMoving
 from local.move_in.rows import digest_of_file
 from tests.support.dying import Dying, Killed
 from tests.support.effort import effort

@@ -14,7 +14,7 @@ import ingest.questions.polls_api
 from adapters.platform.aws import client
 from adapters.platform.limits import OwnerSemaphore
 from adapters.questions.question_store import QuestionLists
-from ingest.questions.polls import LEASE_SECONDS, POLLS_MAX, poll_key
+from ingest.questions.polls_api import LEASE_SECONDS, POLLS_MAX, poll_key
 from ingest.web.caller import Caller
 from processors.questions.expire_questions import expire
 from rules.questions.questions import QuestionStatus

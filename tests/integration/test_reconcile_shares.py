@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from analytics.lake.curated_files import date_of
-from analytics.lake.shares import UserShare
-from analytics.recompute.settled_users import lake_files
+from analytics.recompute.settled_users import UserShare, lake_files
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.warehouse.night import Item, Kind, State, WarehouseNight
 from rules.engagement.reconciliation import share_of

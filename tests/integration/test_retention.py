@@ -16,7 +16,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
-from analytics.retention.old_items import AnswerTexts, Events, RawPayloads, RetentionRule
+from analytics.retention import AnswerTexts, Events, RawPayloads, RetentionRule
 from analytics.steps.retain_function import CALLS_MAX, RetainSteps
 from rules.days import stamp, unstamp
 from rules.lake.entities import ENTITIES, row_of

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from adapters.platform.aws import client, free_client
-from adapters.platform.fence import RegisterStore
+from adapters.platform.fence import RegisterStore, process_fence
 from adapters.platform.redis import Redis
-from adapters.platform.region_clients import process_fence
 from rules.regions.changes import KEYS
 from rules.regions.register import Register
 from tests.support.engine import Engine, running

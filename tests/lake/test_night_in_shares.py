@@ -12,10 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.lake.layout import curated_files
-from analytics.lake.shares import UserShare
 from analytics.recompute.lake_days import EARNED_WITHIN, LakeDays
 from analytics.recompute.recompute import RecomputedUsers
-from analytics.recompute.settled_users import FOLDED, SETTLED_AFTER, etags_digest, lake_files, settled_until
+from analytics.recompute.settled_users import (
+    FOLDED,
+    SETTLED_AFTER,
+    UserShare,
+    etags_digest,
+    lake_files,
+    settled_until,
+)
 from analytics.reconcile.shares.night_plan import NightPlan, note_compared
 from analytics.reconcile.shares.share_steps import ShareSteps
 from rules.engagement.reconciliation import LAKE_LAG, share_of

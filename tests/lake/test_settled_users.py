@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.shares import UserShare
 from analytics.recompute import ledger_totals, settled_users
 from analytics.recompute.recompute import recompute
-from analytics.recompute.settled_users import SETTLED_AFTER, SettledUsers, lake_files
+from analytics.recompute.settled_users import SETTLED_AFTER, SettledUsers, UserShare, lake_files
 from rules.engagement.ledger import OPENED_AT
 from rules.lake.entities import ENTITIES
 from tests.support.examples import examples

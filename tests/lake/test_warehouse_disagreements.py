@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pytest
 
-from analytics.lake.shares import UserShare
+from analytics.recompute.settled_users import UserShare
 from analytics.recompute.warehouse_recompute import COLUMNS, disagreements
 from rules.engagement.reconciliation import share_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from analytics.warehouse.workgroup import READABLE
+from analytics.warehouse.warehouse import READABLE
 from local.analyst.answer import QueryFailed
 from local.analyst.sql import ask
 from local.stack import Stack

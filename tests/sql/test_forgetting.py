@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from adapters import clock
-from analytics.lake.shares import UserShare
 from analytics.recompute.recompute import recompute
+from analytics.recompute.settled_users import UserShare
 from analytics.recompute.warehouse_recompute import disagreements
 from analytics.steps import warehouse_function
 from analytics.steps.forget_function import ForgetSteps

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from ingest.questions import polls_api
-from ingest.questions.polls import Polls
+from ingest.questions.polls_api import Polls
 from tests.support.engine import Engine
 from tests.support.exports import made_in_process
 from tests.support.gateway import CLOSED, pause

@@ -3,7 +3,7 @@
 import sys
 
 from adapters.platform.aws import client
-from adapters.platform.region_clients import process_fence
+from adapters.platform.fence import process_fence
 
 
 def forget() -> None:

@@ -17,7 +17,7 @@ from analytics.warehouse.ddl import declared_tables, prepare
 from analytics.warehouse.load import create_staging, merge
 from analytics.warehouse.models import check, fingerprint, models
 from analytics.warehouse.statements import refuse_oversized
-from analytics.warehouse.workgroup import grant_analysts
+from analytics.warehouse.warehouse import grant_analysts
 from local.operate.html_report import figures
 from local.smoke import lake as smoke_lake
 from rules.lake.entities import LOADED

@@ -15,12 +15,13 @@ from typing import Any
 from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake.curated_files import date_of
 from analytics.lake.layout import LEDGERS_COMPARED, run_key
-from analytics.lake.shares import FOLDER, UserShare
 from analytics.recompute.lake_days import first_partition, oldest_date
 from analytics.recompute.settled_users import (
     FOLDED,
+    FOLDER,
     SETTLED_AFTER,
     Files,
+    UserShare,
     etags_digest,
     lake_files,
     settled_until,

@@ -13,8 +13,7 @@ from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import run_key
-from analytics.lake.shares import FOLDER
-from analytics.recompute.settled_users import lake_files
+from analytics.recompute.settled_users import FOLDER, lake_files
 from analytics.recompute.warehouse_recompute import COUNT, accounts_query
 from analytics.reconcile.shares.night_plan import bytes_to_read, is_of_all, read_compared
 from analytics.warehouse.copy_unload import Unload

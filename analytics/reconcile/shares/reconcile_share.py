@@ -15,9 +15,9 @@ from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.lake.layout import curated_files
-from analytics.lake.shares import UserShare
 from analytics.recompute.lake_days import LakeDays
 from analytics.recompute.recompute import RecomputedUsers, Snapshot
+from analytics.recompute.settled_users import UserShare
 from analytics.reconcile.candidates import SEGMENTS, ProfileScan, scan_days, scan_profiles
 from analytics.reconcile.journals import differs, users_due, users_to_compare
 from analytics.reconcile.reconcile_user import Reconciler, Verdict

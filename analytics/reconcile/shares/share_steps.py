@@ -13,11 +13,10 @@ from adapters.engagement.projections import Projections
 from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.lake.layout import curated_files, run_key
-from analytics.lake.shares import UserShare
 from analytics.proof import Heads, PreviousTree, changes_of, publish_root
 from analytics.recompute.book_points import lake_books
 from analytics.recompute.recompute import LakeUser, RecomputedUsers, Snapshot, recompute
-from analytics.recompute.settled_users import FOLDED, LakeFiles
+from analytics.recompute.settled_users import FOLDED, LakeFiles, UserShare
 from analytics.recompute.warehouse_recompute import unloaded_accounts
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler

@@ -24,10 +24,10 @@ from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from adapters.platform.tables import chunks
 from analytics.lake import curated_files, layout
-from analytics.lake.duckdb_memory import arrow_table, connect, query
-from analytics.lake.shares import SHARE, UserShare
+from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.recompute.activity_runs import ACTIVE_COLUMNS
 from analytics.recompute.ledger_totals import ENTRY_COLUMNS, SETTINGS
+from analytics.recompute.settled_users import SHARE, UserShare
 from analytics.reconcile.candidates import SEGMENTS
 from analytics.reconcile.shares.night_plan import ACCOUNTS, NightPlan
 from rules.engagement.reconciliation import share_of

@@ -2,7 +2,7 @@
 
 import re
 
-from analytics.warehouse.dialect.refusal import NotAsRedshift
+from analytics.warehouse.dialect.parser import NotAsRedshift
 
 # https://docs.aws.amazon.com/redshift/latest/dg/r_Dateparts_for_datetime_functions.html
 _PARTS = {

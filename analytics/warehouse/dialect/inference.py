@@ -9,7 +9,7 @@ from sqlglot import exp
 from analytics.warehouse.dialect import kinds
 from analytics.warehouse.dialect.functions import FUNCTIONS, OF_JSON_TEXTS
 from analytics.warehouse.dialect.kinds import BOOLEAN, UNKNOWN, Kind
-from analytics.warehouse.dialect.reading import name_of
+from analytics.warehouse.dialect.parser import name_of
 from analytics.warehouse.dialect.special import SPECIAL
 
 Columns = Mapping[str, Kind]  # of a table, by name in small letters

@@ -15,8 +15,7 @@ from analytics.warehouse.dialect.functions import AGGREGATES, FUNCTIONS, OF_JSON
 from analytics.warehouse.dialect.inference import Catalog, infer_kinds, kind_of, set_kind
 from analytics.warehouse.dialect.kinds import BOOLEAN, FLOAT, NOTHING, TEXT, UNKNOWN, Kind
 from analytics.warehouse.dialect.kinds import arithmetic as kind_of_arithmetic
-from analytics.warehouse.dialect.reading import name_of
-from analytics.warehouse.dialect.refusal import NotAsRedshift
+from analytics.warehouse.dialect.parser import NotAsRedshift, name_of
 from analytics.warehouse.dialect.special import SPECIAL, Call, moment, with_hyphens, zone
 
 DUCKDB = "duckdb"

@@ -21,7 +21,7 @@ from analytics.warehouse.dialect.kinds import (
     TIMESTAMPTZ,
     Kind,
 )
-from analytics.warehouse.dialect.refusal import NotAsRedshift
+from analytics.warehouse.dialect.parser import NotAsRedshift
 
 MOMENTS = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
 _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")

@@ -10,11 +10,11 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.goals import AchievementStore
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.engagement.position_import import PositionImporter
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, http
 from bench.units.paths.engagement import DAY, USER_ID, apply, ask, redemption
+from local.move_in.positions import PositionImporter
 from rules.engagement.opening_positions import OpeningPosition
 
 Measured = Iterator[tuple[str, dict[str, Units]]]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book.publication import book_of_document, check_senders
+from ingest.book import book_of_document, check_senders
 from ingest.web.validate import first_problem
 from rules.book.document import BookRefused
 

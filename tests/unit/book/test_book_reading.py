@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.book import shipped_document
-from ingest.book.publication import book_of_document, check_senders
+from ingest.book import book_of_document, check_senders
 from rules.book.book import USUAL_OFFLINE, Book, Declarer, OfflineRules, differences
 from rules.book.document import BookRefused
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ingest.book.publication import check_past
+from ingest.book import check_past
 from rules.book.book import Book, Books, EventType, Version
 from rules.book.document import BookRefused
 

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ingest.engagement import events_api
-from ingest.engagement.event_schemas import EVENT
-from ingest.engagement.events import Acceptor
+from ingest.engagement.events import EVENT, Acceptor
 from ingest.web.validate import PROBLEMS_MAX
 from rules.engagement.offline import NO_PROOF
 from tests.support.books import KnownBooks

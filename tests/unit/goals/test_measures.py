@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from adapters.book import shipped_document
-from ingest.book.publication import book_of_document, check_streaks
+from ingest.book import book_of_document, check_streaks
 from rules.book.book import Book
 from rules.book.document import BookRefused
 from rules.engagement.events import amounts, measures_of, with_measures

@@ -10,7 +10,7 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.lake import curated_files
 from analytics.lake.arrow import arrow_schema
-from analytics.lake.duckdb_memory import connect, query
+from analytics.lake.curated_files import connect, query
 from analytics.lake.layout import Place, curated_key
 from rules.lake.entities import RESPONSES
 

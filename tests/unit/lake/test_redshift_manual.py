@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from analytics.warehouse.dialect.refusal import NotAsRedshift
+from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
 
 REFUSED = "refused"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.lake.shares import SHARE
+from analytics.recompute.settled_users import SHARE
 from rules.engagement.reconciliation import SHARES_MAX, enough_shares, share_of, shares_for
 from tests.support.examples import examples
 

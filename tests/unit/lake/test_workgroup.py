@@ -6,7 +6,7 @@ import botocore.session
 import pytest
 from botocore.stub import Stubber
 
-from analytics.warehouse.workgroup import ensure_daily_limit, grant_analysts
+from analytics.warehouse.warehouse import ensure_daily_limit, grant_analysts
 
 ARN = "arn:aws:redshift-serverless:eu-west-1:123456789012:workgroup/5f7c"
 ASKED = {"resourceArn": ARN, "usageType": "serverless-compute"}

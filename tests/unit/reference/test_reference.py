@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ingest.engagement.event_schemas import EVENTS
+from ingest.engagement.events import EVENTS
 from ingest.openapi import document
 from ingest.page import handler
 from ingest.reference import (

@@ -1,21 +1,36 @@
-"""Publishes a book, for the HTTP door and for the command line: whatever is wrong with the document is
-told by its place and a reason.
+"""Everything under /v1/rules: the book in force, its versions, and publishing another one, for the HTTP door
+and for the command line. Whatever is wrong with the document is told by its place and a reason.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from adapters.book import BookStore, Publication
+from adapters import clock, settings
+from adapters.book import BookStore, Publication, PublicationConflict
+from adapters.platform.aws import client
+from adapters.platform.fence import fence_writer
+from adapters.settings.engagement import RulesApiSettings
+from ingest.web.api import Api
+from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
+from ingest.web.json_schema import INSTANT, TEXT, Schema, closed_object, list_of
+from ingest.web.paging import instant_in, instant_of
+from ingest.web.routes import in_query
 from ingest.web.validate import all_problems, first_problem
 from rules.book.book import Book, Books, Version
 from rules.book.book_schema import BOOK
 from rules.book.document import BookRefused, Fault, Path, breaking_changes, faults_of, read_book
 from rules.book.rewards import lowered_stocks
-from rules.json_values import check_strict
+from rules.days import stamp
+from rules.json_values import DoubledKey, check_strict, unique_keys
+
+# Publishes a book, for the HTTP door and for the command line: whatever is wrong with the document is told by
+# its place and a reason.
+
 
 # Checks a document that somebody wants to publish. Whatever is wrong is told by its place and a reason.
 
@@ -218,3 +233,111 @@ def publish(store: BookStore, proposal: Proposal, now: datetime) -> Version:
         check_streaks(each.book, book)
     note = proposal.note[:NOTE_MAX]
     return store.publish(Publication(proposal.document, effective_at, now, proposal.author, note))
+
+
+# The bodies and answers of /v1/rules, as JSON Schema.
+
+
+NOW = "now"
+PUBLICATION = closed_object(
+    {
+        # What is wrong with a book is told in full by ingest.book, not by its first fault alone.
+        "book": {"type": "object", "description": "as GET /v1/rules shows it: components.schemas.Book"},
+        "effective?": {
+            "type": "string",
+            "maxLength": 40,
+            "description": "`now`, as if left out, or an instant with its zone: from when it is in force",
+        },
+        "note?": {"type": "string", "maxLength": 500, "description": "why, for those who come later"},
+        "rerate?": {
+            "type": "boolean",
+            "description": "effective may be in the past: `streakline rerate` judges anew what came since",
+        },
+    }
+)
+_VERSION_FIELDS: dict[str, Schema] = {
+    "version": {"type": "integer", "minimum": 1},
+    "effective_at": INSTANT,
+    "published_at": INSTANT,
+    "author?": {"type": "string", "description": "admins alone"},
+    "note": TEXT,
+}
+VERSION = closed_object(_VERSION_FIELDS)
+RULES = closed_object({**_VERSION_FIELDS, "book": {"$ref": "#/components/schemas/Book"}})
+VERSIONS = closed_object({"versions": list_of(VERSION)})
+
+app = Api("RulesApi")
+logger, handler = app.logger, app.handler
+
+
+@cache
+def _parts() -> BookStore:
+    return BookStore(
+        fence_writer(client("dynamodb")), settings.read_settings(RulesApiSettings).rule_books_table
+    )
+
+
+def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
+    """Return what is told of a version beside its document. Who published it is for admins to know."""
+    told = {
+        "version": version.number,
+        "effective_at": stamp(version.effective_at),
+        "published_at": stamp(version.published_at),
+        "note": version.note,
+    }
+    return told | {"author": version.author} if is_admin else told
+
+
+@app.route("GET /v1/rules", [in_query("at", INSTANT)], answer=RULES)
+def get_rules() -> dict[str, Any]:
+    """The book of rules in force.
+
+    Its schema is components.schemas.Book.
+    """
+    caller, store, now = app.caller(), _parts(), clock.now()
+    at = instant_of(app.query, "at") or now
+    if at > now and not caller.is_admin:
+        raise ApiError(403, "forbidden", "what is planned is for admins to see")
+    version = store.look().at(at)
+    shown = version_view(version, is_admin=caller.is_admin)
+    return {**shown, "book": store.document(version.number)}
+
+
+@app.route("GET /v1/rules/versions", answer=VERSIONS)
+def get_rule_versions() -> dict[str, Any]:
+    """All versions, the newest first (admins)."""
+    app.admin()
+    versions = [version_view(each, is_admin=True) for each in reversed(_parts().look().versions)]
+    return {"versions": versions}
+
+
+@app.route("POST /v1/rules", body=PUBLICATION, status=201, answer=VERSION)
+def post_rules() -> dict[str, Any]:
+    """Publish a version of the book (admins).
+
+    Every function knows it within a minute. An event is judged by the version in force when it occurred, as
+    far as it is known when the event arrives.
+    """
+    caller, now = app.admin(), clock.now()
+    try:
+        body = app.body(pairs=unique_keys)
+        version = publish(_parts(), _proposal(body, caller), now)
+    except BookRefused as refused:
+        raise invalid_fields([(_field(each), each.reason) for each in refused.faults]) from None
+    except DoubledKey as doubled:
+        raise invalid_field("book", str(doubled)) from None
+    except PublicationConflict:
+        raise ApiError(
+            409, "conflict", "somebody else has just published a version: look at it first"
+        ) from None
+    logger.info("published", extra={"version": version.number, "author": version.author})
+    return version_view(version, is_admin=True)
+
+
+def _field(fault: Fault) -> str:
+    return ".".join(map(str, fault.path)) or "book"
+
+
+def _proposal(body: Mapping[str, Any], caller: Caller) -> Proposal:
+    at = None if body.get("effective", NOW) == NOW else instant_in(body, "effective")
+    return Proposal(body["book"], at, caller.user_id, body.get("note", ""), body.get("rerate", False))

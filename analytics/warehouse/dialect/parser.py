@@ -69,3 +69,10 @@ def _leave_alone(tokens: list[Any], opening: int, closing: Any) -> None:
         token.token_type = TokenType.VAR
     elif name in RedshiftParser.FUNCTIONS:
         closing.comments = list(_ALONE)
+
+
+# The error of what Redshift would answer and DuckDB would answer otherwise.
+
+
+class NotAsRedshift(ValueError):
+    """An expression is not known to answer here as Redshift does. The message names it, and the reason."""

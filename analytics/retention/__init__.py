@@ -1,1 +1,0 @@
-"""What has become old leaves the tables, every night (docs/rules.md, rule 22)."""

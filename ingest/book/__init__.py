@@ -1,1 +1,0 @@
-"""The book of rules at the door: read it, check one, publish one."""
