@@ -121,6 +121,4 @@ def test_whoever_wires_a_function_says_on_which_side_of_the_fence_its_tables_are
             for name in around:
                 found.setdefault(name, set()).add(path.name)
     assert found.keys() == {"fence_writer", "fence_follower", "RegisterStore"}
-    assert found["RegisterStore"] == {"region_clients.py"} and found["fence_follower"] == {
-        "region_follower.py"
-    }
+    assert found["RegisterStore"] == {"fence.py"} and found["fence_follower"] == {"region_follower.py"}
