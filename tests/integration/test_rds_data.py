@@ -183,7 +183,7 @@ def test_the_function_needs_no_driver(registry: Registry) -> None:
     code = (
         "import sys; sys.modules['psycopg'] = None\n"
         "from datetime import datetime, UTC\n"
-        "from adapters.leads.identity_store import IdentityStore, LeadEventKey, CannotMend\n"
+        "from adapters.leads.identity_store import IdentityStore, LeadEventKey, CannotRepair\n"
         "from adapters.postgresql.postgres import database\n"
         "from rules.leads.identity import Identity\n"
         "import ingest.leads.lead_consumer, ingest.leads.identity_migration\n"
@@ -194,7 +194,7 @@ def test_the_function_needs_no_driver(registry: Registry) -> None:
         "(change,) = see('a@x', 'b@x').changes\n"
         "store.unmerge(None, change.number, 'why', 'me', now)\n"
         "try: store.unmerge(None, change.number, 'why', 'me', now)\n"
-        "except CannotMend: print('fine')\n"
+        "except CannotRepair: print('fine')\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, registry.url],

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from adapters.engagement.account_items import day_from
 from adapters.logs import Logger
-from adapters.platform.items import plain
+from adapters.platform.items import decode_item
 from processors.batches import BatchResult, ConsumerSettings, Record, stream_consumer
 
 logger = Logger(service="active-dates")
@@ -25,7 +25,7 @@ def date_of(record: Record) -> str | None:
     """Return the date of a new day; None for another change."""
     if record["eventName"] != "INSERT":
         return None
-    return day_from(plain(record["dynamodb"]["NewImage"])).activity_date.isoformat()
+    return day_from(decode_item(record["dynamodb"]["NewImage"])).activity_date.isoformat()
 
 
 @stream_consumer("active-dates", logger)
