@@ -20,7 +20,7 @@ from rules.engagement.archive import (
     unpack_spans,
 )
 from rules.engagement.boards import partition_of
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, pack_drafts, unpack_drafts
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, carried_drafts, carried_text
 from rules.engagement.lots import Expiry, Hold
 from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, lapse_date
 
@@ -312,11 +312,12 @@ def entry_item(entry: Entry) -> Item:
             "reversed_by": entry.reversed_by,
             "applied_through": entry.applied_through or None,
             "seal": entry.begins.hex() or None,
+            "folded": carried_text(entry.folded) if entry.folded else None,
         }
     )
     if entry.chain:
         made["chain"] = {"B": entry.chain}
-    return {**made, "folded": {"B": pack_drafts(entry.folded)}} if entry.folded else made
+    return made
 
 
 def entry_from(stored: Item) -> Entry:
@@ -348,7 +349,7 @@ def entry_from(stored: Item) -> Entry:
         seq=attributes["seq"],
         balance=attributes["balance"],
         draft=draft,
-        folded=tuple(unpack_drafts(attributes["folded"]["B"])) if "folded" in attributes else (),
+        folded=tuple(carried_drafts(attributes["folded"])) if "folded" in attributes else (),
         active=attributes.get("active", False),
         reversed_by=attributes.get("reversed_by"),
         applied_through=attributes.get("applied_through") or "",

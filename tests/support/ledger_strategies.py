@@ -16,7 +16,7 @@ def earn(points: int, number: int = 0, event_type: str = "CHECK_IN") -> Draft:
 
 def odd(number: int) -> Draft:
     """An entry whose event has an id that no event of ours has: it is not carried."""
-    return Draft(EntryKind.EARN, 1, f"event|{number}", "CHECK_IN", "2026-06-01")
+    return Draft(EntryKind.EARN, 1, f"event {number}", "CHECK_IN", "2026-06-01")
 
 
 drafts = st.lists(

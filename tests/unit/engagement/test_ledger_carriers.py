@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.engagement.account_items import entry_item
+from adapters.platform.items import item_bytes
 from rules.book.point_rules import Cap, Period
 from rules.days import stamp
 from rules.engagement.ledger import (
@@ -15,7 +17,6 @@ from rules.engagement.ledger import (
     EntryKind,
     Head,
     append_drafts,
-    pack_drafts,
     split_carriers,
     unfold_carrier,
     with_carried,
@@ -29,7 +30,7 @@ def plain(entry: Entry) -> tuple[str, str, int, int, Draft]:
     return entry.account_id, entry.created_at, entry.seq, entry.balance, entry.draft
 
 
-def test_twenty_events_of_five_types_need_one_carrier() -> None:
+def test_twenty_events_of_five_types_need_four_carriers() -> None:
     types = ["LESSON_COMPLETED", "CHECK_IN", "WORKOUT_COMPLETED", "APP_OPENED", "CHALLENGE_COMPLETED"]
     cap = Cap(200, Period.DAY)
     points = [10 if number < 15 else 0 for number in range(20)]  # and so beyond the cap
@@ -37,21 +38,27 @@ def test_twenty_events_of_five_types_need_one_carrier() -> None:
         replace(earn(each, n, types[n % 5]), rules_version=12, cap=cap) for n, each in enumerate(points)
     ]
     carriers, rest = split_carriers(append_drafts("u" * 36, Head(stamp(NOW), 1, 0), wanted, NOW))
-    assert [(each.seq, len(each.folded), each.active) for each in carriers] == [(21, 19, True)]
-    assert [each.seq for each in rest] == list(range(2, 21))
+    assert [(each.seq, len(each.folded), each.active) for each in carriers] == [
+        *((7, 5, False), (13, 5, False), (19, 5, False)),
+        (21, 1, True),
+    ]
+    assert [each.seq for each in rest] == [each for each in range(2, 21) if each not in (7, 13, 19)]
 
 
 def test_a_long_run_has_as_many_carriers_as_it_takes() -> None:
     carriers, rest = split_carriers(
         append_drafts("u", Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(60)], NOW)
     )
-    assert [(each.seq, len(each.folded)) for each in carriers] == [(30, 29), (60, 29)]
-    assert len(rest) == 58
+    assert [(each.seq, len(each.folded)) for each in carriers] == [
+        *((last, 7) for last in range(8, 57, 8)),
+        (60, 3),
+    ]
+    assert len(rest) == 52
 
 
 def test_a_long_account_id_leaves_less_room() -> None:
     entries = append_drafts("u" * 128, Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(40)], NOW)
-    assert [len(each.folded) for each in split_carriers(entries)[0]] == [23, 15]
+    assert [len(each.folded) for each in split_carriers(entries)[0]] == [6, 6, 6, 6, 6, 4]
 
 
 def test_a_carried_run_ends_before_an_entry_of_another_kind() -> None:
@@ -83,7 +90,9 @@ def test_carriers_and_the_rest_are_the_appended_entries_each_once(
         assert carriers[-1].active
         assert plain(carriers[-1]) == plain(entries[-1])
     assert all(each.draft.kind is EntryKind.EARN for each in rest)
-    assert all(len(pack_drafts(each.folded)) <= WRITE_UNIT_BYTES for each in carriers)
+    for each in carriers:
+        whole = replace(each, chain=bytes(48), applied_through=f"2026-03-01T00:00:00.000/{10**20}")
+        assert item_bytes(entry_item(whole)) <= WRITE_UNIT_BYTES
     assert [plain(each) for carrier in carriers for each in unfold_carrier(carrier)] == list(map(plain, rest))
 
 

@@ -90,13 +90,13 @@ def test_the_hash_of_a_carried_entry_follows_from_its_carrier(wanted: list[Draft
     assert other
     assert [one.hashes[seq] for seq in (0, 1)] == [other.hashes[seq] for seq in (0, 1)]
     implied = [each for each in journal(wanted, 1) if not each.chain]
-    assert len(implied) >= min(22, len(wanted) - 1)
+    assert len(implied) >= min(5, len(wanted) - 1)
 
 
 def test_a_carried_entry_that_was_never_put_has_the_same_hash() -> None:
-    stored = journal([earn(1, number) for number in range(9)], 1)
+    stored = journal([earn(1, number) for number in range(7)], 1)
     left, missing = with_carried([each for each in stored if each.chain])
-    assert len(missing) == 8
+    assert len(missing) == 6
     one, other = chain_of("ann", links(stored)), chain_of("ann", links(left))
     assert one
     assert other
