@@ -292,7 +292,7 @@ TABLES_RESTORED = (
     *("Erasures", "RuleBooks", "RewardsLedger", "DailyActivity", "UserStreaks", "Rewards", "IdempotencyKeys"),
     *("BPEvents", "Subscriptions"),
 )
-TABLES_FILLED = ("Event", "Questions")  # of others_restored, which are never replaced
+TABLES_FILLED = ("Event", "Questions")  # those are never replaced
 
 
 def restore_options(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """BPEvents stream -> ledger, days, profiles. Every event is applied exactly once (rule 7).
 
 The processor folds a batch per user, reads state in bulk, and writes several users at the same time. It looks
-into the ledger only for events that may be applied already (applied_batch.maybe_applied), or if the ledger
+into the ledger only for events that may be applied already (maybe_applied), or if the ledger
 has another head.
 """
 

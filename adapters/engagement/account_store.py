@@ -359,7 +359,7 @@ class AccountStore:
             raise ProjectionMoved(profile.user_id) from None
 
     def profile_puts(self, profile: Profile) -> list[dict[str, Any]]:
-        """Return what writes a profile; and its archive, if something is put away (archive_store)."""
+        """Return what writes a profile; and its archive, if something is put away."""
         stored, archive = self.archives.items(profile, self.shards)
         put: dict[str, Any] = {
             "TableName": self._profiles,

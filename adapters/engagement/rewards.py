@@ -161,7 +161,7 @@ def redemption_from(stored: Item) -> Redemption:
 # | mug/2 | 006 | taken: what was taken of a slice; it only grows |
 # | mug/spares | - | spares: what has come back and was not taken again |
 #
-# Holders have a slash, which no user id has: a user's redemptions are in the same table (redemption_store).
+# Holders have a slash, which no user id has: a user's redemptions are in the same table.
 
 
 class RewardStock:

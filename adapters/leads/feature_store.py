@@ -56,7 +56,7 @@ class FeatureStore:
         return {each[ID]["S"]: each for each in get_all(self._dynamodb, self._table, keys)}
 
     def home(self, leaf: str, hint: str) -> FeatureItem:
-        """Return the root's item that a leaf's events belong to; raises Unsettled.
+        """Return the root's item that a leaf's events belong to; raises GroupUnsettled.
 
         hint: the root that is supposed. If it is right, this is one read for a lead of one leaf, else two.
         """
@@ -328,7 +328,7 @@ class ActiveLeads:
         """Yield lead_organization_ids, at the cost of one query (and its pages) a shard.
 
         It yields all listed leads, however long ago they were active. A lead leaves the index with its last
-        refresh (rules.leads.features.listing_date). So a lead that is still listed has missed that refresh,
+        refresh (rules.leads.feature_items.listing_date). So a lead that is still listed has missed that refresh,
         and needs it.
         """
         for shard in range(self._shards):

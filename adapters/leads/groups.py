@@ -30,7 +30,7 @@ class Topology:
     def set(self, number: int, groups: Iterable[Group]) -> None:
         """Move leaves to the roots that a change names, unless a later change has moved them. Idempotent.
 
-        Raises Unsettled if others were first in every attempt.
+        Raises GroupUnsettled if others were first in every attempt.
         """
         for group in groups:
             for some in chunks(dict.fromkeys(group.leaves), LEAVES_MAX):

@@ -135,7 +135,7 @@ class GroupMemory:
     def remember(self, leaf: str, hint: str, entries: Iterable[MemoryEntry], now: datetime) -> str:
         """Join a leaf's entries into its root's memory; returns the root. hint: the root supposed.
 
-        Raises Unsettled or LeadContended; it is safe to repeat.
+        Raises GroupUnsettled or LeadContended; it is safe to repeat.
         """
         listed, target = list(entries), hint
         for _ in pauses(ATTEMPTS_MAX):

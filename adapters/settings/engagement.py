@@ -17,7 +17,7 @@ class RulesApiSettings(Allowance):
 
 @dataclass(frozen=True, slots=True)
 class UsersApiSettings:
-    """ingest.engagement.users. event_hot_days: after so many events leave their table; 0: they expire."""
+    """ingest.engagement.users_api. event_hot_days: after so many events leave their table; 0: they expire."""
 
     leaderboard_shards: int
     user_streaks_table: str

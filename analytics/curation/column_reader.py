@@ -1,4 +1,4 @@
-"""Lines are read by columns: all values of one field of some thousand lines together (see line_parts.py).
+"""Lines are read by columns: all values of one field of some thousand lines.
 
 rules/lake/valid_row.py says what a row is. A line is read here only if each of its fields has a name and a
 value that are surely what read_row would take. Every other line is left to read_row.

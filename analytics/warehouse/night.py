@@ -48,7 +48,7 @@ class State(StrEnum):
 
 @dataclass(slots=True)
 class Item:
-    """name: an entity or a model. found: tests that failed, as model_tests.Failure tells them."""
+    """name: an entity or a model. found: tests that failed, (analytics.warehouse.models.Failure)."""
 
     kind: Kind
     name: str

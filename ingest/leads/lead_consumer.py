@@ -189,7 +189,7 @@ class LeadConsumer:
     erasing: LeadErasureStarter | None = None
 
     def handle(self, message: Any, now: datetime, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Handle one message; raises Poison if no attempt will get past it.
+        """Handle one message; raises PoisonMessage if no attempt will get past it.
 
         is_over: whether the time is up. Then it raises TimeIsUp before the next event; at least one event
         is handled. Those that are stored already cost the next attempt little.

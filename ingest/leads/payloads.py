@@ -324,7 +324,7 @@ def _quantity(value: Any, name: str) -> int:
 # Readers of what a payload says of a person: identities, words, preferences.
 #
 # An event must have somebody: `identities` and `strict_identities` raise DecodeError that names the field.
-# All else is a side field (payload_fields.SideFields): what cannot be read is left out.
+# All else is a side field (SideFields): what cannot be read is left out.
 
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)

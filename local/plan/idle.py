@@ -153,7 +153,7 @@ def _custom_metrics(deployed: Deployment) -> Amounts:
 
 
 def _nightly_warehouse(deployed: Deployment, units: MeasuredUnits) -> Amounts:
-    """Where nothing comes, the nightly run asks the warehouse once in 28 nights (nightly/quiet_nights.py)."""
+    """Where nothing comes, the nightly run asks the warehouse once in 28 nights."""
     return asked_warehouse(deployed, units, DAYS_A_MONTH / NIGHTS)
 
 

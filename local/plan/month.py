@@ -114,7 +114,7 @@ def _compared(traffic: Traffic, tables: Mapping[str, float]) -> tuple[float, flo
 
 
 def _proving(traffic: Traffic) -> tuple[float, float]:
-    """Return PUTs and GETs of the root over all ledgers (analytics/proving).
+    """Return PUTs and GETs of the root over all ledgers (analytics/proof.py).
 
     The night reads the bucket of each account that it looks at, reads it again to change it, and puts it.
     Besides there are the list of buckets, and the root under two keys.

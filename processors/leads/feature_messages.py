@@ -21,7 +21,7 @@ def check_instant(as_of: datetime, now: datetime) -> None:
 
 
 def refresh_of(asked: Any, now: datetime) -> tuple[datetime, list[str]]:
-    """Read {"as_of": stamp, "leads": [id]}; raises Poison, with the field and the reason."""
+    """Read {"as_of": stamp, "leads": [id]}; raises PoisonMessage, with the field and the reason."""
     leads = _leads(asked, "refresh")
     try:
         as_of = unstamp(asked["as_of"])
@@ -37,7 +37,7 @@ def refresh_of(asked: Any, now: datetime) -> tuple[datetime, list[str]]:
 
 
 def rebuild_of(asked: Any) -> tuple[list[str], bool]:
-    """Read {"leads": [id], "anew"?}; raises Poison, with the field and the reason.
+    """Read {"leads": [id], "anew"?}; raises PoisonMessage, with the field and the reason.
 
     anew: what is stored is not believed, not even its version.
     """

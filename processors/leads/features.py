@@ -79,7 +79,7 @@ class FeatureProcessor:
     grace_days: int = CAMPAIGN_GRACE_DAYS
 
     def handle(self, message: Any, now: datetime) -> None:
-        """Apply one message; raises Poison, or what a later attempt may get past."""
+        """Apply one message; raises PoisonMessage, or what a later attempt may get past."""
         if not isinstance(message, Mapping):
             raise PoisonMessage("the message is no object")
         if "refresh" in message:

@@ -1,6 +1,6 @@
 """memory-processing queue -> Memory. The evidence of an event is joined with what is remembered of its lead.
 
-Joining is idempotent and gives the same in any order (rules.leads.memory). adapters.leads.group_memory
+Joining is idempotent and gives the same in any order (rules.leads.memory). adapters.leads.persons
 explains why that stays true while leads merge and part. For a change of identity, this processor sets the
 topology, unless the features processor has set it before. Then it joins what the leaves bring that came to a
 root, or rebuilds the memory of groups that parted.
@@ -56,7 +56,7 @@ class MemoryProcessor:
     erased: ErasureCheck = NO_ERASURES
 
     def handle(self, message: Any, now: datetime) -> None:
-        """Apply one announcement; raises Poison, or an error that a later attempt may get past."""
+        """Apply one announcement; raises PoisonMessage, or an error that a later attempt may get past."""
         try:
             event = from_item(message) if isinstance(message, Mapping) else None
             if event is None:

@@ -118,7 +118,7 @@ class Deliverer:
         """Let a lane go back to one of its notifications; all that come after it follow in order.
 
         asked: endpoint_id; user_id, lead_id or question_id; and number, from which on; or since, a stamp,
-        from when on. Returns where they wait; raises Poison if there is nothing to send again.
+        from when on. Returns where they wait; raises PoisonMessage if there is nothing to send again.
         """
         try:
             endpoint_id, holder = str(asked["endpoint_id"]), holder_of(asked)

@@ -139,7 +139,7 @@ def announce(
 ) -> Counter[MessageOutcome]:
     """Tell the page that a message asks for, and ask for the next one.
 
-    Raises Poison for what is no page, for people who cannot be told, and if a service stays away.
+    Raises PoisonMessage for what is no page, for people who cannot be told, and if a service stays away.
     """
     try:
         page = AnnouncementPage.read(message)

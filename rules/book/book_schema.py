@@ -1,4 +1,4 @@
-"""The JSON Schema of a book of rules, as it is published. What it cannot say is checked by reading.py."""
+"""The JSON Schema of a book of rules, as it is published. What it cannot say is checked by document.py."""
 
 from typing import Any
 

@@ -88,7 +88,7 @@ class Day:
     reversed_events: int = 0  # reversed ones that kept the streak
     measures: Mapping[str, int] = field(
         default_factory=dict
-    )  # what events add to streaks (goals/measures.py)
+    )  # what events add to streaks (rules/engagement/events.py)
 
     @property
     def is_active(self) -> bool:
@@ -135,7 +135,7 @@ class Profile:
     holds: tuple[Hold, ...] = ()  # reserved points (rule 11); some holds may be past their deadline
     expiry: Expiry = field(default_factory=Expiry)  # which points expire next
     past_entry: str = (
-        ""  # place of the newest entry that changed a date of long ago (absorbing.SETTLED_AFTER)
+        ""  # place of the newest entry that changed a date of long ago (rules.engagement.account.SETTLED_AFTER)
     )
     amnesties: tuple[tuple[int, tuple[date, ...]], ...] = ()  # numbers; their dates are in cover.skipped, too
     backfilled: int = 0  # the newest version that imported events or an opening position made (rule 20)

@@ -78,7 +78,7 @@ class Draft:
     held_at: str | None = None  # of a REDEEM that captures a hold: when that began
     reason: str | None = None  # of a CLAWBACK or RERATE
     brand: str | None = None  # of the reward of a REDEEM or its REVERSE
-    measures: str | None = None  # what the event adds to streaks (goals/measures.py)
+    measures: str | None = None  # what the event adds to streaks (rules/engagement/events.py)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Head:
     created_at: str  # its place
     seq: int
     balance: int
-    chain: bytes = b""  # its hash, and the salt of its chain (rules/engagement/proving); b"": it has none
+    chain: bytes = b""  # its hash, and the salt of its chain (rules/engagement/seals.py); b"": it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +308,8 @@ def _is_date(text: str) -> bool:
 #
 # The transaction writes only the carriers among the new entries. A carrier names EARN entries just before it,
 # the carried entries. The writer puts those afterwards, at half the price. If it dies first, the next one
-# rebuilds them from their carrier (`split_carriers`, `unfold`). Example: twenty events are one carrier and
-# nineteen carried entries.
+# rebuilds them from their carrier (`split_carriers`, `unfold_carrier`). Example: twenty events are four carriers
+# and sixteen carried entries.
 
 
 WRITE_UNIT_BYTES = 1024  # a write is billed in steps of so many

@@ -121,7 +121,7 @@ def stretch_text(stretch: Stretch) -> str:
 
 
 def stretch_from_text(text: str) -> Stretch:
-    """Read what text_of wrote."""
+    """Read what stretch_text wrote."""
     owner, *instants = text.split()
     return Stretch(owner, *map(unstamp, instants))
 

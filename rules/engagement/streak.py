@@ -42,7 +42,7 @@ NEWEST_KEPT = 2
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A streak after an active date (rules.engagement.streak). spent: how many dates freezes covered."""
+    """A streak after an active date. spent: how many dates freezes covered."""
 
     last: date
     length: int
@@ -124,7 +124,7 @@ class Cover:
 class Streak:
     """The fold's state after an active date. `spent`: dates that a freeze covered, ascending.
 
-    checkpoints: where the fold can be taken up again (rules.engagement.streak).
+    checkpoints: where the fold can be taken up again.
     Both leave out what was put away (Cover.archived).
     """
 
@@ -194,7 +194,7 @@ def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
 def fold(days: Iterable[date], cover: Cover, start: Streak | None = None) -> Streak | None:
     """Return the streak of a history, in any order and with any repetition; None for no date at all.
 
-    start: what an earlier part of the history has come to (see resumed); its dates are left out of days.
+    start: what an earlier part of the history has come to (see resumed_streak); its dates are left out of days.
     """
     state = start or opening_streak(cover)
     for day in sorted(set(days)):
@@ -348,7 +348,7 @@ def covered_dates(
 
 # A streak that is settled up to a date: what of a cover has made it, and whether another cover leaves it so.
 #
-# A fold goes on from a state (rules/engagement/streak.py, `advance`). That is right as long as the cover of
+# A fold goes on from a state (`advance`). That is right as long as the cover of
 # the dates before still is what it was, or differs in nothing that those dates have used.
 
 

@@ -75,7 +75,7 @@ def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
 # Values that identify nobody, though they have an identity's shape: what forms get from people in a hurry.
 #
 # Examples: test@example.com, asdf@asdf.com, 1111111111, a cookie `undefined`. The lists are short on purpose:
-# a value that many people type without being listed is caught by the cap of claims (identity_claims.py).
+# a value that many people type without being listed is caught by the cap of claims (below).
 # Whoever has a domain of their own may be mail@ it, or have their name on both sides: that is an address as
 # any other.
 
@@ -384,7 +384,7 @@ def _claims_elsewhere(
 #
 # Verified strong identities of one event prove that their leads are one, with two exceptions: together the
 # leads would have more identities than a channel allows, or an operator has parted two of them. Such evidence
-# contradicts itself and proves nothing. Claimed identities prove nothing (identity_claims.py); in an event
+# contradicts itself and proves nothing. Claimed identities prove nothing; in an event
 # that has a verified one they are left aside. A weak identity never joins two people. A lead without any
 # strong identity is anonymous: when its device turns up with a person, that person adopts it, unless an
 # operator has parted the two.

@@ -344,7 +344,7 @@ def encode_series(series: Series) -> str:
 
 
 def reencode_series(series: Series, before: Series, text: str) -> str:
-    """Write a series as encode() does, from the text of what it was before.
+    """Write a series as encode_series does, from the text of what it was before.
 
     Where dates have gone at the beginning, and the newest one has changed or new ones have come after it, all
     dates between are copied from the text. To write a year of dates takes half of an event's CPU.
@@ -403,7 +403,7 @@ def _series_text(series: Series, dates: Dates) -> str:
 
 
 def decode_series(text: str) -> Series:
-    """Read what encode() wrote."""
+    """Read what encode_series wrote."""
     totals, gaps, counts, amounts, marks, below, *more = text.split(";")
     days = {}
     if gaps:

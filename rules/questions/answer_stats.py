@@ -56,7 +56,7 @@ def encode_days(days: Mapping[date, Tally]) -> str:
 
 
 def decode_days(text: str) -> dict[date, Tally]:
-    """Read what encode() wrote; raises ValueError for any other text."""
+    """Read what encode_days wrote; raises ValueError for any other text."""
     days: dict[date, Tally] = {}
     for run in text.split(",") if text else ():
         first, _, body = run.partition(":")

@@ -47,7 +47,7 @@ def test_a_consumer_reports_partial_failures_bisects_gives_up_and_keeps_what_fai
     assert 0 < mapping["MaximumRecordAgeInSeconds"] <= 7 * 24 * 3600
     (queue,) = logical_ids(mapping["DestinationConfig"]["OnFailure"]["Destination"])
     (function,) = logical_ids(mapping["FunctionName"])
-    if name in OF_REGIONS:  # its queue is in a nested stack (tests/infra/test_regions.py)
+    if name in OF_REGIONS:  # its queue is in a nested stack
         assert queue == "Regions"
         return
     assert queue in QUEUES

@@ -14,7 +14,7 @@ def test_a_failure_queue_is_encrypted_and_waits_two_weeks(name: str) -> None:
     assert properties(name)["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
-# Its queue is in a nested stack: tests/infra/test_regions.py.
+# Its queue is in a nested stack.
 OF_REGIONS = {"ReceiverMapping"}
 
 

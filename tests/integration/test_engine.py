@@ -119,7 +119,7 @@ def test_it_says_what_the_server_says_and_each_engine_has_its_own_tables() -> No
 def test_a_hook_stops_a_request_before_it_is_sent(
     engine: Engine, client_of: Callable[[Engine, str], Any]
 ) -> None:
-    """The fence of a region does (adapters/platform/fencing)."""
+    """The fence of a region does (adapters/platform/fence.py)."""
     dynamodb, key = client_of(engine, "dynamodb"), encode_item({**KEY, "user_id": "stopped"})
 
     def stop(**_: Any) -> None:

@@ -83,7 +83,7 @@ _NO_FRAME = frozenset({"LAG", "LEAD"})
 
 
 def on_duckdb(tree: exp.Expr, catalog: Catalog) -> exp.Expr:
-    """Return a copy of a statement's tree (reading.py) for DuckDB.
+    """Return a copy of a statement's tree (parser.py) for DuckDB.
 
     catalog: the columns of a table by schema.name. Raises NotAsRedshift.
     """

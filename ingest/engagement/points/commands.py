@@ -214,7 +214,7 @@ def insufficient_balance(error: InsufficientBalance) -> ApiError:
     return ApiError(409, "insufficient_balance", str(error), details)
 
 
-# Redeem points, reverse, freeze (rules 2 and 6). Rewards of the book: redeeming.py.
+# Redeem points, reverse, freeze (rules 2 and 6). Rewards of the book: reward_redemptions.
 
 
 FREEZE_REWARD = "streak_freeze"

@@ -45,7 +45,7 @@ VECTORS = [
         },
         b"Hello, World!",
     ),
-    # https://github.com/sendgrid/sendgrid-python: test/unit/test_eventwebhook.py
+    # https://github.com/sendgrid/sendgrid-python: the tests of its event webhook
     Vector(
         "email_campaign",
         "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g==",
