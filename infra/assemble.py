@@ -3,9 +3,9 @@
 So it is with the tables of docs/settings.md, which is declared in adapters/settings/choices.py, and of
 docs/retention.md, which is declared in rules/privacy/retention.py.
 
-A fragment in infra/app holds one domain: its parameters, conditions, resources and outputs. infra/resources.py and infra/marks.py
-derives the rest from them, such as a function's log group and alarms. So a new function is one block in one
-fragment.
+A fragment in infra/app holds one domain: its parameters, conditions, resources and outputs. The
+modules infra/resources.py and infra/marks.py derive the rest from them, such as a function's log group and
+alarms. So a new function is one block in one fragment.
 """
 
 import difflib

@@ -328,8 +328,7 @@ class ActiveLeads:
         """Yield lead_organization_ids, at the cost of one query (and its pages) a shard.
 
         It yields all listed leads, however long ago they were active. A lead leaves the index with its last
-        refresh (rules.leads.feature_items.listing_date). So a lead that is still listed has missed that refresh,
-        and needs it.
+        refresh (`listing_date`). So a lead that is still listed has missed that refresh, and needs it.
         """
         for shard in range(self._shards):
             found = query_all(

@@ -1,4 +1,4 @@
-"""Endpoints in the table WebhookEndpoints; their secrets are in Secrets Manager (adapters/leads/hook_store.py)."""
+"""Endpoints in the table WebhookEndpoints. Their secrets are in Secrets Manager (hook_store.py)."""
 
 import json
 import time

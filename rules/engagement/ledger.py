@@ -308,8 +308,8 @@ def _is_date(text: str) -> bool:
 #
 # The transaction writes only the carriers among the new entries. A carrier names EARN entries just before it,
 # the carried entries. The writer puts those afterwards, at half the price. If it dies first, the next one
-# rebuilds them from their carrier (`split_carriers`, `unfold_carrier`). Example: twenty events are four carriers
-# and sixteen carried entries.
+# rebuilds them from their carrier (`split_carriers`, `unfold_carrier`). Example: twenty events are three
+# carriers and seventeen carried entries.
 
 
 WRITE_UNIT_BYTES = 1024  # a write is billed in steps of so many

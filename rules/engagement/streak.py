@@ -194,7 +194,7 @@ def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
 def fold(days: Iterable[date], cover: Cover, start: Streak | None = None) -> Streak | None:
     """Return the streak of a history, in any order and with any repetition; None for no date at all.
 
-    start: what an earlier part of the history has come to (see resumed_streak); its dates are left out of days.
+    start: what an earlier part of the history has come to (`resumed_streak`); its dates are not in days.
     """
     state = start or opening_streak(cover)
     for day in sorted(set(days)):
