@@ -55,8 +55,9 @@ def _key(place: str) -> tuple[str, int]:
 # How ledger entries and events change a profile and its days (rules 2 to 8).
 #
 # The ledger is the journal. A profile and its days are projections of it: `apply_entries` and
-# `apply_to_days` count entries into them. An entry must be counted once only. `apply_to_days` skips what a day's watermark already
-# covers; callers give `apply_entries` only entries newer than the profile's watermark.
+# `apply_to_days` count entries into them. An entry must be counted once only. `apply_to_days` skips what a
+# day's watermark already covers; callers give `apply_entries` only entries newer than the profile's
+# watermark.
 
 
 DATE_LENGTH = len("2026-05-01")

@@ -4,6 +4,9 @@ A fold that goes on from a checkpoint needs no freeze, covered date or pause of 
 freezes were left. So these go into an archive, an item beside the profile. Who asks about the time before,
 or changes it, puts the two together again: `with_archive` gives exactly the profile that never put anything
 away, and the rules know no other.
+
+A user of ten years with a freeze each fortnight has a profile of 0.9 KB so, one write unit for each event; it
+would have 3.1 KB and cost four.
 """
 
 import hashlib
