@@ -151,7 +151,7 @@ class PreviousTree:
             return []
         known = self._leaf(account_id, chain)
         if known is None:
-            return self._unknown(chain, entries)
+            return self._unknown(entries)
         if known.seq > chain.seq:
             return [f"entries {chain.seq + 1} to {known.seq} were dropped: the last root has them"]
         if chain.leaf_at(known.seq) != known.digest:
@@ -164,15 +164,14 @@ class PreviousTree:
             self._known[bucket] = self._heads.leaves(self._objects, bucket)
         return self._known[bucket].get(chain.name)
 
-    def _unknown(self, chain: AccountChain, entries: Sequence[Entry]) -> list[str]:
+    def _unknown(self, entries: Sequence[Entry]) -> list[str]:
         """A chain that began long ago has a leaf: without one it is not the chain that was published."""
-        first = min(chain.parts)
-        begun = [each.created_at for each in entries if each.seq >= first and each.created_at > OPENED_AT]
+        begun = [each.created_at for each in entries if each.created_at > OPENED_AT]
         if not self._heads.since or not begun:
             return []
         oldest = datetime.fromisoformat(self._heads.at) - KNOWN_AFTER
         is_old = datetime.fromisoformat(self._heads.since) < oldest and unstamp(begun[0]) < oldest
-        return [f"its chain, which begins at entry {first}, is in no root"] if is_old else []
+        return ["its chain is in no root"] if is_old else []
 
     def bring(self, account_id: str, entries: Sequence[Entry]) -> None:
         """Note the head of a journal that nothing speaks against."""

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-LEAF, NODE, COMMITMENT, CONTENT, LINK, BEFORE = (bytes([each]) for each in (0, 1, 3, 4, 5, 6))
+LEAF, NODE, COMMITMENT, CONTENT, LINK = (bytes([each]) for each in (0, 1, 3, 4, 5))
 
 
 def _digest(kind: bytes, *parts: bytes) -> bytes:
@@ -52,22 +52,17 @@ def root_of(proof: dict[str, Any]) -> bytes:
     """Return the root that a proof leads to. Raises KeyError, TypeError or ValueError for no proof."""
     if proof["form"] != "streakline-proof-1":
         raise ValueError(f"this is no proof of a form that is known: {proof['form']}")
-    entry, account = proof["entry"], proof["account"]
+    entry = proof["entry"]
     # The entry: what stays of it when its person is erased, and a commitment to all else.
     committed = _digest(COMMITMENT, _sha256(entry["salt"]), _encoded(entry["hidden"]))
     content = _digest(CONTENT, committed, _encoded(entry["shown"]))
     fold = _digest(LINK, _sha256(entry["previous"]), content)
     # The chain: each later entry's hash is over its predecessor's.
-    before, first = _sha256(account["before"]), int(account["first"])
     seq = int({name: value for name, _, value in entry["shown"]}["seq"])
     for each in proof["after"]:
-        if isinstance(each, str):
-            fold, seq = _digest(LINK, fold, _sha256(each)), seq + 1
-        else:  # a chain begins here, and commits to all before
-            before, first, fold = _digest(BEFORE, before, _number(first), fold), each["begins"], bytes(32)
+        fold, seq = _digest(LINK, fold, _sha256(each)), seq + 1
     # The tree over all accounts.
-    name = _sha256(account["name"])
-    found = _digest(LEAF, name, before, _number(first), _number(seq), fold)
+    found = _digest(LEAF, _sha256(proof["account"]), _number(seq), fold)
     for side, beside in proof["path"]:
         if side not in ("left", "right"):
             raise ValueError(f"{side} is no side")

@@ -277,7 +277,7 @@ class AccountStore:
         """
         account = replace(account, amnesties=self.amnesties() if amnesties is None else amnesties)
         head = account.profile.head
-        salt = b"" if head and head.chain else self.salts()
+        salt = b"" if head else self.salts()
         try:
             decision = rule(account)
         except NeedsHistory as needs:

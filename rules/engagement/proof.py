@@ -14,7 +14,6 @@ from rules.engagement.seals import (
     DIGEST_BYTES,
     NUMBER_BYTES,
     ZERO,
-    before_of,
     commitment,
     content_digest,
     entry_salt,
@@ -37,8 +36,8 @@ class LedgerLink:
     """An entry as any copy of the ledger tells it.
 
     place: created_at, or what stays of it. shown, hidden: encoded fields; hidden is None where an erasure has
-    left the commitment alone. begins: the salt of a chain that begins here. stored: the hash that the copy
-    tells; b"": it tells none. name: of an erased person's account in the tree, where a chain begins.
+    left the commitment alone. begins: the salt of the chain, at its first entry. stored: the hash that the
+    copy tells; b"": it tells none. name: at its first entry, of an erased person in the tree.
     """
 
     seq: int
@@ -70,55 +69,42 @@ def link_of(entry: Entry) -> LedgerLink:
 class AccountChain:
     """What an account's entries come to. hashes, contents, commitments: by seq.
 
-    name: the account in the tree. before: what the chain commits to, which begins at `first`. parts: where
-    chains begin, with what each commits to and its salt. breaks: seqs whose stored hash does not follow.
+    name: the account in the tree. salt: b"" of an erased person. breaks: seqs whose stored hash does not
+    follow, or that name a salt and are not the first.
     """
 
-    name: bytes = b""
-    before: bytes = ZERO
-    first: int = 0
+    name: bytes
+    salt: bytes
     seq: int = -1
     fold: bytes = ZERO
     hashes: dict[int, bytes] = field(default_factory=dict)
     contents: dict[int, bytes] = field(default_factory=dict)
     commitments: dict[int, bytes] = field(default_factory=dict)
-    parts: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
     breaks: list[int] = field(default_factory=list)
 
     @property
     def leaf(self) -> bytes:
         """The account's leaf in the tree of a night."""
-        return leaf_of(self.name, self.before, self.first, self.seq, self.fold)
+        return leaf_of(self.name, self.seq, self.fold)
 
     def leaf_at(self, seq: int) -> bytes | None:
         """Return the leaf that the account had when its newest entry was this; None if it had none."""
-        begun = [each for each in self.parts if each <= seq]
-        if seq not in self.hashes or not begun:
-            return None
-        first = max(begun)
-        return leaf_of(self.name, self.parts[first][0], first, seq, self.hashes[seq])
+        return leaf_of(self.name, seq, self.hashes[seq]) if seq in self.hashes else None
 
 
 def chain_of(account_id: str, links: Sequence[LedgerLink]) -> AccountChain | None:
-    """Recompute an account's chain from its entries, oldest first; None if none of them has begun one."""
-    begun = next((each for each in links if each.begins or each.name), None)
-    if begun is None:
+    """Recompute an account's chain from its entries, oldest first; None if the first one begins none."""
+    if not links or not (links[0].begins or links[0].name):
         return None
-    salt = begun.begins
-    chain = AccountChain(begun.name or tag_of(salt, account_id))
-    for each in links:
-        if each.begins or each.name:
-            salt = each.begins
-            if chain.seq >= 0:
-                chain.before, chain.first = before_of(chain.before, chain.first, chain.fold), each.seq
-                chain.fold = ZERO
-            chain.parts[each.seq] = chain.before, salt
+    salt = links[0].begins
+    chain = AccountChain(links[0].name or tag_of(salt, account_id), salt)
+    for number, each in enumerate(links):
         committed = each.commitment(salt)
         digest = content_digest(each.shown, committed)
         chain.fold, chain.seq = link_hash(chain.fold, digest), each.seq
         chain.hashes[each.seq], chain.commitments[each.seq] = chain.fold, committed
         chain.contents[each.seq] = digest
-        if each.stored and each.stored != chain.fold:
+        if each.stored not in (b"", chain.fold) or (number and (each.begins or each.name)):
             chain.breaks.append(each.seq)
     return chain
 
@@ -162,13 +148,12 @@ def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault
     """
     if faults := order_faults(links):
         return faults
-    # A hash before any chain has begun: what the chain begins with was taken away.
-    begun = next((place for place, each in enumerate(links) if each.begins or each.name), len(links))
-    if early := [each for each in links[:begun] if each.stored]:
-        return [LedgerFault(early[0].seq, FLIPPED, early[0].place)]
     chain = chain_of(account_id, links)
+    # Hashes without a chain: what it begins with was taken away.
+    lone = (each.seq for each in links if each.stored or each.begins or each.name)
+    broken = chain.breaks if chain else list(lone)
     places = {each.seq: each.place for each in links}
-    return [LedgerFault(each, FLIPPED, places[each]) for each in (chain.breaks if chain else [])[:1]]
+    return [LedgerFault(each, FLIPPED, places[each]) for each in broken[:1]]
 
 
 def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) -> list[LedgerFault]:
@@ -290,23 +275,16 @@ def proof_of(entry: Entry, chain: AccountChain, head: int, path: Path, root: byt
     entry in full with its own salt, and of all others digests: it opens nothing else.
     """
     seq = entry.seq
-    first = max(each for each in chain.parts if each <= seq) if min(chain.parts) <= seq else 0
-    before, salt = chain.parts.get(first) or (ZERO, chain.parts[min(chain.parts)][1])
-    after: list[Any] = []
-    for each in range(seq + 1, head + 1):
-        if each in chain.parts:
-            after.append({"begins": each})
-        after.append(chain.contents[each].hex())
     return {
         "form": FORM,
         "root": root.hex(),
-        "account": {"name": chain.name.hex(), "before": before.hex(), "first": first},
+        "account": chain.name.hex(),
         "entry": {
             "shown": shown_fields(entry),
             "hidden": hidden_fields(entry),
-            "salt": entry_salt(salt, seq).hex(),
-            "previous": (ZERO if seq == first else chain.hashes[seq - 1]).hex(),
+            "salt": entry_salt(chain.salt, seq).hex(),
+            "previous": (chain.hashes[seq - 1] if seq else ZERO).hex(),
         },
-        "after": after,
+        "after": [chain.contents[each].hex() for each in range(seq + 1, head + 1)],
         "path": [[side, beside.hex()] for side, beside in path],
     }

@@ -22,7 +22,7 @@ from rules.engagement.ledger import Draft, Entry, EntryKind, Head
 DIGEST_BYTES = 32
 SALT_BYTES = 16
 ZERO = bytes(DIGEST_BYTES)
-LEAF, NODE, ENTRY_SALT, COMMITMENT, CONTENT, LINK, BEFORE, TAG = (bytes([each]) for each in range(8))
+LEAF, NODE, ENTRY_SALT, COMMITMENT, CONTENT, LINK, TAG = (bytes([each]) for each in range(7))
 NUMBER_BYTES = 8
 # Kinds of values, so that the number 1 and the text "1" are not the same.
 INTEGER, TEXT, YES = "i", "t", "b"
@@ -71,14 +71,9 @@ def tag_of(salt: bytes, account_id: str) -> bytes:
     return sha256(TAG + salt + account_id.encode()).digest()
 
 
-def before_of(before: bytes, first: int, fold: bytes) -> bytes:
-    """Return what a chain that begins in the middle of a ledger commits to: all that was before."""
-    return sha256(BEFORE + before + number_bytes(first) + fold).digest()
-
-
-def leaf_of(tag: bytes, before: bytes, first: int, seq: int, fold: bytes) -> bytes:
-    """Return an account's leaf: the chain began at `first`, and its newest entry, seq, has the hash fold."""
-    return sha256(LEAF + tag + before + number_bytes(first) + number_bytes(seq) + fold).digest()
+def leaf_of(tag: bytes, seq: int, fold: bytes) -> bytes:
+    """Return an account's leaf: its newest entry, seq, has the hash fold."""
+    return sha256(LEAF + tag + number_bytes(seq) + fold).digest()
 
 
 def node_of(left: bytes, right: bytes) -> bytes:
@@ -219,14 +214,13 @@ def content_of(entry: Entry, salt: bytes) -> bytes:
 
 
 def seal_entries(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Entry]:
-    """Give appended entries their hashes. head: what they build on. salt: drawn in case a chain begins here.
+    """Give appended entries their hashes. head: what they build on; None: the account begins with them.
 
-    A chain begins with an account, or where the head has no hash: an earlier version has written it. Without
-    a salt no chain begins, and the entries have no hashes. An EARN entry gets none, because it may be
-    carried, unless it is the last: its hash follows.
+    salt: of a chain that begins; without one, and without a head that has a hash, entries have no hashes. An
+    EARN entry gets none, because it may be carried, unless it is the last: its hash follows.
     """
     chain = head.chain if head else b""
-    if not chain and not salt:
+    if not chain and (head or not salt):
         return list(entries)
     begins = b"" if chain else salt
     before, salt = (chain[:DIGEST_BYTES], chain[DIGEST_BYTES:]) if chain else (ZERO, salt)

@@ -148,9 +148,9 @@ def plain_hash(before: bytes, entry: Entry, salt: bytes) -> bytes:
 
 @given(drafts)
 def test_hashes_are_those_of_a_second_reading(wanted: list[Draft]) -> None:
-    head = Head("2026-01-01T00:00:00.000000Z", 3, 10**9)
     before = bytes(32)
-    told = seal_entries(append_drafts("jürgen", head, wanted, NOW), head, SALT)
+    head = Head("2026-01-01T00:00:00.000000Z", 3, 10**9, before + SALT)
+    told = seal_entries(append_drafts("jürgen", head, wanted, NOW), head, b"")
     for entry in told:
         before = plain_hash(before, entry, SALT)
         assert entry.chain in (b"", before + SALT)
@@ -194,33 +194,21 @@ def test_a_row_of_the_lake_has_the_same_canonical_form(wanted: list[Draft]) -> N
         assert fields_of(row, HIDDEN_FIELDS) == hidden_fields(entry)
 
 
-def test_a_ledger_that_began_before_hashes_commits_to_what_was_before() -> None:
-    old = append_drafts("ann", None, [earn(1, number) for number in range(5)], NOW)
-    assert chain_of("ann", links(old)) is None
-    head = old[-1].head
-    new = seal_entries(append_drafts("ann", head, [earn(2, 7), earn(3, 8)], NOW), head, SALT)
-    chain = chain_of("ann", links([*old, *new]))
-    assert chain
-    assert (chain.first, chain.before != bytes(32), chain.breaks) == (6, True, [])
-    raised = [*old[:2], replace(old[2], draft=earn(9, 1)), *old[3:], *new]
-    other = chain_of("ann", links(raised))
-    assert other
-    assert other.fold == chain.fold
-    assert other.leaf != chain.leaf
-
-
-def test_a_chain_may_begin_again_after_an_older_version_has_written() -> None:
+@pytest.mark.parametrize("at", [1, 3])
+def test_a_chain_begins_with_the_account_alone(at: int) -> None:
+    """A salt at a later entry, or the first one's salt gone, is a fault of the copy."""
     entries = journal([earn(1, number) for number in range(4)])
-    head = entries[-1].head
-    older = append_drafts("ann", Head(head.created_at, head.seq, head.balance), [earn(1, 8)], NOW)
-    head = older[-1].head
-    again = seal_entries(append_drafts("ann", head, [earn(1, 9)], NOW), head, b"t" * 16)
-    both = [*entries, *older, *again]
-    chain, before = chain_of("ann", links(both)), chain_of("ann", links(entries))
-    assert chain
-    assert before
-    assert own_faults("ann", links(both)) == []
-    assert (chain.name, chain.leaf_at(entries[-1].seq)) == (before.name, before.leaf)
+    again = [replace(each, begins=b"t" * 16) if each.seq == at else each for each in entries]
+    assert [each.seq for each in own_faults("ann", links(again))] == [at]
+    headless = [replace(each, begins=b"") for each in entries]
+    assert chain_of("ann", links(headless)) is None
+    assert [each.seq for each in own_faults("ann", links(headless))] == [0]
+
+
+def test_entries_behind_a_head_without_a_hash_have_none() -> None:
+    head = Head("2026-01-01T00:00:00.000000Z", 3, 10)
+    told = append_drafts("ann", head, [earn(1)], NOW)
+    assert seal_entries(told, head, SALT) == told
 
 
 CHANGES = ("points", "balance", "event", "date", "kind", "type", "freeze", "reason", "version", "place")
