@@ -195,10 +195,10 @@ class RetentionState:
     def read(cls, objects: Objects, name: str, today: str) -> "RetentionState":
         """Return what the nights before have left, or a beginning."""
         try:
-            told = json.loads(objects.get(f"{PREFIX}{name}.json"))
+            fields = json.loads(objects.get(f"{PREFIX}{name}.json"))
         except NoObject:
             return cls(name, today)
-        return cls(**{**told, "at": tuple(told["at"])})
+        return cls(**{**fields, "at": tuple(fields["at"])})
 
     def save(self, objects: Objects) -> None:
         """Store it."""
@@ -256,14 +256,18 @@ class Ages:
 
 
 def _spans(metadata: pq.FileMetaData, column: str) -> Iterator[tuple[datetime, datetime] | None]:
-    """Yield the least and the greatest value of each group of a file's rows; None where it is not told."""
+    """Yield the least and the greatest value of each group of a file's rows; None where the file does not have them."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for place in range(group.num_columns):
             chunk = group.column(place)
             if chunk.path_in_schema == column:
-                told = chunk.statistics
-                yield (told.min, told.max) if told is not None and told.has_min_max else None
+                statistics = chunk.statistics
+                yield (
+                    (statistics.min, statistics.max)
+                    if statistics is not None and statistics.has_min_max
+                    else None
+                )
 
 
 def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: Ages) -> Iterator[list[Row]]:
@@ -308,7 +312,7 @@ class OutOfTime(Exception):
 class RetentionPass:
     """One kind of thing in one night. fresh: the partitions that the night has curated. has_time: to go on.
 
-    told: what came of it in this call.
+    removals: what was removed in this call.
     """
 
     objects: Objects
@@ -317,7 +321,7 @@ class RetentionPass:
     today: date
     fresh: Collection[Place]
     has_time: Callable[[], bool] = lambda: True
-    told: RemovalCounts = field(default_factory=RemovalCounts)
+    removals: RemovalCounts = field(default_factory=RemovalCounts)
 
     def run(self) -> bool:
         """Go on where the last call has ended; returns whether all is done.
@@ -376,7 +380,7 @@ class RetentionPass:
                 state.at = stored.key, stored.etag, number
                 state.save(self.objects)
                 raise OutOfTime
-            self.told += self.leaving.leave(rows)
+            self.removals += self.leaving.leave(rows)
 
 
 def _date_of(stored: StoredObject) -> str:

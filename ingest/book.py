@@ -279,13 +279,13 @@ def _parts() -> BookStore:
 
 def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
     """Return what is told of a version beside its document. Who published it is for admins to know."""
-    told = {
+    view = {
         "version": version.number,
         "effective_at": stamp(version.effective_at),
         "published_at": stamp(version.published_at),
         "note": version.note,
     }
-    return told | {"author": version.author} if is_admin else told
+    return view | {"author": version.author} if is_admin else view
 
 
 @app.route("GET /v1/rules", [in_query("at", INSTANT)], answer=RULES)

@@ -194,7 +194,7 @@ class AchievementReading:
 
     known: Mapping[str, DeclaredAchievement]
     found: Mapping[str, str]
-    told: UserHistory
+    history: UserHistory
     streaks: StreakHistory
     is_settled: bool
 
@@ -229,23 +229,23 @@ class AchievementReader:
         if not is_strong and kept.refused == asked:
             raise TooManyEntries(ENTRIES_MAX)
         try:
-            told = self._told(user, kept, now, is_strong=is_strong)
-            if not kept.is_usable(known, streaks, told):
+            history = self._history(user, kept, now, is_strong=is_strong)
+            if not kept.is_usable(known, streaks, history):
                 kept = AchievementSnapshot(shown=kept.shown)
-                told = self._told(user, kept, now, is_strong=is_strong)
+                history = self._history(user, kept, now, is_strong=is_strong)
         except TooManyEntries:  # it costs thousands of read units to find out
             self.store.put(user, replace(self.store.get(user), refused=asked))
             raise
-        found = shown_achievements(kept, known, positions(kept, known, told, streaks))
-        later = next_snapshot(kept, known, told, streaks, now)
+        found = shown_achievements(kept, known, positions(kept, known, history, streaks))
+        later = next_snapshot(kept, known, history, streaks, now)
         # A projection that is behind the ledger may lack a period of a streak.
         is_settled = bool(head) and head >= later.head
         is_answer_new = head == later.head and later.answer_of not in ("", kept.answer_of)
         if is_settled and (is_answer_new or (later.until, later.shown) != (kept.until, kept.shown)):
             self.store.put(user, later)
-        return AchievementReading(known, found, told, streaks, is_settled)
+        return AchievementReading(known, found, history, streaks, is_settled)
 
-    def _told(
+    def _history(
         self, user_id: str, kept: AchievementSnapshot, now: datetime, *, is_strong: bool
     ) -> UserHistory:
         most = None if is_strong else WHOLE_MAX if kept.until == date.min else ENTRIES_MAX
@@ -254,7 +254,7 @@ class AchievementReader:
         entries, _ = read(user_id, place, consistent=is_to_be_kept or is_strong, most=most)
         if not is_to_be_kept and not is_strong and kept.until < snapshot_until(len(entries), now):
             entries, _ = read(user_id, place, most=most)  # once a day, of whom there are many
-        return kept.told(entries)
+        return kept.history_with(entries)
 
 
 def _streaks_of(known: Mapping[str, DeclaredAchievement]) -> set[str]:

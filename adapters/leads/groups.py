@@ -59,8 +59,8 @@ class Topology:
             updates.append(self._update(items[each], {**sets, "topology": number}, removes))
         if root in late or coming:
             sets, removes = _root_update(items[root], coming)
-            told = {"topology": number} if root in late else {}
-            updates.append(self._update(items[root], {**sets, **told}, removes))
+            note = {"topology": number} if root in late else {}
+            updates.append(self._update(items[root], {**sets, **note}, removes))
         return updates
 
     def _update(

@@ -37,18 +37,14 @@ class LeadEventKey:
 
 @dataclass(frozen=True, slots=True)
 class IdentityChange:
-    """A change of who is who that is still to be announced.
-
-    kind: merged or unmerged. groups: all groups that the change touched, as they are after it. told:
-    an operator's {"reason", "by"}, else {}.
-    """
+    """A change of who is who that is still to be announced."""
 
     number: int
     organization_id: str
-    kind: str
+    kind: str  # merged or unmerged
     at: datetime
-    groups: tuple[Group, ...]
-    told: Mapping[str, str]
+    groups: tuple[Group, ...]  # all groups that the change touched, as they are after it
+    note: Mapping[str, str]  # an operator's {"reason", "by"}, else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,28 +191,28 @@ class IdentityStore:
         If the answer is lost, unmerge does not repeat the call; asking again raises CannotRepair, if it was
         undone.
         """
-        told = json.dumps({"reason": reason, "by": by})
+        note = json.dumps({"reason": reason, "by": by})
         call = "unmerge(%s::text, %s::bigint, %s::jsonb, %s::timestamptz)"
-        found = self._mend(call, [organization_id, change_number, told, now], attempts=1)
+        found = self._mend(call, [organization_id, change_number, note, now], attempts=1)
         return tuple(change_of(each) for each in found)
 
     def merge_by_hand(
         self,
         organizations: list[str] | None,
         leads: tuple[str, str],
-        told: Mapping[str, str],
+        note: Mapping[str, str],
         *,
         unite: bool,
         now: datetime,
     ) -> tuple[int | None, tuple[IdentityChange, ...]]:
         """Merge two leads; returns the change's number, and the changes to be announced. Safe to repeat.
 
-        organizations: those that the caller reaches, None: all. leads: lead_organization_ids. told:
+        organizations: those that the caller reaches, None: all. leads: lead_organization_ids. note:
         {"reason", "by"}. unite: also if an operator has parted them, which then is no longer so. The
         number is None if they were one already. Raises CannotRepair.
         """
         call = "merge_by_hand(%s::text[], %s::text, %s::text, %s::jsonb, %s::boolean, %s::timestamptz)"
-        found = self._mend(call, [organizations, *leads, json.dumps(told), unite, now], ATTEMPTS)
+        found = self._mend(call, [organizations, *leads, json.dumps(note), unite, now], ATTEMPTS)
         return found["number"], tuple(change_of(each) for each in found["changes"])
 
     def lookup(self, organization_id: str, identity: Identity) -> dict[str, Any] | None:

@@ -25,20 +25,15 @@ REFUSED = "ConditionalCheckFailed"
 
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
-    """An order of a source, `acme/ecommerce` and `7`.
+    """An order of a source."""
 
-    body_hash: of the webhook that told how the order was placed, or made the record. leaf: "" while the order
-    counts nothing or no webhook has named anybody, and so it is nobody's. told: how many events there are, by
-    key.
-    """
-
-    source: str
-    order_id: str
+    source: str  # "acme/ecommerce"
+    order_id: str  # "7"
     seen: OrderState
-    body_hash: str
-    leaf: str = ""
+    body_hash: str  # of the webhook that said how the order was placed, or else made the record
+    leaf: str = ""  # "": nobody's, while the order counts nothing or no webhook has named anybody
     root_id: str = ""
-    told: Mapping[str, int] = field(default_factory=dict)
+    event_counts: Mapping[str, int] = field(default_factory=dict)  # by key, how many events there are
 
 
 class OrderStore:
@@ -84,7 +79,7 @@ class OrderStore:
 
 
 def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
-    known = {"order": to_text(record.seen), "told": record.told, "body_hash": record.body_hash}
+    known = {"order": to_text(record.seen), "told": record.event_counts, "body_hash": record.body_hash}
     return encode_item({**key, **known, "leaf": record.leaf, "root_id": record.root_id})
 
 
@@ -143,7 +138,7 @@ class LeadEventStore:
                 reasons = error.response.get("CancellationReasons", [])
                 codes = [each.get("Code") for each in reasons]
                 if REFUSED in codes:
-                    return self._told(event, body_hash, reasons)
+                    return self._outcome_of_refusal(event, body_hash, reasons)
                 if not THROTTLES & set(codes):
                     raise
             else:
@@ -160,7 +155,9 @@ class LeadEventStore:
         answer = self._dynamodb.get_item(TableName=self._claims, Key=encode_item(key), ConsistentRead=True)
         return _outcome(answer["Item"], body_hash) if "Item" in answer else None
 
-    def _told(self, event: LeadEvent, body_hash: str, reasons: list[dict[str, Any]]) -> StoreOutcome:
+    def _outcome_of_refusal(
+        self, event: LeadEvent, body_hash: str, reasons: list[dict[str, Any]]
+    ) -> StoreOutcome:
         """Return what the claim says that refused an event; DynamoDB sends the claim along, or it is read.
 
         If there is no claim, another event has this event's key in the table. That should never happen; the
@@ -168,8 +165,8 @@ class LeadEventStore:
         """
         if "Item" in reasons[0]:
             return _outcome(reasons[0]["Item"], body_hash)
-        told = self.claimed(event.source, event.external_event_id, body_hash)
-        return StoreOutcome.CONFLICT if told is None else told
+        outcome = self.claimed(event.source, event.external_event_id, body_hash)
+        return StoreOutcome.CONFLICT if outcome is None else outcome
 
     def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
         """Yield all events of some lead organizations, strongly consistent, each leaf by time.

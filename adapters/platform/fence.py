@@ -123,8 +123,8 @@ class RegisterStore:
         }
         if read:
             written["ConditionExpression"] = "epoch = :epoch AND phase = :phase AND standby = :standby"
-            told = {":epoch": read.epoch, ":phase": read.phase.value, ":standby": read.standby}
-            written["ExpressionAttributeValues"] = encode_item(told)
+            read_values = {":epoch": read.epoch, ":phase": read.phase.value, ":standby": read.standby}
+            written["ExpressionAttributeValues"] = encode_item(read_values)
             del written["ExpressionAttributeNames"]
         try:
             self._dynamodb.put_item(**written)
@@ -145,9 +145,11 @@ def _attributes(register: Register) -> dict[str, Any]:
     }
 
 
-def _register_from(told: dict[str, Any]) -> Register:
-    standby, is_filled, former = told["standby"], told["is_filled"], told["former"]
-    return Register(told["epoch"], told["writer"], Phase(told["phase"]), standby, is_filled, former)
+def _register_from(attributes: dict[str, Any]) -> Register:
+    standby, is_filled, former = attributes["standby"], attributes["is_filled"], attributes["former"]
+    return Register(
+        attributes["epoch"], attributes["writer"], Phase(attributes["phase"]), standby, is_filled, former
+    )
 
 
 # Whose turn it is, for a process of a deployment of two regions (rule 23).

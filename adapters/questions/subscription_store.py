@@ -267,8 +267,8 @@ def update_action(table: str, key: str, changes: str, values: Item, condition: s
 
 
 def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
-    told = {"ConditionExpression": condition} if condition else {}
-    return told | ({"ExpressionAttributeValues": values} if values else {})
+    request = {"ConditionExpression": condition} if condition else {}
+    return request | ({"ExpressionAttributeValues": values} if values else {})
 
 
 def _merge_subscription(

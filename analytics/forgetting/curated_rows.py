@@ -51,10 +51,10 @@ def may_hold(metadata: pq.FileMetaData, entity: str, names: Collection[str]) -> 
             chunk = group.column(place)
             if chunk.path_in_schema != column:
                 continue
-            told = chunk.statistics
-            if told is None or not told.has_min_max:
+            statistics = chunk.statistics
+            if statistics is None or not statistics.has_min_max:
                 return bool(names)
-            if any(told.min <= each <= told.max for each in names):
+            if any(statistics.min <= each <= statistics.max for each in names):
                 return True
     return False
 

@@ -121,7 +121,7 @@ class Leaderboards:
         if score and region in (GLOBAL, region_of(profile.zone)):
             as_of, above = self._count_above(board, region, score, now)
             rank = 1 + above
-        told = {
+        view = {
             "user_id": user_id,
             "alias": profile.alias,
             "score": score,
@@ -129,7 +129,7 @@ class Leaderboards:
             "as_of": stamp(as_of),
             "is_old": self._is_old(as_of, now),
         }
-        return {"board": board, "region": region, **told}
+        return {"board": board, "region": region, **view}
 
     def _count_above(self, board: str, region: str, score: int, now: datetime) -> tuple[datetime, int]:
         above = self.cache.ranks.count_above(board, region, score, now)

@@ -175,7 +175,7 @@ def _event_view(first: Event) -> dict[str, str]:
         "event_type": first.event_type,
         "occurred_at": first.occurred_at,
         "arrived_at": first.created_at,
-        **{name: told for name, told in device.items() if told},
+        **{name: value for name, value in device.items() if value},
     }
 
 
@@ -211,13 +211,13 @@ class GoalViews:
         daily = self.profiles.view(user_id, as_of, now)
         when, books = date.fromisoformat(daily["as_of"]), self.reader.book_store.books()
         pers = periods_of(books, now)
-        told = [_daily_view(daily)]
+        streaks = [_daily_view(daily)]
         if pers:
             profile, known = self.reader.periods(
                 self.profiles.get(user_id), min(p.first(when) for p in pers.values()), when, now
             )
-            told += [_goal_view(known, name, per, profile, when) for name, per in sorted(pers.items())]
-        return {"user_id": user_id, "as_of": when.isoformat(), "streaks": told}
+            streaks += [_goal_view(known, name, per, profile, when) for name, per in sorted(pers.items())]
+        return {"user_id": user_id, "as_of": when.isoformat(), "streaks": streaks}
 
     def explain(self, user_id: str, name: str, asked: date, now: datetime) -> dict[str, Any]:
         """Return why the period of a date counts for a streak or not; raises 404 for no such streak."""
@@ -328,10 +328,10 @@ class AchievementViews:
     def view(self, user_id: str, now: datetime) -> dict[str, Any]:
         """Return all achievements of the book in force."""
         known = declared_achievements(self.reader.streaks.book_store.books(), now)
-        told = self._told(user_id, known, now) if known else []
-        return {"user_id": user_id, "achievements": told}
+        achievements = self._views(user_id, known, now) if known else []
+        return {"user_id": user_id, "achievements": achievements}
 
-    def _told(
+    def _views(
         self, user_id: str, known: Mapping[str, DeclaredAchievement], now: datetime
     ) -> list[dict[str, Any]]:
         read = self.reader.read(self.profiles.get(user_id), known, now)
@@ -342,17 +342,19 @@ class AchievementViews:
                 "achieved": name in read.found,
                 "achieved_at": read.found.get(name),
                 "needs": "all" if each.rule.needs_all else "any",
-                "conditions": [_condition_view(one, read.told, read.streaks) for one in each.rule.conditions],
+                "conditions": [
+                    _condition_view(one, read.history, read.streaks) for one in each.rule.conditions
+                ],
             }
             for name, each in sorted(known.items())
         ]
 
 
-def _condition_view(condition: Condition, told: UserHistory, streaks: StreakHistory) -> dict[str, Any]:
+def _condition_view(condition: Condition, history: UserHistory, streaks: StreakHistory) -> dict[str, Any]:
     if condition.kind is ConditionKind.STREAK:
         have = fold_periods(streaks.periods[condition.streak or ""], streaks.cover).longest
     else:
-        have = told.sums().get(key_of(condition), 0)
+        have = history.sums().get(key_of(condition), 0)
     unit = UNIT if condition.kind is ConditionKind.SUM else 1
     of = {"event_type": condition.event_type, "property": condition.property, "streak": condition.streak}
     return {

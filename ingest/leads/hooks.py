@@ -221,8 +221,8 @@ def delivery_id(fields: Mapping[str, str], now: datetime) -> str:
     With a `submission_id` of the page's own the date does not matter.
     """
     day = "" if fields.get("submission_id") else now.date().isoformat()
-    told = json.dumps([day, sorted(fields.items())])
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    text = json.dumps([day, sorted(fields.items())])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def origin_of(headers: Mapping[str, str]) -> str | None:

@@ -82,19 +82,19 @@ class OrderIntake:
         What names nobody is kept until a webhook of the order names somebody. DUPLICATE: nothing new.
         CONFLICT: it contradicts what is known, and neither says when it was so.
         """
-        told, digest, source = order_of(event), part_digest(part), sent.context.source
+        order, digest, source = order_of(event), part_digest(part), sent.context.source
         for _ in pauses(ATTEMPTS_MAX):
-            known = self.orders.read(source, told.order_id)
+            known = self.orders.read(source, order.order_id)
             if known is not None and (outcome := _unchanged_outcome(known, event, digest)):
                 return outcome
             before = known.seen if known else OrderState()
-            after = join_orders(before, told.seen)
+            after = join_orders(before, order.seen)
             # Of an order without a lead nothing has been told yet, whatever is known of it.
             found = order_changes(before if known and known.leaf else OrderState(), after)
             if known and after == before and not found:
                 return StoreOutcome.DUPLICATE
-            record = known or OrderRecord(source, told.order_id, after, digest)
-            if told.seen.placed and after.placed == told.seen.placed:
+            record = known or OrderRecord(source, order.order_id, after, digest)
+            if order.seen.placed and after.placed == order.seen.placed:
                 record = replace(record, body_hash=digest)
             if not record.leaf and not event.identities:
                 found = []
@@ -104,7 +104,7 @@ class OrderIntake:
             record, events = _count_changes(replace(record, seen=after), event, sent, found)
             if self.orders.put(record, known, self._with_raw(events, part, digest)):
                 return StoreOutcome.STORED
-        raise OrderContended(f"order {told.order_id} of {source}")
+        raise OrderContended(f"order {order.order_id} of {source}")
 
     def _with_raw(self, events: list[LeadEvent], part: PayloadPart, digest: str) -> list[LeadEvent]:
         """Keep the webhook with the first event that it leaves."""
@@ -139,19 +139,19 @@ def _count_changes(
     record: OrderRecord, event: DecodedEvent, sent: Envelope, found: list[OrderChange]
 ) -> tuple[OrderRecord, list[LeadEvent]]:
     """Return the record with the events counted, and the events: `order:7`, the next of it `order:7/2`."""
-    told, events, order = dict(record.told), list[LeadEvent](), order_of(event)
+    event_counts, events, order = dict(record.event_counts), list[LeadEvent](), order_of(event)
     for each in found:
-        told[each.key] = told.get(each.key, 0) + 1
+        event_counts[each.key] = event_counts.get(each.key, 0) + 1
         name = f"order:{order.order_id}" if each.key == ORDER else each.key
         decoded = replace(
             event,
-            external_event_id=name if told[each.key] == 1 else f"{name}/{told[each.key]}",
+            external_event_id=name if event_counts[each.key] == 1 else f"{name}/{event_counts[each.key]}",
             event_type=each.event_type,
             occurred_at=each.at,
             payload=_payload(each, order, sent),
         )
         events.append(stored_event(decoded, sent, record.leaf, record.root_id))
-    return replace(record, told=told), events
+    return replace(record, event_counts=event_counts), events
 
 
 def _payload(change: OrderChange, order: OrderPart, sent: Envelope) -> dict[str, object]:
@@ -266,9 +266,9 @@ class LeadConsumer:
             )
         whose = self._cached(organization, event)
         if whose is None:
-            told = self.events.claimed(sent.context.source, event.external_event_id, body)
-            if told is not None:
-                return told
+            outcome = self.events.claimed(sent.context.source, event.external_event_id, body)
+            if outcome is not None:
+                return outcome
             whose = self._resolve(event, sent, now)
         stored = stored_event(event, sent, whose.leaf, whose.root_id)
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, body), body)
@@ -339,10 +339,10 @@ def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
     organization, first = change.organization_id, change.groups[0].root
     moves = ((group.root, leaf) for group in change.groups for leaf in group.leaves)
     for part, some in enumerate(chunks(moves, MOVES_MAX), 1):
-        told = {root: [root] for root, _ in some}
+        leaves_by_root = {root: [root] for root, _ in some}
         for root, leaf in some:
-            told[root] += [leaf] if leaf != root else []
-        groups = [{"root": root, "leaves": leaves} for root, leaves in told.items()]
+            leaves_by_root[root] += [leaf] if leaf != root else []
+        groups = [{"root": root, "leaves": leaves} for root, leaves in leaves_by_root.items()]
         yield LeadEvent(
             organization_id=organization,
             lead_organization_id=first,
@@ -353,7 +353,7 @@ def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
             event_type=LEADS_UNMERGED if change.kind == "unmerged" else LEADS_MERGED,
             occurred_at=stamp(change.at),
             received_at=stamp(now),
-            payload={"change": change.number, "groups": groups, **change.told},
+            payload={"change": change.number, "groups": groups, **change.note},
         )
 
 

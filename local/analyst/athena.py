@@ -105,8 +105,9 @@ def _wait(execution: str, session: boto3.Session, tell: Tell) -> int:
     """Return the bytes scanned."""
     began, pause = time.monotonic(), LOOK_SECONDS
     while True:
-        told = awswrangler.athena.get_query_execution(execution, boto3_session=session)
-        state, scanned = told["Status"], int(told.get("Statistics", {}).get("DataScannedInBytes", 0))
+        execution_status = awswrangler.athena.get_query_execution(execution, boto3_session=session)
+        state = execution_status["Status"]
+        scanned = int(execution_status.get("Statistics", {}).get("DataScannedInBytes", 0))
         if state["State"] == "SUCCEEDED":
             return scanned
         if state["State"] in ENDED_BADLY:

@@ -137,9 +137,9 @@ class FeatureProcessor:
             return
         self.counted.note(change.unnoted)
         item = self.store.get(lead)
-        if item and (told := feature_changes.note_all_marks(item, change)):
+        if item and (changes := feature_changes.note_all_marks(item, change)):
             with suppress(FeatureItemChanged):
-                self.store.write(item, told)
+                self.store.write(item, changes)
 
     def _change(
         self, item: FeatureItem, event: LeadEvent, given: Contributions, now: datetime

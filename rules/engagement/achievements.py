@@ -132,31 +132,31 @@ def key_of(condition: Condition) -> str:
     return day_key(condition.event_type or "", condition.property)
 
 
-def condition_position(condition: Condition, told: UserHistory, streaks: StreakHistory) -> Position | None:
+def condition_position(condition: Condition, history: UserHistory, streaks: StreakHistory) -> Position | None:
     """Return the entry from which on a condition is true; BEFORE if totals alone tell it; None: it is not."""
     if condition.kind is ConditionKind.STREAK:
-        return _streak_position(condition, told, streaks)
+        return _streak_position(condition, history, streaks)
     key = key_of(condition)
-    have = told.totals.get(key, 0)
+    have = history.totals.get(key, 0)
     if have >= condition.at_least:
         return BEFORE
-    for at, added in told.counted:
+    for at, added in history.counted:
         have += added.get(key, 0)
         if have >= condition.at_least:
             return at
     return None
 
 
-def _streak_position(condition: Condition, told: UserHistory, streaks: StreakHistory) -> Position | None:
+def _streak_position(condition: Condition, history: UserHistory, streaks: StreakHistory) -> Position | None:
     """Return the entry by which the first period was reached that made a streak so long."""
     past = streaks.periods.get(condition.streak or "")
     first = first_of_length(past, streaks.cover, condition.at_least) if past else None
     if past is None or first is None:
         return None
     rule = rule_of(streaks.books, condition.streak or "")(first)
-    if past.per.last(first) < told.since or rule is None:
+    if past.per.last(first) < history.since or rule is None:
         return BEFORE
-    return period_position(rule, first, told.entries)
+    return period_position(rule, first, history.entries)
 
 
 def first_of_length(past: PastPeriods, cover: Cover, length: int) -> date | None:
@@ -189,7 +189,7 @@ def period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> 
 
 
 def achievement_position(
-    each: DeclaredAchievement, found: Sequence[Position | None], told: UserHistory
+    each: DeclaredAchievement, found: Sequence[Position | None], history: UserHistory
 ) -> Position | None:
     """Return the entry that an achievement is dated at; BEFORE if it lies in what totals tell; None for none.
 
@@ -199,12 +199,12 @@ def achievement_position(
     if not known or (each.rule.needs_all and len(known) < len(found)):
         return None
     at = max(known) if each.rule.needs_all else min(known)
-    return at if at == BEFORE or at[0] >= each.since else first_position_since(told, each.since)
+    return at if at == BEFORE or at[0] >= each.since else first_position_since(history, each.since)
 
 
-def first_position_since(told: UserHistory, since: date) -> Position | None:
+def first_position_since(history: UserHistory, since: date) -> Position | None:
     """Return the first entry of a date or later, of those that totals do not tell."""
-    return next((at for at, _ in told.counted if at[0] >= since), None)
+    return next((at for at, _ in history.counted if at[0] >= since), None)
 
 
 def instant(at: Position) -> str:
@@ -213,13 +213,13 @@ def instant(at: Position) -> str:
 
 
 def achievement_positions(
-    known: Mapping[str, DeclaredAchievement], told: UserHistory, streaks: StreakHistory
+    known: Mapping[str, DeclaredAchievement], history: UserHistory, streaks: StreakHistory
 ) -> dict[str, Position]:
     """Return the entry that each achievement is dated at, of those that are earned."""
     found = {}
     for name, each in known.items():
         at = achievement_position(
-            each, [condition_position(c, told, streaks) for c in each.rule.conditions], told
+            each, [condition_position(c, history, streaks) for c in each.rule.conditions], history
         )
         if at is not None:
             found[name] = at
@@ -274,9 +274,9 @@ class AchievementSnapshot:
     def text(self) -> str:
         """As JSON."""
         earned = {name: [day.isoformat(), event_id] for name, (day, event_id) in self.earned.items()}
-        told = (self.until.isoformat(), self.head, self.totals, earned, self.known, self.cover, self.shown)
+        fields = (self.until.isoformat(), self.head, self.totals, earned, self.known, self.cover, self.shown)
         answer = (self.answer_of, self.found, self.sums)
-        parts = (*told, self.version, *answer, self.refused)
+        parts = (*fields, self.version, *answer, self.refused)
         return json.dumps([dict(each) if isinstance(each, Mapping) else each for each in parts])
 
     @classmethod
@@ -291,7 +291,7 @@ class AchievementSnapshot:
         since = self.until - WEEK - PLACES_BEFORE if self.until > date.min else date.min
         return since.isoformat()
 
-    def told(self, entries: Iterable[Entry]) -> UserHistory:
+    def history_with(self, entries: Iterable[Entry]) -> UserHistory:
         """Return the history: what is kept, and these entries. They are all from places_from on."""
         entries = list(entries)
         of_the_past = (
@@ -305,7 +305,7 @@ class AchievementSnapshot:
         )
 
     def is_usable(
-        self, known: Mapping[str, DeclaredAchievement], streaks: StreakHistory, told: UserHistory
+        self, known: Mapping[str, DeclaredAchievement], streaks: StreakHistory, history: UserHistory
     ) -> bool:
         """Whether what is kept still is what the whole ledger would tell."""
         if self.until == date.min:
@@ -313,7 +313,7 @@ class AchievementSnapshot:
         return (
             all(self.known.get(name) == definitions_digest(each) for name, each in known.items())
             and self.cover == definitions_digest(cover_until(streaks.cover, self.until))
-            and told.head_of_the_past <= self.head
+            and history.head_of_the_past <= self.head
             and not is_rewritten(streaks.books, self.version, self.until)
         )
 
@@ -337,13 +337,15 @@ def definitions_digest(thing: object) -> str:
 def positions(
     kept: AchievementSnapshot,
     known: Mapping[str, DeclaredAchievement],
-    told: UserHistory,
+    history: UserHistory,
     streaks: StreakHistory,
 ) -> dict[str, Position]:
-    """Return the entry that each achievement is dated at. kept: is usable for what is told."""
+    """Return the entry that each achievement is dated at. kept: is usable for `history`."""
     found = {}
-    for name, at in achievement_positions(known, told, streaks).items():
-        dated = kept.earned.get(name) or first_position_since(told, known[name].since) if at == BEFORE else at
+    for name, at in achievement_positions(known, history, streaks).items():
+        dated = (
+            kept.earned.get(name) or first_position_since(history, known[name].since) if at == BEFORE else at
+        )
         if dated is not None:
             found[name] = dated
     return found
@@ -367,24 +369,24 @@ def snapshot_until(entries: int, now: datetime) -> date:
 def next_snapshot(
     kept: AchievementSnapshot,
     known: Mapping[str, DeclaredAchievement],
-    told: UserHistory,
+    history: UserHistory,
     streaks: StreakHistory,
     now: datetime,
 ) -> AchievementSnapshot:
     """Return what is to be kept: the history up to a date that is settled, what was shown, and an answer."""
-    found = positions(kept, known, told, streaks)
+    found = positions(kept, known, history, streaks)
     answer = shown_achievements(kept, known, found)
     stays = {name: at for name, at in answer.items() if known[name].rule.stays}
-    head = max(told.head, kept.head)
+    head = max(history.head, kept.head)
     kept_answer: tuple[str, Mapping[str, str], Mapping[str, int]] = ("", {}, {})
-    if len(told.entries) > ANSWERED_ENTRIES:
-        kept_answer = (answer_digest(head, known, streaks), answer, told.sums())
+    if len(history.entries) > ANSWERED_ENTRIES:
+        kept_answer = (answer_digest(head, known, streaks), answer, history.sums())
     others = {name: at for name, at in kept.shown.items() if name not in known}
-    until = max(kept.until, snapshot_until(len(told.entries), now))
+    until = max(kept.until, snapshot_until(len(history.entries), now))
     return AchievementSnapshot(
         until,
         head,
-        told.sums(until),
+        history.sums(until),
         {name: at for name, at in found.items() if at[0] < until},
         {name: definitions_digest(each) for name, each in known.items()},
         definitions_digest(cover_until(streaks.cover, until)),
@@ -461,10 +463,10 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
             continue
         what = "" if name not in old.achievements else "changed; "
         since = known[name].since
-        told = "all of history counts, and may date it"
+        meaning = "all of history counts, and may date it"
         if not achievement.of_history:
-            told = f"dated at {since} or later; what happened before counts towards it"
-        yield f"{name}: {what}{told}"
+            meaning = f"dated at {since} or later; what happened before counts towards it"
+        yield f"{name}: {what}{meaning}"
 
 
 def _instant(at: datetime) -> str:

@@ -211,19 +211,19 @@ def _kind(
 def fields_of_kind(kind: str) -> dict[str, Any]:
     """Return the fields of a draft that a kind tells; raises ValueError."""
     event_type, *judged = kind.split(" ")
-    told: dict[str, Any] = {"event_type": event_type}
+    fields: dict[str, Any] = {"event_type": event_type}
     for each in judged:
         if each.startswith("v"):
-            told["rules_version"] = int(each[1:])
+            fields["rules_version"] = int(each[1:])
         elif each == PASSIVE:
-            told["is_passive"] = True
+            fields["is_passive"] = True
         elif each.startswith(LASTS):
-            told["lasts"] = int(each.removeprefix(LASTS))
+            fields["lasts"] = int(each.removeprefix(LASTS))
         elif each.startswith(MEASURED):
-            told["measures"] = each.removeprefix(MEASURED)
+            fields["measures"] = each.removeprefix(MEASURED)
         else:
-            told["cap"] = Cap.of(each)
-    return told
+            fields["cap"] = Cap.of(each)
+    return fields
 
 
 def kind_bytes(kind: str) -> int:
@@ -267,10 +267,10 @@ class DraftPack:
 
     def takes(self, draft: Draft, room: int) -> bool:
         """Add a draft if all of them then take `room` bytes at most; whether it was added."""
-        told = _record_parts(draft)
-        if told is None:
+        parts = _record_parts(draft)
+        if parts is None:
             return False
-        kind, micros, unique, days = told
+        kind, micros, unique, days = parts
         first = min(micros, self._first) if self.drafts else micros
         last = max(micros, self._last)
         case = self._kinds.get(kind, len(self._kinds)), days, draft.points
@@ -376,11 +376,13 @@ def _kinds_from(packed: bytes, place: int, count: int) -> tuple[list[dict[str, A
 def _draft(micros: int, unique: bytes, days: int, kind: dict[str, Any], points: int) -> Draft:
     moment = EPOCH + micros * MICROSECOND
     when = moment.date() + timedelta(days)
-    told = dict(kind)
-    lasts = told.pop("lasts", None)
+    fields = dict(kind)
+    lasts = fields.pop("lasts", None)
     expires = None if lasts is None else (when + timedelta(lasts)).isoformat()
     event_id = f"{stamp(moment)}#{UUID(bytes=unique)}"
-    return Draft(EntryKind.EARN, points, event_id, activity_date=when.isoformat(), expires_on=expires, **told)
+    return Draft(
+        EntryKind.EARN, points, event_id, activity_date=when.isoformat(), expires_on=expires, **fields
+    )
 
 
 # Several ledger entries at once (docs/rules.md, rule 6): one is written dearly, and names those before it.
@@ -423,8 +425,8 @@ def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
 def _free_bytes(entry: Entry) -> int:
     """Return the bytes that an entry has for what it names, in the write unit that it takes itself."""
     draft = entry.draft
-    told = (entry.account_id, draft.event_id, draft.event_type, draft.activity_date)
-    own = OWN_BYTES + sum(len(each.encode()) for each in told if each)
+    values = (entry.account_id, draft.event_id, draft.event_type, draft.activity_date)
+    own = OWN_BYTES + sum(len(each.encode()) for each in values if each)
     for name in OPTIONAL:
         if each := getattr(draft, name):
             own += len(name) + (1 if each is True else len(str(getattr(each, "text", each)).encode()))

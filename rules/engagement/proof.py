@@ -175,7 +175,7 @@ def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) 
     """Return every entry by which a copy differs from a sound one. Salts are not compared."""
     known = {each.seq: each for each in sound}
     faults = set(order_faults(links))
-    told = {each.seq for each in links}
+    proven = {each.seq for each in links}
     for each in links:
         other = known.get(each.seq)
         if other is None:
@@ -185,7 +185,7 @@ def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) 
             other.hidden,
         ):
             faults.add(LedgerFault(each.seq, FLIPPED, other.place))
-    faults.update(LedgerFault(each.seq, DROPPED, each.place) for each in sound if each.seq not in told)
+    faults.update(LedgerFault(each.seq, DROPPED, each.place) for each in sound if each.seq not in proven)
     return sorted(faults)
 
 

@@ -72,7 +72,7 @@ def _mark_faults(entries: Sequence[Entry]) -> list[str]:
     A redemption whose mark is gone could be reversed a second time. An event could not (rule 12), and its
     mark may be gone: the writer of a carried entry that was late puts it as it was.
     """
-    told = {(each.draft.reverses, each.created_at) for each in entries if each.draft.reverses}
+    reversals = {(each.draft.reverses, each.created_at) for each in entries if each.draft.reverses}
     marked = {(each.created_at, each.reversed_by) for each in entries if each.reversed_by}
     must = {
         (each.draft.reverses, each.created_at)
@@ -81,7 +81,7 @@ def _mark_faults(entries: Sequence[Entry]) -> list[str]:
     }
     return [f"{undone} is not marked as reversed by {by}" for undone, by in sorted(must - marked)] + [
         f"{undone} is marked as reversed by {by}, which does not say so"
-        for undone, by in sorted(marked - told)
+        for undone, by in sorted(marked - reversals)
     ]
 
 

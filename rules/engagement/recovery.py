@@ -33,16 +33,16 @@ def entries_of(rows: Iterable[Row]) -> tuple[list[Entry], str]:
     return _with_marks(found), ""
 
 
-def merged_entries(told: Sequence[Entry], there: Sequence[Entry]) -> tuple[list[Entry], str]:
+def merged_entries(from_lake: Sequence[Entry], there: Sequence[Entry]) -> tuple[list[Entry], str]:
     """Return the entries of lake and table, which knows best of what both have; and what is wrong, or "".
 
     They have the marks that all of them together lead to.
     """
     known = {each.seq: each for each in there}
-    for each in told:
+    for each in from_lake:
         if (other := known.get(each.seq)) and _content(other) != _content(each):
             return list(there), f"seq {each.seq} is another one in the lake"
-    known = {each.seq: each for each in told} | known
+    known = {each.seq: each for each in from_lake} | known
     every = [known[seq] for seq in sorted(known)]
     if [each.seq for each in every] != list(range(len(every))):
         return list(there), "neither lake nor table has all entries"

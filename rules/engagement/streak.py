@@ -204,10 +204,10 @@ def fold(days: Iterable[date], cover: Cover, start: Streak | None = None) -> Str
 
 def opening_streak(cover: Cover) -> Streak | None:
     """Return the streak that another system has told; None if none has."""
-    told = cover.opening
-    if told is None or not told.length:
+    opening = cover.opening
+    if opening is None or not opening.length:
         return None
-    return Streak(told.last, told.length, told.longest, told.active_days)
+    return Streak(opening.last, opening.length, opening.longest, opening.active_days)
 
 
 def resumed_streak(state: Streak | None, since: date) -> Streak | None:

@@ -47,16 +47,16 @@ def offered_achievements(
 
 
 def notices_of_achievements(
-    told: UserNoticeState, known: Mapping[str, OfferedAchievement], found: Mapping[str, str]
+    state: UserNoticeState, known: Mapping[str, OfferedAchievement], found: Mapping[str, str]
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return what is to be told of a user's achievements, and what is told then.
 
-    found: by name, instants of those that the user has. told.asked is None for somebody who was there before
+    found: by name, instants of those that the user has. state.asked is None for somebody who was there before
     anybody looked: then nothing is news.
     """
     has = dict(sorted(found.items()))
-    news = [name for name in has if _is_news(name, told, known, has)]
-    about = {"achievements": has, "profile": told.shown}
+    news = [name for name in has if _is_news(name, state, known, has)]
+    about = {"achievements": has, "profile": state.shown}
     notices = [
         Notice(
             NoticeType.ACHIEVEMENT_EARNED,
@@ -64,20 +64,20 @@ def notices_of_achievements(
         )
         for name in sorted(news, key=lambda each: (has[each], each))
     ]
-    if not notices and has != told.achievements:
+    if not notices and has != state.achievements:
         notices = [Notice(NoticeType.PROFILE_CHANGED, about)]
     asked = {name: each.form for name, each in sorted(known.items())}
-    return notices, replace(told, number=told.number + len(notices), achievements=has, asked=asked)
+    return notices, replace(state, number=state.number + len(notices), achievements=has, asked=asked)
 
 
-def notices_unasked(told: UserNoticeState) -> tuple[list[Notice], UserNoticeState]:
+def notices_unasked(state: UserNoticeState) -> tuple[list[Notice], UserNoticeState]:
     """Return what is told of somebody at whose achievements nobody looks: whoever looks next has no news."""
-    return [], replace(told, achievements={}, asked=None)
+    return [], replace(state, achievements={}, asked=None)
 
 
 def _is_news(
-    name: str, told: UserNoticeState, known: Mapping[str, OfferedAchievement], has: Mapping[str, str]
+    name: str, state: UserNoticeState, known: Mapping[str, OfferedAchievement], has: Mapping[str, str]
 ) -> bool:
-    if told.asked is None or name in told.achievements:
+    if state.asked is None or name in state.achievements:
         return False
-    return told.asked.get(name) == known[name].form or has[name] >= known[name].since
+    return state.asked.get(name) == known[name].form or has[name] >= known[name].since

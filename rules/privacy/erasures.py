@@ -281,8 +281,8 @@ def key_id(key: str) -> str:
 def sign_certificate(certificate: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return a certificate with its signature. It must be JSON without floats."""
     body = {name: each for name, each in certificate.items() if name != "signature"}
-    told = {"algorithm": ALGORITHM, "key_id": key_id(key), "value": _mac(body, key)}
-    return {**body, "signature": told}
+    signature = {"algorithm": ALGORITHM, "key_id": key_id(key), "value": _mac(body, key)}
+    return {**body, "signature": signature}
 
 
 def problem_of(certificate: Any, key: str) -> str | None:
