@@ -256,11 +256,11 @@ class Ages:
 
 
 def _spans(metadata: pq.FileMetaData, column: str) -> Iterator[tuple[datetime, datetime] | None]:
-    """Yield the least and the greatest value of each group of a file's rows; None where the file does not have them."""
+    """Yield the least and the greatest value of each group of a file's rows; None where it has none."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
-        for place in range(group.num_columns):
-            chunk = group.column(place)
+        for index in range(group.num_columns):
+            chunk = group.column(index)
             if chunk.path_in_schema == column:
                 statistics = chunk.statistics
                 yield (

@@ -60,7 +60,7 @@ def send_shipments(sqs: Callable[[], Any], queue_url: str, records: Iterable[Rec
     for chunk in chunks(outcome.read(records, new_redemption), SENT_AT_ONCE):
         refused = _send_batch(sqs, queue_url, [json.dumps(message_of(redemption)) for _, redemption in chunk])
         outcome.counts["sent"] += len(chunk) - len(refused)
-        outcome.again += [sequence_number_of(chunk[place][0]) for place in sorted(refused)]
+        outcome.again += [sequence_number_of(chunk[index][0]) for index in sorted(refused)]
     return outcome
 
 
@@ -75,7 +75,7 @@ def new_redemption(record: Record) -> Redemption | None:
 
 def _send_batch(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set[int]:
     """Send messages in one call; returns the places of those that SQS did not take."""
-    entries = [{"Id": str(place), "MessageBody": text} for place, text in enumerate(texts)]
+    entries = [{"Id": str(index), "MessageBody": text} for index, text in enumerate(texts)]
     try:
         answer = sqs().send_message_batch(QueueUrl=queue_url, Entries=entries)
     except Unavailable:

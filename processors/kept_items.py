@@ -69,6 +69,6 @@ def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
     except Unavailable:
         logger.exception("to come again")
         refused = list(range(len(sent)))
-    # Places grow with the records, so these come in the stream's order.
-    places = sorted(place for at in refused for place in sent[at].places)
-    return [sequence_number_of(listed[place][0]) for place in places]
+    # Indices grow with the records, so these come in the stream's order.
+    indices = sorted(index for at in refused for index in sent[at].indices)
+    return [sequence_number_of(listed[index][0]) for index in indices]

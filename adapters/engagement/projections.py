@@ -137,11 +137,11 @@ def unchanged_condition(
     if read is None:
         return f"attribute_not_exists({key})", {}, {}
     parts, names, values = [f"attribute_exists({key})"], {}, {}
-    for place, mark in enumerate(marks):
-        names[f"#m{place}"] = mark
+    for index, mark in enumerate(marks):
+        names[f"#m{index}"] = mark
         if mark in read:
-            values[f":m{place}"] = read[mark]
-            parts.append(f"#m{place} = :m{place}")
+            values[f":m{index}"] = read[mark]
+            parts.append(f"#m{index} = :m{index}")
         else:
-            parts.append(f"attribute_not_exists(#m{place})")
+            parts.append(f"attribute_not_exists(#m{index})")
     return " AND ".join(parts), names, values

@@ -118,9 +118,9 @@ def update_action(
     names: dict[str, str] = {"#version": "version"}
     values = {":next": encode_value(read.version + 1 if read.version else clock.first_version())}
     assigned = ["#version = :next"]
-    for place, (path, new) in enumerate(sets.items()):
-        values[f":v{place}"] = encode_value(new)
-        assigned.append(f"{_path(path, names)} = :v{place}")
+    for index, (path, new) in enumerate(sets.items()):
+        values[f":v{index}"] = encode_value(new)
+        assigned.append(f"{_path(path, names)} = :v{index}")
     removed = [_path(path, names) for path in removes]
     condition = "attribute_not_exists(#version)"
     if read.version:
@@ -382,7 +382,7 @@ class FeatureQueue:
         return asked, messages
 
     def _send(self, bodies: list[str]) -> None:
-        left = [{"Id": str(place), "MessageBody": body} for place, body in enumerate(bodies)]
+        left = [{"Id": str(index), "MessageBody": body} for index, body in enumerate(bodies)]
         for _ in pauses(SEND_ATTEMPTS_MAX):
             answer = self._sqs.send_message_batch(QueueUrl=self._url, Entries=left)
             failed = {each["Id"] for each in answer.get("Failed", ())}

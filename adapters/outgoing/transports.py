@@ -138,11 +138,11 @@ class HookSender:
             raise AddressRefused("the host has no address")
         if not all(map(self.is_allowed, addresses)):
             raise AddressRefused("the host leads to a private or reserved address")
-        for place, address in enumerate(addresses[:ADDRESSES_TRIED], start=1):
+        for number, address in enumerate(addresses[:ADDRESSES_TRIED], start=1):
             try:
                 opened = socket.create_connection((address, target.port), CONNECT_SECONDS)
             except OSError:
-                if place == min(len(addresses), ADDRESSES_TRIED):
+                if number == min(len(addresses), ADDRESSES_TRIED):
                     raise
                 continue
             opened.settimeout(self.answer_seconds)

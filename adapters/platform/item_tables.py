@@ -122,8 +122,8 @@ class AgedItems:
         left: attributes to set instead, one of each item, by name and wire format. Raises Unprocessed.
         """
         made = []
-        for place, each in enumerate(items):
-            instead = left[place : place + 1]
+        for index, each in enumerate(items):
+            instead = left[index : index + 1]
             sets = "".join(f' SET "{other}" = ?' for other, _ in instead)
             change = f'UPDATE "{self.table}"{sets} REMOVE "{name}"'
             made.append(self._statement(change, [value for _, value in instead], each, (name,)))

@@ -108,8 +108,8 @@ class Consumer:
         """
         is_redrive = bool(event.get("streakline_redrive"))
         batch = _Batch(now, is_redrive, None if is_redrive else self.line)
-        for place, record in enumerate(event["Records"]):
-            if batch.line and place and is_over():
+        for index, record in enumerate(event["Records"]):
+            if batch.line and index and is_over():
                 batch.held[record["messageId"]] = record, 0
                 continue
             try:

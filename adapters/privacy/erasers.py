@@ -39,7 +39,7 @@ class PartitionEraser:
 
     def find(self, person: Person) -> list[Item]:
         """Return the items' keys."""
-        names = {f"#k{place}": name for place, name in enumerate(self.key)}
+        names = {f"#k{index}": name for index, name in enumerate(self.key)}
         keys = (
             each
             for partition in self.partitions(person)

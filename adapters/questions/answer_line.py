@@ -206,7 +206,7 @@ class AnswerLine:
         refusal = self._write(actions)
         if refusal is None:
             return len(line)
-        refused = {place for place, each in enumerate(refusal) if each.get("Code") == REFUSED}
+        refused = {index for index, each in enumerate(refusal) if each.get("Code") == REFUSED}
         for put, each in zip(puts, line, strict=True):
             if put in refused:  # this person has answered by another request
                 self.waiting.remove(each.response)

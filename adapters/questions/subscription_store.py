@@ -237,7 +237,7 @@ class SubscriptionStore:
             except self._dynamodb.exceptions.TransactionCanceledException as error:
                 codes = [each.get("Code") for each in error.response.get("CancellationReasons", [])]
                 if REFUSED in codes:
-                    return [place for place, code in enumerate(codes) if code == REFUSED]
+                    return [index for index, code in enumerate(codes) if code == REFUSED]
                 if not THROTTLES & set(codes):
                     raise
             else:

@@ -93,7 +93,7 @@ def _encode(days: Iterable[date]) -> str:
 
 def _decode(text: str) -> list[date]:
     places = range(0, len(text), DATE_CHARACTERS)
-    return [date.fromordinal(int(text[place : place + DATE_CHARACTERS], 36)) for place in places]
+    return [date.fromordinal(int(text[at : at + DATE_CHARACTERS], 36)) for at in places]
 
 
 # The attribute that the index ByTotalPoints is partitioned by, and its value in the first partition.

@@ -47,8 +47,8 @@ def may_hold(metadata: pq.FileMetaData, entity: str, names: Collection[str]) -> 
     column = PERSONS[entity]
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
-        for place in range(group.num_columns):
-            chunk = group.column(place)
+        for index in range(group.num_columns):
+            chunk = group.column(index)
             if chunk.path_in_schema != column:
                 continue
             statistics = chunk.statistics

@@ -106,8 +106,8 @@ def _events_of_file(objects: RangedObjects, stored: StoredObject, asked: PastQue
 
 
 def _may_have(group: pq.RowGroupMetaData, asked: PastQuery) -> bool:
-    for place in range(group.num_columns):
-        chunk = group.column(place)
+    for index in range(group.num_columns):
+        chunk = group.column(index)
         if (
             chunk.path_in_schema == "event_id"
             and chunk.statistics is not None

@@ -204,9 +204,9 @@ class LeadConsumer:
         opened = open_payload(self._payload(sent), sent, now)
         reasons = [str(each) for each in opened.refused]
         reasons += [f"the decoder raised {type(each).__name__}: {each}" for each in opened.broken]
-        for place, (event, part) in enumerate(opened.events):
-            if place and is_over():
-                raise TimeIsUp(f"{place} of {len(opened.events)} events are stored")
+        for index, (event, part) in enumerate(opened.events):
+            if index and is_over():
+                raise TimeIsUp(f"{index} of {len(opened.events)} events are stored")
             if event.erasure is not None:
                 self._erase(event, event.erasure, sent, now)
                 continue

@@ -275,7 +275,7 @@ class SideFields:
             return []
         if len(value) > most:
             self.omit(name, f"has more than {most} items; the first ones are read")
-        return [(f"{name}.{place}", each) for place, each in enumerate(value[:most])]
+        return [(f"{name}.{index}", each) for index, each in enumerate(value[:most])]
 
     def objects(self, value: Any, name: str, most: int) -> list[tuple[str, dict[str, Any]]]:
         """Return those items of a list that are objects, with their paths."""

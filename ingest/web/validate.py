@@ -105,5 +105,5 @@ def _inner_values(schema: Schema, value: Any) -> Iterator[tuple[str, Schema, Any
             if isinstance(inner := known.get(name, others), dict):
                 yield name, inner, each
     elif isinstance(value, list) and isinstance(schema.get("items"), dict):
-        for place, each in enumerate(value[:ITEMS_SEEN_MAX]):
-            yield str(place), schema["items"], each
+        for index, each in enumerate(value[:ITEMS_SEEN_MAX]):
+            yield str(index), schema["items"], each

@@ -297,18 +297,18 @@ def _type_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
 def _boost_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
     known = document["event_types"].keys()
     sound: list[tuple[int, Boost]] = []
-    for place, said in enumerate(document.get("boosts", ())):
-        unreadable = list(_instant_faults(said, ("boosts", place)))
+    for index, said in enumerate(document.get("boosts", ())):
+        unreadable = list(_instant_faults(said, ("boosts", index)))
         yield from unreadable
         for at, name in enumerate(said.get("event_types", ())):
             if name not in known:
-                yield Fault(("boosts", place, "event_types", at), f"names {name}, which is no event type")
+                yield Fault(("boosts", index, "event_types", at), f"names {name}, which is no event type")
         if unreadable:
             continue
         boost = _boost(said)
         if boost.since >= boost.until:
-            yield Fault(("boosts", place, "until"), "is not after since")
-        sound.append((place, boost))
+            yield Fault(("boosts", index, "until"), "is not after since")
+        sound.append((index, boost))
     for (earlier, one), (later, other) in combinations(sound, 2):
         if _overlap(one, other):
             yield Fault(("boosts", later), f"overlaps with boosts.{earlier}: which of them applies?")

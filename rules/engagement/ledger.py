@@ -350,11 +350,11 @@ def unpack_drafts(packed: bytes) -> list[Draft]:
     if len(packed) < HEADER_BYTES:
         raise ValueError(f"packed entries of {len(packed)} bytes, which are cut off")
     _, _, case_count, first = _HEADER.unpack_from(packed)
-    kinds, place = _kinds_from(packed, HEADER_BYTES, kind_count)
-    end = place + case_count * CASE_BYTES
+    kinds, offset = _kinds_from(packed, HEADER_BYTES, kind_count)
+    end = offset + case_count * CASE_BYTES
     if len(packed) < end or (len(packed) - end) % RECORD_BYTES:
         raise ValueError(f"packed entries of {len(packed)} bytes, which are cut off")
-    cases = list(_CASE.iter_unpack(packed[place:end]))
+    cases = list(_CASE.iter_unpack(packed[offset:end]))
     drafts = []
     for after, unique, case in _RECORD.iter_unpack(packed[end:]):
         of, days, points = cases[case]
@@ -363,14 +363,14 @@ def unpack_drafts(packed: bytes) -> list[Draft]:
     return drafts
 
 
-def _kinds_from(packed: bytes, place: int, count: int) -> tuple[list[dict[str, Any]], int]:
-    """Return what the kinds from a place on tell, and the place after them."""
+def _kinds_from(packed: bytes, offset: int, count: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the fields of so many kinds from an offset on, and the offset after them."""
     kinds = []
     for _ in range(count):
-        end = place + 1 + packed[place]
-        kinds.append(fields_of_kind(packed[place + 1 : end].decode()))
-        place = end
-    return kinds, place
+        end = offset + 1 + packed[offset]
+        kinds.append(fields_of_kind(packed[offset + 1 : end].decode()))
+        offset = end
+    return kinds, offset
 
 
 def _draft(micros: int, unique: bytes, days: int, kind: dict[str, Any], points: int) -> Draft:

@@ -163,7 +163,7 @@ def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault
     if faults := order_faults(links):
         return faults
     # A hash before any chain has begun: what the chain begins with was taken away.
-    begun = next((place for place, each in enumerate(links) if each.begins or each.name), len(links))
+    begun = next((index for index, each in enumerate(links) if each.begins or each.name), len(links))
     if early := [each for each in links[:begun] if each.stored]:
         return [LedgerFault(early[0].seq, FLIPPED, early[0].place)]
     chain = chain_of(account_id, links)
@@ -257,16 +257,16 @@ def root_of(digests: Sequence[bytes]) -> bytes:
     return level[0]
 
 
-def path_of(digests: Sequence[bytes], place: int) -> Path:
+def path_of(digests: Sequence[bytes], index: int) -> Path:
     """Return what a leaf must be joined with, from below, to give the root; each with its side."""
     path: Path = []
     level = list(digests)
     while len(level) > 1:
-        beside = place ^ 1
+        beside = index ^ 1
         if beside < len(level):
-            path.append((LEFT if beside < place else RIGHT, level[beside]))
+            path.append((LEFT if beside < index else RIGHT, level[beside]))
         pairs = [node_of(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
-        level, place = pairs + level[len(level) - len(level) % 2 :], place // 2
+        level, index = pairs + level[len(level) - len(level) % 2 :], index // 2
     return path
 
 

@@ -62,9 +62,9 @@ def decode_days(text: str) -> dict[date, Tally]:
         first, _, body = run.partition(":")
         if not body or len(body) % CHARACTERS:
             raise ValueError(f"a run of dates is cut off: {run[:40]}")
-        for place in range(0, len(body), CHARACTERS):
-            day = date.fromordinal(int(first) + place // CHARACTERS)
-            days[day] = Tally(int(body[place : place + 2], 36), int(body[place + 2 : place + 4], 36))
+        for at in range(0, len(body), CHARACTERS):
+            day = date.fromordinal(int(first) + at // CHARACTERS)
+            days[day] = Tally(int(body[at : at + 2], 36), int(body[at + 2 : at + 4], 36))
     return days
 
 

@@ -225,7 +225,7 @@ def _placed_order(body: Body, at: str, side: SideFields) -> PlacedOrder:
 
 
 def _money_of(body: Body, name: str, path: str, side: SideFields) -> tuple[Money, Money | None, Money | None]:
-    """Return an amount in the order's currency, in the shop's if that is another one, and as the customer saw it.
+    """Return an amount: the body's, in the shop's currency if that is another one, and the customer's.
 
     name: `total_price` or `amount`; `total_price_set` has both currencies. path: of what is around them.
     """
@@ -282,12 +282,12 @@ def _refund(
     if not isinstance(listed, list) or len(listed) > REFUNDS_MAX:
         raise DecodeError(f"{path}transactions", f"must be a list of at most {REFUNDS_MAX}")
     found: dict[str, RefundTransaction] = {}
-    for place, each in enumerate(listed):
+    for index, each in enumerate(listed):
         if not isinstance(each, dict):
-            raise DecodeError(f"{path}transactions.{place}", "must be an object")
+            raise DecodeError(f"{path}transactions.{index}", "must be an object")
         if _word(each, "kind", "refund") == "refund" and each.get("test") is not True:
-            number = side.read(text_id, each.get("id"), f"{path}transactions.{place}.id") or str(place)
-            amount, shop, _ = _money_of(each, "amount", f"{path}transactions.{place}.", side)
+            number = side.read(text_id, each.get("id"), f"{path}transactions.{index}.id") or str(index)
+            amount, shop, _ = _money_of(each, "amount", f"{path}transactions.{index}.", side)
             found[f"{own_id}/{number}"] = RefundTransaction(_status(each), at, *amount, own_id, *(shop or ()))
     if sum(each.amount_minor for each in found.values()) > AMOUNT_MINOR_MAX:
         raise DecodeError(f"{path}transactions", f"must come to at most {AMOUNT_MINOR_MAX} minor units")

@@ -59,13 +59,13 @@ def challenge(query: Mapping[str, str]) -> tuple[str, str] | None:
 
 def parts(payload: Any) -> Iterator[PayloadPart]:
     """Split a webhook into its messages. An entry or a change that is none is a part by itself."""
-    for place, entry in enumerate(_required_list(payload, "", "entry")):
+    for index, entry in enumerate(_required_list(payload, "", "entry")):
         changes = entry.get("changes") if isinstance(entry, Mapping) else None
         if not isinstance(changes, list):
-            yield PayloadPart({"entry": [entry]}, f"entry.{place}", "entry.0")
+            yield PayloadPart({"entry": [entry]}, f"entry.{index}", "entry.0")
             continue
         for number, change in enumerate(changes):
-            path, inner = f"entry.{place}.changes.{number}", "entry.0.changes.0"
+            path, inner = f"entry.{index}.changes.{number}", "entry.0.changes.0"
             try:
                 items = list(_items_of(change, path))
             except DecodeError:
@@ -126,9 +126,9 @@ def _webhook_around(item: _Item) -> dict[str, Any]:
 
 def _items(payload: Any) -> Iterator[_Item]:
     """Yield each message, each stated preference and each changed id."""
-    for place, entry in enumerate(_required_list(payload, "", "entry")):
-        for number, change in enumerate(_required_list(entry, f"entry.{place}.", "changes")):
-            yield from _items_of(change, f"entry.{place}.changes.{number}")
+    for index, entry in enumerate(_required_list(payload, "", "entry")):
+        for number, change in enumerate(_required_list(entry, f"entry.{index}.", "changes")):
+            yield from _items_of(change, f"entry.{index}.changes.{number}")
 
 
 def _items_of(change: Any, path: str) -> Iterator[_Item]:
@@ -143,9 +143,9 @@ def _items_of(change: Any, path: str) -> Iterator[_Item]:
     contacts = _contacts(value.get("contacts"))
     for kind in READERS:
         listed = [] if value.get(kind) is None else _required_list(value, f"{path}.value.", kind)
-        for place, found in enumerate(listed):
+        for index, found in enumerate(listed):
             contact = _contact(found, contacts, is_sole=len(listed) == 1)
-            yield _Item(f"{path}.value.{kind}.{place}", kind, found, contact)
+            yield _Item(f"{path}.value.{kind}.{index}", kind, found, contact)
 
 
 def _contacts(listed: Any) -> dict[tuple[str, str], Mapping[str, Any]]:
