@@ -15,7 +15,7 @@ from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import get_all
+from adapters.platform.tables import BEFORE_ALL, get_all
 from rules.engagement.ledger import Entry, unfold_carrier
 from rules.regions.changes import FOLLOWED, GONE, GONE_KEY, KEYS, LEDGER, ItemChange
 from rules.regions.standby import (
@@ -166,7 +166,6 @@ def entries_of(change: ItemChange) -> list[Entry]:
 # (rule 23).
 
 
-BEFORE_ALL = "0"
 PROFILES, DAYS = "UserStreaks", "DailyActivity"
 
 

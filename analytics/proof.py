@@ -149,13 +149,13 @@ class PreviousTree:
         chain = chain_of(account_id, links)
         if chain is None:
             return []
-        known = self._leaf(account_id, chain)
-        if known is None:
+        leaf = self._leaf(account_id, chain)
+        if leaf is None:
             return self._unknown(chain, entries)
-        if known.seq > chain.seq:
-            return [f"entries {chain.seq + 1} to {known.seq} were dropped: the last root has them"]
-        if chain.leaf_at(known.seq) != known.digest:
-            return [f"entry {known.seq}, or one before it, is not the one of the last root"]
+        if leaf.seq > chain.seq:
+            return [f"entries {chain.seq + 1} to {leaf.seq} were dropped: the last root has them"]
+        if chain.leaf_at(leaf.seq) != leaf.digest:
+            return [f"entry {leaf.seq}, or one before it, is not the one of the last root"]
         return []
 
     def _leaf(self, account_id: str, chain: AccountChain) -> TreeLeaf | None:

@@ -282,8 +282,8 @@ def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: Ages) ->
         path = Path(folder, "rows.parquet")
         objects.save(stored.key, path)
         file = pq.ParquetFile(path)
-        known = set(file.schema_arrow.names)
-        for batch in file.iter_batches(BATCH_ROWS, columns=[name for name in names if name in known]):
+        columns = set(file.schema_arrow.names)
+        for batch in file.iter_batches(BATCH_ROWS, columns=[name for name in names if name in columns]):
             rows = curated_files.as_declared(pa.Table.from_batches([batch]), entity, names)
             yield ages.of(rows).to_pylist()
 

@@ -75,8 +75,8 @@ class Erasures:
     def _reaches(self, caller: Caller, erasure_id: str) -> bool:
         if erasure := self.jobs.get(erasure_id):
             return caller.reaches(erasure.organization)
-        known = self.jobs.organization_digest(erasure_id)
-        return caller.is_admin or known in {
+        organization = self.jobs.organization_digest(erasure_id)
+        return caller.is_admin or organization in {
             self.tombstones.digest(organization_subject(erasure_id, each)) for each in caller.organizations
         }
 
@@ -101,8 +101,8 @@ class Erasures:
 
         Raises 409 while the erasure is under way. Safe to repeat.
         """
-        known = self.tombstones.look()
-        entries = list(lift_entries(known, self.tombstones.digest(subject), stamp(now)))
+        tombstones = self.tombstones.look()
+        entries = list(lift_entries(tombstones, self.tombstones.digest(subject), stamp(now)))
         if entries and self.jobs.get(entries[0].erasure_id):
             raise ApiError(409, "erasure_open", "the erasure is not finished yet")
         self.jobs.note(entries)

@@ -296,13 +296,13 @@ class ErasureRunner:
             certificate = sign_certificate(certificate_of(erasure, now), self.key())
             self.jobs.finish(erasure, certificate, self._organization_digest(erasure))
             return True
-        known = self.stores(now)
+        stores = self.stores(now)
         while time.monotonic() < until:
-            person, erasure = self._person(erasure, known, now)
+            person, erasure = self._person(erasure, stores, now)
             while store := erasure.next_store():
                 if time.monotonic() >= until:
                     return False
-                erasure = self._through(erasure, store, known[store], person)
+                erasure = self._through(erasure, store, stores[store], person)
             after = after_sweep(erasure, self.settles, now)
             if after is None:
                 self.jobs.go_on(hand_to_lake(self._with_lake_names(erasure), secrets.token_hex(SALT_BYTES)))
@@ -337,12 +337,12 @@ class ErasureRunner:
         return with_names(named, PERSONS, map(pseudonym, hashes))
 
     def _person(
-        self, erasure: Erasure, known: Mapping[str, StoreEraser], now: datetime
+        self, erasure: Erasure, stores: Mapping[str, StoreEraser], now: datetime
     ) -> tuple[Person, Erasure]:
         """Return whom to look for; of a lead, tombstones of all that leads to it are written first."""
         if erasure.kind is PersonKind.USER:
             return Person(erasure.digest, erasure.subject, self.hashes(erasure.subject)), erasure
-        identities = known["PostgreSQL"]
+        identities = stores["PostgreSQL"]
         assert isinstance(identities, IdentityEraser)  # noqa: S101 (leads have a database)
         person = identities.person(lead_of(erasure))
         noted = set(lead_of(erasure).subjects())

@@ -21,7 +21,7 @@ from adapters.platform.publishing import DeliveryStream
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
-from processors.kept_items import KeptItems, put_rows
+from processors.lake_rows import TableItemRows, put_rows
 from rules.book.rewards import Fulfilment, Redemption
 from rules.engagement.ledger import entry_id
 from rules.lake.packed_records import RowLine
@@ -85,7 +85,7 @@ def _send_batch(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set
 
 
 def _kept_rows(
-    kept: KeptItems, records: Iterable[Record], erased: ErasureCheck
+    kept: TableItemRows, records: Iterable[Record], erased: ErasureCheck
 ) -> Iterator[tuple[Record, RowLine]]:
     """Yield the changes that the lake gets: none of somebody who was erased, and nothing that is poison."""
     for record in records:
@@ -95,11 +95,11 @@ def _kept_rows(
 
 
 @settings.wiring(FulfilmentSettings)
-def _parts(config: FulfilmentSettings) -> tuple[str, KeptItems, ErasureCheck]:
+def _parts(config: FulfilmentSettings) -> tuple[str, TableItemRows, ErasureCheck]:
     stream = DeliveryStream(client("firehose"), config.table_items_delivery_stream)
     return (
         config.shipment_queue_url,
-        KeptItems({config.rewards_table: "Rewards"}, stream),
+        TableItemRows({config.rewards_table: "Rewards"}, stream),
         tombstones_of(config),
     )
 

@@ -30,7 +30,6 @@ class SenderSettings(ConsumerSettings):
     tables: str
     peer_region: str
     peer_queue_url: str
-    failure_queue_url: str
 
 
 def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) -> ItemChange | None:

@@ -249,11 +249,11 @@ class AchievementReader:
         self, user_id: str, kept: AchievementSnapshot, now: datetime, *, is_strong: bool
     ) -> UserHistory:
         most = None if is_strong else WHOLE_MAX if kept.until == date.min else ENTRIES_MAX
-        read, place = self.ledger.after, kept.places_from()
+        read_after, place = self.ledger.after, kept.places_from()
         is_to_be_kept = kept.until < snapshot_until(0, now)
-        entries, _ = read(user_id, place, consistent=is_to_be_kept or is_strong, most=most)
+        entries, _ = read_after(user_id, place, consistent=is_to_be_kept or is_strong, most=most)
         if not is_to_be_kept and not is_strong and kept.until < snapshot_until(len(entries), now):
-            entries, _ = read(user_id, place, most=most)  # once a day, of whom there are many
+            entries, _ = read_after(user_id, place, most=most)  # once a day, of whom there are many
         return kept.history_with(entries)
 
 

@@ -78,16 +78,16 @@ def seen_of(each: Identity) -> list[Any]:
 
 def facts_of(found: Any) -> IdentityFacts:
     """Read what `facts` of sql/identity says."""
-    known = {
+    identities = {
         Identity(channel, external_id): KnownIdentity(
             lead, root, is_shared, is_verified, frozenset(typed_for)
         )
         for channel, external_id, lead, root, is_shared, is_verified, typed_for in found["known"]
     }
-    held: dict[int, set[Identity]] = {each.root: set() for each in known.values()}
+    held: dict[int, set[Identity]] = {each.root: set() for each in identities.values()}
     for root, channel, external_id, is_verified in found["held"]:
         held[root].add(Identity(channel, external_id, is_verified))
-    return IdentityFacts(known, held, frozenset(frozenset(pair) for pair in found["apart"]))
+    return IdentityFacts(identities, held, frozenset(frozenset(pair) for pair in found["apart"]))
 
 
 def plan_of(plan: IdentityPlan) -> dict[str, Any]:
@@ -285,8 +285,8 @@ def _decide(
     connection: Any, organization_id: str, ordered: tuple[Identity, ...], evidence: Any, now: datetime
 ) -> Any:
     with connection.transaction():
-        read = "facts(%s::text, %s::text[], %s::text[], %s::text[])"
-        facts = call_function(connection, read, [organization_id, *columns_of(ordered), list(STRONG)])
+        facts_call = "facts(%s::text, %s::text[], %s::text[], %s::text[])"
+        facts = call_function(connection, facts_call, [organization_id, *columns_of(ordered), list(STRONG)])
         plan = plan_identities(ordered, facts_of(facts))
         apply = "apply(%s::text, %s::jsonb, %s::jsonb, %s::timestamptz)"
         values = [organization_id, json.dumps(plan_of(plan)), json.dumps(evidence), now]
@@ -330,8 +330,8 @@ class IdentityCache:
         """Keep an answer for an hour, unless it is of a kind that is not cached."""
         key = _key(organization_id, identities)
         if key and not resolution.changes:
-            known = [resolution.lead_id, resolution.leaf, resolution.root_id]
-            self._run(["SET", key, json.dumps(known), "EX", KEPT_SECONDS])
+            ids = [resolution.lead_id, resolution.leaf, resolution.root_id]
+            self._run(["SET", key, json.dumps(ids), "EX", KEPT_SECONDS])
 
     def _run(self, command: Command) -> Any:
         if self._redis is None or time.monotonic() < self._down_until:

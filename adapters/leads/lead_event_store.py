@@ -79,8 +79,8 @@ class OrderStore:
 
 
 def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
-    known = {"order": to_text(record.seen), "told": record.event_counts, "body_hash": record.body_hash}
-    return encode_item({**key, **known, "leaf": record.leaf, "root_id": record.root_id})
+    fields = {"order": to_text(record.seen), "told": record.event_counts, "body_hash": record.body_hash}
+    return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id})
 
 
 def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
@@ -94,9 +94,9 @@ def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
 
 
 def _record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
-    read = decode_item(stored)
-    more = (read["body_hash"], read["leaf"], read["root_id"], read["told"])
-    return OrderRecord(source, order_id, from_text(read["order"]), *more)
+    fields = decode_item(stored)
+    more = (fields["body_hash"], fields["leaf"], fields["root_id"], fields["told"])
+    return OrderRecord(source, order_id, from_text(fields["order"]), *more)
 
 
 REMEMBERED_MAX = 10_000  # organizations of leads, in a process
@@ -304,8 +304,8 @@ def _read(stored: Item) -> LeadEvent | None:
 
 def _outcome(claim: Item, body_hash: str) -> StoreOutcome:
     """Compare digests. A claim that was restored has none (rule 21): nobody knows what it was of."""
-    known = claim.get("body_hash", {}).get("S", body_hash)
-    return StoreOutcome.DUPLICATE if known == body_hash else StoreOutcome.CONFLICT
+    stored_hash = claim.get("body_hash", {}).get("S", body_hash)
+    return StoreOutcome.DUPLICATE if stored_hash == body_hash else StoreOutcome.CONFLICT
 
 
 def _claim(event: LeadEvent, body_hash: str) -> Item:

@@ -181,11 +181,11 @@ class WebhookTransport:
 
     def _hook(self, endpoint: Endpoint) -> Hook:
         """Return an endpoint's secrets as they were at most a minute ago."""
-        known = self.kept.get(endpoint.endpoint_id)
-        if known is None or time.monotonic() - known[0] > SECRETS_KEPT_SECONDS:
+        cached = self.kept.get(endpoint.endpoint_id)
+        if cached is None or time.monotonic() - cached[0] > SECRETS_KEPT_SECONDS:
             found = self.secrets.get(endpoint.organization_id, endpoint.endpoint_id)
-            known = self.kept[endpoint.endpoint_id] = time.monotonic(), found
-        return known[1]
+            cached = self.kept[endpoint.endpoint_id] = time.monotonic(), found
+        return cached[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ class RegisterStore:
         answer = self._dynamodb.get_item(TableName=self._table, Key=KEY, ConsistentRead=True)
         return _register_from(decode_item(answer["Item"])) if "Item" in answer else None
 
-    def change(self, read: Register | None, to: Register) -> None:
+    def change(self, before: Register | None, to: Register) -> None:
         """Write the register in place of the one that was read; raises RegisterMoved if it is another."""
         written: dict[str, Any] = {
             "TableName": self._table,
@@ -121,9 +121,9 @@ class RegisterStore:
             "ConditionExpression": "attribute_not_exists(#name)",
             "ExpressionAttributeNames": {"#name": "name"},
         }
-        if read:
+        if before:
             written["ConditionExpression"] = "epoch = :epoch AND phase = :phase AND standby = :standby"
-            read_values = {":epoch": read.epoch, ":phase": read.phase.value, ":standby": read.standby}
+            read_values = {":epoch": before.epoch, ":phase": before.phase.value, ":standby": before.standby}
             written["ExpressionAttributeValues"] = encode_item(read_values)
             del written["ExpressionAttributeNames"]
         try:

@@ -130,13 +130,13 @@ class AgedItems:
         return self._carry_out(made)
 
     def _statement(
-        self, change: str, values: Sequence[Any], read: Item, compared: Iterable[str]
+        self, change: str, values: Sequence[Any], before: Item, compared: Iterable[str]
     ) -> Statement:
         names = [*self.key, *(name for name in compared if name not in self.key)]
         conditions = " AND ".join(f'"{name}" = ?' for name in names)
         return {
             "Statement": f"{change} WHERE {conditions}",
-            "Parameters": [*values, *(read[name] for name in names)],
+            "Parameters": [*values, *(before[name] for name in names)],
         }
 
     def _carry_out(self, statements: Sequence[Statement]) -> int:

@@ -261,8 +261,8 @@ class LeadErasureStarter:
         )
         leads = self._lead(organization, leaves=tuple(leaves)).leads
         for some in (customers, emails, () if customers or emails else phones):
-            if known := self._lead(organization, identities=some).leads:
-                leads = tuple(dict.fromkeys([*leads, *known]))
+            if known_leads := self._lead(organization, identities=some).leads:
+                leads = tuple(dict.fromkeys([*leads, *known_leads]))
                 break
         own = self._lead(organization, leaves=leads).identities
         person = Person(

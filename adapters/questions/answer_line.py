@@ -150,9 +150,9 @@ class AnswerLine:
             return cancellation_reasons(error, len(actions))
         return None
 
-    def _read(self, known: Question) -> Question:
+    def _read(self, question: Question) -> Question:
         """Read the question again; one that is gone counts as closed."""
-        return self.questions.get(known.question_id) or replace(known, status=QuestionStatus.CLOSED)
+        return self.questions.get(question.question_id) or replace(question, status=QuestionStatus.CLOSED)
 
     def wait(self, question: Question, submission: Submission, now: datetime) -> tuple[Question, Response]:
         """Stand in line until the answer is taken; returns the question with it, and the stored answer.

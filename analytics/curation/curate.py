@@ -223,9 +223,9 @@ def _curate_task(
     task, held, left_over = _files(objects, task)
     raw = raw_objects_of_place(objects, task, arrived)
     before = merge_bookkeeping(bookkeeping_of(objects, each.key) for each in held)
-    known = {name: etag for each in raw if (etag := before.sources.get(name := layout.source_name(each.key)))}
-    new = [each for each in raw if known.get(layout.source_name(each.key)) != each.etag]
-    is_replaced = any(layout.source_name(each.key) in known for each in new)
+    etags = {name: etag for each in raw if (etag := before.sources.get(name := layout.source_name(each.key)))}
+    new = [each for each in raw if etags.get(layout.source_name(each.key)) != each.etag]
+    is_replaced = any(layout.source_name(each.key) in etags for each in new)
     if is_replaced and arrived is not None:
         return _curate_task(objects, task, rebuild, without_raw, None)
     gone = before.sources.keys() - {layout.source_name(each.key) for each in raw}

@@ -191,13 +191,13 @@ def _events(
 
     The claim of one that expired with it is no lack.
     """
-    known: Mapping[str, Mapping[str, Any]] = {
+    claims_by_key: Mapping[str, Mapping[str, Any]] = {
         stored_claim["idempotency_key"]: stored_claim
         for stored_claim in map(decode_item, claims)
         if "target" in stored_claim
     }
     for row in rows:
-        claim = known.get(row["idempotency_key"])
+        claim = claims_by_key.get(row["idempotency_key"])
         event = event_of(row, by_server=bool(claim and claim.get("by_server")))
         if claim is None and to_item(event)["ttl"] > now.timestamp():
             reason = "the claim is not kept: another body under the key is not refused"

@@ -132,8 +132,8 @@ class Histories:
         until = min(span.until, edge)
         day_of({"cursor": until.partition("T")[0]}, "cursor")
         past = self.past.newest(user_id, span.since, until, span.limit)
-        known = {row["event_id"]: row for row in (*past.rows, *rows)}
-        newest = [known[name] for name in sorted(known, reverse=True) if name >= past.reached]
+        by_id = {row["event_id"]: row for row in (*past.rows, *rows)}
+        newest = [by_id[name] for name in sorted(by_id, reverse=True) if name >= past.reached]
         return PastPage(newest[: span.limit], past.reached)
 
     def activity(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:

@@ -85,9 +85,9 @@ def post_hook(organization: str, source: str) -> Answer:
     request, now = hook_request(app.event), clock.now()
     if source in sources.names() and sources.source_named(source).signature is None:
         return _take_form(organization, source, request, now)
-    hook, read, claim = _parts().door.signed(organization, source, request, now)
+    hook, declaration, claim = _parts().door.signed(organization, source, request, now)
     context_fields = {
-        "topic": request.headers.get(read.topic_header, "")[:128],
+        "topic": request.headers.get(declaration.topic_header, "")[:128],
         "delivery_id": claim.delivery_id[:256],
         "is_signed": True,
     }
@@ -146,24 +146,24 @@ def _queue_payload(
     return opened
 
 
-def _take_form(organization: str, source: str, request: HookRequest, now: datetime) -> Response[str]:
-    hook, read = _parts().door.of_page(organization, source, request)
+def _take_form(organization: str, source_name: str, request: HookRequest, now: datetime) -> Response[str]:
+    hook, source = _parts().door.of_page(organization, source_name, request)
     try:
-        return _queue_form(hook, read, request, now)
+        return _queue_form(hook, source, request, now)
     except ApiError as refused:
         refused.headers |= _cors(request.headers)  # or the page's script cannot read what is wrong
         raise
 
 
-def _queue_form(hook: Hook, read: Source, request: HookRequest, now: datetime) -> Response[str]:
+def _queue_form(hook: Hook, source: Source, request: HookRequest, now: datetime) -> Response[str]:
     if _parts().forms.count(hook, request.address, now) > hook.per_minute:
         wait = str(60 - int(now.timestamp()) % 60)
         raise ApiError(429, "rate_limited", "too many forms of one address", None, {"Retry-After": wait})
     fields = form_fields(request)
     if not fields.pop(hook.honeypot, ""):
         context_fields = {"delivery_id": delivery_id(fields, now)}
-        assert read.from_browser is not None  # noqa: S101 (the door has seen to it)
-        _queue_payload(hook, read.from_browser(fields), context_fields, now, keep_bad=False)
+        assert source.from_browser is not None  # noqa: S101 (the door has seen to it)
+        _queue_payload(hook, source.from_browser(fields), context_fields, now, keep_bad=False)
     # A robot that filled in the honeypot is told the same, and nothing is kept.
     if hook.thanks and request.media_type != forms.JSON:
         return Response(303, headers={"Location": hook.thanks, **SECURITY_HEADERS})

@@ -84,25 +84,25 @@ class OrderIntake:
         """
         order, digest, source = order_of(event), part_digest(part), sent.context.source
         for _ in pauses(ATTEMPTS_MAX):
-            known = self.orders.read(source, order.order_id)
-            if known is not None and (outcome := _unchanged_outcome(known, event, digest)):
+            stored = self.orders.read(source, order.order_id)
+            if stored is not None and (outcome := _unchanged_outcome(stored, event, digest)):
                 return outcome
-            before = known.seen if known else OrderState()
+            before = stored.seen if stored else OrderState()
             after = join_orders(before, order.seen)
             # Of an order without a lead nothing has been told yet, whatever is known of it.
-            found = order_changes(before if known and known.leaf else OrderState(), after)
-            if known and after == before and not found:
+            changes = order_changes(before if stored and stored.leaf else OrderState(), after)
+            if stored and after == before and not changes:
                 return StoreOutcome.DUPLICATE
-            record = known or OrderRecord(source, order.order_id, after, digest)
+            record = stored or OrderRecord(source, order.order_id, after, digest)
             if order.seen.placed and after.placed == order.seen.placed:
                 record = replace(record, body_hash=digest)
             if not record.leaf and not event.identities:
-                found = []
-            elif found and not record.leaf:
+                changes = []
+            elif changes and not record.leaf:
                 lead = whose()
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
-            record, events = _count_changes(replace(record, seen=after), event, sent, found)
-            if self.orders.put(record, known, self._with_raw(events, part, digest)):
+            record, events = _count_changes(replace(record, seen=after), event, sent, changes)
+            if self.orders.put(record, stored, self._with_raw(events, part, digest)):
                 return StoreOutcome.STORED
         raise OrderContended(f"order {order.order_id} of {source}")
 
@@ -121,26 +121,28 @@ def order_of(event: DecodedEvent) -> OrderPart:
     return event.order
 
 
-def _unchanged_outcome(known: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
+def _unchanged_outcome(record: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
     """Return what becomes of a webhook that changes nothing; None: it may change something."""
     seen = order_of(event).seen
-    both = (known.seen.placed, seen.placed)
-    if all(each and not each.version for each in both) and known.body_hash != digest:
+    both = (record.seen.placed, seen.placed)
+    if all(each and not each.version for each in both) and record.body_hash != digest:
         return StoreOutcome.CONFLICT
-    if contradicts(known.seen, seen):
+    if contradicts(record.seen, seen):
         return StoreOutcome.CONFLICT
-    names_somebody = bool(event.identities) and not known.leaf
+    names_somebody = bool(event.identities) and not record.leaf
     return (
-        StoreOutcome.DUPLICATE if join_orders(known.seen, seen) == known.seen and not names_somebody else None
+        StoreOutcome.DUPLICATE
+        if join_orders(record.seen, seen) == record.seen and not names_somebody
+        else None
     )
 
 
 def _count_changes(
-    record: OrderRecord, event: DecodedEvent, sent: Envelope, found: list[OrderChange]
+    record: OrderRecord, event: DecodedEvent, sent: Envelope, changes: list[OrderChange]
 ) -> tuple[OrderRecord, list[LeadEvent]]:
     """Return the record with the events counted, and the events: `order:7`, the next of it `order:7/2`."""
     event_counts, events, order = dict(record.event_counts), list[LeadEvent](), order_of(event)
-    for each in found:
+    for each in changes:
         event_counts[each.key] = event_counts.get(each.key, 0) + 1
         name = f"order:{order.order_id}" if each.key == ORDER else each.key
         decoded = replace(
@@ -238,8 +240,8 @@ class LeadConsumer:
         if self.erasing is None:
             raise PoisonMessage("an erasure is asked for, and this process begins none")
         orders = self.events.orders()
-        known = (orders.read(sent.context.source, each) for each in asked.order_ids)
-        leaves = dict.fromkeys(each.leaf for each in known if each and each.leaf)
+        records = (orders.read(sent.context.source, each) for each in asked.order_ids)
+        leaves = dict.fromkeys(each.leaf for each in records if each and each.leaf)
         erasure_id = self.erasing.begin(sent.context.organization_id, event.identities, leaves, now)
         logger.info("erasure", extra={"source": sent.context.source, "erasure_id": erasure_id})
 
@@ -259,23 +261,23 @@ class LeadConsumer:
         Only a new event may merge leads: a conflicting body must change nothing, and a late resend must not
         redo a merge that an operator has undone. So the consumer reads the claim before it asks PostgreSQL.
         """
-        body, organization = part_digest(part), sent.context.organization_id
+        digest, organization = part_digest(part), sent.context.organization_id
         if event.order is not None:
             return OrderIntake.of(self.events, self.payloads).store(
                 event, part, sent, lambda: self._whose(event, sent, now)
             )
         whose = self._cached(organization, event)
         if whose is None:
-            outcome = self.events.claimed(sent.context.source, event.external_event_id, body)
+            outcome = self.events.claimed(sent.context.source, event.external_event_id, digest)
             if outcome is not None:
                 return outcome
             whose = self._resolve(event, sent, now)
         stored = stored_event(event, sent, whose.leaf, whose.root_id)
-        return self.events.put_new(self.payloads.with_raw(stored, part.payload, body), body)
+        return self.events.put_new(self.payloads.with_raw(stored, part.payload, digest), digest)
 
     def _whose(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
-        known = self._cached(sent.context.organization_id, event)
-        return known or self._resolve(event, sent, now)
+        cached = self._cached(sent.context.organization_id, event)
+        return cached or self._resolve(event, sent, now)
 
     def _cached(self, organization: str, event: DecodedEvent) -> Resolution | None:
         """Return the lead that Redis remembers, unless it was erased: PostgreSQL knows it no more."""

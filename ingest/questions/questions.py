@@ -187,10 +187,10 @@ class QuestionCreator:
             held = self.questions.store.create(question, now)
         except InputRefused as refused:
             # The same body may come again after its closes_at. It still gets the stored question.
-            known = self.questions.store.get(identifier)
-            if known is None or known.body_hash not in (digest, UNKNOWN):
+            existing = self.questions.store.get(identifier)
+            if existing is None or existing.body_hash not in (digest, UNKNOWN):
                 raise refusal_error(refused) from None
-            return 200, question_view(known, now) | {"duplicate": True}
+            return 200, question_view(existing, now) | {"duplicate": True}
         if held.body_hash not in (digest, UNKNOWN):
             raise ApiError(409, "conflict", "idempotency_key was used for another body")
         if held is question:

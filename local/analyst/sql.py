@@ -106,7 +106,7 @@ def ask(
     """
     query = read_only(sql, parameters)
     if on == ON_LAKE:
-        lake = athena.Lake.of(stack)
+        lake = athena.AthenaTarget.of(stack)
         over_files = lake_sql.over_files(query, lake.dialect, stack.campaign_grace_days)
         asked = athena.answer(lake, over_files, tell)
     elif on != ON_WAREHOUSE:

@@ -20,8 +20,8 @@ from typing import Any
 from adapters import settings
 from adapters.leads.feature_store import CountedEvents, FeatureItemChanged, FeatureRepair, FeatureStore
 from adapters.leads.groups import Topology
-from adapters.leads.memory_store import LeadContended, MemoryStore
-from adapters.leads.persons import GroupMemory, PersonEvents
+from adapters.leads.memory_store import GroupMemory, LeadContended, MemoryStore
+from adapters.leads.persons import PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer

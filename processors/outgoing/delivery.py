@@ -61,7 +61,6 @@ class WebhookDeliverySettings(ConsumerSettings):
     event_bus_name: str
     endpoint_secret_prefix: str
     private_endpoints: bool
-    failure_queue_url: str
 
 
 class LaneOutcome(Enum):

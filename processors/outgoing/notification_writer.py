@@ -135,17 +135,17 @@ class NoticeSteps:
         if books.newest.number < state.book:
             books = book_store.look()
         at = max(now, unstamp(state.looked_at)) if state.looked_at else now
-        known, found = declared_achievements(books, at), dict[str, str]()
-        if known:
+        declared, found = declared_achievements(books, at), dict[str, str]()
+        if declared:
             try:
-                read = self.achievements.read(profile, known, at, is_strong=True)
+                reading = self.achievements.read(profile, declared, at, is_strong=True)
             except AccountContended:
                 logger.exception("achievements not read")
                 return [], state
-            if not read.is_settled and (profile.head or read.history.head):
+            if not reading.is_settled and (profile.head or reading.history.head):
                 return [], state
-            found = dict(read.found)
-        notices, later = notices_of_achievements(state, offered_achievements(known, books, at), found)
+            found = dict(reading.found)
+        notices, later = notices_of_achievements(state, offered_achievements(declared, books, at), found)
         if later == state:
             return notices, state
         return notices, replace(later, book=books.newest.number, looked_at=stamp(at))

@@ -103,20 +103,20 @@ class Notifier:
         question = from_item(decode_item(answer["Item"])) if "Item" in answer else None
         return question if question and shown_status(question, self.now()) in ANSWERABLE else None
 
-    def _tell(self, question: Question, message: PushMessage, read: Subscription) -> MessageOutcome:
+    def _tell(self, question: Question, message: PushMessage, subscription: Subscription) -> MessageOutcome:
         """Tell one person; whatever that raises, the others are told."""
         try:
-            return self._try(question, message, read)
+            return self._try(question, message, subscription)
         except TRANSIENT:
-            logger.exception("to come again", extra={"subscription_id": read.subscription_id})
+            logger.exception("to come again", extra={"subscription_id": subscription.subscription_id})
             return MessageOutcome.AGAIN
         except Exception:
-            logger.exception("failed", extra={"subscription_id": read.subscription_id})
+            logger.exception("failed", extra={"subscription_id": subscription.subscription_id})
             return MessageOutcome.FAILED
 
-    def _try(self, question: Question, message: PushMessage, read: Subscription) -> MessageOutcome:
+    def _try(self, question: Question, message: PushMessage, before: Subscription) -> MessageOutcome:
         """Tell one person, judging again where they changed in between."""
-        subscription: Subscription | None = read
+        subscription: Subscription | None = before
         expires_at = claim_expires_at(unstamp(question.closes_at))
         for _ in pauses(ATTEMPTS_MAX):
             now = self.now()

@@ -177,7 +177,10 @@ STREAKS: dict[str, Any] = {
                 "uniqueItems": True,
                 "description": "whose events count; left out: of all types that keep streaks",
             },
-            "freezes": {"type": "boolean", "description": "whether a freeze covers a missed period: false"},
+            "freezes": {
+                "type": "boolean",
+                "description": "whether a freeze covers a missed period; default: false",
+            },
             "pauses": {"type": "boolean", "description": "whether a pause covers one: false"},
             "description": {"type": "string", "maxLength": 500},
         },

@@ -195,10 +195,10 @@ def achievement_position(
 
     found: from where on each of its conditions is true.
     """
-    known = [at for at in found if at is not None]
-    if not known or (each.rule.needs_all and len(known) < len(found)):
+    reached = [at for at in found if at is not None]
+    if not reached or (each.rule.needs_all and len(reached) < len(found)):
         return None
-    at = max(known) if each.rule.needs_all else min(known)
+    at = max(reached) if each.rule.needs_all else min(reached)
     return at if at == BEFORE or at[0] >= each.since else first_position_since(history, each.since)
 
 
@@ -213,11 +213,11 @@ def instant(at: Position) -> str:
 
 
 def achievement_positions(
-    known: Mapping[str, DeclaredAchievement], history: UserHistory, streaks: StreakHistory
+    declared: Mapping[str, DeclaredAchievement], history: UserHistory, streaks: StreakHistory
 ) -> dict[str, Position]:
     """Return the entry that each achievement is dated at, of those that are earned."""
     found = {}
-    for name, each in known.items():
+    for name, each in declared.items():
         at = achievement_position(
             each, [condition_position(c, history, streaks) for c in each.rule.conditions], history
         )
@@ -305,22 +305,22 @@ class AchievementSnapshot:
         )
 
     def is_usable(
-        self, known: Mapping[str, DeclaredAchievement], streaks: StreakHistory, history: UserHistory
+        self, declared: Mapping[str, DeclaredAchievement], streaks: StreakHistory, history: UserHistory
     ) -> bool:
         """Whether what is kept still is what the whole ledger would tell."""
         if self.until == date.min:
             return True
         return (
-            all(self.known.get(name) == definitions_digest(each) for name, each in known.items())
+            all(self.known.get(name) == definitions_digest(each) for name, each in declared.items())
             and self.cover == definitions_digest(cover_until(streaks.cover, self.until))
             and history.head_of_the_past <= self.head
             and not is_rewritten(streaks.books, self.version, self.until)
         )
 
 
-def answer_digest(head: str, known: Mapping[str, DeclaredAchievement], streaks: StreakHistory) -> str:
+def answer_digest(head: str, achievements: Mapping[str, DeclaredAchievement], streaks: StreakHistory) -> str:
     """Return a digest of all that an answer follows from. head: the newest entry of the ledger."""
-    declared = sorted((name, definitions_digest(each)) for name, each in known.items())
+    declared = sorted((name, definitions_digest(each)) for name, each in achievements.items())
     periods = sorted(streaks.periods.items())
     return definitions_digest(
         (head, declared, periods, definitions_digest(streaks.cover), streaks.books.newest.number)
@@ -336,15 +336,17 @@ def definitions_digest(thing: object) -> str:
 
 def positions(
     kept: AchievementSnapshot,
-    known: Mapping[str, DeclaredAchievement],
+    declared: Mapping[str, DeclaredAchievement],
     history: UserHistory,
     streaks: StreakHistory,
 ) -> dict[str, Position]:
     """Return the entry that each achievement is dated at. kept: is usable for `history`."""
     found = {}
-    for name, at in achievement_positions(known, history, streaks).items():
+    for name, at in achievement_positions(declared, history, streaks).items():
         dated = (
-            kept.earned.get(name) or first_position_since(history, known[name].since) if at == BEFORE else at
+            kept.earned.get(name) or first_position_since(history, declared[name].since)
+            if at == BEFORE
+            else at
         )
         if dated is not None:
             found[name] = dated
@@ -352,10 +354,10 @@ def positions(
 
 
 def shown_achievements(
-    kept: AchievementSnapshot, known: Mapping[str, DeclaredAchievement], found: Mapping[str, Position]
+    kept: AchievementSnapshot, declared: Mapping[str, DeclaredAchievement], found: Mapping[str, Position]
 ) -> dict[str, str]:
     """Return the instant of each achievement that the user has: of those that are true, or stay."""
-    stay = {name: at for name, at in kept.shown.items() if name in known and known[name].rule.stays}
+    stay = {name: at for name, at in kept.shown.items() if name in declared and declared[name].rule.stays}
     dated = {name: instant(at) for name, at in found.items()}
     return stay | {name: min(at, stay.get(name, at)) for name, at in dated.items()}
 
@@ -368,27 +370,27 @@ def snapshot_until(entries: int, now: datetime) -> date:
 
 def next_snapshot(
     kept: AchievementSnapshot,
-    known: Mapping[str, DeclaredAchievement],
+    declared: Mapping[str, DeclaredAchievement],
     history: UserHistory,
     streaks: StreakHistory,
     now: datetime,
 ) -> AchievementSnapshot:
     """Return what is to be kept: the history up to a date that is settled, what was shown, and an answer."""
-    found = positions(kept, known, history, streaks)
-    answer = shown_achievements(kept, known, found)
-    stays = {name: at for name, at in answer.items() if known[name].rule.stays}
+    found = positions(kept, declared, history, streaks)
+    answer = shown_achievements(kept, declared, found)
+    stays = {name: at for name, at in answer.items() if declared[name].rule.stays}
     head = max(history.head, kept.head)
     kept_answer: tuple[str, Mapping[str, str], Mapping[str, int]] = ("", {}, {})
     if len(history.entries) > ANSWERED_ENTRIES:
-        kept_answer = (answer_digest(head, known, streaks), answer, history.sums())
-    others = {name: at for name, at in kept.shown.items() if name not in known}
+        kept_answer = (answer_digest(head, declared, streaks), answer, history.sums())
+    others = {name: at for name, at in kept.shown.items() if name not in declared}
     until = max(kept.until, snapshot_until(len(history.entries), now))
     return AchievementSnapshot(
         until,
         head,
         history.sums(until),
         {name: at for name, at in found.items() if at[0] < until},
-        {name: definitions_digest(each) for name, each in known.items()},
+        {name: definitions_digest(each) for name, each in declared.items()},
         definitions_digest(cover_until(streaks.cover, until)),
         others | stays,
         streaks.books.newest.number,
@@ -457,12 +459,12 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
             first = rule.per.first(version.effective_at.date())
             first = first if midnight(first) == version.effective_at else rule.per.after(first)
             yield f"{name}: changed for periods from {first} on"
-    known = declared_achievements(books, version.effective_at)
+    declared = declared_achievements(books, version.effective_at)
     for name, achievement in new.achievements.items():
         if achievement == old.achievements.get(name):
             continue
         what = "" if name not in old.achievements else "changed; "
-        since = known[name].since
+        since = declared[name].since
         meaning = "all of history counts, and may date it"
         if not achievement.of_history:
             meaning = f"dated at {since} or later; what happened before counts towards it"

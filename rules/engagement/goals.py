@@ -281,12 +281,12 @@ def is_usable(kept: SettledGoals | None, profile: Profile, books: Books) -> bool
     return not is_rewritten(books, kept.version, kept.until)
 
 
-def is_rewritten(books: Books, known: int, until: date) -> bool:
+def is_rewritten(books: Books, version: int, until: date) -> bool:
     """Whether a version later than a known one took effect in the past, before a date."""
     return any(
         each.effective_at < each.published_at and each.effective_at.date() < until
         for each in books.versions
-        if each.number > known
+        if each.number > version
     )
 
 

@@ -447,12 +447,12 @@ def unfold_carrier(carrier: Entry) -> list[Entry]:
 
 def with_carried(stored: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
     """Return stored and carried entries, oldest first; and those of them that are not stored yet."""
-    known = {entry.created_at: entry for entry in stored}
+    by_place = {entry.created_at: entry for entry in stored}
     missing = [
         entry
-        for carrier in list(known.values())
+        for carrier in list(by_place.values())
         for entry in unfold_carrier(carrier)
-        if entry.created_at not in known
+        if entry.created_at not in by_place
     ]
-    everything = {**known, **{entry.created_at: entry for entry in missing}}
+    everything = {**by_place, **{entry.created_at: entry for entry in missing}}
     return [everything[key] for key in sorted(everything)], missing

@@ -177,7 +177,7 @@ def recent_stretches(used: Iterable[Stretch], now: datetime) -> list[Stretch]:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class OfflineProof:
     """What a batch proves of when its events happened.
 
     stretch: that of its receipt. used: all stretches of the user. refused: why the receipt proves nothing.
@@ -218,7 +218,7 @@ def offline_in_a_year(
     return _total_length([*spans, (occurred, stretch.until)])
 
 
-NO_PROOF = Proof()
+NO_PROOF = OfflineProof()
 
 
 def _late_refusal(reason: str) -> InputRefused:

@@ -295,8 +295,8 @@ def _applied_versions(own: Sequence[Entry], books: Books) -> Books:
     """
     drafts = [each.draft for each in own]
     past = sorted(each.number for each in books.versions if each.is_retroactive)
-    for known in range(len(past), -1, -1):
-        then = Books(each for each in books.versions if each.number not in past[known:])
+    for count in range(len(past), -1, -1):
+        then = Books(each for each in books.versions if each.number not in past[count:])
         if not shortfalls(drafts, then):
             return then
     rated = max((each.created_at for each in own if each.draft.kind is not EntryKind.EARN), default="")

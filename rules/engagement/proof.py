@@ -173,11 +173,11 @@ def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault
 
 def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) -> list[LedgerFault]:
     """Return every entry by which a copy differs from a sound one. Salts are not compared."""
-    known = {each.seq: each for each in sound}
+    by_seq = {each.seq: each for each in sound}
     faults = set(order_faults(links))
     proven = {each.seq for each in links}
     for each in links:
-        other = known.get(each.seq)
+        other = by_seq.get(each.seq)
         if other is None:
             faults.add(LedgerFault(each.seq, ADDED, each.place))
         elif (each.shown, each.hidden) != (other.shown, other.hidden) and None not in (

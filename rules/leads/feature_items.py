@@ -311,10 +311,10 @@ def features_at(
     if not item.is_current:
         return dict(item.features), dict(item.as_of)
     as_of = latest_instant(item, now)
-    known = {Input(each) for each in item.as_of}
-    found = compute_features(known, item.state(), item.waiting(), as_of, grace_days=grace_days)
+    inputs = {Input(each) for each in item.as_of}
+    found = compute_features(inputs, item.state(), item.waiting(), as_of, grace_days=grace_days)
     return {name: each for name, each in found.items() if each is not None}, dict.fromkeys(
-        known, stamp(as_of)
+        inputs, stamp(as_of)
     )
 
 

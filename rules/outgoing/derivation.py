@@ -228,18 +228,18 @@ def _points_notices(before: ProfileView, after: ProfileView) -> Iterator[Notice]
 
 
 def _lapsed_holds(
-    state: tuple[HoldState, ...], profile: Profile, as_of: str
+    before: tuple[HoldState, ...], profile: Profile, as_of: str
 ) -> tuple[tuple[HoldState, ...], list[dict[str, Any]]]:
     """Return the profile's holds, and those that have lapsed since.
 
     A hold that the profile has no more was captured or released if that was before its deadline.
     """
-    known = {each.hold_id: each for each in state}
+    by_id = {each.hold_id: each for each in before}
     there = tuple(
-        known.get(each.hold_id) or HoldState(each.hold_id, each.points, each.reward_id, each.until)
+        by_id.get(each.hold_id) or HoldState(each.hold_id, each.points, each.reward_id, each.until)
         for each in profile.holds
     )
-    gone = [each for name, each in known.items() if name not in {one.hold_id for one in there}]
+    gone = [each for name, each in by_id.items() if name not in {one.hold_id for one in there}]
     over = [each for each in there if not each.is_over and each.until <= as_of]
     over += [each for each in gone if not each.is_over and each.until <= profile.updated_at]
     kept = tuple(replace(each, is_over=each.is_over or each.until <= as_of) for each in there)

@@ -61,13 +61,13 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     if isinstance(payload, Mapping):
         event = _event(payload, context)
         return [event] if event else []
-    read: list[DecodedEvent] = []
+    events: list[DecodedEvent] = []
     for index, each in enumerate(_events_of(payload)):
         try:
-            read += decode(each, context) if isinstance(each, Mapping) else _no_event()
+            events += decode(each, context) if isinstance(each, Mapping) else _no_event()
         except DecodeError as error:
             raise DecodeError(f"{index}.{error.field}".rstrip("."), error.reason) from None
-    return read
+    return events
 
 
 def _events_of(payload: Any) -> list[Any]:

@@ -77,8 +77,8 @@ def parts(payload: Any) -> Iterator[PayloadPart]:
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read all messages, stated preferences and changed ids."""
-    read = (_event(each, context) for each in _items(payload))
-    return [event for event in read if event]
+    events = (_event(each, context) for each in _items(payload))
+    return [event for event in events if event]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +161,10 @@ def _contact(
     if not isinstance(found, Mapping):
         return {}
     own = _person_ids(found, NUMBERS, USER_IDS).keys()
-    known = [contacts[each] for each in own or contacts if each in contacts]
-    if not own and not (is_sole and all(each is known[0] for each in known)):
+    names = [contacts[each] for each in own or contacts if each in contacts]
+    if not own and not (is_sole and all(each is names[0] for each in names)):
         return {}
-    return next((each for each in known if _person_ids(each, NUMBERS, USER_IDS).keys() - own), {})
+    return next((each for each in names if _person_ids(each, NUMBERS, USER_IDS).keys() - own), {})
 
 
 def _required_list(holder: Any, path: str, name: str) -> list[Any]:

@@ -177,9 +177,12 @@ class Kept:
         fields = self.get("state")
         if fields is None:
             return QueueState()
-        known = fields["clock"]
-        doubts, fixes = [Doubt(**each) for each in known["doubts"]], [Fix(**each) for each in known["fixes"]]
-        clock = ClockState(**{**known, "doubts": doubts, "fixes": fixes})
+        clock_fields = fields["clock"]
+        doubts, fixes = (
+            [Doubt(**each) for each in clock_fields["doubts"]],
+            [Fix(**each) for each in clock_fields["fixes"]],
+        )
+        clock = ClockState(**{**clock_fields, "doubts": doubts, "fixes": fixes})
         return QueueState(**{**fields, "clock": clock})
 
     @contextmanager

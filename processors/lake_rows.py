@@ -13,13 +13,13 @@ from rules.lake.entities import TABLE_ITEMS, event_version, row_of
 from rules.lake.packed_records import END, FRAME_BYTES, RowLine, pack_rows, row_line
 from rules.lake.table_items import removed_item, table_item
 
-logger = Logger(service="kept_items")
+logger = Logger(service="lake_rows")
 ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)
 Pair = tuple[Record, RowLine]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptItems:
+class TableItemRows:
     """stores: table name -> its name in the template. stream: where the rows go."""
 
     stores: Mapping[str, str]
@@ -41,7 +41,7 @@ class KeptItems:
             if image
             else removed_item(store, change["Keys"], arrived, version)
         )
-        return [line_of(row_of(TABLE_ITEMS, kept, arrived))] if kept else []
+        return [lake_line(row_of(TABLE_ITEMS, kept, arrived))] if kept else []
 
 
 def table_of(record: Record) -> str:
@@ -49,7 +49,7 @@ def table_of(record: Record) -> str:
     return str(record["eventSourceARN"]).split("/")[1]
 
 
-def line_of(row: Mapping[str, Any]) -> RowLine:
+def lake_line(row: Mapping[str, Any]) -> RowLine:
     """Write a row. Raises ValueError for one that Firehose does not take."""
     line = row_line(row)
     if len(line.text) > ROW_BYTES_MAX:
