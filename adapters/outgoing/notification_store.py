@@ -22,10 +22,10 @@ from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType,
 #
 # | holder | place | holds |
 # |---|---|---|
-# | ann | told | what her notifications say so far, and when time alone will give another one |
+# | ann | told | what Ann's notifications say so far, and when time alone will give another one |
 # | lead/{id}, question/{id} | told | the same of a lead, and of a question, which ends after a month |
 # | ann | log/000000000012 | the notifications up to number 12 that one change has led to |
-# | ann | to/{endpoint} | her lane to an endpoint: what has arrived, and when it is tried again |
+# | ann | to/{endpoint} | Ann's lane to an endpoint: what has arrived, and when it is tried again |
 # | worker/{endpoint}/2 | worker | until when a share of an endpoint is worked for, or left in peace |
 
 
