@@ -343,8 +343,8 @@ class AchievementViews:
             {
                 "name": name,
                 "title": each.rule.title,
-                "achieved": name in reading.found,
-                "achieved_at": reading.found.get(name),
+                "achieved": name in reading.achieved,
+                "achieved_at": reading.achieved.get(name),
                 "needs": "all" if each.rule.needs_all else "any",
                 "conditions": [
                     _condition_view(one, reading.history, reading.streaks) for one in each.rule.conditions

@@ -144,7 +144,7 @@ class NoticeSteps:
                 return [], state
             if not reading.is_settled and (profile.head or reading.history.head):
                 return [], state
-            found = dict(reading.found)
+            found = dict(reading.achieved)
         notices, later = notices_of_achievements(state, offered_achievements(declared, books, at), found)
         if later == state:
             return notices, state

@@ -17,10 +17,10 @@ from rules.engagement.achievements import (
     AchievementSnapshot,
     UserHistory,
     achievement_positions,
+    dated_positions,
     declared_achievements,
     next_snapshot,
     ordered_history,
-    positions,
     shown_achievements,
 )
 from tests.support.achievement_story import AchievementStory
@@ -68,7 +68,7 @@ def test_what_is_kept_changes_no_answer(seed: int, many: int, monkeypatch: pytes
             entries = [each for each in world.entries if each.created_at > kept.places_from()]
             told = kept.history_with(entries)
             assert kept.is_usable(known, streaks, told)
-            assert positions(kept, known, told, streaks) == whole
+            assert dated_positions(kept, known, told, streaks) == whole
             kept = next_snapshot(kept, known, told, streaks, story.base + timedelta(days=ahead))
             assert AchievementSnapshot.of(kept.text) == kept
 
