@@ -1,4 +1,4 @@
-"""Table streams -> Firehose. Each change of a table becomes a row of the lake, a version of the book several.
+"""Table streams -> Firehose. Each change of a table becomes one row of the lake; a book version, several.
 
 Of some tables the item itself is a row, too: what a restore needs of it (rules/lake/table_items.py), and
 that it is gone.

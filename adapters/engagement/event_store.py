@@ -1,4 +1,4 @@
-"""The BPEvents table. An event has all of its properties in its item, because a pointer is read by nobody.
+"""The BPEvents table. Properties are stored inline, not as an S3 reference, since no consumer resolves one.
 Events that have left their table are found in the lake, by the function PastEventsFunction.
 """
 

@@ -5,7 +5,7 @@ each took one answer, most of a thousand at once would be refused again and agai
 the answer in the question's line (the table AnswerLines), and then tries to take as many of the line as a
 transaction holds, their own or others'. An answer in line is not accepted yet: it is once its response is
 stored, whoever stored it. Taking an answer, rewarding it and removing it from the line is one transaction, so
-a process may die anywhere.
+a process may die anywhere. AnswerLine takes answers; AnswerAwards gives it the event that rewards one.
 """
 
 import random

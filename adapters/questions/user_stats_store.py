@@ -1,5 +1,5 @@
-"""The UserStats table: what is kept of a person's answers, the leaderboard by points, and the transaction
-that counts answers: stats and marks, all or nothing.
+"""The UserStats table: a person's stats and the leaderboard by points (UserStatsStore), and the transaction
+that counts answers, stats and marks, all or nothing (AnswerCounts).
 """
 
 import zlib

@@ -120,9 +120,10 @@ NO_TERMS = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
 
 
 class RefusedNow(InputRefused):
-    """The event is refused by its time or the rules of now. If it was accepted before, it still is.
+    """The event is refused as of now; a resend of an event that was accepted earlier still counts as a
+    duplicate.
 
-    event: what its sender says. What the rules said of it is in the claim of its key, if there is one.
+    event: what its sender says. If it was accepted, what the rules said then is in the claim of its key.
     """
 
     def __init__(self, refused: InputRefused, event: Event) -> None:

@@ -3,6 +3,7 @@
 A response is in the stats if and only if it is marked: stats and mark are written in one transaction, which
 is refused as a whole where the mark is there, the response is gone or the stats have moved. So a crash leaves
 all or nothing, and whoever comes a second time writes nothing. Who answered is known by a keyed hash alone.
+AnswerCounter decides what to write; AnswerCounts (adapters.questions.user_stats_store) writes it.
 """
 
 from collections.abc import Sequence
