@@ -144,7 +144,7 @@ class BookStore:
 
 def _items(number: int, said: Publication) -> list[Item]:
     """Return a version's items."""
-    told = {
+    fields = {
         "book": VERSIONS,
         "version": number,
         "effective_at": stamp(said.effective_at),
@@ -153,4 +153,4 @@ def _items(number: int, said: Publication) -> list[Item]:
         "note": said.note,
     }
     text = json.dumps(said.document, ensure_ascii=False, separators=(",", ":"))
-    return [encode_item(told), encode_item({**told, "book": DOCUMENTS, "document": text})]
+    return [encode_item(fields), encode_item({**fields, "book": DOCUMENTS, "document": text})]

@@ -106,10 +106,10 @@ class QueueDepths:
     def _depth(self, sqs: Any, name: str) -> dict[str, Any]:
         kind = "failure" if name.lower().endswith(FAILURES) else "work"
         try:
-            told = sqs.get_queue_attributes(
+            answer = sqs.get_queue_attributes(
                 QueueUrl=self._urls[name], AttributeNames=[WAITING, IN_FLIGHT, DELAYED]
             )
-            counts = {key: int(value) for key, value in told["Attributes"].items()}
+            counts = {key: int(value) for key, value in answer["Attributes"].items()}
             waiting = counts[WAITING] + counts.get(DELAYED, 0)
             return {"name": name, "kind": kind, "waiting": waiting, "in_flight": counts[IN_FLIGHT]}
         except Exception as error:  # noqa: BLE001 (one queue's trouble hides nothing of the others)

@@ -1,6 +1,10 @@
-"""A standby's tables: takes over the writer's changes, late, twice and in any order (rule 23). A claim is
-there before its event, an event before its entry, a profile after its days; any other item is as its
-newest change says.
+"""A standby's tables: takes over the writer's changes, late, twice and in any order (rule 23).
+
+Order kept: claim, event, entry, days, profile. Of any other item the newest change wins.
+
+Follower goes through a batch of changes in this order: deletions; items that need nothing else, claims and
+days among them; events whose claims are there; entries whose events are there; and last the items that speak
+of an entry, profiles among them. What needs something that is not there yet waits.
 """
 
 import hashlib
@@ -15,7 +19,7 @@ from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
-from adapters.platform.tables import get_all
+from adapters.platform.tables import BEFORE_ALL, get_all
 from rules.engagement.ledger import Entry, unfold_carrier
 from rules.regions.changes import FOLLOWED, GONE, GONE_KEY, KEYS, LEDGER, ItemChange
 from rules.regions.standby import (
@@ -26,6 +30,14 @@ from rules.regions.standby import (
     follow_entry,
     place_needed,
 )
+
+CLAIMS, EVENTS, PROFILES, DAYS = "IdempotencyKeys", "BPEvents", "UserStreaks", "DailyActivity"
+ATTEMPTS_MAX = 6
+# Nothing is under way for longer: 7 days in a stream, 14 in a queue, 14 in a failure queue.
+MARK_KEPT = timedelta(days=60)
+IS_NEWER = f"attribute_not_exists({FOLLOWED}) OR {FOLLOWED} < :number"
+Keys = set[tuple[str, str]]
+SplitChanges = tuple[list[ItemChange], list[ItemChange]]  # what is ready, and what waits
 
 # Items of a standby's tables, apart from the ledger: each is as its newest change says, in any order of
 # arrival.
@@ -39,12 +51,6 @@ from rules.regions.standby import (
 #
 # The mark is written before the item is deleted, and whoever puts an item where there was none looks for a
 # mark afterwards. So whichever of the two comes second finds the other.
-
-
-# Nothing is under way for longer: 7 days in a stream, 14 in a queue, 14 in a failure queue.
-MARK_KEPT = timedelta(days=60)
-MARKS = "IdempotencyKeys"
-IS_NEWER = f"attribute_not_exists({FOLLOWED}) OR {FOLLOWED} < :number"
 
 
 class FollowedItems:
@@ -77,7 +83,7 @@ class FollowedItems:
         """Delete an item unless it is newer, and leave the mark."""
         with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
             self._dynamodb.put_item(
-                TableName=self._tables[MARKS],
+                TableName=self._tables[CLAIMS],
                 Item={
                     **mark_key(change),
                     **encode_item({FOLLOWED: change.number, "ttl": int((now + MARK_KEPT).timestamp())}),
@@ -90,7 +96,7 @@ class FollowedItems:
     def _gone(self, change: ItemChange) -> str:
         """Return the number of the newest deletion of an item; "" if there is none."""
         found = self._dynamodb.get_item(
-            TableName=self._tables[MARKS], Key=mark_key(change), ConsistentRead=True
+            TableName=self._tables[CLAIMS], Key=mark_key(change), ConsistentRead=True
         )
         return str(found["Item"][FOLLOWED]["S"]) if "Item" in found else ""
 
@@ -113,11 +119,6 @@ def mark_key(change: ItemChange) -> Item:
 
 # Whether events and entries may be taken over: a claim is there before its event, an event before its entry
 # (rule 23).
-
-
-CLAIMS, EVENTS = "IdempotencyKeys", "BPEvents"
-Keys = set[tuple[str, str]]
-SplitChanges = tuple[list[ItemChange], list[ItemChange]]  # what is ready, and what waits
 
 
 class FollowedOrder:
@@ -166,19 +167,16 @@ def entries_of(change: ItemChange) -> list[Entry]:
 # (rule 23).
 
 
-BEFORE_ALL = "0"
-PROFILES, DAYS = "UserStreaks", "DailyActivity"
-
-
 class FollowedDays:
     """tables: by name in the template."""
 
     def __init__(self, dynamodb: Any, tables: Mapping[str, str], ledger: LedgerStore) -> None:
         self._dynamodb, self._tables, self._ledger = dynamodb, tables, ledger
 
-    def reach(self, change: ItemChange) -> bool:
-        """Whether the days count in all entries that a changed profile counts in; then all of these are
-        stored, too.
+    def days_cover_profile(self, change: ItemChange) -> bool:
+        """Whether the days that are here count in all entries that a changed profile counts in.
+
+        If so, all of these entries are stored here, too.
 
         change: of a profile whose newest entry the ledger has. Also true for one that is older than what is
         there, and changes nothing.
@@ -213,17 +211,13 @@ class FollowedDays:
         return decode_item(answer["Item"]) if "Item" in answer else {}
 
 
-ATTEMPTS_MAX = 6
-PROFILE_TABLE = "UserStreaks"
-
-
 @dataclass(slots=True)
 class FollowedBatch:
-    """What became of changes. waiting: those that need what is not there yet. wrong: with why."""
+    """What became of changes."""
 
     followed: int = 0
-    waiting: list[ItemChange] = field(default_factory=list)
-    wrong: list[tuple[ItemChange, str]] = field(default_factory=list)
+    waiting: list[ItemChange] = field(default_factory=list)  # they need what is not there yet
+    wrong: list[tuple[ItemChange, str]] = field(default_factory=list)  # each with the reason
 
 
 class Follower:
@@ -256,36 +250,40 @@ class Follower:
         outcome.followed += len(gone) + len(first) + len(ready)
         ready, waiting = self._order.by_events((each for each in entries if each.is_new), now)
         for each in sorted(ready, key=lambda change: (change.owner, _seq(change))):
-            self._entry(each, outcome)
+            self._follow_entry(each, outcome)
         outcome.waiting += waiting
         heads: dict[str, str] = {}
         for each in later:
-            self._other(each, heads, outcome)
+            self._follow_after_its_entry(each, heads, outcome)
         return outcome
 
-    def _entry(self, change: ItemChange, outcome: FollowedBatch) -> None:
+    def _follow_entry(self, change: ItemChange, outcome: FollowedBatch) -> None:
         *_, entry = entries_of(change)
         for _ in pauses(ATTEMPTS_MAX):
             newest = self._ledger.newest(entry.account_id)
             head = newest.head if newest else None
             try:
-                what = follow_entry(head, entry)
+                step = follow_entry(head, entry)
             except LedgerContradiction as error:
                 outcome.wrong.append((change, str(error)))
                 return
-            if what is None:
+            if step is None:
                 break
             with suppress(HeadMoved):
-                if what.carrier:
-                    self._ledger.follow(head, what.carrier, what.carried)
+                if step.carrier:
+                    self._ledger.follow(head, step.carrier, step.carried)
                 else:
-                    self._ledger.store_new(what.carried)
+                    self._ledger.store_new(step.carried)
                 outcome.followed += 1
                 return
         outcome.waiting.append(change)
 
-    def _other(self, change: ItemChange, heads: dict[str, str], outcome: FollowedBatch) -> None:
-        """Take over what speaks of an entry."""
+    def _follow_after_its_entry(
+        self, change: ItemChange, heads: dict[str, str], outcome: FollowedBatch
+    ) -> None:
+        """Follow an item that must wait for a ledger entry. heads: by owner, the newest entries' places so
+        far.
+        """
         needed = place_needed(change.table, change.image or {})
         if needed > heads.get(change.owner, ""):
             newest = self._ledger.newest(change.owner)
@@ -293,7 +291,7 @@ class Follower:
             if needed > heads[change.owner]:
                 outcome.waiting.append(change)
                 return
-        if change.table == PROFILE_TABLE and not self._days.reach(change):
+        if change.table == PROFILES and not self._days.days_cover_profile(change):
             outcome.waiting.append(change)
             return
         self._items.put(change)

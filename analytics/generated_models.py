@@ -73,12 +73,12 @@ def _line(field: Field) -> str:
 
 
 def _check(name: str, published: Columns, declared: Columns) -> None:
-    for place, (column, kind, size, required) in enumerate(published):
-        if place >= len(declared) or declared[place][0] != column:
+    for index, (column, kind, size, required) in enumerate(published):
+        if index >= len(declared) or declared[index][0] != column:
             raise BreakingChange(
-                f"{name}.{column}: a published column stays, in place {place}; new ones come last"
+                f"{name}.{column}: a published column stays, in place {index}; new ones come last"
             )
-        _, new, new_size, new_required = declared[place]
+        _, new, new_size, new_required = declared[index]
         if new not in {kind, *WIDER.get(kind, ())} or (size and int(new_size) < int(size)):
             raise BreakingChange(
                 f"{name}.{column}: a published type only gets wider, and it was {kind}({size})"

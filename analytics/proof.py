@@ -102,11 +102,11 @@ class Heads:
             roots[bucket], accounts[bucket] = root_of(digests_of(leaves)), len(leaves)
             objects.put(_key(roots[bucket]), packed_leaves(leaves))
         made = Heads(roots, accounts, at, run_id, self.since or at)
-        objects.put(HEADS, json.dumps(made._told()).encode())
+        objects.put(HEADS, json.dumps(made._fields()).encode())
         objects.delete([_key(each) for each in set(self.roots) - {*roots, EMPTY}])
         return made
 
-    def _told(self) -> dict[str, Any]:
+    def _fields(self) -> dict[str, Any]:
         roots = [each.hex() for each in self.roots]
         return {
             "at": self.at,
@@ -149,13 +149,13 @@ class PreviousTree:
         chain = chain_of(account_id, links)
         if chain is None:
             return []
-        known = self._leaf(account_id, chain)
-        if known is None:
+        leaf = self._leaf(account_id, chain)
+        if leaf is None:
             return self._unknown(entries)
-        if known.seq > chain.seq:
-            return [f"entries {chain.seq + 1} to {known.seq} were dropped: the last root has them"]
-        if chain.leaf_at(known.seq) != known.digest:
-            return [f"entry {known.seq}, or one before it, is not the one of the last root"]
+        if leaf.seq > chain.seq:
+            return [f"entries {chain.seq + 1} to {leaf.seq} were dropped: the last root has them"]
+        if chain.leaf_at(leaf.seq) != leaf.digest:
+            return [f"entry {leaf.seq}, or one before it, is not the one of the last root"]
         return []
 
     def _leaf(self, account_id: str, chain: AccountChain) -> TreeLeaf | None:
@@ -211,24 +211,24 @@ def root_key(run_id: str) -> str:
 
 
 def publish_root(objects: Objects, heads: Heads) -> dict[str, Any]:
-    """Write the root of a night; returns it as it is told."""
+    """Write the root of a night; returns it as it is published."""
     try:
         last = json.loads(objects.get(LATEST))
     except NoObject:
         last = {}
     if last.get("run_id") == heads.run_id:
         return dict(last)
-    told = {
+    root = {
         "run_id": heads.run_id,
         "at": heads.at,
         "root": heads.root.hex(),
         "accounts": sum(heads.accounts),
         "before": last.get("root", ""),
     }
-    text = json.dumps(told, indent=1).encode()
+    text = json.dumps(root, indent=1).encode()
     objects.put(root_key(heads.run_id), text)
     objects.put(LATEST, text)
-    return told
+    return root
 
 
 # All copies of an account's ledger against each other, and against the last root (rule 19).

@@ -39,14 +39,8 @@ from rules.lake.residue import is_residue
 from rules.lake.schema import EXTRA
 from rules.leads.lead_events import SORT_KEY
 
-# What leaves the tables when it is old: events, the raw payloads of leads' events, and the words of answers.
-#
-# Each takes rows of the lake, which name the items, and looks at the items themselves before it changes them.
-# So what the lake does not know stays where it is. Doing it again changes nothing.
-
-
 READ_AT_ONCE = 100
-THREADS = 16  # as many connections has a client
+THREADS = 16  # a client has this many connections
 RAW_PAYLOAD = "raw_payload"
 # An answer may be stored a moment after its question has closed. Its agent may ask under the same key again
 # 90 days later; those answers are not meant.
@@ -56,10 +50,10 @@ ItemRow = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RemovalCounts:
-    """left: items, or parts of items. stayed: those that the lake holds differently, or that have changed."""
+    """Items, or parts of items."""
 
     left: int = 0
-    stayed: int = 0
+    stayed: int = 0  # the lake holds them differently, or they have changed
 
     def __add__(self, other: "RemovalCounts") -> "RemovalCounts":
         """Return both together."""
@@ -76,20 +70,15 @@ def _in_threads(
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule(ABC):
-    """A kind of thing that leaves items of a table.
-
-    days: so old they are when they leave; 0: never. setting: which says so. name: of the
-    state. entity: whose rows name the items. age: the column that says since when they age. had_ttl: whether
-    items expired before there was a setting.
-    """
+    """A kind of thing that leaves a table when it is old."""
 
     items: AgedItems
-    days: int
-    setting: ClassVar[str]
-    name: ClassVar[str]
-    entity: ClassVar[str]
-    age: ClassVar[str]
-    had_ttl: ClassVar[bool] = False
+    days: int  # the age at which it leaves; 0: never
+    setting: ClassVar[str]  # which gives the days
+    name: ClassVar[str]  # of the state
+    entity: ClassVar[str]  # its rows name the items
+    age: ClassVar[str]  # the column that says since when they age
+    had_ttl: ClassVar[bool] = False  # items expired before there was a setting
 
     @abstractmethod
     def leave(self, rows: Sequence[ItemRow]) -> RemovalCounts:
@@ -175,30 +164,37 @@ class AnswerTexts(RetentionRule):
 PREFIX = "state/retention/"
 
 
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Where a call has stopped within a partition."""
+
+    key: str  # of the file under way
+    etag: str
+    batches: int  # so many batches of its rows are done
+
+
+NOTHING_DONE = Resume("", "", 0)
+
+
 @dataclass(slots=True)
 class RetentionState:
-    """Dates are YYYY-MM-DD; of partitions but for `began`.
-
-    began: the first night. through: up to this date all partitions were gone through. due: partitions of
-    before that are to be looked at again, and when. at: the file under way, its ETag, and how many batches
-    of its rows are done. run_id: the last night.
-    """
+    """Dates are YYYY-MM-DD; of partitions but for `began`."""
 
     name: str
-    began: str
-    through: str = ""
-    due: dict[str, str] = field(default_factory=dict)
-    at: tuple[str, str, int] = ("", "", 0)
-    run_id: str = ""
+    began: str  # the first night
+    through: str = ""  # up to this date all partitions were gone through
+    due: dict[str, str] = field(default_factory=dict)  # earlier partitions to look at again -> when
+    resume: Resume = NOTHING_DONE
+    run_id: str = ""  # the last night
 
     @classmethod
     def read(cls, objects: Objects, name: str, today: str) -> "RetentionState":
         """Return what the nights before have left, or a beginning."""
         try:
-            told = json.loads(objects.get(f"{PREFIX}{name}.json"))
+            fields = json.loads(objects.get(f"{PREFIX}{name}.json"))
         except NoObject:
             return cls(name, today)
-        return cls(**{**told, "at": tuple(told["at"])})
+        return cls(**{**fields, "resume": Resume(**fields["resume"])})
 
     def save(self, objects: Objects) -> None:
         """Store it."""
@@ -212,15 +208,15 @@ class RetentionState:
 
     def done_in(self, key: str, etag: str) -> int:
         """Return how many batches of a file's rows are done."""
-        return self.at[2] if self.at[:2] == (key, etag) else 0
+        return self.resume.batches if (self.resume.key, self.resume.etag) == (key, etag) else 0
 
-    def gone_through(self, dt: str, again: str) -> None:
+    def note_done(self, dt: str, again: str) -> None:
         """Note a partition. again: when it has to be looked at again; "" if it has not."""
         self.through = max(self.through, dt)
         self.due.pop(dt, None)
         if again:
             self.due[dt] = again
-        self.at = "", "", 0
+        self.resume = NOTHING_DONE
 
 
 # Rows of a curated file that have become old: they name the items of a table that may leave.
@@ -231,15 +227,15 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Ages:
-    """Which rows are old enough: column, a timestamp, is from since (None: from ever) and before until."""
+class AgeSpan:
+    """Which rows are old enough."""
 
-    column: str
-    since: datetime | None
-    until: datetime
+    column: str  # a timestamp
+    since: datetime | None  # the least value; None: any
+    until: datetime  # values are before this one
 
-    def of(self, rows: pa.Table) -> pa.Table:
-        """Return the rows that are."""
+    def select(self, rows: pa.Table) -> pa.Table:
+        """Return the rows that are old enough."""
         old = pc.less(rows[self.column], pa.scalar(self.until))
         if self.since is not None:
             old = pc.and_(old, pc.greater_equal(rows[self.column], pa.scalar(self.since)))
@@ -256,17 +252,21 @@ class Ages:
 
 
 def _spans(metadata: pq.FileMetaData, column: str) -> Iterator[tuple[datetime, datetime] | None]:
-    """Yield the least and the greatest value of each group of a file's rows; None where it is not told."""
+    """Yield the least and the greatest value of each group of a file's rows; None where it has none."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
-        for place in range(group.num_columns):
-            chunk = group.column(place)
+        for index in range(group.num_columns):
+            chunk = group.column(index)
             if chunk.path_in_schema == column:
-                told = chunk.statistics
-                yield (told.min, told.max) if told is not None and told.has_min_max else None
+                statistics = chunk.statistics
+                yield (
+                    (statistics.min, statistics.max)
+                    if statistics is not None and statistics.has_min_max
+                    else None
+                )
 
 
-def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: Ages) -> Iterator[list[Row]]:
+def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: AgeSpan) -> Iterator[list[Row]]:
     """Yield a file's rows that are old enough, two thousand rows of the file at a time; perhaps none of them.
 
     Raises NoObject if the file is gone.
@@ -278,17 +278,19 @@ def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: Ages) ->
         path = Path(folder, "rows.parquet")
         objects.save(stored.key, path)
         file = pq.ParquetFile(path)
-        known = set(file.schema_arrow.names)
-        for batch in file.iter_batches(BATCH_ROWS, columns=[name for name in names if name in known]):
+        columns = set(file.schema_arrow.names)
+        for batch in file.iter_batches(BATCH_ROWS, columns=[name for name in names if name in columns]):
             rows = curated_files.as_declared(pa.Table.from_batches([batch]), entity, names)
-            yield ages.of(rows).to_pylist()
+            yield ages.select(rows).to_pylist()
 
 
-def first_after(objects: Objects, entity: str, files: Sequence[StoredObject], ages: Ages) -> datetime | None:
+def first_after(
+    objects: Objects, entity: str, files: Sequence[StoredObject], ages: AgeSpan
+) -> datetime | None:
     """Return the oldest instant of the rows that are not old enough yet; None if there are none."""
     found = []
     for stored in files:
-        if not Ages(ages.column, ages.until, datetime.max.replace(tzinfo=UTC)).may_be_in(objects, stored):
+        if not AgeSpan(ages.column, ages.until, datetime.max.replace(tzinfo=UTC)).may_be_in(objects, stored):
             continue
         rows = curated_files.read_file(objects, entity, stored, [ages.column])[ages.column]
         oldest = pc.min(rows.filter(pc.greater_equal(rows, pa.scalar(ages.until)))).as_py()
@@ -296,7 +298,7 @@ def first_after(objects: Objects, entity: str, files: Sequence[StoredObject], ag
     return min(found, default=None)
 
 
-# What had a time to live has gone by it, if it came so long before the first night: DynamoDB takes some days.
+# Events stored over 100 days before the first night had a TTL, and DynamoDB has deleted them.
 TTL_DAYS = 100
 
 
@@ -306,18 +308,15 @@ class OutOfTime(Exception):
 
 @dataclass(slots=True)
 class RetentionPass:
-    """One kind of thing in one night. fresh: the partitions that the night has curated. has_time: to go on.
-
-    told: what came of it in this call.
-    """
+    """One kind of thing in one night."""
 
     objects: Objects
     leaving: RetentionRule
     run_id: str
     today: date
-    fresh: Collection[Place]
-    has_time: Callable[[], bool] = lambda: True
-    told: RemovalCounts = field(default_factory=RemovalCounts)
+    fresh: Collection[Place]  # the partitions that the night has curated
+    has_time: Callable[[], bool] = lambda: True  # whether the call may go on
+    removals: RemovalCounts = field(default_factory=RemovalCounts)  # of this call
 
     def run(self) -> bool:
         """Go on where the last call has ended; returns whether all is done.
@@ -332,7 +331,7 @@ class RetentionPass:
         state.save(self.objects)
         try:
             for dt in sorted(self._dates(state)):
-                self._date(state, dt)
+                self._process_date(state, dt)
         except OutOfTime:
             return False
         return True
@@ -350,33 +349,33 @@ class RetentionPass:
         """Return the first date of which nothing is old enough."""
         return self.today - timedelta(days=self.leaving.days)
 
-    def _date(self, state: RetentionState, dt: str) -> None:
+    def _process_date(self, state: RetentionState, dt: str) -> None:
         files = layout.curated_files(self.objects, self.leaving.entity, dt, dt)
         ages = self._ages(state)
         for stored in files:
-            if state.at[0] <= stored.key:
-                self._file(state, stored, ages)
+            if state.resume.key <= stored.key:
+                self._process_file(state, stored, ages)
         later = first_after(self.objects, self.leaving.entity, files, ages)
         again = later and (later.date() + timedelta(days=self.leaving.days + 1)).isoformat()
-        state.gone_through(dt, again or "")
+        state.note_done(dt, again or "")
         state.save(self.objects)
 
-    def _ages(self, state: RetentionState) -> Ages:
+    def _ages(self, state: RetentionState) -> AgeSpan:
         since = None
         if self.leaving.had_ttl:
             since = _begin(date.fromisoformat(state.began) - timedelta(days=TTL_DAYS))
-        return Ages(self.leaving.age, since, _begin(self._edge()))
+        return AgeSpan(self.leaving.age, since, _begin(self._edge()))
 
-    def _file(self, state: RetentionState, stored: StoredObject, ages: Ages) -> None:
+    def _process_file(self, state: RetentionState, stored: StoredObject, ages: AgeSpan) -> None:
         done = state.done_in(stored.key, stored.etag)
         for number, rows in enumerate(old_rows(self.objects, self.leaving.entity, stored, ages)):
             if number < done:
                 continue
             if not self.has_time():
-                state.at = stored.key, stored.etag, number
+                state.resume = Resume(stored.key, stored.etag, number)
                 state.save(self.objects)
                 raise OutOfTime
-            self.told += self.leaving.leave(rows)
+            self.removals += self.leaving.leave(rows)
 
 
 def _date_of(stored: StoredObject) -> str:

@@ -40,12 +40,12 @@ def declared_parameters(names: Iterable[str]) -> list[tuple[str, str]]:
     return re.findall(r"(?m)^  (\w+):\n    Type: (\S+)", "".join(texts))
 
 
-def read_fragment(name: str, marks: Mapping[str, str]) -> tuple[Fragment, list[Block]]:
+def read_fragment(name: str, mark_texts: Mapping[str, str]) -> tuple[Fragment, list[Block]]:
     """Return a fragment with all that is derived from it, and its resources.
 
     Raises ValueError if it cannot be assembled.
     """
-    parts = {key: replace_marks(text, marks) for key, text in sections(f"infra/app/{name}.yaml").items()}
+    parts = {key: replace_marks(text, mark_texts) for key, text in sections(f"infra/app/{name}.yaml").items()}
     resources = (
         list(complete_resources(parts["Resources"].strip("\n") + "\n")) if "Resources" in parts else []
     )
@@ -64,7 +64,8 @@ def assemble_template(fragments: Sequence[Fragment]) -> str:
     for section in ("", *ORDER):
         parts = [text for each in fragments if (text := each.get(section, "").strip("\n"))]
         gap = "\n\n" if section == "Resources" else "\n"
-        texts += [f"{section}:\n" * bool(section) + gap.join(parts) + "\n"] if parts else []
+        heading = f"{section}:\n" if section else ""
+        texts += [heading + gap.join(parts) + "\n"] if parts else []
     return "\n".join(texts)
 
 
@@ -91,10 +92,10 @@ SETTINGS, RETENTION = "docs/settings.md", "docs/retention.md"
 DIFF_LINES_MAX = 20
 
 
-def templates() -> dict[str, str]:
-    """Return the assembled templates, and the table of settings with what stands before it: path -> text."""
-    known = marks.marks(declared_resources(FRAGMENTS), declared_parameters(FRAGMENTS))
-    app = [read_fragment(each, known) for each in FRAGMENTS]
+def generated_files() -> dict[str, str]:
+    """Return the assembled templates, and the documents with generated tables: path -> text."""
+    mark_texts = marks.marks(declared_resources(FRAGMENTS), declared_parameters(FRAGMENTS))
+    app = [read_fragment(each, mark_texts) for each in FRAGMENTS]
     alarms, _ = read_fragment(
         "alarms", marks.alarm_marks([each for _, resources in app for each in resources])
     )
@@ -117,7 +118,7 @@ def stale_message(path: str, committed: str, wanted: str) -> str:
 
 def main() -> None:
     """Write the templates; with --check exit with a message if one is stale."""
-    wanted = templates()
+    wanted = generated_files()
     if "--check" in sys.argv:
         sys.exit(
             "".join(stale_message(path, (ROOT / path).read_text(), text) for path, text in wanted.items())

@@ -292,11 +292,11 @@ def _throttles(table: Block) -> Iterator[str]:
         declared = declared["Fn::If"][1]
     indexes = [each["IndexName"] for each in declared]
     refusals = ("ReadThrottleEvents", "WriteThrottleEvents")
-    for place, (index, name) in enumerate((index, name) for index in ("", *indexes) for name in refusals):
+    for number, (index, name) in enumerate((index, name) for index in ("", *indexes) for name in refusals):
         of_index = f", {{Name: GlobalSecondaryIndexName, Value: {index}}}" if index else ""
         where = f"Dimensions: [{{Name: TableName, Value: !Ref {table.logical_id}}}{of_index}]"
         stat = f"Metric: {{Namespace: AWS/DynamoDB, MetricName: {name}, {where}}}, Period: 60, Stat: Sum"
-        yield f"        - {{Id: m{place}, ReturnData: false, MetricStat: {{{stat}}}}}"
+        yield f"        - {{Id: m{number}, ReturnData: false, MetricStat: {{{stat}}}}}"
 
 
 def _metrics(blocks: Iterable[Block], metric: str, label: str = "{}") -> str:

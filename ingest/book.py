@@ -69,8 +69,8 @@ def _path_of(document: Any, field: str) -> Path:
     while parts:
         size = 1
         if isinstance(document, dict):
-            known = (count for count in range(1, len(parts) + 1) if ".".join(parts[:count]) in document)
-            size = next(known, 1)
+            prefixes = (count for count in range(1, len(parts) + 1) if ".".join(parts[:count]) in document)
+            size = next(prefixes, 1)
         key: str | int = int(parts[0]) if isinstance(document, list) else ".".join(parts[:size])
         place, parts = [*place, key], parts[size:]
         is_there = isinstance(document, list) or (isinstance(document, dict) and key in document)
@@ -97,10 +97,10 @@ def _wrong_keys(document: Any, place: Path) -> Iterator[Fault]:
         said, schema = said[key], inside
     if not isinstance(said, dict):
         return
-    known, pattern = schema.get("properties", {}), schema.get("propertyNames", {}).get("pattern", "")
+    properties, pattern = schema.get("properties", {}), schema.get("propertyNames", {}).get("pattern", "")
     for key in said:
-        if schema.get("additionalProperties") is False and key not in known:
-            yield Fault((*place, key), f"is unknown: there are {', '.join(known)}")
+        if schema.get("additionalProperties") is False and key not in properties:
+            yield Fault((*place, key), f"is unknown: there are {', '.join(properties)}")
         elif not re.search(pattern.replace("$", r"\Z"), key):
             yield Fault((*place, key), f"is no name: it must match {pattern}")
 
@@ -279,13 +279,13 @@ def _parts() -> BookStore:
 
 def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
     """Return what is told of a version beside its document. Who published it is for admins to know."""
-    told = {
+    view = {
         "version": version.number,
         "effective_at": stamp(version.effective_at),
         "published_at": stamp(version.published_at),
         "note": version.note,
     }
-    return told | {"author": version.author} if is_admin else told
+    return view | {"author": version.author} if is_admin else view
 
 
 @app.route("GET /v1/rules", [in_query("at", INSTANT)], answer=RULES)

@@ -114,11 +114,11 @@ def build_site(folder: Path, config: PageSettings) -> Site:
 
     Raises KeyError for a file whose suffix is not in KINDS.
     """
-    told = {"oidc_authority": config.oidc_authority, "oidc_client_id": config.oidc_client_id}
+    settings = {"oidc_authority": config.oidc_authority, "oidc_client_id": config.oidc_client_id}
     if groups_claim() != COGNITO_GROUPS:
-        told["groups_claim"] = groups_claim()
+        settings["groups_claim"] = groups_claim()
     texts = {path.name: path.read_text() for path in sorted(folder.iterdir())}
-    texts[CONFIG] = json.dumps(told)
+    texts[CONFIG] = json.dumps(settings)
     version = _digest(json.dumps(texts).encode())
     for name, text in texts.items():
         for other in texts:

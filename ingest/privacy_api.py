@@ -75,8 +75,8 @@ class Erasures:
     def _reaches(self, caller: Caller, erasure_id: str) -> bool:
         if erasure := self.jobs.get(erasure_id):
             return caller.reaches(erasure.organization)
-        known = self.jobs.organization_digest(erasure_id)
-        return caller.is_admin or known in {
+        organization = self.jobs.organization_digest(erasure_id)
+        return caller.is_admin or organization in {
             self.tombstones.digest(organization_subject(erasure_id, each)) for each in caller.organizations
         }
 
@@ -101,8 +101,8 @@ class Erasures:
 
         Raises 409 while the erasure is under way. Safe to repeat.
         """
-        known = self.tombstones.look()
-        entries = list(lift_entries(known, self.tombstones.digest(subject), stamp(now)))
+        tombstones = self.tombstones.look()
+        entries = list(lift_entries(tombstones, self.tombstones.digest(subject), stamp(now)))
         if entries and self.jobs.get(entries[0].erasure_id):
             raise ApiError(409, "erasure_open", "the erasure is not finished yet")
         self.jobs.note(entries)
@@ -219,9 +219,9 @@ def delete_user(user_id: str) -> dict[str, Any]:
     """
     _caller("user_id", user_id).check(user_id)
     person = Person(_parts().digest(user_subject(user_id)), user_id)
-    told = _parts().erasing.begin(user_id, person, clock.now())
-    logger.info("erasure", extra={"erasure_id": told["erasure_id"]})
-    return told
+    erasure = _parts().erasing.begin(user_id, person, clock.now())
+    logger.info("erasure", extra={"erasure_id": erasure["erasure_id"]})
+    return erasure
 
 
 @app.route("POST /v1/users/{user_id}/export", status=202, answer=EXPORT, more=EXPORT_HELP)
@@ -260,12 +260,12 @@ def delete_lead(lead_id: str) -> dict[str, Any]:
     """
     caller = _caller("lead_id", lead_id)
     caller.check_leads()
-    told = _parts().erasing.of_lead(lead_id, caller)
-    if told is None:
+    erasure = _parts().erasing.of_lead(lead_id, caller)
+    if erasure is None:
         person = _parts().lead(lead_id, caller)
-        told = _parts().erasing.begin(lead_id, person, clock.now())
-    logger.info("erasure", extra={"erasure_id": told["erasure_id"]})
-    return told
+        erasure = _parts().erasing.begin(lead_id, person, clock.now())
+    logger.info("erasure", extra={"erasure_id": erasure["erasure_id"]})
+    return erasure
 
 
 @app.route("POST /v1/leads/{lead_id}/export", status=202, answer=EXPORT, more=EXPORT_HELP)
@@ -333,13 +333,13 @@ def _ask_for_export(caller: Caller, kind: PersonKind, subject: str, organization
 
 
 def _view(job: ExportJob) -> dict[str, Any]:
-    told: dict[str, Any] = {"export_id": job.job_id, "asked_at": _instant(job.asked_at)}
+    view: dict[str, Any] = {"export_id": job.job_id, "asked_at": _instant(job.asked_at)}
     if not job.finished_at:
-        return told | {"status": "running"}
+        return view | {"status": "running"}
     where = {"Bucket": _parts().config.payload_bucket, "Key": job.key}
     lasts = min(URL_SECONDS, job.expires_at - int(clock.now().timestamp()))
     url = _parts().s3().generate_presigned_url("get_object", Params=where, ExpiresIn=lasts)
-    return told | {
+    return view | {
         "status": "finished",
         "finished_at": _instant(job.finished_at),
         "bytes": job.size,

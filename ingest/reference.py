@@ -177,7 +177,7 @@ def _nested_fields(schema: Schema, depth: int) -> Markup | None:
 
 
 def _has_details(schema: Schema) -> bool:
-    told = {
+    keywords = {
         "$ref",
         "properties",
         "items",
@@ -188,7 +188,7 @@ def _has_details(schema: Schema) -> bool:
         "description",
         "additionalProperties",
     }
-    return bool(told & schema.keys())
+    return bool(keywords & schema.keys())
 
 
 # Examples of bodies and paths, made from schemas.

@@ -1,4 +1,6 @@
-"""`streakline prove` and `audit` (rule 19)."""
+"""`streakline prove` and `audit` (rule 19): audit compares all copies of ledgers with each other and the last
+root.
+"""
 
 import argparse
 import json
@@ -8,11 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adapters.engagement.account_items import entry_from
-from adapters.engagement.account_store import BEFORE_ALL
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import Item
 from adapters.platform.objects import Objects, S3Objects
-from adapters.platform.tables import chunks
+from adapters.platform.tables import BEFORE_ALL, chunks
 from analytics.lake import curated_files, layout
 from analytics.proof import TABLE, CopyFault, Heads, copy_faults, lake_copies, warehouse_copies
 from analytics.reconcile.profile_settings import UNREADABLE
@@ -47,15 +48,15 @@ def proof(objects: Objects, ledger: LedgerStore, user_id: str, named: str = "") 
     links = list(map(link_of, entries))
     heads, bucket = Heads.read(objects), bucket_of(user_id)
     chain, leaves = chain_of(user_id, links), heads.leaves(objects, bucket)
-    known = leaves.get(chain.name) if chain else None
-    if chain is None or known is None:
+    leaf = leaves.get(chain.name) if chain else None
+    if chain is None or leaf is None:
         raise RuntimeError(f"no root has {user_id} yet: the next nightly run writes one")
     if faults := own_faults(user_id, links):
         raise RuntimeError(f"the ledger of {user_id} contradicts itself: {'; '.join(fault_texts(faults))}")
-    if chain.leaf_at(known.seq) != known.digest:
+    if chain.leaf_at(leaf.seq) != leaf.digest:
         raise RuntimeError(f"the ledger of {user_id} is not the one of the last root: `streakline audit`")
-    entry = _named(entries, known.seq, named)
-    return proof_of(entry, chain, known.seq, heads.path(leaves, bucket, chain.name), heads.root)
+    entry = _named(entries, leaf.seq, named)
+    return proof_of(entry, chain, leaf.seq, heads.path(leaves, bucket, chain.name), heads.root)
 
 
 def _named(entries: list[Entry], newest: int, named: str) -> Entry:
@@ -85,7 +86,7 @@ class Auditor:
     before: str
 
     def audit(self, accounts: Iterable[str]) -> Iterator[CopyFault]:
-        """Yield what is wrong with the copies of these accounts. The lake's history is read once in 1,000."""
+        """Yield what is wrong with the copies of these accounts. Reads the lake once per 1,000 accounts."""
         heads = Heads.read(self.objects)
         for some in chunks(sorted(set(accounts)), AT_ONCE):
             lake = lake_copies(self.objects, some)
@@ -99,7 +100,7 @@ class Auditor:
                 copies = {TABLE: list(map(link_of, entries)), LAKE: lake.get(account, [])}
                 if self.warehouse:
                     copies[WAREHOUSE] = loaded.get(account, [])
-                yield from self._one(account, copies, entries, heads)
+                yield from self._account_faults(account, copies, entries, heads)
 
     def _read(self, account: str) -> tuple[list[Entry], list[Entry], list[CopyFault]]:
         """Return an account's entries in the table, those not stored yet, and those that cannot be read."""
@@ -115,14 +116,15 @@ class Auditor:
                 faults.append(CopyFault(account, TABLE, fault))
         return *with_carried(readable), faults
 
-    def _one(
+    def _account_faults(
         self, account: str, copies: dict[str, list[LedgerLink]], entries: list[Entry], heads: Heads
     ) -> Iterator[CopyFault]:
-        known = heads.leaves(self.objects, bucket_of(account))
+        leaves = heads.leaves(self.objects, bucket_of(account))
         names = [chain_of(account, each) for each in copies.values()]
-        leaf = next((known[each.name] for each in names if each and each.name in known), None)
-        whole = max((each.seq for each in entries if each.created_at < self.before), default=-1)
-        yield from copy_faults(account, copies, leaf, {LAKE: whole, WAREHOUSE: whole})
+        leaf = next((leaves[each.name] for each in names if each and each.name in leaves), None)
+        newest_settled_seq = max((each.seq for each in entries if each.created_at < self.before), default=-1)
+        settled = dict.fromkeys((LAKE, WAREHOUSE), newest_settled_seq)
+        yield from copy_faults(account, copies, leaf, settled)
 
 
 def _entry(stored: Item) -> Entry:
@@ -150,8 +152,8 @@ def audit(arguments: argparse.Namespace, stack: Stack) -> None:
     lake, before = _lake(stack), stamp(datetime.now(UTC) - LAKE_LAG)
     users = set(arguments.user) or accounts_in(lake)
     warehouse = warehouse_of(stack)
-    known = None if isinstance(warehouse, NoWarehouse) else warehouse
-    auditor = Auditor(lake, accounts_of(stack).ledger, known, before)
+    checked_warehouse = None if isinstance(warehouse, NoWarehouse) else warehouse
+    auditor = Auditor(lake, accounts_of(stack).ledger, checked_warehouse, before)
     found = list(auditor.audit(users))
     print(
         "\n".join([*(each.text for each in found[:SHOWN_MAX]), f"{len(users)} accounts; {len(found)} faults"])

@@ -118,8 +118,8 @@ def stream_consumer(
                 reasons |= {sequence_number_of(record): reason for record, reason in result.poison}
             else:
                 ConsumerSettings.failures().keep(name, result.poison, now)
-            told = {**result.counts, "again": len(reasons), "poison": len(result.poison)}
-            logger.info("batch", extra=told)
+            counts = {**result.counts, "again": len(reasons), "poison": len(result.poison)}
+            logger.info("batch", extra=counts)
             return partial_failures(reasons)
 
         return logger.inject_lambda_context(handler)

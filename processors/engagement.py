@@ -17,7 +17,6 @@ from typing import Any, Self
 from adapters import clock, settings
 from adapters.engagement.account_store import (
     ATTEMPTS_MAX,
-    BEFORE_ALL,
     AccountContended,
     AccountStore,
     ProjectionMoved,
@@ -30,6 +29,7 @@ from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
 from adapters.platform.gauges import Gauges
 from adapters.platform.items import decode_item
+from adapters.platform.tables import BEFORE_ALL
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, tombstones_of
 from processors.batches import TRANSIENT, BatchResult, ConsumerSettings, Record, stream_consumer
 from rules.engagement.account import decide, is_beyond
@@ -135,13 +135,13 @@ class EngagementProcessor:
         accounts = self.accounts.accounts_of(
             {user: [event for _, event in pairs] for user, pairs in by_user.items()}
         )
-        known = self.cache.processed(
+        processed = self.cache.processed(
             {user: list(maybe_applied(accounts[user].profile, pairs)) for user, pairs in by_user.items()}
         )
 
         work: dict[str, tuple[Account, Pairs]] = {}
         for user, pairs in by_user.items():
-            fresh = [pair for pair in pairs if pair[1].event_id not in known.get(user, ())]
+            fresh = [pair for pair in pairs if pair[1].event_id not in processed.get(user, ())]
             work[user] = accounts[user], fresh
             outcome.counts["duplicates"] += len(pairs) - len(fresh)
         self._write_users(work, now, outcome)
@@ -165,11 +165,11 @@ class EngagementProcessor:
         outcome, user = AppliedBatch(), account.profile.user_id
 
         def apply(some: Pairs) -> None:
-            read = account
+            current = account
             if some is not pairs:  # each by itself, after an error
                 dates = dates_beside(event.activity_date for _, event in some)
-                read, _ = self.accounts.load(user, dates | dates_of_caps(event for _, event in some))
-            outcome.add(self._applied(read, some, now))
+                current, _ = self.accounts.load(user, dates | dates_of_caps(event for _, event in some))
+            outcome.add(self._applied(current, some, now))
 
         if pairs:
             outcome.attempt(pairs, apply, logger, (*TRANSIENT, AccountContended), user_id=user)
@@ -198,13 +198,16 @@ class EngagementProcessor:
         self.accounts.commit(decision)
         return self._done(decision, events, pairs)
 
-    def _settle(self, read: Account, pairs: Pairs, now: datetime, known: AppliedEvents) -> AppliedBatch:
-        """Look for entries, count in the pending ones, apply events without. known: with an older entry."""
-        user, events = read.profile.user_id, distinct_events(pairs)
+    def _settle(self, before: Account, pairs: Pairs, now: datetime, known: AppliedEvents) -> AppliedBatch:
+        """Bring an account up to its newest entry, then apply the events that have no entry yet.
+
+        before: the account as it was read. known: the events that older entries have applied.
+        """
+        user, events = before.profile.user_id, distinct_events(pairs)
         dates = dates_beside(event.activity_date for event in events) | dates_of_caps(events)
-        head = read.profile.head.created_at if read.profile.head else BEFORE_ALL
-        known |= self.accounts.ledger.applied_since(user, maybe_applied(read.profile, pairs), head)
-        account, applied = self.accounts.complete(read)
+        head = before.profile.head.created_at if before.profile.head else BEFORE_ALL
+        known |= self.accounts.ledger.applied_since(user, maybe_applied(before.profile, pairs), head)
+        account, applied = self.accounts.complete(before)
         for _ in pauses(ATTEMPTS_MAX):
             applied |= known
             fresh = [event for event in events if event.event_id not in applied]

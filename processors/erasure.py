@@ -145,16 +145,16 @@ def write_export(file: IO[bytes], person: Person, stores: Mapping[str, StoreEras
                 )
                 written["rows"] = table.rows
                 files.add(f"{store.name}.csv", table.lines(), {"rows": table.rows, **about})
-        manifest = _manifest(kind, person.user_id or person.leads[0], files.told, now)
+        manifest = _manifest(kind, person.user_id or person.leads[0], files.manifest_rows, now)
         archive.writestr("manifest.json", json.dumps(manifest, ensure_ascii=False, indent=1))
 
 
 class _Files:
-    """Files of an archive. told: what the manifest says of each."""
+    """Files of an archive. manifest_rows: what the manifest says of each."""
 
     def __init__(self, archive: zipfile.ZipFile, now: datetime) -> None:
         self._archive, self._now = archive, now
-        self.told: list[dict[str, Any]] = []
+        self.manifest_rows: list[dict[str, Any]] = []
 
     def add(self, name: str, parts: Iterable[bytes], about: Mapping[str, Any]) -> dict[str, Any]:
         """Write a file part by part; returns what the manifest says of it."""
@@ -166,8 +166,8 @@ class _Files:
                 file.write(each)
                 digest.update(each)
                 size += len(each)
-        self.told.append({"file": name, "bytes": size, "sha256": digest.hexdigest(), **about})
-        return self.told[-1]
+        self.manifest_rows.append({"file": name, "bytes": size, "sha256": digest.hexdigest(), **about})
+        return self.manifest_rows[-1]
 
 
 class _Table:
@@ -267,14 +267,14 @@ class ErasureRunner:
 
         until: when to stop, by time.monotonic(). One that fails stays, and the others go on.
         """
-        told = {"finished": 0, "open": 0, "late": 0}
+        counts = {"finished": 0, "open": 0, "late": 0}
         for erasure in self.jobs.opened():
             is_finished = self._is_up(erasure, now) and self._tried(erasure, now, until)
-            told["finished" if is_finished else "open"] += 1
+            counts["finished" if is_finished else "open"] += 1
             if not is_finished and erasure.is_late(now):
                 logger.error("late", extra={"erasure_id": erasure.erasure_id})
-                told["late"] += 1
-        return told
+                counts["late"] += 1
+        return counts
 
     def _is_up(self, erasure: Erasure, now: datetime) -> bool:
         return erasure.is_done if erasure.is_in_lake else erasure.is_due(now)
@@ -296,13 +296,13 @@ class ErasureRunner:
             certificate = sign_certificate(certificate_of(erasure, now), self.key())
             self.jobs.finish(erasure, certificate, self._organization_digest(erasure))
             return True
-        known = self.stores(now)
+        stores = self.stores(now)
         while time.monotonic() < until:
-            person, erasure = self._person(erasure, known, now)
+            person, erasure = self._person(erasure, stores, now)
             while store := erasure.next_store():
                 if time.monotonic() >= until:
                     return False
-                erasure = self._through(erasure, store, known[store], person)
+                erasure = self._through(erasure, store, stores[store], person)
             after = after_sweep(erasure, self.settles, now)
             if after is None:
                 self.jobs.go_on(hand_to_lake(self._with_lake_names(erasure), secrets.token_hex(SALT_BYTES)))
@@ -337,12 +337,12 @@ class ErasureRunner:
         return with_names(named, PERSONS, map(pseudonym, hashes))
 
     def _person(
-        self, erasure: Erasure, known: Mapping[str, StoreEraser], now: datetime
+        self, erasure: Erasure, stores: Mapping[str, StoreEraser], now: datetime
     ) -> tuple[Person, Erasure]:
         """Return whom to look for; of a lead, tombstones of all that leads to it are written first."""
         if erasure.kind is PersonKind.USER:
             return Person(erasure.digest, erasure.subject, self.hashes(erasure.subject)), erasure
-        identities = known["PostgreSQL"]
+        identities = stores["PostgreSQL"]
         assert isinstance(identities, IdentityEraser)  # noqa: S101 (leads have a database)
         person = identities.person(lead_of(erasure))
         noted = set(lead_of(erasure).subjects())
@@ -404,8 +404,8 @@ def handler(event: dict[str, Any], _context: Any) -> dict[str, int]:
         job = _exporter().make(asked, now)
         logger.info("exported", extra={"export_id": asked["job_id"], "bytes": job.size if job else 0})
         return {"exports": int(job is not None)}
-    told = _parts().run(now, time.monotonic() + RUN_SECONDS)
-    logger.info("erased", extra={**told, "at": stamp(now)})
-    if told["late"]:
-        raise ErasureLate(f"{told['late']} erasures, which the log names")
-    return told
+    counts = _parts().run(now, time.monotonic() + RUN_SECONDS)
+    logger.info("erased", extra={**counts, "at": stamp(now)})
+    if counts["late"]:
+        raise ErasureLate(f"{counts['late']} erasures, which the log names")
+    return counts

@@ -89,8 +89,8 @@ def _parts(config: ExpirySettings) -> ExpirySweep:
 @logger.inject_lambda_context
 def handler(_event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """Lambda entry: the schedule. Returns what ExpirySweep.run does; raises NotSettled at its end."""
-    told = _parts().run(clock.now(), time.monotonic() + RUN_SECONDS)
-    logger.info("swept", extra=told)
-    if told["failed"]:
-        raise NotSettled(f"{told['failed']} accounts, which the log names")
-    return told
+    counts = _parts().run(clock.now(), time.monotonic() + RUN_SECONDS)
+    logger.info("swept", extra=counts)
+    if counts["failed"]:
+        raise NotSettled(f"{counts['failed']} accounts, which the log names")
+    return counts

@@ -21,7 +21,7 @@ from adapters.platform.publishing import DeliveryStream
 from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
-from processors.kept_items import KeptItems, put_rows
+from processors.lake_rows import TableItemRows, put_rows
 from rules.book.rewards import Fulfilment, Redemption
 from rules.engagement.ledger import entry_id
 from rules.lake.packed_records import RowLine
@@ -60,7 +60,7 @@ def send_shipments(sqs: Callable[[], Any], queue_url: str, records: Iterable[Rec
     for chunk in chunks(outcome.read(records, new_redemption), SENT_AT_ONCE):
         refused = _send_batch(sqs, queue_url, [json.dumps(message_of(redemption)) for _, redemption in chunk])
         outcome.counts["sent"] += len(chunk) - len(refused)
-        outcome.again += [sequence_number_of(chunk[place][0]) for place in sorted(refused)]
+        outcome.again += [sequence_number_of(chunk[index][0]) for index in sorted(refused)]
     return outcome
 
 
@@ -75,7 +75,7 @@ def new_redemption(record: Record) -> Redemption | None:
 
 def _send_batch(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set[int]:
     """Send messages in one call; returns the places of those that SQS did not take."""
-    entries = [{"Id": str(place), "MessageBody": text} for place, text in enumerate(texts)]
+    entries = [{"Id": str(index), "MessageBody": text} for index, text in enumerate(texts)]
     try:
         answer = sqs().send_message_batch(QueueUrl=queue_url, Entries=entries)
     except Unavailable:
@@ -85,7 +85,7 @@ def _send_batch(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set
 
 
 def _kept_rows(
-    kept: KeptItems, records: Iterable[Record], erased: ErasureCheck
+    kept: TableItemRows, records: Iterable[Record], erased: ErasureCheck
 ) -> Iterator[tuple[Record, RowLine]]:
     """Yield the changes that the lake gets: none of somebody who was erased, and nothing that is poison."""
     for record in records:
@@ -95,11 +95,11 @@ def _kept_rows(
 
 
 @settings.wiring(FulfilmentSettings)
-def _parts(config: FulfilmentSettings) -> tuple[str, KeptItems, ErasureCheck]:
+def _parts(config: FulfilmentSettings) -> tuple[str, TableItemRows, ErasureCheck]:
     stream = DeliveryStream(client("firehose"), config.table_items_delivery_stream)
     return (
         config.shipment_queue_url,
-        KeptItems({config.rewards_table: "Rewards"}, stream),
+        TableItemRows({config.rewards_table: "Rewards"}, stream),
         tombstones_of(config),
     )
 

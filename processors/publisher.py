@@ -1,4 +1,4 @@
-"""Table streams -> Firehose. Each change of a table becomes a row of the lake, a version of the book several.
+"""Table streams -> Firehose. Each change of a table becomes one row of the lake; a book version, several.
 
 Of some tables the item itself is a row, too: what a restore needs of it (rules/lake/table_items.py), and
 that it is gone.
@@ -19,7 +19,7 @@ from adapters.platform.items import decode_item
 from adapters.platform.publishing import DeliveryStream
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck, is_erased_record, tombstones_of
 from processors.batches import BatchResult, ConsumerSettings, Record, sequence_number_of, stream_consumer
-from processors.kept_items import KeptItems, line_of, put_rows, table_of
+from processors.lake_rows import TableItemRows, lake_line, put_rows, table_of
 from rules.lake.entities import (
     ANSWER_STATS,
     DAILY_ACTIVITY,
@@ -89,7 +89,7 @@ class Publisher:
 
     destinations: Mapping[str, tuple[Entity, DeliveryStream]]
     erased: ErasureCheck = NO_ERASURES
-    kept: KeptItems | None = None
+    kept: TableItemRows | None = None
 
     def publish(self, records: list[Record]) -> BatchResult:
         """Publish a batch of stream records. Usually they all come from one table's stream."""
@@ -126,7 +126,7 @@ class Publisher:
             datetime.fromtimestamp(arrived, UTC),
             event_version(arrived, change["SequenceNumber"]) if is_change else FIRST_STORED,
         )
-        return [(stream, line_of(row)) for row in rows]
+        return [(stream, lake_line(row)) for row in rows]
 
 
 def _has_no_row(entity: Entity, attributes: Mapping[str, Any]) -> bool:
@@ -170,7 +170,7 @@ def _parts(config: PublisherSettings) -> Publisher:
         config.erasures_table: "Erasures",
         config.subscriptions_table: "Subscriptions",
     }
-    kept = KeptItems(stores, DeliveryStream(firehose, config.table_items_delivery_stream))
+    kept = TableItemRows(stores, DeliveryStream(firehose, config.table_items_delivery_stream))
     return Publisher(streams, tombstones_of(config), kept)
 
 

@@ -30,7 +30,6 @@ class ReceiverSettings(ConsumerSettings):
 
     tables: str
     changes_queue_url: str
-    failure_queue_url: str
 
 
 class ChangesNotReady(Exception):

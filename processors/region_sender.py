@@ -30,7 +30,6 @@ class SenderSettings(ConsumerSettings):
     tables: str
     peer_region: str
     peer_queue_url: str
-    failure_queue_url: str
 
 
 def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) -> ItemChange | None:
@@ -38,12 +37,12 @@ def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) 
 
     stores: a table's name -> its name in the template. Raises KeyError, ValueError for what is no change.
     """
-    told = json.loads(base64.b64decode(record["kinesis"]["data"]))
-    table = stores.get(told["tableName"])
-    by = (told.get("userIdentity") or {}).get("principalId")
+    fields = json.loads(base64.b64decode(record["kinesis"]["data"]))
+    table = stores.get(fields["tableName"])
+    by = (fields.get("userIdentity") or {}).get("principalId")
     if table is None or by == EXPIRED:
         return None
-    change = told["dynamodb"]
+    change = fields["dynamodb"]
     key = with_bytes(change["Keys"])
     if table == "IdempotencyKeys" and str(key["user_id"]["S"]).startswith(GONE):
         return None
@@ -54,7 +53,7 @@ def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) 
         microseconds(change),
         {name: key[name] for name in KEYS[table]},
         with_bytes(image) if image else None,
-        told["eventName"] == "INSERT",
+        fields["eventName"] == "INSERT",
     )
 
 

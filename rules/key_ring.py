@@ -38,9 +38,9 @@ def from_text(text: str) -> KeyRing:
         ring = KeyRing((text,))
     else:
         try:
-            told = json.loads(text)
-            keys = tuple(told["keys"]) if isinstance(told["keys"], list) else ()
-            ring = KeyRing(**{**told, "keys": keys})
+            fields = json.loads(text)
+            keys = tuple(fields["keys"]) if isinstance(fields["keys"], list) else ()
+            ring = KeyRing(**{**fields, "keys": keys})
         except (TypeError, KeyError, ValueError):
             raise ValueError("the secret is no ring of keys") from None  # the cause would quote it
     every = (*ring.keys, ring.next) if ring.next is not None else ring.keys

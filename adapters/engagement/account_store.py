@@ -25,7 +25,7 @@ from adapters.engagement.account_items import (
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item, item_bytes
-from adapters.platform.tables import cancellation_reasons, get_all, query_all
+from adapters.platform.tables import BEFORE_ALL, cancellation_reasons, get_all, query_all
 from rules.engagement.account import decide
 from rules.engagement.account_state import (
     NO_AMNESTIES,
@@ -118,7 +118,6 @@ class ArchiveStore:
 
 
 ATTEMPTS_MAX = 12
-BEFORE_ALL = "0"  # sorts before every created_at
 
 
 class ProjectionMoved(Exception):
@@ -154,8 +153,8 @@ class AccountStore:
         users = set(user_ids)
         keys = [{"user_id": user} for user in sorted(users)]
         found = (profile_from(decode_item(each)) for each in get_all(self._dynamodb, self._profiles, keys))
-        known = {profile.user_id: profile for profile in found}
-        return {user: known.get(user) or Profile(user) for user in users}
+        by_user = {profile.user_id: profile for profile in found}
+        return {user: by_user.get(user) or Profile(user) for user in users}
 
     def days(self, keys: Iterable[tuple[str, date]]) -> dict[tuple[str, date], Day]:
         """Read days in bulk."""
@@ -371,21 +370,21 @@ class AccountStore:
             put["ExpressionAttributeValues"] = {":read": {"N": str(profile.version - 1)}}
         return [put, *([{"TableName": self._days, "Item": archive}] if archive else [])]
 
-    def day_put(self, read: Day | None, day: Day) -> dict[str, Any]:
+    def day_put(self, before: Day | None, day: Day) -> dict[str, Any]:
         """Return what writes a day in place of the one that was read."""
         put: dict[str, Any] = {
             "TableName": self._days,
             "Item": encode_item(day_attributes(day)),
             "ConditionExpression": "attribute_not_exists(user_id)",
         }
-        if read:
+        if before:
             put["ConditionExpression"] = "ledger_head = :read"
-            put["ExpressionAttributeValues"] = {":read": {"S": read.ledger_head}}
+            put["ExpressionAttributeValues"] = {":read": {"S": before.ledger_head}}
         return put
 
-    def _put_day(self, read: Day | None, day: Day) -> None:
+    def _put_day(self, before: Day | None, day: Day) -> None:
         try:
-            self._dynamodb.put_item(**self.day_put(read, day))
+            self._dynamodb.put_item(**self.day_put(before, day))
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             raise ProjectionMoved(f"{day.user_id} {day.activity_date}") from None
 

@@ -158,15 +158,15 @@ class AmnestyApplier:
         for _ in pauses(ATTEMPTS_MAX):
             account = self.accounts.load(user_id)[0]
             decision = self.accounts.decide(account, lambda each: decide(each, (), now), amnesties)
-            told = _result_of(decision, now)
-            if is_dry or not told.is_changed:
-                return told
+            result = _result_of(decision, now)
+            if is_dry or not result.is_changed:
+                return result
             try:
                 self.accounts.commit(decision)
             except (HeadMoved, ProjectionMoved):
                 continue
             self.cache.write_through([decision.profile], decision.days.values())
-            return told
+            return result
         raise AccountContended(user_id)
 
 

@@ -117,11 +117,11 @@ def write_snapshot(dynamodb: Any, table: str, counted: Standings) -> bool:
     index: dict[str, bytes] = {}
     put_all(dynamodb, table, [*_parts_of(counted, generation, expires_at, index)])
     manifest = {**MANIFEST, "index": {"M": {name: {"B": data} for name, data in index.items()}}}
-    told = {"generation": generation, "as_of": as_of, "users": counted.users, "expires_at": expires_at}
+    fields = {"generation": generation, "as_of": as_of, "users": counted.users, "expires_at": expires_at}
     try:
         dynamodb.put_item(
             TableName=table,
-            Item=manifest | encode_item(told),
+            Item=manifest | encode_item(fields),
             ConditionExpression="attribute_not_exists(board) OR as_of < :as_of",
             ExpressionAttributeValues=encode_item({":as_of": as_of}),
         )

@@ -1,4 +1,4 @@
-"""The BPEvents table. An event has all of its properties in its item, because a pointer is read by nobody.
+"""The BPEvents table. Properties are stored inline, not as an S3 reference, since no consumer resolves one.
 Events that have left their table are found in the lake, by the function PastEventsFunction.
 """
 
@@ -89,8 +89,8 @@ class PastEvents:
         """Return events with since <= event_id < until. Raises Unprocessed if the lake did not answer."""
         asked = {"user_id": user_id, "since": since, "until": until, "limit": limit}
         answer = self._functions().invoke(FunctionName=self._name, Payload=json.dumps(asked))
-        told = answer["Payload"].read()
+        text = answer["Payload"].read()
         if answer.get("FunctionError"):
-            raise Unprocessed(f"{self._name}: {told[:200]!r}")
-        found = json.loads(told)
+            raise Unprocessed(f"{self._name}: {text[:200]!r}")
+        found = json.loads(text)
         return PastPage(found["rows"], found["reached"])

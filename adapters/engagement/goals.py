@@ -23,8 +23,8 @@ from rules.engagement.achievements import (
     StreakHistory,
     UserHistory,
     answer_digest,
+    dated_positions,
     next_snapshot,
-    positions,
     shown_achievements,
     snapshot_until,
 )
@@ -187,16 +187,12 @@ ENTRIES_MAX, WHOLE_MAX = 10_000, 50_000
 
 @dataclass(frozen=True, slots=True)
 class AchievementReading:
-    """What a reading found. known: of the book in force. found: by name, instants of those the user has.
+    """A user's achievements, and what they follow from."""
 
-    is_settled: whether the profile knows all that the ledger has; if not, a streak may lack a period.
-    """
-
-    known: Mapping[str, DeclaredAchievement]
-    found: Mapping[str, str]
-    told: UserHistory
+    achieved: Mapping[str, str]  # by name, instants of those that the user has
+    history: UserHistory
     streaks: StreakHistory
-    is_settled: bool
+    is_settled: bool  # whether the profile knows all that the ledger has; if not, a streak may lack a period
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +206,7 @@ class AchievementReader:
     def read(
         self,
         profile: Profile,
-        known: Mapping[str, DeclaredAchievement],
+        declared: Mapping[str, DeclaredAchievement],
         now: datetime,
         *,
         is_strong: bool = False,
@@ -220,42 +216,43 @@ class AchievementReader:
         Raises AccountContended if the profile's archive is damaged; if not is_strong, TooManyEntries for who
         has more than one request may read.
         """
-        profile, streaks = self.streaks.history(profile, _streaks_of(known), now, is_strong=is_strong)
+        profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
         kept = self.store.get(user)
-        if not is_strong and kept.answer_of and kept.answer_of == answer_digest(head, known, streaks):
-            return AchievementReading(known, kept.found, UserHistory((), kept.sums), streaks, is_settled=True)
-        asked = answer_digest("", known, streaks)
+        if not is_strong and kept.answer_of and kept.answer_of == answer_digest(head, declared, streaks):
+            return AchievementReading(kept.answer, UserHistory((), kept.sums), streaks, is_settled=True)
+        asked = answer_digest("", declared, streaks)
         if not is_strong and kept.refused == asked:
             raise TooManyEntries(ENTRIES_MAX)
         try:
-            told = self._told(user, kept, now, is_strong=is_strong)
-            if not kept.is_usable(known, streaks, told):
+            history = self._history(user, kept, now, is_strong=is_strong)
+            if not kept.is_usable(declared, streaks, history):
                 kept = AchievementSnapshot(shown=kept.shown)
-                told = self._told(user, kept, now, is_strong=is_strong)
+                history = self._history(user, kept, now, is_strong=is_strong)
         except TooManyEntries:  # it costs thousands of read units to find out
             self.store.put(user, replace(self.store.get(user), refused=asked))
             raise
-        found = shown_achievements(kept, known, positions(kept, known, told, streaks))
-        later = next_snapshot(kept, known, told, streaks, now)
+        dated = dated_positions(kept, declared, history, streaks)
+        achieved = shown_achievements(kept, declared, dated)
+        later = next_snapshot(kept, declared, history, streaks, now)
         # A projection that is behind the ledger may lack a period of a streak.
         is_settled = bool(head) and head >= later.head
         is_answer_new = head == later.head and later.answer_of not in ("", kept.answer_of)
         if is_settled and (is_answer_new or (later.until, later.shown) != (kept.until, kept.shown)):
             self.store.put(user, later)
-        return AchievementReading(known, found, told, streaks, is_settled)
+        return AchievementReading(achieved, history, streaks, is_settled)
 
-    def _told(
+    def _history(
         self, user_id: str, kept: AchievementSnapshot, now: datetime, *, is_strong: bool
     ) -> UserHistory:
         most = None if is_strong else WHOLE_MAX if kept.until == date.min else ENTRIES_MAX
-        read, place = self.ledger.after, kept.places_from()
+        read_after, place = self.ledger.after, kept.places_from()
         is_to_be_kept = kept.until < snapshot_until(0, now)
-        entries, _ = read(user_id, place, consistent=is_to_be_kept or is_strong, most=most)
+        entries, _ = read_after(user_id, place, consistent=is_to_be_kept or is_strong, most=most)
         if not is_to_be_kept and not is_strong and kept.until < snapshot_until(len(entries), now):
-            entries, _ = read(user_id, place, most=most)  # once a day, of whom there are many
-        return kept.told(entries)
+            entries, _ = read_after(user_id, place, most=most)  # once a day, of whom there are many
+        return kept.history_with(entries)
 
 
-def _streaks_of(known: Mapping[str, DeclaredAchievement]) -> set[str]:
-    return {each.streak for one in known.values() for each in one.rule.conditions if each.streak}
+def _streaks_of(declared: Mapping[str, DeclaredAchievement]) -> set[str]:
+    return {each.streak for one in declared.values() for each in one.rule.conditions if each.streak}

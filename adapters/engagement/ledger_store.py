@@ -265,8 +265,8 @@ class LedgerStore:
             self._dynamodb.transact_write_items(TransactItems=actions)
         except self._dynamodb.exceptions.TransactionCanceledException as error:
             codes = [reason.get("Code", "None") for reason in error.response.get("CancellationReasons", [])]
-            failed = [place for place, code in enumerate(codes) if code != "None"]
-            if any(codes[place] not in CONTENDED for place in failed):
+            failed = [index for index, code in enumerate(codes) if code != "None"]
+            if any(codes[index] not in CONTENDED for index in failed):
                 raise
             raise HeadMoved(
                 [p - own for p in failed if p >= own and codes[p] == "ConditionalCheckFailed"]

@@ -71,33 +71,33 @@ class Projections:
         )
         return {each["activity_date"]["S"]: each for each in found}
 
-    def put_profile(self, new: Item, read: Item | None) -> None:
+    def put_profile(self, new: Item, before: Item | None) -> None:
         """Put a profile in place of the one that was read; raises ProjectionChanged."""
-        self._write(self._dynamodb.put_item, self._profiles, read, PROFILE_MARKS, Item=new)
+        self._write(self._dynamodb.put_item, self._profiles, before, PROFILE_MARKS, Item=new)
 
-    def put_day(self, new: Item, read: Item | None) -> None:
+    def put_day(self, new: Item, before: Item | None) -> None:
         """Put a day in place of the one that was read; raises ProjectionChanged."""
-        self._write(self._dynamodb.put_item, self._days, read, DAY_MARKS, Item=new)
+        self._write(self._dynamodb.put_item, self._days, before, DAY_MARKS, Item=new)
 
-    def delete_day(self, read: Item) -> None:
+    def delete_day(self, before: Item) -> None:
         """Delete a day that should not exist; raises ProjectionChanged."""
-        key = {name: read[name] for name in ("user_id", "activity_date")}
-        self._write(self._dynamodb.delete_item, self._days, read, DAY_MARKS, Key=key)
+        key = {name: before[name] for name in ("user_id", "activity_date")}
+        self._write(self._dynamodb.delete_item, self._days, before, DAY_MARKS, Key=key)
 
-    def lower(self, read: Item) -> bool:
+    def lower(self, before: Item) -> bool:
         """Show a lapsed streak as 0 and take it out of the leaderboard's index.
 
         The version stays, because no answer to a user changes. Returns False if another writer was first.
         """
-        values = {":zero": {"N": "0"}, ":run": read["current_streak"]}
+        values = {":zero": {"N": "0"}, ":run": before["current_streak"]}
         try:
             self._write(
                 self._dynamodb.update_item,
                 self._profiles,
-                read,
+                before,
                 (*PROFILE_MARKS, "lapses_at", "run_length"),
                 values,
-                Key={"user_id": read["user_id"]},
+                Key={"user_id": before["user_id"]},
                 UpdateExpression="SET current_streak = :zero, run_length = :run REMOVE leaderboard_partition",
             )
         except ProjectionChanged:
@@ -108,12 +108,12 @@ class Projections:
         self,
         operation: Any,
         table: str,
-        read: Item | None,
+        before: Item | None,
         marks: Iterable[str],
         values: Item | None = None,
         **arguments: Any,
     ) -> None:
-        condition, names, read_values = unchanged_condition(read, marks)
+        condition, names, read_values = unchanged_condition(before, marks)
         values = {**(values or {}), **read_values}
         try:
             operation(
@@ -128,20 +128,20 @@ class Projections:
 
 
 def unchanged_condition(
-    read: Item | None, marks: Iterable[str], key: str = "user_id"
+    before: Item | None, marks: Iterable[str], key: str = "user_id"
 ) -> tuple[str, dict[str, str], Item]:
     """Return a condition that an item has not changed since it was read, with its names and values.
 
     key: the attribute that every item of the table has.
     """
-    if read is None:
+    if before is None:
         return f"attribute_not_exists({key})", {}, {}
     parts, names, values = [f"attribute_exists({key})"], {}, {}
-    for place, mark in enumerate(marks):
-        names[f"#m{place}"] = mark
-        if mark in read:
-            values[f":m{place}"] = read[mark]
-            parts.append(f"#m{place} = :m{place}")
+    for index, mark in enumerate(marks):
+        names[f"#m{index}"] = mark
+        if mark in before:
+            values[f":m{index}"] = before[mark]
+            parts.append(f"#m{index} = :m{index}")
         else:
-            parts.append(f"attribute_not_exists(#m{place})")
+            parts.append(f"attribute_not_exists(#m{index})")
     return " AND ".join(parts), names, values

@@ -299,17 +299,17 @@ class RankSets:
 
     def top(self, board: str, region: str, limit: int, now: datetime) -> list[tuple[str, int]] | None:
         """Return (user, score), best first, ties by user id; None if Redis cannot tell."""
-        flat = self._told(board, ["ZRANGE", f"{{board}}:{board}:{region}", 0, limit - 1, "WITHSCORES"], now)
+        flat = self._answer(board, ["ZRANGE", f"{{board}}:{board}:{region}", 0, limit - 1, "WITHSCORES"], now)
         if flat is None:
             return None
         return [(user, -int(float(score))) for user, score in zip(flat[::2], flat[1::2], strict=True)]
 
     def count_above(self, board: str, region: str, score: int, now: datetime) -> int | None:
         """Return how many have a higher score; None if Redis cannot tell."""
-        above = self._told(board, ["ZCOUNT", f"{{board}}:{board}:{region}", "-inf", f"({-score}"], now)
+        above = self._answer(board, ["ZCOUNT", f"{{board}}:{board}:{region}", "-inf", f"({-score}"], now)
         return None if above is None else int(above)
 
-    def _told(self, board: str, question: Command, now: datetime) -> Any:
+    def _answer(self, board: str, question: Command, now: datetime) -> Any:
         """Return the answer of whole sets; None if they are not, or hold streaks that show 0 by now.
 
         Each question about streaks takes a slice of these out; the next minute's run takes out the rest.

@@ -1,10 +1,11 @@
-"""The stretches that a user was offline: one item beside the user's claims, and what contradicts them.
+"""The stretches that a user was offline (rule 16): one item beside the user's claims. Also what contradicts
+them: events that came meanwhile.
 
-Only a batch with a receipt and events of more than 72 hours ago reads the item. Only one that begins a
-stretch writes it, and looks for events that came meanwhile.
+Few batches come here: one with a receipt, and with events of more than 72 hours ago, reads the item. If it
+begins a stretch, it also reads the events and writes the item.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -18,93 +19,106 @@ from rules.engagement.earnings import instant_of
 from rules.engagement.events import FUTURE_MAX, LATE_MAX
 from rules.engagement.offline import YEAR, Stretch, recent_stretches, stretch_from_text, stretch_text
 
-# No client's key has a control character (ingest.web.json_schema.KEY).
+# The item's key. No client's key has a control character (ingest.web.json_schema.KEY).
 KEY = "\x1foffline"
 ATTEMPTS_MAX = 8
-# Of a user who sent so much in a fortnight that its first events are not even looked at.
-LOOKED_AT_MAX = 5_000
+# At most so many events are read. Beyond that the oldest one read counts as a contact: then a receipt proves
+# less than it might, never more.
+EVENTS_READ_MAX = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class UsedStretches:
-    """A user's stretches, oldest first. version: counts the writes; 0: none."""
+    """A user's stretches as the item has them."""
 
-    stretches: tuple[Stretch, ...] = ()
-    version: int = 0
+    stretches: tuple[Stretch, ...] = ()  # oldest first
+    version: int = 0  # counts the writes; 0: there is no item
 
 
 class StretchStore:
-    """The table IdempotencyKeys, and events of BPEvents."""
+    """Stretches in the table IdempotencyKeys, and events of BPEvents."""
 
     def __init__(self, dynamodb: Any, claims_table: str, events_table: str) -> None:
         self._dynamodb, self._claims, self._events = dynamodb, claims_table, events_table
 
-    def of(
+    def find_or_begin(
         self,
         user_id: str,
-        begin: Callable[[Sequence[Stretch]], tuple[Stretch, bool]],
+        choose: Callable[[Sequence[Stretch]], tuple[Stretch, bool]],
         now: datetime,
     ) -> tuple[Stretch, tuple[Stretch, ...]]:
-        """Return what `begin` makes of the user's stretches, and all of them; keeps it if it is new.
+        """Return the stretch that `choose` finds or begins, and all of the user's; stores a new one.
 
-        begin: returns a stretch, and whether it is new. It is asked again if somebody else was faster. Its
-        exceptions go on. Raises Unprocessed if others kept writing.
+        choose: gets the user's stretches; returns one, and whether it is new. It is called again if somebody
+        else has written meanwhile, and may raise. Raises Unprocessed if others write in all attempts.
         """
         for _ in pauses(ATTEMPTS_MAX):
-            known = self._read(user_id)
-            stretch, is_new = begin(known.stretches)
+            before = self._read(user_id)
+            stretch, is_new = choose(before.stretches)
             if not is_new:
-                return stretch, known.stretches
-            every = (*recent_stretches(known.stretches, now), stretch)
-            if self._write(user_id, UsedStretches(every, known.version), now):
-                return stretch, every
+                return stretch, before.stretches
+            stretches = (*recent_stretches(before.stretches, now), stretch)
+            if self._write(user_id, UsedStretches(stretches, before.version), now):
+                return stretch, stretches
         raise Unprocessed(f"{self._claims}: the stretches of a user kept changing")
 
     def contacts(self, user_id: str, since: datetime, now: datetime) -> list[datetime]:
-        """Return when the user sent events after `since`: the last time of over 72 hours ago, and all later.
+        """Return when the user was in touch after `since`: when events arrived.
 
-        What only servers declare is no sign of the user, nor is what came more than 72 hours late.
+        Of contacts that are older than 72 hours only the newest is sure to be among them, of later ones all:
+        more is not asked for. An event that only servers declare is no contact, nor is one that arrived more
+        than 72 hours late.
+
+        Events are read from the newest that occurred back. Whatever arrived after the newest old contact, and
+        in time, occurred at most 72 hours before it: so reading stops there. It also stops after
+        EVENTS_READ_MAX events; then the time of the oldest one read is the last contact in the list.
         """
-        found: list[datetime] = []
-        newest, occurred = EPOCH, now
-        between = self._between(user_id, since - LATE_MAX, now + FUTURE_MAX)
-        for count, each in enumerate(between, 1):
-            occurred, arrived = instant_of(each["event_id"]), unstamp(each["created_at"])
-            if occurred < newest - LATE_MAX:
-                break  # whatever is older came before
-            if count == LOOKED_AT_MAX:
-                return [*found, occurred]
-            if not each.get("by_server") and arrived - occurred <= LATE_MAX and since < arrived:
-                found.append(arrived)
-                newest = max(newest, arrived) if arrived <= now - LATE_MAX else newest
-        return found
+        contacts: list[datetime] = []
+        newest_old = EPOCH  # the newest contact that is older than 72 hours
+        events = self._newest_events(user_id, since - LATE_MAX, now + FUTURE_MAX)
+        for count, event in enumerate(events, 1):
+            occurred, arrived = instant_of(event["event_id"]), unstamp(event["created_at"])
+            if occurred < newest_old - LATE_MAX:
+                break
+            if count == EVENTS_READ_MAX:
+                return [*contacts, occurred]
+            is_in_time = arrived - occurred <= LATE_MAX
+            if is_in_time and arrived > since and not event.get("by_server"):
+                contacts.append(arrived)
+                if arrived <= now - LATE_MAX:
+                    newest_old = max(newest_old, arrived)
+        return contacts
 
     def keys_of(self, user_id: str, stretch: Stretch) -> set[str]:
-        """Return the keys of the events that came with the batch that ended a stretch."""
-        between = self._between(user_id, stretch.receipt_at - FUTURE_MAX, stretch.until + FUTURE_MAX)
-        return {each["idempotency_key"] for each in between if each["created_at"] == stamp(stretch.until)}
+        """Return the idempotency keys of the events that came with the batch that ended a stretch."""
+        events = self._newest_events(user_id, stretch.receipt_at - FUTURE_MAX, stretch.until + FUTURE_MAX)
+        ended_at = stamp(stretch.until)
+        return {event["idempotency_key"] for event in events if event["created_at"] == ended_at}
 
-    def _between(self, user_id: str, first: datetime, last: datetime) -> Any:
-        names = {":user": user_id, ":first": stamp(first), ":last": stamp(last)}
-        found = query_all(
+    def _newest_events(self, user_id: str, first: datetime, last: datetime) -> Iterator[dict[str, Any]]:
+        """Yield at most EVENTS_READ_MAX events that occurred in a span, the newest first."""
+        values = {":user": user_id, ":first": stamp(first), ":last": stamp(last)}
+        events = query_all(
             self._dynamodb,
             TableName=self._events,
             KeyConditionExpression="user_id = :user AND event_id BETWEEN :first AND :last",
-            ExpressionAttributeValues=encode_item(names),
+            ExpressionAttributeValues=encode_item(values),
             ProjectionExpression="event_id, created_at, by_server, idempotency_key",
             ScanIndexForward=False,
             Limit=500,
         )
-        return map(decode_item, islice(found, LOOKED_AT_MAX))
+        return map(decode_item, islice(events, EVENTS_READ_MAX))
 
     def _read(self, user_id: str) -> UsedStretches:
         keys = [{"user_id": user_id, "idempotency_key": KEY}]
-        found = [decode_item(each) for each in get_all(self._dynamodb, self._claims, keys)]
-        if not found:
+        items = get_all(self._dynamodb, self._claims, keys)
+        if not items:
             return UsedStretches()
-        return UsedStretches(tuple(map(stretch_from_text, found[0]["stretches"])), found[0]["version"])
+        fields = decode_item(items[0])
+        return UsedStretches(tuple(map(stretch_from_text, fields["stretches"])), fields["version"])
 
     def _write(self, user_id: str, changed: UsedStretches, now: datetime) -> bool:
+        """Write stretches in place of the version that was read; returns False if it is there no more."""
         attributes = {
             "user_id": user_id,
             "idempotency_key": KEY,

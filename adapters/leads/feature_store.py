@@ -77,57 +77,57 @@ class FeatureStore:
         found = self.get_many(listed - {root}).values()
         return (listed & {root}) | {each.lead_organization_id for each in found if each.merged_into == root}
 
-    def write(self, read: FeatureItem, change: Change) -> None:
+    def write(self, before: FeatureItem, change: Change) -> None:
         """Write a change in one UpdateItem; raises Changed if the item is no longer what was read."""
         sets: dict[str, Any] = {"computed_at": change.computed_at}
-        if not read.version and read.regrouped:  # an item that was lost: leaves may have come to it
-            sets["regrouped"] = read.regrouped
+        if not before.version and before.regrouped:  # an item that was lost: leaves may have come to it
+            sets["regrouped"] = before.regrouped
         removes: list[str] = []
         maps: dict[str, Mapping[Any, Any]] = {"features": change.features, "as_of": change.as_of}
-        if change.inputs or read.inputs is not None:
+        if change.inputs or before.inputs is not None:
             maps["inputs"] = change.inputs
         for name, entries in maps.items():
-            if read.inputs is None:
+            if before.inputs is None:
                 sets[name] = {key: each for key, each in entries.items() if each is not None}
                 continue
             sets |= {f"{name}.{key}": each for key, each in entries.items() if each is not None}
             removes += [f"{name}.{key}" for key, each in entries.items() if each is None]
-        if read.pending:
+        if before.pending:
             removes.append("pending")
         if change.active_on is None:
-            removes += ["active_on", "active_shard"] if read.active_on else []
-        elif change.active_on != read.active_on:
+            removes += ["active_on", "active_shard"] if before.active_on else []
+        elif change.active_on != before.active_on:
             sets["active_on"] = change.active_on
-            sets["active_shard"] = shard_of(read.lead_organization_id, self._shards)
-        self._update(read, sets, removes)
+            sets["active_shard"] = shard_of(before.lead_organization_id, self._shards)
+        self._update(before, sets, removes)
 
-    def _update(self, read: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str]) -> None:
+    def _update(self, before: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str]) -> None:
         try:
-            self._dynamodb.update_item(**update_action(self._table, read, sets, removes))
+            self._dynamodb.update_item(**update_action(self._table, before, sets, removes))
         except (
             self._dynamodb.exceptions.ConditionalCheckFailedException,
             self._dynamodb.exceptions.TransactionConflictException,
         ):
-            raise FeatureItemChanged(read.lead_organization_id) from None
+            raise FeatureItemChanged(before.lead_organization_id) from None
 
 
 def update_action(
-    table: str, read: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str]
+    table: str, before: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str]
 ) -> dict[str, Any]:
     """Return the UpdateItem that writes paths (names joined by dots), on condition of the version."""
     names: dict[str, str] = {"#version": "version"}
-    values = {":next": encode_value(read.version + 1 if read.version else clock.first_version())}
+    values = {":next": encode_value(before.version + 1 if before.version else clock.first_version())}
     assigned = ["#version = :next"]
-    for place, (path, new) in enumerate(sets.items()):
-        values[f":v{place}"] = encode_value(new)
-        assigned.append(f"{_path(path, names)} = :v{place}")
+    for index, (path, new) in enumerate(sets.items()):
+        values[f":v{index}"] = encode_value(new)
+        assigned.append(f"{_path(path, names)} = :v{index}")
     removed = [_path(path, names) for path in removes]
     condition = "attribute_not_exists(#version)"
-    if read.version:
-        condition, values[":read"] = "#version = :read", encode_value(read.version)
+    if before.version:
+        condition, values[":read"] = "#version = :read", encode_value(before.version)
     return {
         "TableName": table,
-        "Key": encode_item({ID: read.lead_organization_id}),
+        "Key": encode_item({ID: before.lead_organization_id}),
         "UpdateExpression": f"SET {', '.join(assigned)}"
         + (f" REMOVE {', '.join(removed)}" if removed else ""),
         "ConditionExpression": condition,
@@ -149,19 +149,19 @@ def _path(path: str, names: dict[str, str]) -> str:
 
 def feature_item_from(stored: Mapping[str, Mapping[str, Any]]) -> FeatureItem:
     """Read an item of the table."""
-    read = decode_item(stored)
+    fields = decode_item(stored)
     return FeatureItem(
-        read[ID],
-        read["version"],
-        {name: _feature_value(name, each) for name, each in read.get("features", {}).items()},
-        read.get("as_of", {}),
-        read.get("computed_at"),
-        read.get("inputs"),
-        read.get("active_on"),
-        read.get("merged_into"),
-        read.get("topology", 0),
-        read.get("regrouped", 0),
-        tuple(read.get("pending", ())),
+        fields[ID],
+        fields["version"],
+        {name: _feature_value(name, each) for name, each in fields.get("features", {}).items()},
+        fields.get("as_of", {}),
+        fields.get("computed_at"),
+        fields.get("inputs"),
+        fields.get("active_on"),
+        fields.get("merged_into"),
+        fields.get("topology", 0),
+        fields.get("regrouped", 0),
+        tuple(fields.get("pending", ())),
     )
 
 
@@ -234,17 +234,17 @@ def is_readable(stored: Item) -> bool:
     try:
         if any("M" not in stored[name] for name in MAPS if name in stored):
             return False
-        read = feature_item_from(stored)
-        read.state()
-        read.waiting()
-        moments = [each for each in (read.computed_at, *read.as_of.values()) if each is not None]
+        item = feature_item_from(stored)
+        item.state()
+        item.waiting()
+        moments = [each for each in (item.computed_at, *item.as_of.values()) if each is not None]
         return (
-            _is_version(read.version)
-            and all(_is_number(each) for each in (read.topology, read.regrouped))
+            _is_version(item.version)
+            and all(_is_number(each) for each in (item.topology, item.regrouped))
             and all(stamp(unstamp(each)) == each for each in moments)
-            and all(isinstance(each, str) for each in (read.inputs or {}).values())
-            and all(isinstance(each, str) for each in (read.root, *read.pending))
-            and {*read.as_of} <= {*Input}
+            and all(isinstance(each, str) for each in (item.inputs or {}).values())
+            and all(isinstance(each, str) for each in (item.root, *item.pending))
+            and {*item.as_of} <= {*Input}
         )
     except UNREADABLE:
         return False
@@ -252,11 +252,11 @@ def is_readable(stored: Item) -> bool:
 
 def salvaged_item(stored: Item) -> Item:
     """Return what is kept of an unreadable item: its lead, its group, and a version beyond its own."""
-    read = decode_item(stored)
-    version, pending, root = read.get("version"), read.get("pending"), read.get("merged_into")
-    kept: dict[str, Any] = {ID: read[ID], "regrouped": REGROUPED}
+    fields = decode_item(stored)
+    version, pending, root = fields.get("version"), fields.get("pending"), fields.get("merged_into")
+    kept: dict[str, Any] = {ID: fields[ID], "regrouped": REGROUPED}
     kept["version"] = max(version + 1 if _is_version(version) else 0, clock.first_version())
-    if _is_number(topology := read.get("topology")):
+    if _is_number(topology := fields.get("topology")):
         kept["topology"] = topology
     if isinstance(root, str):
         kept["merged_into"] = root
@@ -381,7 +381,7 @@ class FeatureQueue:
         return asked, messages
 
     def _send(self, bodies: list[str]) -> None:
-        left = [{"Id": str(place), "MessageBody": body} for place, body in enumerate(bodies)]
+        left = [{"Id": str(index), "MessageBody": body} for index, body in enumerate(bodies)]
         for _ in pauses(SEND_ATTEMPTS_MAX):
             answer = self._sqs.send_message_batch(QueueUrl=self._url, Entries=left)
             failed = {each["Id"] for each in answer.get("Failed", ())}

@@ -59,15 +59,15 @@ class Topology:
             updates.append(self._update(items[each], {**sets, "topology": number}, removes))
         if root in late or coming:
             sets, removes = _root_update(items[root], coming)
-            told = {"topology": number} if root in late else {}
-            updates.append(self._update(items[root], {**sets, **told}, removes))
+            note = {"topology": number} if root in late else {}
+            updates.append(self._update(items[root], {**sets, **note}, removes))
         return updates
 
     def _update(
-        self, read: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str] = ()
+        self, before: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str] = ()
     ) -> dict[str, Any]:
-        counted = {**sets, "regrouped": read.regrouped + 1}
-        return {"Update": update_action(self._table, read, counted, removes)}
+        counted = {**sets, "regrouped": before.regrouped + 1}
+        return {"Update": update_action(self._table, before, counted, removes)}
 
     def _read(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
         listed = sorted(leads)
@@ -86,24 +86,24 @@ class Topology:
         return True
 
 
-def _leaf_update(read: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:
+def _leaf_update(item: FeatureItem, root: str, coming: set[str]) -> ItemUpdate:
     """Return what is set of a leaf that comes to a root, and what is taken away."""
-    return {"merged_into": root, **(_pending_update(read, coming) if read.pending else {})}, ROOT_ATTRIBUTES
+    return {"merged_into": root, **(_pending_update(item, coming) if item.pending else {})}, ROOT_ATTRIBUTES
 
 
-def _root_update(read: FeatureItem, coming: set[str]) -> ItemUpdate:
+def _root_update(item: FeatureItem, coming: set[str]) -> ItemUpdate:
     """Return the same of the root that they come to, perhaps itself. A state that is not of today goes."""
     if not coming:
         return {}, ()
-    sets = {"pending": sorted({*read.pending, *coming} - {read.lead_organization_id})}
-    if read.lead_organization_id in coming:
+    sets = {"pending": sorted({*item.pending, *coming} - {item.lead_organization_id})}
+    if item.lead_organization_id in coming:
         return sets, ("merged_into", "inputs")
-    return sets, () if read.has_state else ("inputs",)
+    return sets, () if item.has_state else ("inputs",)
 
 
-def _pending_update(read: FeatureItem, coming: set[str]) -> dict[str, Any]:
+def _pending_update(item: FeatureItem, coming: set[str]) -> dict[str, Any]:
     """Return the pending leaves that stay at a root that leaves have left."""
-    return {"pending": sorted({*read.pending} - coming)}
+    return {"pending": sorted({*item.pending} - coming)}
 
 
 # The GroupEvents table: which events a root has besides its own, so that a page of them is one query.

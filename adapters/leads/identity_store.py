@@ -37,18 +37,14 @@ class LeadEventKey:
 
 @dataclass(frozen=True, slots=True)
 class IdentityChange:
-    """A change of who is who that is still to be announced.
-
-    kind: merged or unmerged. groups: all groups that the change touched, as they are after it. told:
-    an operator's {"reason", "by"}, else {}.
-    """
+    """A change of who is who that is still to be announced."""
 
     number: int
     organization_id: str
-    kind: str
+    kind: str  # merged or unmerged
     at: datetime
-    groups: tuple[Group, ...]
-    told: Mapping[str, str]
+    groups: tuple[Group, ...]  # all groups that the change touched, as they are after it
+    note: Mapping[str, str]  # an operator's {"reason", "by"}, else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +78,16 @@ def seen_of(each: Identity) -> list[Any]:
 
 def facts_of(found: Any) -> IdentityFacts:
     """Read what `facts` of sql/identity says."""
-    known = {
+    identities = {
         Identity(channel, external_id): KnownIdentity(
             lead, root, is_shared, is_verified, frozenset(typed_for)
         )
         for channel, external_id, lead, root, is_shared, is_verified, typed_for in found["known"]
     }
-    held: dict[int, set[Identity]] = {each.root: set() for each in known.values()}
+    held: dict[int, set[Identity]] = {each.root: set() for each in identities.values()}
     for root, channel, external_id, is_verified in found["held"]:
         held[root].add(Identity(channel, external_id, is_verified))
-    return IdentityFacts(known, held, frozenset(frozenset(pair) for pair in found["apart"]))
+    return IdentityFacts(identities, held, frozenset(frozenset(pair) for pair in found["apart"]))
 
 
 def plan_of(plan: IdentityPlan) -> dict[str, Any]:
@@ -195,28 +191,28 @@ class IdentityStore:
         If the answer is lost, unmerge does not repeat the call; asking again raises CannotRepair, if it was
         undone.
         """
-        told = json.dumps({"reason": reason, "by": by})
+        note = json.dumps({"reason": reason, "by": by})
         call = "unmerge(%s::text, %s::bigint, %s::jsonb, %s::timestamptz)"
-        found = self._mend(call, [organization_id, change_number, told, now], attempts=1)
+        found = self._mend(call, [organization_id, change_number, note, now], attempts=1)
         return tuple(change_of(each) for each in found)
 
     def merge_by_hand(
         self,
         organizations: list[str] | None,
         leads: tuple[str, str],
-        told: Mapping[str, str],
+        note: Mapping[str, str],
         *,
         unite: bool,
         now: datetime,
     ) -> tuple[int | None, tuple[IdentityChange, ...]]:
         """Merge two leads; returns the change's number, and the changes to be announced. Safe to repeat.
 
-        organizations: those that the caller reaches, None: all. leads: lead_organization_ids. told:
+        organizations: those that the caller reaches, None: all. leads: lead_organization_ids. note:
         {"reason", "by"}. unite: also if an operator has parted them, which then is no longer so. The
         number is None if they were one already. Raises CannotRepair.
         """
         call = "merge_by_hand(%s::text[], %s::text, %s::text, %s::jsonb, %s::boolean, %s::timestamptz)"
-        found = self._mend(call, [organizations, *leads, json.dumps(told), unite, now], ATTEMPTS)
+        found = self._mend(call, [organizations, *leads, json.dumps(note), unite, now], ATTEMPTS)
         return found["number"], tuple(change_of(each) for each in found["changes"])
 
     def lookup(self, organization_id: str, identity: Identity) -> dict[str, Any] | None:
@@ -289,8 +285,8 @@ def _decide(
     connection: Any, organization_id: str, ordered: tuple[Identity, ...], evidence: Any, now: datetime
 ) -> Any:
     with connection.transaction():
-        read = "facts(%s::text, %s::text[], %s::text[], %s::text[])"
-        facts = call_function(connection, read, [organization_id, *columns_of(ordered), list(STRONG)])
+        facts_call = "facts(%s::text, %s::text[], %s::text[], %s::text[])"
+        facts = call_function(connection, facts_call, [organization_id, *columns_of(ordered), list(STRONG)])
         plan = plan_identities(ordered, facts_of(facts))
         apply = "apply(%s::text, %s::jsonb, %s::jsonb, %s::timestamptz)"
         values = [organization_id, json.dumps(plan_of(plan)), json.dumps(evidence), now]
@@ -334,8 +330,8 @@ class IdentityCache:
         """Keep an answer for an hour, unless it is of a kind that is not cached."""
         key = _key(organization_id, identities)
         if key and not resolution.changes:
-            known = [resolution.lead_id, resolution.leaf, resolution.root_id]
-            self._run(["SET", key, json.dumps(known), "EX", KEPT_SECONDS])
+            ids = [resolution.lead_id, resolution.leaf, resolution.root_id]
+            self._run(["SET", key, json.dumps(ids), "EX", KEPT_SECONDS])
 
     def _run(self, command: Command) -> Any:
         if self._redis is None or time.monotonic() < self._down_until:

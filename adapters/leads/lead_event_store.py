@@ -25,20 +25,15 @@ REFUSED = "ConditionalCheckFailed"
 
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
-    """An order of a source, `acme/ecommerce` and `7`.
+    """An order of a source."""
 
-    body_hash: of the webhook that told how the order was placed, or made the record. leaf: "" while the order
-    counts nothing or no webhook has named anybody, and so it is nobody's. told: how many events there are, by
-    key.
-    """
-
-    source: str
-    order_id: str
+    source: str  # "acme/ecommerce"
+    order_id: str  # "7"
     seen: OrderState
-    body_hash: str
-    leaf: str = ""
+    body_hash: str  # of the webhook that said how the order was placed, or else made the record
+    leaf: str = ""  # "": nobody's, while the order counts nothing or no webhook has named anybody
     root_id: str = ""
-    told: Mapping[str, int] = field(default_factory=dict)
+    event_counts: Mapping[str, int] = field(default_factory=dict)  # by key, how many events there are
 
 
 class OrderStore:
@@ -84,8 +79,8 @@ class OrderStore:
 
 
 def _order_claim(key: dict[str, str], record: OrderRecord) -> dict[str, Any]:
-    known = {"order": to_text(record.seen), "told": record.told, "body_hash": record.body_hash}
-    return encode_item({**key, **known, "leaf": record.leaf, "root_id": record.root_id})
+    fields = {"order": to_text(record.seen), "told": record.event_counts, "body_hash": record.body_hash}
+    return encode_item({**key, **fields, "leaf": record.leaf, "root_id": record.root_id})
 
 
 def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
@@ -99,9 +94,9 @@ def _unchanged_condition(before: OrderRecord | None) -> dict[str, Any]:
 
 
 def _record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
-    read = decode_item(stored)
-    more = (read["body_hash"], read["leaf"], read["root_id"], read["told"])
-    return OrderRecord(source, order_id, from_text(read["order"]), *more)
+    fields = decode_item(stored)
+    more = (fields["body_hash"], fields["leaf"], fields["root_id"], fields["told"])
+    return OrderRecord(source, order_id, from_text(fields["order"]), *more)
 
 
 REMEMBERED_MAX = 10_000  # organizations of leads, in a process
@@ -143,7 +138,7 @@ class LeadEventStore:
                 reasons = error.response.get("CancellationReasons", [])
                 codes = [each.get("Code") for each in reasons]
                 if REFUSED in codes:
-                    return self._told(event, body_hash, reasons)
+                    return self._outcome_of_refusal(event, body_hash, reasons)
                 if not THROTTLES & set(codes):
                     raise
             else:
@@ -160,7 +155,9 @@ class LeadEventStore:
         answer = self._dynamodb.get_item(TableName=self._claims, Key=encode_item(key), ConsistentRead=True)
         return _outcome(answer["Item"], body_hash) if "Item" in answer else None
 
-    def _told(self, event: LeadEvent, body_hash: str, reasons: list[dict[str, Any]]) -> StoreOutcome:
+    def _outcome_of_refusal(
+        self, event: LeadEvent, body_hash: str, reasons: list[dict[str, Any]]
+    ) -> StoreOutcome:
         """Return what the claim says that refused an event; DynamoDB sends the claim along, or it is read.
 
         If there is no claim, another event has this event's key in the table. That should never happen; the
@@ -168,8 +165,8 @@ class LeadEventStore:
         """
         if "Item" in reasons[0]:
             return _outcome(reasons[0]["Item"], body_hash)
-        told = self.claimed(event.source, event.external_event_id, body_hash)
-        return StoreOutcome.CONFLICT if told is None else told
+        outcome = self.claimed(event.source, event.external_event_id, body_hash)
+        return StoreOutcome.CONFLICT if outcome is None else outcome
 
     def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
         """Yield all events of some lead organizations, strongly consistent, each leaf by time.
@@ -307,8 +304,8 @@ def _read(stored: Item) -> LeadEvent | None:
 
 def _outcome(claim: Item, body_hash: str) -> StoreOutcome:
     """Compare digests. A claim that was restored has none (rule 21): nobody knows what it was of."""
-    known = claim.get("body_hash", {}).get("S", body_hash)
-    return StoreOutcome.DUPLICATE if known == body_hash else StoreOutcome.CONFLICT
+    stored_hash = claim.get("body_hash", {}).get("S", body_hash)
+    return StoreOutcome.DUPLICATE if stored_hash == body_hash else StoreOutcome.CONFLICT
 
 
 def _claim(event: LeadEvent, body_hash: str) -> Item:

@@ -1,4 +1,5 @@
-"""The Memory table: what is remembered of each lead.
+"""The Memory table: what is remembered of each lead (MemoryStore), and of a root and all its leaves, whatever
+merges or parts meanwhile (GroupMemory).
 
 New evidence is joined with the stored entry, in any order. Only a rebuild replaces an entry.
 """
@@ -7,16 +8,30 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from adapters import clock
+from adapters.leads.feature_store import FeatureStore, GroupUnsettled
+from adapters.leads.persons import PersonEvents
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import get_all, query_all
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
+from rules.leads.feature_items import FeatureItem
+from rules.leads.features import Contact
 from rules.leads.lead_events import LeadEvent
-from rules.leads.memory import TYPES, Evidence, MemoryEntry, join_entries, remembered_entries
+from rules.leads.memory import (
+    CAMPAIGN_CONTACT,
+    TYPES,
+    Evidence,
+    MemoryEntry,
+    campaign_contact,
+    entry_of_leaves,
+    join_entries,
+    remembered_entries,
+)
 
 # Memory entries as attributes of the Memory table, and back.
 
@@ -33,38 +48,38 @@ class StoredMemory:
     attributes: Mapping[str, Any] | None = None
 
 
-def entry_attributes(root: str, found: MemoryEntry) -> dict[str, Any]:
+def entry_attributes(root: str, entry: MemoryEntry) -> dict[str, Any]:
     """Return an entry as table attributes, without its version."""
     return {
-        KEY: found.name,
-        "value": found.value,
-        "confidence": found.confidence,
-        "source": found.source,
-        "source_event_ids": found.source_event_ids,
-        "created_at": found.created_at,
-        "updated_at": found.updated_at,
-        "expires_at": found.expires_at,
-        "evidence": [_encode(root, found.source, each) for each in found.evidence],
+        KEY: entry.name,
+        "value": entry.value,
+        "confidence": entry.confidence,
+        "source": entry.source,
+        "source_event_ids": entry.source_event_ids,
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+        "expires_at": entry.expires_at,
+        "evidence": [_encode(root, entry.source, each) for each in entry.evidence],
     }
 
 
-def withdrawn_attributes(read: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def withdrawn_attributes(stored: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Return the attributes of an entry that no evidence supports any more: expired, with its value kept.
 
     The item is not deleted, because the lake hears of puts alone.
     """
     return {
-        **read,
-        "confidence": _number(read["confidence"]),
-        "updated_at": max(read["updated_at"], stamp(now)),
-        "expires_at": min(read["expires_at"], (now - EPOCH) // timedelta(seconds=1)),
+        **stored,
+        "confidence": _number(stored["confidence"]),
+        "updated_at": max(stored["updated_at"], stamp(now)),
+        "expires_at": min(stored["expires_at"], (now - EPOCH) // timedelta(seconds=1)),
         "evidence": [],
     }
 
 
-def _number(read: Any) -> Decimal:
+def _number(value: Any) -> Decimal:
     """Read a number that may have decimals (adapters.platform.items leaves those in their wire format)."""
-    return Decimal(read["N"] if isinstance(read, Mapping) else read)
+    return Decimal(value["N"] if isinstance(value, Mapping) else value)
 
 
 def _encode(root: str, source: str, piece: Evidence) -> str:
@@ -79,28 +94,29 @@ def _encode(root: str, source: str, piece: Evidence) -> str:
     return "\t".join(fields)
 
 
-def _decode(read: Mapping[str, Any], event_id: str, line: str) -> Evidence:
+def _decode(fields: Mapping[str, Any], event_id: str, line: str) -> Evidence:
     moment, weight, source, home, value = line.split("\t", 4)
     return Evidence(
         stamp(EPOCH + int(moment, 16) * MICROSECOND),
         event_id,
         value,
         int(weight),
-        source or read["source"],
-        home or read["lead_organization_id"],
+        source or fields["source"],
+        home or fields["lead_organization_id"],
     )
 
 
-def memory_from(read: Mapping[str, Any]) -> tuple[str, StoredMemory]:
+def memory_from(fields: Mapping[str, Any]) -> tuple[str, StoredMemory]:
     """Read an item: its key, and what is stored under it."""
-    kind, _, key = read[KEY].partition("#")
-    pairs = zip(read["source_event_ids"], read["evidence"], strict=False)
-    pieces = tuple(_decode(read, event_id, line) for event_id, line in pairs)
-    found = MemoryEntry(TYPES[kind], key, pieces, read["created_at"]) if pieces else None
-    return read[KEY], StoredMemory(read["version"], found, read)
+    kind, _, key = fields[KEY].partition("#")
+    pairs = zip(fields["source_event_ids"], fields["evidence"], strict=False)
+    pieces = tuple(_decode(fields, event_id, line) for event_id, line in pairs)
+    found = MemoryEntry(TYPES[kind], key, pieces, fields["created_at"]) if pieces else None
+    return fields[KEY], StoredMemory(fields["version"], found, fields)
 
 
 ATTEMPTS_MAX = 12
+GROUP_ATTEMPTS_MAX = 10
 
 
 class TooManyMemories(Exception):
@@ -221,17 +237,17 @@ class MemoryStore:
     def _found(stored: Mapping[str, StoredMemory]) -> list[MemoryEntry]:
         return [each.entry for each in stored.values() if each.entry is not None]
 
-    def _put(self, root: str, new: MemoryEntry, read: StoredMemory) -> None:
-        self._write(root, entry_attributes(root, new), read)
+    def _put(self, root: str, new: MemoryEntry, before: StoredMemory) -> None:
+        self._write(root, entry_attributes(root, new), before)
 
-    def _write(self, root: str, attributes: Mapping[str, Any], read: StoredMemory) -> None:
-        version = read.version + 1 if read.version else clock.first_version()
+    def _write(self, root: str, attributes: Mapping[str, Any], before: StoredMemory) -> None:
+        version = before.version + 1 if before.version else clock.first_version()
         new: Item = encode_item({**attributes, "lead_organization_id": root, "version": version})
-        if read.version:
+        if before.version:
             guard: dict[str, Any] = {
                 "ConditionExpression": "#version = :version",
                 "ExpressionAttributeNames": {"#version": "version"},
-                "ExpressionAttributeValues": encode_item({":version": read.version}),
+                "ExpressionAttributeValues": encode_item({":version": before.version}),
             }
         else:
             guard = {"ConditionExpression": "attribute_not_exists(lead_organization_id)"}
@@ -239,3 +255,78 @@ class MemoryStore:
             self._dynamodb.put_item(TableName=self._table, Item=new, **guard)
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             raise _EntryChanged from None
+
+
+# The memory of leads that may be one: written under the root, whatever merges or parts meanwhile.
+#
+# Memory items have no lock in common, so the order of steps keeps them right:
+#
+# - A writer joins first and asks afterwards where the leaf belongs (`FeatureStore.home`,
+#   strongly consistent).
+# - A change sets the topology first; then memory is read, then the events, then what differs is written,
+#   each entry on condition of the version that was read; then the topology is asked for again.
+#
+# If the writer still sees its leaf at the root that it wrote for, any change to come will read memory after
+# that write, and make it what the events give. If the leaf has moved, it undoes what it may have done to the
+# former root by rebuilding it, and goes to the new one. If the rebuild had read that entry before the
+# writer's join, its condition fails and it starts again. So of a change and a join in flight at least one
+# sees the other. Two rebuilds cannot cross either: the one for the older topology sees, after writing, that
+# leaves have come or gone, and does it again.
+#
+# Each piece of evidence knows its leaf, so a reader can leave out what a departed leaf's event has just put
+# there (`contacts`); a campaign's reactions are kept one of each leaf, so leaving out loses nothing.
+
+
+class GroupMemory:
+    """The memory of roots, whatever merges or parts."""
+
+    def __init__(self, memories: MemoryStore, features: FeatureStore, events: PersonEvents) -> None:
+        self._memories, self._features, self._events = memories, features, events
+
+    def remember(self, leaf: str, hint: str, entries: Iterable[MemoryEntry], now: datetime) -> str:
+        """Join a leaf's entries into its root's memory; returns the root. hint: the root supposed.
+
+        Raises GroupUnsettled or LeadContended; it is safe to repeat.
+        """
+        listed, target = list(entries), hint
+        for _ in pauses(GROUP_ATTEMPTS_MAX):
+            self._memories.join(target, listed)
+            root = self._features.home(leaf, target).lead_organization_id
+            if root == target:
+                return root
+            self.rebuild(target, now)
+            target = root
+        raise GroupUnsettled(f"{leaf} moved in every attempt")
+
+    def rebuild(self, root: str, now: datetime) -> None:
+        """Make a root's memory what its leaves' events give; of an absorbed leaf nothing is touched."""
+        for _ in pauses(GROUP_ATTEMPTS_MAX):
+            item = self._item(root)
+            if item.merged_into is not None:
+                return
+            self._memories.rebuild(root, partial(self._events.of_person, item), now)
+            if self._item(root).regrouped == item.regrouped:
+                return
+        raise GroupUnsettled(f"{root} changed in every attempt")
+
+    def absorb(self, root: str, leaves: Iterable[str], now: datetime) -> None:
+        """Join what leaves' events give into the memory of the root that they came to.
+
+        Leaves that are elsewhere by now are left out. If one has left while it was joined, memory is rebuilt.
+        """
+        here = self._features.members(root, leaves) - {root}
+        entries = remembered_entries(self._events.events.of_leaves(sorted(here)))
+        self._memories.join(root, list(entries.values()))
+        if entries and self._features.members(root, here) != here:
+            self.rebuild(root, now)
+
+    def contacts(self, item: FeatureItem) -> list[Contact]:
+        """Return the campaigns that a root's leaves were contacted by, strongly consistent."""
+        found = self._memories.of_type(item.lead_organization_id, CAMPAIGN_CONTACT.name)
+        homes = {piece.home for each in found for piece in each.evidence}
+        here = self._features.members(item.lead_organization_id, homes)
+        supported = (entry_of_leaves(each, here) for each in found)
+        return [campaign_contact(each) for each in supported if each is not None]
+
+    def _item(self, root: str) -> FeatureItem:
+        return self._features.get(root) or FeatureItem(root)

@@ -22,10 +22,10 @@ from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType,
 #
 # | holder | place | holds |
 # |---|---|---|
-# | ann | told | what her notifications say so far, and when time alone will give another one |
+# | ann | told | what Ann's notifications say so far, and when time alone will give another one |
 # | lead/{id}, question/{id} | told | the same of a lead, and of a question, which ends after a month |
 # | ann | log/000000000012 | the notifications up to number 12 that one change has led to |
-# | ann | to/{endpoint} | her lane to an endpoint: what has arrived, and when it is tried again |
+# | ann | to/{endpoint} | Ann's lane to an endpoint: what has arrived, and when it is tried again |
 # | worker/{endpoint}/2 | worker | until when a share of an endpoint is worked for, or left in peace |
 
 
@@ -38,7 +38,7 @@ STATE_SHARDS, BACKLOG_SHARDS = 8, 4  # partitions of the index ByDue: of users, 
 class OutboxWrite:
     """What is to be written. revision: as read. due: when time alone gives another notification."""
 
-    told: NoticeState
+    state: NoticeState
     revision: int
     due: datetime | None
     notifications: Sequence[Notification]
@@ -79,16 +79,16 @@ def backlog_shard(endpoint_id: str, number: int) -> str:
 
 def state_item(holder: str, telling: OutboxWrite, now: datetime) -> Item:
     """Return what is told of a holder as an item. A question is told of once, so that may be forgotten."""
-    told, due = telling.told, telling.due
-    content = _user_content(told) if isinstance(told, UserNoticeState) else {"shown": told.shown}
+    state, due = telling.state, telling.due
+    content = _user_content(state) if isinstance(state, UserNoticeState) else {"shown": state.shown}
     until = int((now + KEPT).timestamp()) if holder.startswith(QUESTION) else None
     made = {
         "holder": holder,
         "place": STATE,
         "revision": telling.revision + 1,
-        "version": told.version,
-        "number": told.number,
-        "as_of": told.as_of,
+        "version": state.version,
+        "number": state.number,
+        "as_of": state.as_of,
         "content": json.dumps(content, separators=(",", ":")),
         "due_at": due and stamp(due),
         "due_shard": state_shard(holder) if due else None,
@@ -97,17 +97,17 @@ def state_item(holder: str, telling: OutboxWrite, now: datetime) -> Item:
     return encode_item(made)
 
 
-def _user_content(told: UserNoticeState) -> dict[str, Any]:
-    lost = told.lost and [told.lost.last.isoformat(), told.lost.length]
-    holds = [[e.hold_id, e.points, e.reward_id, e.until, e.is_over] for e in told.holds]
-    content: dict[str, Any] = {"shown": told.shown, "lost": lost, "warned": told.warned, "holds": holds}
-    content |= {"redeemed": told.redeemed, "changes_at": told.changes_at}
-    content |= {"achievements": told.achievements, "asked": told.asked}
-    return content | {"book": told.book, "looked_at": told.looked_at}
+def _user_content(state: UserNoticeState) -> dict[str, Any]:
+    lost = state.lost and [state.lost.last.isoformat(), state.lost.length]
+    holds = [[e.hold_id, e.points, e.reward_id, e.until, e.is_over] for e in state.holds]
+    content: dict[str, Any] = {"shown": state.shown, "lost": lost, "warned": state.warned, "holds": holds}
+    content |= {"redeemed": state.redeemed, "changes_at": state.changes_at}
+    content |= {"achievements": state.achievements, "asked": state.asked}
+    return content | {"book": state.book, "looked_at": state.looked_at}
 
 
 def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
-    """Read what was told, and its revision; nothing and 0 for no item."""
+    """Return the state in an item, and its revision; an empty state and 0 for no item."""
     if stored is None:
         return (UserNoticeState() if is_user(holder) else ItemNoticeState()), 0
     found = decode_item(stored)
@@ -117,7 +117,7 @@ def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
         return thing, found["revision"]
     lost = content["lost"] and LostStreak(date.fromisoformat(content["lost"][0]), content["lost"][1])
     holds = tuple(HoldState(*each) for each in content["holds"])
-    told = UserNoticeState(
+    state = UserNoticeState(
         found["version"],
         found["number"],
         found["as_of"],
@@ -132,7 +132,7 @@ def state_from(holder: str, stored: Item | None) -> tuple[NoticeState, int]:
         content.get("book", 0),
         content.get("looked_at", ""),
     )
-    return told, found["revision"]
+    return state, found["revision"]
 
 
 def log_place(number: int) -> str:
@@ -202,7 +202,7 @@ class OutboxStore:
 
     def put(self, holder: str, telling: OutboxWrite, now: datetime) -> None:
         """Write what is told of a holder now; raises OutboxConflict, and what DynamoDB raises."""
-        actions = [self._told(holder, telling, now)]
+        actions = [self._state_action(holder, telling, now)]
         if telling.notifications:
             actions.append({"Put": {"TableName": self._table, "Item": log_item(telling.notifications, now)}})
             first, last = telling.notifications[0].number, telling.notifications[-1].number
@@ -213,7 +213,7 @@ class OutboxStore:
             cancellation_reasons(error, len(actions))
             raise OutboxConflict(holder) from None
 
-    def _told(self, holder: str, telling: OutboxWrite, now: datetime) -> dict[str, Any]:
+    def _state_action(self, holder: str, telling: OutboxWrite, now: datetime) -> dict[str, Any]:
         before = telling.revision
         put: dict[str, Any] = {
             "TableName": self._table,

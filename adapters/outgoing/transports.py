@@ -138,11 +138,11 @@ class HookSender:
             raise AddressRefused("the host has no address")
         if not all(map(self.is_allowed, addresses)):
             raise AddressRefused("the host leads to a private or reserved address")
-        for place, address in enumerate(addresses[:ADDRESSES_TRIED], start=1):
+        for number, address in enumerate(addresses[:ADDRESSES_TRIED], start=1):
             try:
                 opened = socket.create_connection((address, target.port), CONNECT_SECONDS)
             except OSError:
-                if place == min(len(addresses), ADDRESSES_TRIED):
+                if number == min(len(addresses), ADDRESSES_TRIED):
                     raise
                 continue
             opened.settimeout(self.answer_seconds)
@@ -181,11 +181,11 @@ class WebhookTransport:
 
     def _hook(self, endpoint: Endpoint) -> Hook:
         """Return an endpoint's secrets as they were at most a minute ago."""
-        known = self.kept.get(endpoint.endpoint_id)
-        if known is None or time.monotonic() - known[0] > SECRETS_KEPT_SECONDS:
+        cached = self.kept.get(endpoint.endpoint_id)
+        if cached is None or time.monotonic() - cached[0] > SECRETS_KEPT_SECONDS:
             found = self.secrets.get(endpoint.organization_id, endpoint.endpoint_id)
-            known = self.kept[endpoint.endpoint_id] = time.monotonic(), found
-        return known[1]
+            cached = self.kept[endpoint.endpoint_id] = time.monotonic(), found
+        return cached[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ class RegisterStore:
         answer = self._dynamodb.get_item(TableName=self._table, Key=KEY, ConsistentRead=True)
         return _register_from(decode_item(answer["Item"])) if "Item" in answer else None
 
-    def change(self, read: Register | None, to: Register) -> None:
+    def change(self, before: Register | None, to: Register) -> None:
         """Write the register in place of the one that was read; raises RegisterMoved if it is another."""
         written: dict[str, Any] = {
             "TableName": self._table,
@@ -121,10 +121,10 @@ class RegisterStore:
             "ConditionExpression": "attribute_not_exists(#name)",
             "ExpressionAttributeNames": {"#name": "name"},
         }
-        if read:
+        if before:
             written["ConditionExpression"] = "epoch = :epoch AND phase = :phase AND standby = :standby"
-            told = {":epoch": read.epoch, ":phase": read.phase.value, ":standby": read.standby}
-            written["ExpressionAttributeValues"] = encode_item(told)
+            read_values = {":epoch": before.epoch, ":phase": before.phase.value, ":standby": before.standby}
+            written["ExpressionAttributeValues"] = encode_item(read_values)
             del written["ExpressionAttributeNames"]
         try:
             self._dynamodb.put_item(**written)
@@ -145,9 +145,11 @@ def _attributes(register: Register) -> dict[str, Any]:
     }
 
 
-def _register_from(told: dict[str, Any]) -> Register:
-    standby, is_filled, former = told["standby"], told["is_filled"], told["former"]
-    return Register(told["epoch"], told["writer"], Phase(told["phase"]), standby, is_filled, former)
+def _register_from(attributes: dict[str, Any]) -> Register:
+    standby, is_filled, former = attributes["standby"], attributes["is_filled"], attributes["former"]
+    return Register(
+        attributes["epoch"], attributes["writer"], Phase(attributes["phase"]), standby, is_filled, former
+    )
 
 
 # Whose turn it is, for a process of a deployment of two regions (rule 23).

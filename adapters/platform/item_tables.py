@@ -122,21 +122,21 @@ class AgedItems:
         left: attributes to set instead, one of each item, by name and wire format. Raises Unprocessed.
         """
         made = []
-        for place, each in enumerate(items):
-            instead = left[place : place + 1]
+        for index, each in enumerate(items):
+            instead = left[index : index + 1]
             sets = "".join(f' SET "{other}" = ?' for other, _ in instead)
             change = f'UPDATE "{self.table}"{sets} REMOVE "{name}"'
             made.append(self._statement(change, [value for _, value in instead], each, (name,)))
         return self._carry_out(made)
 
     def _statement(
-        self, change: str, values: Sequence[Any], read: Item, compared: Iterable[str]
+        self, change: str, values: Sequence[Any], before: Item, compared: Iterable[str]
     ) -> Statement:
         names = [*self.key, *(name for name in compared if name not in self.key)]
         conditions = " AND ".join(f'"{name}" = ?' for name in names)
         return {
             "Statement": f"{change} WHERE {conditions}",
-            "Parameters": [*values, *(read[name] for name in names)],
+            "Parameters": [*values, *(before[name] for name in names)],
         }
 
     def _carry_out(self, statements: Sequence[Statement]) -> int:

@@ -1,14 +1,18 @@
 """Messages to an SNS topic and records to a Firehose stream, in as few calls as the services allow."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from adapters.platform.aws import Unavailable, pauses
 
-# PublishBatch's own limits: entries, and bytes of all their bodies and attributes together.
-ENTRIES_MAX = 10
+# SNS's own limits of PublishBatch: entries, and bytes of all their bodies and attributes together.
+MESSAGES_MAX = 10
 TOPIC_BATCH_BYTES_MAX = 256 * 1024
+# Firehose's own limits of PutRecordBatch, and the size up to which it takes one record.
+RECORDS_MAX = 500
+STREAM_BATCH_BYTES_MAX = 4 * 1024 * 1024
+RECORD_BYTES_MAX = 1000 * 1024
 ATTEMPTS_MAX = 5
 
 
@@ -26,29 +30,26 @@ class TopicMessage:
         return len(self.body.encode()) + sum(len(each.encode()) for each in attributes)
 
 
-def topic_batches(messages: Sequence[TopicMessage]) -> Iterator[list[int]]:
-    """Split messages into calls; yields the places of each call's messages."""
-    places: list[int] = []
-    size = 0
-    for place, message in enumerate(messages):
-        if places and (len(places) == ENTRIES_MAX or size + message.size_bytes > TOPIC_BATCH_BYTES_MAX):
-            yield places
-            places, size = [], 0
-        places.append(place)
-        size += message.size_bytes
-    if places:
-        yield places
+def call_batches(sizes: Iterable[int], count_max: int, bytes_max: int) -> Iterator[list[int]]:
+    """Split entries into calls, by their sizes in bytes; yields the indices of each call's entries."""
+    indices: list[int] = []
+    total = 0
+    for index, size in enumerate(sizes):
+        if indices and (len(indices) == count_max or total + size > bytes_max):
+            yield indices
+            indices, total = [], 0
+        indices.append(index)
+        total += size
+    if indices:
+        yield indices
 
 
 @dataclass(slots=True)
 class PublishFailures:
-    """Messages that SNS did not take, by their places.
+    """Messages that SNS did not take, by their indices."""
 
-    again: to be sent again. faulty: SNS will never take them, with the reason.
-    """
-
-    again: list[int] = field(default_factory=list)
-    faulty: dict[int, str] = field(default_factory=dict)
+    again: list[int] = field(default_factory=list)  # to be sent again
+    faulty: dict[int, str] = field(default_factory=dict)  # SNS will never take them; with the reason
 
 
 class Topic:
@@ -64,58 +65,39 @@ class Topic:
         SNS says that the message is at fault. If a call fails as a whole, the other calls are still made.
         """
         refused = PublishFailures()
-        for call in topic_batches(messages):
-            refused.again += self._call(messages, call, refused.faulty)
+        sizes = (each.size_bytes for each in messages)
+        for indices in call_batches(sizes, MESSAGES_MAX, TOPIC_BATCH_BYTES_MAX):
+            refused.again += self._call(messages, indices, refused.faulty)
         return refused
 
-    def _call(self, messages: Sequence[TopicMessage], places: list[int], faulty: dict[int, str]) -> list[int]:
+    def _call(
+        self, messages: Sequence[TopicMessage], indices: list[int], faulty: dict[int, str]
+    ) -> list[int]:
         for _ in pauses(ATTEMPTS_MAX):
             try:
                 answer = self._sns.publish_batch(
-                    TopicArn=self._arn, PublishBatchRequestEntries=[_entry(at, messages[at]) for at in places]
+                    TopicArn=self._arn,
+                    PublishBatchRequestEntries=[_entry(at, messages[at]) for at in indices],
                 )
             except Unavailable:
-                return places
+                return indices
             failed = {int(each["Id"]): each for each in answer.get("Failed", ())}
             faulty |= {at: _reason(each) for at, each in failed.items() if each.get("SenderFault")}
-            places = [at for at in failed if at not in faulty]
-            if not places:
+            indices = [at for at in failed if at not in faulty]
+            if not indices:
                 break
-        return places
+        return indices
 
 
 def _reason(failed: Mapping[str, Any]) -> str:
     return f"SNS refuses it: {failed.get('Code')}: {failed.get('Message', '')}"
 
 
-def _entry(place: int, message: TopicMessage) -> dict[str, Any]:
+def _entry(index: int, message: TopicMessage) -> dict[str, Any]:
     attributes = {
         name: {"DataType": "String", "StringValue": value} for name, value in message.attributes.items()
     }
-    return {"Id": str(place), "Message": message.body, "MessageAttributes": attributes}
-
-
-# Firehose: records to a delivery stream, in as few calls as the service allows.
-
-
-# PutRecordBatch's own limits, and the size up to which one record is taken.
-RECORDS_MAX = 500
-STREAM_BATCH_BYTES_MAX = 4 * 1024 * 1024
-RECORD_BYTES_MAX = 1000 * 1024
-
-
-def stream_batches(records: Sequence[bytes]) -> Iterator[list[int]]:
-    """Split records into calls; yields the places of each call's records."""
-    places: list[int] = []
-    size = 0
-    for place, record in enumerate(records):
-        if places and (len(places) == RECORDS_MAX or size + len(record) > STREAM_BATCH_BYTES_MAX):
-            yield places
-            places, size = [], 0
-        places.append(place)
-        size += len(record)
-    if places:
-        yield places
+    return {"Id": str(index), "Message": message.body, "MessageAttributes": attributes}
 
 
 class DeliveryStream:
@@ -125,19 +107,20 @@ class DeliveryStream:
         self._firehose, self._name = firehose, name
 
     def put(self, records: Sequence[bytes]) -> list[int]:
-        """Put records; returns the places of those that Firehose still refused after all attempts.
+        """Put records; returns the indices of those that Firehose still refused after all attempts.
 
         A call may take some of its records and refuse others; only the refused ones are sent again.
         """
-        return [place for call in stream_batches(records) for place in self._call(records, call)]
+        calls = call_batches(map(len, records), RECORDS_MAX, STREAM_BATCH_BYTES_MAX)
+        return [index for indices in calls for index in self._call(records, indices)]
 
-    def _call(self, records: Sequence[bytes], places: list[int]) -> list[int]:
+    def _call(self, records: Sequence[bytes], indices: list[int]) -> list[int]:
         for _ in pauses(ATTEMPTS_MAX):
             answer = self._firehose.put_record_batch(
-                DeliveryStreamName=self._name, Records=[{"Data": records[place]} for place in places]
+                DeliveryStreamName=self._name, Records=[{"Data": records[index]} for index in indices]
             )
             if not answer["FailedPutCount"]:
                 return []
-            results = zip(places, answer["RequestResponses"], strict=True)
-            places = [place for place, result in results if result.get("ErrorCode")]
-        return places
+            results = zip(indices, answer["RequestResponses"], strict=True)
+            indices = [index for index, result in results if result.get("ErrorCode")]
+        return indices

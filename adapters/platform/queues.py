@@ -61,9 +61,9 @@ class SourceQueue:
                 QueueUrl=self.url, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=seconds
             )
             return True
-        told = {RECEIVED: {"DataType": "Number", "StringValue": str(receive_count(record))}}
+        attributes = {RECEIVED: {"DataType": "Number", "StringValue": str(receive_count(record))}}
         self.sqs().send_message(
-            QueueUrl=self.url, MessageBody=record["body"], DelaySeconds=seconds, MessageAttributes=told
+            QueueUrl=self.url, MessageBody=record["body"], DelaySeconds=seconds, MessageAttributes=attributes
         )
         return False
 
@@ -108,8 +108,8 @@ class Consumer:
         """
         is_redrive = bool(event.get("streakline_redrive"))
         batch = _Batch(now, is_redrive, None if is_redrive else self.line)
-        for place, record in enumerate(event["Records"]):
-            if batch.line and place and is_over():
+        for index, record in enumerate(event["Records"]):
+            if batch.line and index and is_over():
                 batch.held[record["messageId"]] = record, 0
                 continue
             try:
@@ -118,8 +118,8 @@ class Consumer:
                 self._failed(record, error, batch)
         if batch.line:
             self._put_back(batch.line, batch)
-        told = {"messages": len(event["Records"]), "again": len(batch.again)}
-        self.logger.info("batch", extra=told)
+        counts = {"messages": len(event["Records"]), "again": len(batch.again)}
+        self.logger.info("batch", extra=counts)
         return partial_failures(batch.again if is_redrive else dict.fromkeys(batch.again, ""))
 
     def _attempt(self, record: Record, handle: Callable[[Any], object], batch: _Batch) -> None:
@@ -171,8 +171,8 @@ def wait_seconds(times: int) -> int:
 
 def receive_count(record: Record) -> int:
     """Return how often a message has come, this time included, and also before it was sent anew."""
-    told = record.get("messageAttributes", {}).get(RECEIVED, {}).get("stringValue", "0")
-    before = int(told) if told.isascii() and told.isdecimal() and len(told) < 10 else 0
+    text = record.get("messageAttributes", {}).get(RECEIVED, {}).get("stringValue", "0")
+    before = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
     return before + _count(record)
 
 

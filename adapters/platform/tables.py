@@ -11,6 +11,7 @@ from adapters.platform.aws import THROTTLES, Unavailable, pauses
 from adapters.platform.items import Item, encode_item
 from rules.privacy.tombstones import SafeToLog
 
+BEFORE_ALL = "0"  # sorts before every stamp, and so before every created_at and place
 READ_MAX = 100
 WRITE_MAX = 25
 ATTEMPTS_MAX = 8

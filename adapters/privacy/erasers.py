@@ -39,7 +39,7 @@ class PartitionEraser:
 
     def find(self, person: Person) -> list[Item]:
         """Return the items' keys."""
-        names = {f"#k{place}": name for place, name in enumerate(self.key)}
+        names = {f"#k{index}": name for index, name in enumerate(self.key)}
         keys = (
             each
             for partition in self.partitions(person)
@@ -261,8 +261,8 @@ class LeadErasureStarter:
         )
         leads = self._lead(organization, leaves=tuple(leaves)).leads
         for some in (customers, emails, () if customers or emails else phones):
-            if known := self._lead(organization, identities=some).leads:
-                leads = tuple(dict.fromkeys([*leads, *known]))
+            if known_leads := self._lead(organization, identities=some).leads:
+                leads = tuple(dict.fromkeys([*leads, *known_leads]))
                 break
         own = self._lead(organization, leaves=leads).identities
         person = Person(

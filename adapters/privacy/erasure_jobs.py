@@ -223,22 +223,22 @@ def begin_erasure(
 
 def lead_of(erasure: Erasure) -> Person:
     """Return the lead of an erasure, as far as it is known."""
-    known = erasure.known
-    pairs = zip(known.get("channels", ()), known.get("names", ()), strict=True)
+    names = erasure.known
+    pairs = zip(names.get("channels", ()), names.get("names", ()), strict=True)
     return Person(
         erasure.digest,
         organization=erasure.organization,
-        leads=tuple(dict.fromkeys([*filter(None, [erasure.subject]), *known.get("leads", ())])),
+        leads=tuple(dict.fromkeys([*filter(None, [erasure.subject]), *names.get("leads", ())])),
         identities=tuple(pairs),
     )
 
 
 def with_lead(erasure: Erasure, person: Person) -> Erasure:
     """Return an erasure that knows a lead with these leaves and identities."""
-    known = {
+    names = {
         **erasure.known,
         LEADS: person.leads,
         "channels": tuple(channel for channel, _ in person.identities),
         "names": tuple(name for _, name in person.identities),
     }
-    return replace(erasure, organization=person.organization, known=known)
+    return replace(erasure, organization=person.organization, known=names)

@@ -68,18 +68,18 @@ class ExportJobs:
     ) -> ExportJob:
         """Return the job of an export: the one that is under way, or a new one.
 
-        wake: lets somebody go on with it; called unless that was done in the last two minutes.
-        Raises what it raises if nobody could be woken: asking again does so at once.
+        wake: lets somebody go on with it; called unless that was done in the last two minutes. Re-raises its
+        Unavailable; the next call wakes at once.
         """
         second = int(now.timestamp())
-        found = self.get(digest, now)
-        if found is None or found.finished_at:
+        previous = self.get(digest, now)
+        if previous is None or previous.finished_at:
             job = ExportJob(digest, uuid.uuid4().hex, second, second, organization)
-        elif found.woken_at > second - WOKEN_SECONDS:
-            return found
+        elif previous.woken_at > second - WOKEN_SECONDS:
+            return previous
         else:
-            job = replace(found, woken_at=second)
-        if not self._put(job, found):
+            job = replace(previous, woken_at=second)
+        if not self._put(job, previous):
             return self.get(digest, now) or job  # somebody else asked at the same time, and wakes
         try:
             wake(job)
@@ -106,13 +106,13 @@ class ExportJobs:
             return False
         return True
 
-    def _put(self, job: ExportJob, found: ExportJob | None) -> bool:
+    def _put(self, job: ExportJob, previous: ExportJob | None) -> bool:
         """Store a job in the place of what was read; returns False if somebody else was first."""
         condition = "attribute_not_exists(job_id) OR expires_at <= :now"
         values: dict[str, Any] = {":now": job.asked_at}
-        if found:
+        if previous:
             condition = "job_id = :job AND woken_at = :woken AND finished_at = :finished"
-            values = {":job": found.job_id, ":woken": found.woken_at, ":finished": found.finished_at}
+            values = {":job": previous.job_id, ":woken": previous.woken_at, ":finished": previous.finished_at}
         try:
             self._dynamodb.put_item(
                 TableName=self._table,

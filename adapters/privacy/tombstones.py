@@ -12,7 +12,7 @@ from adapters.platform.aws import client
 from adapters.platform.fence import fence_writer
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.platform.tables import Refresh, query_all
+from adapters.platform.tables import BEFORE_ALL, Refresh, query_all
 from rules.days import stamp, unstamp
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, groups_of
 from rules.privacy.tombstones import (
@@ -30,7 +30,6 @@ FRESH_SECONDS = 30
 # Writers' clocks differ: so far back each reading looks again.
 CLOCKS_DIFFER = timedelta(minutes=5)
 JOURNAL = "journal"
-BEFORE_ALL = "0"
 
 
 class Tombstones:

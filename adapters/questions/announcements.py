@@ -162,9 +162,9 @@ class Announcements:
         """Return the subscriptions of items and markers, each once, in their order."""
         found = {each.get("of", each[KEY]): each for each in reversed(list(rows))}
         marked = [own for own, each in found.items() if "of" in each]
-        known = {each.subscription_id: each for each in self.store.get_many(marked)} if marked else {}
-        known |= {own: subscription_from(each) for own, each in found.items() if "of" not in each}
-        return [known[own] for own in reversed(found) if own in known]
+        by_id = {each.subscription_id: each for each in self.store.get_many(marked)} if marked else {}
+        by_id |= {own: subscription_from(each) for own, each in found.items() if "of" not in each}
+        return [by_id[own] for own in reversed(found) if own in by_id]
 
     def unclaimed(self, people: Sequence[Subscription], key: str, since: str) -> list[Subscription]:
         """Return those to whom this message has not been claimed.

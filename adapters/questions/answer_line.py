@@ -5,7 +5,7 @@ each took one answer, most of a thousand at once would be refused again and agai
 the answer in the question's line (the table AnswerLines), and then tries to take as many of the line as a
 transaction holds, their own or others'. An answer in line is not accepted yet: it is once its response is
 stored, whoever stored it. Taking an answer, rewarding it and removing it from the line is one transaction, so
-a process may die anywhere.
+a process may die anywhere. AnswerLine takes answers; AnswerAwards gives it the event that rewards one.
 """
 
 import random
@@ -150,9 +150,9 @@ class AnswerLine:
             return cancellation_reasons(error, len(actions))
         return None
 
-    def _read(self, known: Question) -> Question:
+    def _read(self, question: Question) -> Question:
         """Read the question again; one that is gone counts as closed."""
-        return self.questions.get(known.question_id) or replace(known, status=QuestionStatus.CLOSED)
+        return self.questions.get(question.question_id) or replace(question, status=QuestionStatus.CLOSED)
 
     def wait(self, question: Question, submission: Submission, now: datetime) -> tuple[Question, Response]:
         """Stand in line until the answer is taken; returns the question with it, and the stored answer.
@@ -206,7 +206,7 @@ class AnswerLine:
         refusal = self._write(actions)
         if refusal is None:
             return len(line)
-        refused = {place for place, each in enumerate(refusal) if each.get("Code") == REFUSED}
+        refused = {index for index, each in enumerate(refusal) if each.get("Code") == REFUSED}
         for put, each in zip(puts, line, strict=True):
             if put in refused:  # this person has answered by another request
                 self.waiting.remove(each.response)

@@ -47,11 +47,11 @@ class ReceivedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Phone:
-    """A subscription as the lake keeps it. last_notified_at: a stamp. told: what may not come again."""
+    """A subscription as the lake keeps it. last_notified_at: a stamp. messages: may not be sent again."""
 
     kept: Item
     last_notified_at: str
-    told: Sequence[ReceivedMessage] = ()
+    messages: Sequence[ReceivedMessage] = ()
 
     @property
     def own(self) -> str:
@@ -72,7 +72,7 @@ class Phone:
 
     def claims(self) -> Iterator[Item]:
         """Yield the claims of the messages, so that none comes twice."""
-        for each in self.told:
+        for each in self.messages:
             yield encode_item(
                 {
                     KEY: claim_key(self.own, each.key),

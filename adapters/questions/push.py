@@ -154,5 +154,5 @@ def payload(message: PushMessage) -> str:
         "data": dict(message.data),
         "android": {"ttl": f"{ttl}s"},
     }
-    told = json.dumps({"fcmV1Message": {"message": sent}}, ensure_ascii=False)
-    return json.dumps({"default": body, "GCM": told}, ensure_ascii=False)
+    gcm = json.dumps({"fcmV1Message": {"message": sent}}, ensure_ascii=False)
+    return json.dumps({"default": body, "GCM": gcm}, ensure_ascii=False)

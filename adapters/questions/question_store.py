@@ -99,15 +99,15 @@ class QuestionLists:
         step = limit // len(partitions) + 2
         keys = self._merged([self._keys(index, each, after.get(each), step) for each in partitions])
         found: list[Question] = []
-        places, read, size = dict(after), 0, limit
-        while read < READ_MAX and (chunk := list(islice(keys, size))):
-            known, size = self._get([own for _, _, own in chunk]), READ_AGAIN
-            for place, (partition, created_at, own) in enumerate(chunk, 1):
-                places[partition], read = (created_at, own), read + 1
-                if own in known and matches(known[own]):
-                    found.append(known[own])
+        places, count, size = dict(after), 0, limit
+        while count < READ_MAX and (chunk := list(islice(keys, size))):
+            questions, size = self._get([own for _, _, own in chunk]), READ_AGAIN
+            for number, (partition, created_at, own) in enumerate(chunk, 1):
+                places[partition], count = (created_at, own), count + 1
+                if own in questions and matches(questions[own]):
+                    found.append(questions[own])
                 if len(found) == limit:
-                    is_last = place == len(chunk) and next(keys, None) is None
+                    is_last = number == len(chunk) and next(keys, None) is None
                     return QuestionPage(found, None if is_last else places)
         return QuestionPage(found, places if next(keys, None) else None)
 

@@ -237,7 +237,7 @@ class SubscriptionStore:
             except self._dynamodb.exceptions.TransactionCanceledException as error:
                 codes = [each.get("Code") for each in error.response.get("CancellationReasons", [])]
                 if REFUSED in codes:
-                    return [place for place, code in enumerate(codes) if code == REFUSED]
+                    return [index for index, code in enumerate(codes) if code == REFUSED]
                 if not THROTTLES & set(codes):
                     raise
             else:
@@ -267,8 +267,8 @@ def update_action(table: str, key: str, changes: str, values: Item, condition: s
 
 
 def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
-    told = {"ConditionExpression": condition} if condition else {}
-    return told | ({"ExpressionAttributeValues": values} if values else {})
+    request = {"ConditionExpression": condition} if condition else {}
+    return request | ({"ExpressionAttributeValues": values} if values else {})
 
 
 def _merge_subscription(

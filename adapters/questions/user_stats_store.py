@@ -1,5 +1,5 @@
-"""The UserStats table: what is kept of a person's answers, the leaderboard by points, and the transaction
-that counts answers: stats and marks, all or nothing.
+"""The UserStats table: a person's stats and the leaderboard by points (UserStatsStore), and the transaction
+that counts answers, stats and marks, all or nothing (AnswerCounts).
 """
 
 import zlib
@@ -93,7 +93,7 @@ def _encode(days: Iterable[date]) -> str:
 
 def _decode(text: str) -> list[date]:
     places = range(0, len(text), DATE_CHARACTERS)
-    return [date.fromordinal(int(text[place : place + DATE_CHARACTERS], 36)) for place in places]
+    return [date.fromordinal(int(text[at : at + DATE_CHARACTERS], 36)) for at in places]
 
 
 # The attribute that the index ByTotalPoints is partitioned by, and its value in the first partition.
@@ -104,25 +104,20 @@ STATS_MARKS = ("version", "updated_at", "total_points", "total_answers", "days",
 
 @dataclass(frozen=True, slots=True)
 class StoredStats:
-    """A person's stats as they are stored. version: 0 for a person without any.
+    """A person's stats as they are stored."""
 
-    person: the hash under which the next writing puts them. older: all others that the person has had.
-    moving: those of them, with their version, that get a `moved_to` then. is_apart: several have stats, so
-    only all responses together can tell.
-    """
-
-    person: str
+    person: str  # the hash under which the next writing puts them
     stats: Stats
-    version: int = 0
+    version: int = 0  # 0: the person has none
     updated_at: str = ""
-    older: tuple[str, ...] = ()
-    moving: tuple[tuple[str, int], ...] = ()
-    is_apart: bool = False
+    older: tuple[str, ...] = ()  # all other hashes that the person has had
+    hashes_to_redirect: tuple[tuple[str, int], ...] = ()  # (hash, version): the next writing sets `moved_to`
+    is_split_over_hashes: bool = False  # several have stats: they are counted anew from all responses
 
     @property
     def stored_under(self) -> str:
         """The hash under which the stats are now, and boards have them."""
-        former = [] if self.version else [each for each, version in self.moving if version]
+        former = [] if self.version else [each for each, version in self.hashes_to_redirect if version]
         return former[0] if former else self.person
 
     @property
@@ -155,8 +150,8 @@ class UserStatsStore:
             stats=live[0].stats if live else home.stats,
             updated_at=max(each.updated_at for each in (home, *found.values())),
             older=tuple(sorted(hashes - {home.person})),
-            moving=tuple((each.person, each.version) for each in found.values()),
-            is_apart=len(live) > 1,
+            hashes_to_redirect=tuple((each.person, each.version) for each in found.values()),
+            is_split_over_hashes=len(live) > 1,
         )
 
     def _home(self, person: str) -> StoredStats:
@@ -192,9 +187,9 @@ class UserStatsStore:
         )
         return found
 
-    def put_in_place(self, new: Item, read: Item | None) -> bool:
+    def put_in_place(self, new: Item, before: Item | None) -> bool:
         """Put an item in place of the one that was read; False: it has changed since."""
-        condition, names, values = unchanged_condition(read, STATS_MARKS, "fingerprint_hash")
+        condition, names, values = unchanged_condition(before, STATS_MARKS, "fingerprint_hash")
         named: dict[str, Any] = {"ExpressionAttributeNames": names} if names else {}
         named |= {"ExpressionAttributeValues": values} if values else {}
         try:
@@ -208,7 +203,7 @@ class UserStatsStore:
         person = before.person
         whole = self.attributes(person, stats, before.older)
         actions = [self._put_action(whole, before.version, now)]
-        for each, version in before.moving:
+        for each, version in before.hashes_to_redirect:
             actions.append(self._put_action({"fingerprint_hash": each, "moved_to": person}, version, now))
         return actions
 

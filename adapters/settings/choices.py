@@ -46,8 +46,8 @@ def currencies(setting: str) -> Mapping[str, str]:
 
 def currency_of(setting: str, organization_id: str | None) -> str:
     """Return an organization's own currency: its own, or everybody's."""
-    known = currencies(setting)
-    return known.get(organization_id or EVERYBODY, known[EVERYBODY])
+    by_organization = currencies(setting)
+    return by_organization.get(organization_id or EVERYBODY, by_organization[EVERYBODY])
 
 
 # What one unit of a currency is worth in the organizations' own.
@@ -94,8 +94,8 @@ def regions(setting: str) -> dict[str, str]:
 
 def region_of(setting: str, organization_id: str) -> str | None:
     """Return an organization's region; None if neither it nor everybody has one."""
-    known = regions(setting)
-    return known.get(organization_id, known.get(""))
+    by_organization = regions(setting)
+    return by_organization.get(organization_id, by_organization.get(""))
 
 
 VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many

@@ -198,11 +198,11 @@ def _texts_one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
     some = np.flatnonzero(valid)
     is_plain = as_flags(pc.match_substring_regex(values.take(as_array(some)), PLAIN))
     plain, odd = some[is_plain], some[~is_plain]
-    read = [_text_of(field, each) for each in values.take(as_array(odd)).to_pylist()]
-    valid[odd] = [each is not None for each in read]
+    texts = [_text_of(field, each) for each in values.take(as_array(odd)).to_pylist()]
+    valid[odd] = [each is not None for each in texts]
     places = np.full(len(values), len(some))
     places[np.concatenate([plain, odd])] = np.arange(len(some))
-    parts = [_unescape(values.take(as_array(plain))), array_of(read, pa.string()), pa.nulls(1, pa.string())]
+    parts = [_unescape(values.take(as_array(plain))), array_of(texts, pa.string()), pa.nulls(1, pa.string())]
     return pa.concat_arrays(parts).take(as_array(places))
 
 
@@ -373,9 +373,9 @@ def _integers(valid: Flags, values: pa.Array) -> pa.Array:
 
 def _values_one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
     quote = b"" if field.type is Type.BOOLEAN else b'"'
-    read = [_value_of(field, quote + each + quote) for each in values.to_pylist()]
-    valid &= np.array([each is not None for each in read], np.bool_)
-    return array_of(read, ARROW[field.type])
+    parsed = [_value_of(field, quote + each + quote) for each in values.to_pylist()]
+    valid &= np.array([each is not None for each in parsed], np.bool_)
+    return array_of(parsed, ARROW[field.type])
 
 
 def _value_of(field: Field, json_text: bytes) -> Any:

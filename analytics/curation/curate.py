@@ -203,9 +203,11 @@ def curate(
     as the others are there. If the day has a file of its own, its hours are curated into that file. A file
     from which persons were erased is never made anew from raw objects, which lack what stays of them.
 
-    Of rows that were changed by hand nothing is made: it raises BrokenSeal. If arrived is None and all raw
-    objects are there, the file is made anew. Seals are looked at if it is read on, or arrived is empty.
-    A file is replaced on condition that it is the one that was read. If another writer was first, what he
+    Seals are checked before the file's rows are used: if raw objects are added to it, and also if arrived is
+    None or empty. Rows that were changed by hand break the seal. Then the file is made anew from its raw
+    objects, if arrived is None and all of them are there; otherwise it raises BrokenSeal.
+
+    A file is replaced on condition that it is the one that was read. If another writer was first, what it
     wrote is read, and all is done again; raises ObjectChanged or NoObject if that never ends.
     """
     for attempt in pauses(ATTEMPTS_MAX):
@@ -223,9 +225,9 @@ def _curate_task(
     task, held, left_over = _files(objects, task)
     raw = raw_objects_of_place(objects, task, arrived)
     before = merge_bookkeeping(bookkeeping_of(objects, each.key) for each in held)
-    known = {name: etag for each in raw if (etag := before.sources.get(name := layout.source_name(each.key)))}
-    new = [each for each in raw if known.get(layout.source_name(each.key)) != each.etag]
-    is_replaced = any(layout.source_name(each.key) in known for each in new)
+    etags = {name: etag for each in raw if (etag := before.sources.get(name := layout.source_name(each.key)))}
+    new = [each for each in raw if etags.get(layout.source_name(each.key)) != each.etag]
+    is_replaced = any(layout.source_name(each.key) in etags for each in new)
     if is_replaced and arrived is not None:
         return _curate_task(objects, task, rebuild, without_raw, None)
     gone = before.sources.keys() - {layout.source_name(each.key) for each in raw}
@@ -259,7 +261,7 @@ def _reason(gone: Collection[str]) -> str:
 def _check_neighbours(objects: Objects, task: Task, left_over: Sequence[StoredObject]) -> None:
     """Raise ObjectChanged if another writer has made a file of the same day, or of an hour of it, meanwhile.
 
-    He may not have seen what was written here, nor was his file seen. Readers take a day's file alone.
+    It may not have seen what was written here, nor was its file seen. Readers take a day's file alone.
     """
     if task.hour is not None:
         is_new = objects.etag(layout.curated_key(replace(task, hour=None))) is not None

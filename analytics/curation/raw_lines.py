@@ -111,8 +111,8 @@ def _member(data: bytes, start: int) -> tuple[bytes, int]:
             parts.append(stream.decompress(piece))
         except zlib.error:
             with suppress(zlib.error):  # up to the very byte that is wrong
-                for place in range(len(piece)):
-                    parts.append(before.decompress(piece[place : place + 1]))
+                for index in range(len(piece)):
+                    parts.append(before.decompress(piece[index : index + 1]))
             break
         if stream.eof:
             return b"".join(parts), min(at + PIECE_BYTES, len(data)) - len(stream.unused_data)

@@ -38,19 +38,19 @@ class ErrorRecord:
     """A record of an error object: its text, and what it says; nothing, if it is no JSON object."""
 
     text: bytes
-    told: Mapping[str, Any]
+    fields: Mapping[str, Any]
 
     @property
     def data(self) -> bytes | None:
         """What Firehose was sent; None if the record does not say it."""
         try:
-            return base64.b64decode(self.told[DATA], validate=True)
+            return base64.b64decode(self.fields[DATA], validate=True)
         except (KeyError, TypeError, ValueError):
             return None
 
     def having(self, data: bytes) -> bytes:
         """Return the text of this record with other data."""
-        return json.dumps({**self.told, DATA: base64.b64encode(data).decode()}).encode() + b"\n"
+        return json.dumps({**self.fields, DATA: base64.b64encode(data).decode()}).encode() + b"\n"
 
 
 def error_records(text: bytes) -> Iterator[ErrorRecord]:
@@ -62,14 +62,14 @@ def error_records(text: bytes) -> Iterator[ErrorRecord]:
     at = _end_of_gap(chars, 0)
     while at < len(chars):
         try:
-            told, end = _JSON.raw_decode(chars, at)
+            fields, end = _JSON.raw_decode(chars, at)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
+            fields = None
+        if not isinstance(fields, dict):
             following = _NEXT.search(chars, at + 1)
-            told, end = {}, following.end() if following else len(chars)
+            fields, end = {}, following.end() if following else len(chars)
         record = chars[at:end].rstrip("\n") + "\n"
-        yield ErrorRecord(record.encode(errors="surrogateescape"), told)
+        yield ErrorRecord(record.encode(errors="surrogateescape"), fields)
         at = _end_of_gap(chars, end)
 
 

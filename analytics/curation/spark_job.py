@@ -62,15 +62,15 @@ class SparkJob:
 
     def go_on(self, run_id: str) -> dict[str, Any]:
         """Start a night's job, or look how far it is: {"job_run", "state", "reason", "is_over"}."""
-        told = read_job_note(self.objects, run_id)
-        if told is None:
-            told = self._begun(run_id)
-        elif not told["is_over"]:
-            run = self.glue.get_job_run(JobName=self.name, RunId=told["job_run"])["JobRun"]
-            told |= {"state": run["JobRunState"], "reason": run.get("ErrorMessage", "")}
-        told["is_over"] = told["state"] in OVER
-        self.objects.put(run_key(run_id, NOTE), json.dumps(told).encode())
-        return told
+        note = read_job_note(self.objects, run_id)
+        if note is None:
+            note = self._begun(run_id)
+        elif not note["is_over"]:
+            run = self.glue.get_job_run(JobName=self.name, RunId=note["job_run"])["JobRun"]
+            note |= {"state": run["JobRunState"], "reason": run.get("ErrorMessage", "")}
+        note["is_over"] = note["state"] in OVER
+        self.objects.put(run_key(run_id, NOTE), json.dumps(note).encode())
+        return note
 
     def _begun(self, run_id: str) -> dict[str, Any]:
         try:
@@ -83,7 +83,7 @@ class SparkJob:
 def read_job_note(objects: Objects, run_id: str) -> dict[str, Any] | None:
     """Return what came of a night's job; None if the night was not handed over."""
     try:
-        told: dict[str, Any] = json.loads(objects.get(run_key(run_id, NOTE)))
+        note: dict[str, Any] = json.loads(objects.get(run_key(run_id, NOTE)))
     except NoObject:
         return None
-    return told
+    return note

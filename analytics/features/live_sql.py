@@ -124,7 +124,7 @@ def _sums(input_: Input) -> str:
 
 
 def _series(input_: Input) -> str:
-    totals = [_total(place, name) for place, name in enumerate(_TOTALS, 1)]
+    totals = [_total(number, name) for number, name in enumerate(_TOTALS, 1)]
     names = [f"sums.{name}" for name, _ in _windows(input_)]
     joined = f"\n    LEFT JOIN {input_}_sums AS sums ON sums.lead_id = states.lead_id" if names else ""
     columns = ",\n        ".join((*totals, *names))
@@ -136,8 +136,8 @@ def _series(input_: Input) -> str:
 )"""  # noqa: S608
 
 
-def _total(place: int, name: str) -> str:
-    found = f"SPLIT_PART(SPLIT_PART(states.words, ' ', 1), ':', {place})"
+def _total(number: int, name: str) -> str:
+    found = f"SPLIT_PART(SPLIT_PART(states.words, ' ', 1), ':', {number})"
     return f"CAST(NULLIF({found}, '') AS {'DATE' if name.endswith('day') else 'BIGINT'}) AS {name}"
 
 
@@ -154,8 +154,8 @@ def _entries(input_: Input) -> str:
     """
     sums = {"counted": 2, "amount": 3} if input_ in SERIES else {}
     more = "".join(
-        f",\n        CAST(SPLIT_PART(entry, ':', {place}) AS BIGINT) AS {name}"
-        for name, place in sums.items()
+        f",\n        CAST(SPLIT_PART(entry, ':', {number}) AS BIGINT) AS {name}"
+        for name, number in sums.items()
     )
     return f"""{input_}_places AS (
     SELECT ends.entries, numbers.n

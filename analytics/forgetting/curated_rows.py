@@ -47,14 +47,14 @@ def may_hold(metadata: pq.FileMetaData, entity: str, names: Collection[str]) -> 
     column = PERSONS[entity]
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
-        for place in range(group.num_columns):
-            chunk = group.column(place)
+        for index in range(group.num_columns):
+            chunk = group.column(index)
             if chunk.path_in_schema != column:
                 continue
-            told = chunk.statistics
-            if told is None or not told.has_min_max:
+            statistics = chunk.statistics
+            if statistics is None or not statistics.has_min_max:
                 return bool(names)
-            if any(told.min <= each <= told.max for each in names):
+            if any(statistics.min <= each <= statistics.max for each in names):
                 return True
     return False
 

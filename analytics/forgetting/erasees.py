@@ -144,9 +144,9 @@ class Progress:
 
     def changed(self, place: Place) -> None:
         """Remember a partition that the warehouse must load anew."""
-        told = [place.entity, place.dt, place.hour or ""]
-        if told not in self.places:
-            self.places.append(told)
+        key = [place.entity, place.dt, place.hour or ""]
+        if key not in self.places:
+            self.places.append(key)
 
 
 def changed_places(objects: Objects, run_id: str) -> list[Place]:

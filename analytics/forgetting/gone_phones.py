@@ -115,9 +115,9 @@ def _may_have(group: pq.RowGroupMetaData) -> bool:
     """Whether a group of rows may have phones, by the least and greatest name of a table in it."""
     for number in range(group.num_columns):
         chunk = group.column(number)
-        told = chunk.statistics
-        if chunk.path_in_schema == "store" and told is not None and told.has_min_max:
-            return bool(told.min <= PHONES <= told.max)
+        statistics = chunk.statistics
+        if chunk.path_in_schema == "store" and statistics is not None and statistics.has_min_max:
+            return bool(statistics.min <= PHONES <= statistics.max)
     return True
 
 

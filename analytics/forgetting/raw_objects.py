@@ -195,16 +195,16 @@ def _without_rows(record: ErrorRecord, finder: Finder, gone: Counter[str]) -> by
         gone.update(named.keys())
         return b"" if named else record.text
     text, found = finder.without(record.data)
-    told, named = dict[str, Any](), Counter[str]()
-    for name, value in record.told.items():
+    fields, named = dict[str, Any](), Counter[str]()
+    for name, value in record.fields.items():
         in_message = Counter[str]() if name == DATA else finder.named(_message(value))
         named += in_message
         if not in_message:
-            told[name] = value
+            fields[name] = value
     if not (found or named):
         return record.text
     gone.update(found or named.keys())
-    return ErrorRecord(b"", told).having(text) if row_texts(text) else b""
+    return ErrorRecord(b"", fields).having(text) if row_texts(text) else b""
 
 
 def _message(value: Any) -> bytes:

@@ -68,8 +68,10 @@ def date_of(stored: StoredObject) -> str:
 def read_file(objects: Objects, entity: str, stored: StoredObject, names: Sequence[str]) -> pa.Table:
     """Return some columns of one file. A column that was declared after the file was written is null."""
     file = pq.ParquetFile(pa.BufferReader(objects.get(stored.key)))
-    known = set(file.schema_arrow.names)
-    return as_declared(file.read([name for name in names if name in known], use_threads=False), entity, names)
+    columns = set(file.schema_arrow.names)
+    return as_declared(
+        file.read([name for name in names if name in columns], use_threads=False), entity, names
+    )
 
 
 def as_declared(found: pa.Table, entity: str, names: Sequence[str]) -> pa.Table:

@@ -45,7 +45,7 @@ class PrelistedObjects:
         for covered, listing in self._listings.items():
             if prefix.startswith(covered):
                 first = bisect_left(listing, prefix, key=lambda each: each.key)
-                rest = (listing[place] for place in range(first, len(listing)))
+                rest = (listing[index] for index in range(first, len(listing)))
                 return takewhile(lambda each: each.key.startswith(prefix), rest)
         return self._objects.list(prefix)
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from adapters.engagement.account_items import day_attributes, day_from
-from adapters.engagement.account_store import BEFORE_ALL
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import Item, decode_item, encode_item
+from adapters.platform.tables import BEFORE_ALL
 from analytics.proof import PreviousTree
 from analytics.recompute.recompute import LakeUser, Snapshot
 from analytics.reconcile.profile_settings import UNREADABLE

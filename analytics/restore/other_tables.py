@@ -43,32 +43,32 @@ class PhonesRestorer:
     keep: Collection[str] = ()
     replaced: Collection[str] = ()
 
-    def run(self, told: RestoreReport, now: datetime) -> None:
+    def run(self, report: RestoreReport, now: datetime) -> None:
         """Restore all phones. It is safe to repeat."""
         if PHONES in self.keep:
             return
         keys: set[str] = set()
         for rows in chunks(self.lake.phones(), AT_ONCE):
             phones = [each for each in map(_phone, rows) if self._may_come(each)]
-            phones = [each for each in phones if _is_read(each[0], told, now)]
-            told.phones += len(phones)
-            self._write([each for each, _ in phones], told, now)
+            phones = [each for each in phones if _is_read(each[0], report, now)]
+            report.phones += len(phones)
+            self._write([each for each, _ in phones], report, now)
             if PHONES in self.replaced:
                 keys.update(key for each, _ in phones for key in each.items(now))
         if PHONES in self.replaced:
-            told.written[PHONES] += self.table.remove_others(keys)
+            report.written[PHONES] += self.table.remove_others(keys)
 
     def _may_come(self, found: tuple[Phone, str]) -> bool:
         """Whether nobody was erased since the row was written."""
         phone, changed_at = found
         return not self.erased.forbids(user_subject(phone.owner), changed_at)
 
-    def _write(self, phones: list[Phone], told: RestoreReport, now: datetime) -> None:
+    def _write(self, phones: list[Phone], report: RestoreReport, now: datetime) -> None:
         put = self.table.make_equal if PHONES in self.replaced else self.table.put_missing
         outcome = put(phones, now)
-        told.written[PHONES] += outcome.written
+        report.written[PHONES] += outcome.written
         reason = "the phone has another subscription by now, which stays"
-        told.lacks += [Lack(PHONES, own, reason) for own in outcome.elsewhere]
+        report.lacks += [Lack(PHONES, own, reason) for own in outcome.elsewhere]
 
 
 def _phone(row: Row) -> tuple[Phone, str]:
@@ -77,11 +77,11 @@ def _phone(row: Row) -> tuple[Phone, str]:
     return Phone(item_of(row["item"]), stamp(last) if last else NEVER, messages), stamp(row["changed_at"])
 
 
-def _is_read(phone: Phone, told: RestoreReport, now: datetime) -> bool:
+def _is_read(phone: Phone, report: RestoreReport, now: datetime) -> bool:
     try:
         phone.items(now)
     except (KeyError, TypeError, ValueError) as error:
-        told.lacks.append(Lack(PHONES, phone.own, f"cannot be read: {error}"))
+        report.lacks.append(Lack(PHONES, phone.own, f"cannot be read: {error}"))
         return False
     return True
 
@@ -104,9 +104,11 @@ def lead_event_item(row: LakeRow) -> Item:
     It is not read, so one that the live path could not read comes back as it was.
     """
     occurred_at = stamp(row["occurred_at"])
-    told = {name: row[name] for name in AS_IN_TABLE}
+    fields = {name: row[name] for name in AS_IN_TABLE}
     keys = {SORT_KEY: f"{occurred_at}#{row['event_id']}", TYPE_KEY: f"{row['event_type']}#{occurred_at}"}
-    return encode_item({**told, **keys, "occurred_at": occurred_at, "received_at": stamp(row["received_at"])})
+    return encode_item(
+        {**fields, **keys, "occurred_at": occurred_at, "received_at": stamp(row["received_at"])}
+    )
 
 
 def lead_claim_item(row: LakeRow) -> Item:
@@ -181,24 +183,24 @@ class OthersRestorer:
     erased: ErasureCheck
     keep: Collection[str] = ()
 
-    def run(self, told: RestoreReport, now: datetime) -> None:
+    def run(self, report: RestoreReport, now: datetime) -> None:
         """Restore both. It is safe to repeat."""
         if LEAD_EVENTS not in self.keep:
-            self._lead_events(told)
+            self._lead_events(report)
         if QUESTIONS not in self.keep:
-            self._questions(told, now)
+            self._questions(report, now)
 
-    def _lead_events(self, told: RestoreReport) -> None:
+    def _lead_events(self, report: RestoreReport) -> None:
         for some in chunks(self.lake.lead_events(), AT_ONCE):
             rows = [each for each in some if not is_erased(lead_event_of(each), self.erased)]
-            told.lead_events += len(rows)
-            told.erased_events += len(some) - len(rows)
+            report.lead_events += len(rows)
+            report.erased_events += len(some) - len(rows)
             # The event first: a claim without its event would be a duplicate of nothing.
-            told.written[LEAD_EVENTS] += self.tables[LEAD_EVENTS].put_missing(map(lead_event_item, rows))
+            report.written[LEAD_EVENTS] += self.tables[LEAD_EVENTS].put_missing(map(lead_event_item, rows))
             if KEYS not in self.keep:
-                told.written[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
+                report.written[KEYS] += self.tables[KEYS].put_missing(map(lead_claim_item, rows))
 
-    def _questions(self, told: RestoreReport, now: datetime) -> None:
+    def _questions(self, report: RestoreReport, now: datetime) -> None:
         """Restore questions that are not forgotten yet; names those that cannot be read."""
         for some in chunks(self.lake.questions(), AT_ONCE):
             items = []
@@ -206,8 +208,8 @@ class OthersRestorer:
                 try:
                     found = question_item(row, row["answers"], self.lake.until)
                 except (KeyError, TypeError, ValueError) as error:
-                    told.lacks.append(Lack(QUESTIONS, str(row["question_id"]), f"cannot be read: {error}"))
+                    report.lacks.append(Lack(QUESTIONS, str(row["question_id"]), f"cannot be read: {error}"))
                     continue
                 if int(found["expires_at"]["N"]) > now.timestamp():
                     items.append(found)
-            told.written[QUESTIONS] += self.tables[QUESTIONS].put_missing(items)
+            report.written[QUESTIONS] += self.tables[QUESTIONS].put_missing(items)

@@ -32,17 +32,17 @@ def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
     profile's newest row, the row tells zone, pauses and dates, and the rest is not known.
     """
     kept = [decode_item(item_of(each["item"])) for each in rows.items.get(PROFILES, ())]
-    told = kept[0] if kept else {}
+    settings = kept[0] if kept else {}
     newest = rows.streaks[0] if rows.streaks else None
-    if not told and newest is None:
+    if not settings and newest is None:
         return None, ""
     lacks = ""
-    if newest is not None and newest["version"] > told.get("version", -1):
-        told = told | _settings_of_row(newest) | ({} if told else _observed_zone(rows.events))
+    if newest is not None and newest["version"] > settings.get("version", -1):
+        settings = settings | _settings_of_row(newest) | ({} if settings else _observed_zone(rows.events))
         lacks = f"version {newest['version']} is not kept: alias, holds, reviews and zones seen " + (
             f"are those of version {kept[0]['version']}" if kept else "are lost"
         )
-    profile = profile_from({**BLANK, "user_id": rows.user_id, **told})
+    profile = profile_from({**BLANK, "user_id": rows.user_id, **settings})
     pauses = pauses_of(newest["all_pauses"]) if newest is not None else ()
     every = {*pauses, *profile.cover.pauses}
     if every != set(profile.cover.pauses):  # some are in an archive, which is gone
@@ -51,7 +51,7 @@ def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
 
 
 def _settings_of_row(row: Row) -> dict[str, Any]:
-    told = {
+    settings = {
         "version": row["version"],
         "streak_updated_at": stamp(row["updated_at"]),
         "timezone_chosen": row["timezone_chosen"],
@@ -62,7 +62,7 @@ def _settings_of_row(row: Row) -> dict[str, Any]:
     }
     changed = row["timezone_chosen"]
     changes = [f"{stamp(row['updated_at'])} {changed}"] if changed else None
-    return told | {"recent_tz_changes": changes}
+    return settings | {"recent_tz_changes": changes}
 
 
 def _observed_zone(events: Sequence[Row]) -> dict[str, Any]:
@@ -99,13 +99,13 @@ def rebuild_user(rows: LakeRows, there: Sequence[Entry], shards: int, now: datet
     Where table and lake tell different things of an account, nothing of it is rebuilt.
     """
     found = RebuiltUser(rows.user_id)
-    told, gap = entries_of(rows.ledger)
-    entries, wrong = merged_entries(told, there)
+    from_lake, gap = entries_of(rows.ledger)
+    entries, wrong = merged_entries(from_lake, there)
     if wrong:
         reason = f"{wrong}: nothing of the account is written; --replace {LEDGER} takes the lake's"
         found.lacks.append(Lack(LEDGER, rows.user_id, reason))
         return found
-    if gap and len(entries) == len(told):
+    if gap and len(entries) == len(from_lake):
         found.lacks.append(Lack(LEDGER, rows.user_id, f"{gap}: it ends with seq {len(entries) - 1}"))
     found.items[LEDGER] = [entry_item(each) for each in entries]
     found.remarked = list(_entries_to_mark(entries, there))
@@ -166,12 +166,12 @@ def _claims(
     places = {each.created_at for each in entries}
     newest = entries[-1].created_at if entries else ""
     for stored in (item_of(each["item"]) for each in rows):
-        told = decode_item(stored)
-        if told.get("ttl", now.timestamp() + 1) <= now.timestamp():
+        claim = decode_item(stored)
+        if claim.get("ttl", now.timestamp() + 1) <= now.timestamp():
             continue
-        target = told.get("target", "")
+        target = claim.get("target", "")
         if _is_place(target) and target not in places and target > newest:
-            key = f"{found.user_id} {told['idempotency_key']}"
+            key = f"{found.user_id} {claim['idempotency_key']}"
             found.lacks.append(Lack(KEYS, key, f"its entry {target} is not in the ledger"))
             continue
         yield stored
@@ -191,11 +191,13 @@ def _events(
 
     The claim of one that expired with it is no lack.
     """
-    known: Mapping[str, Mapping[str, Any]] = {
-        told["idempotency_key"]: told for told in map(decode_item, claims) if "target" in told
+    claims_by_key: Mapping[str, Mapping[str, Any]] = {
+        stored_claim["idempotency_key"]: stored_claim
+        for stored_claim in map(decode_item, claims)
+        if "target" in stored_claim
     }
     for row in rows:
-        claim = known.get(row["idempotency_key"])
+        claim = claims_by_key.get(row["idempotency_key"])
         event = event_of(row, by_server=bool(claim and claim.get("by_server")))
         if claim is None and to_item(event)["ttl"] > now.timestamp():
             reason = "the claim is not kept: another body under the key is not refused"

@@ -65,47 +65,47 @@ class Restorer:
 
     def run(self, now: datetime, progress: Callable[[RestoreReport], None] = lambda _: None) -> RestoreReport:
         """Restore everybody. Raises AccountContended; it is safe to repeat."""
-        told = RestoreReport()
-        seen = self._nobody_s(told)
+        report = RestoreReport()
+        seen = self._nobody_s(report)
         self.erased.look()
         with closing(self.lake.users()) as users:
             for rows in users:
                 tombstone = self.erased.of(user_subject(rows.user_id))
                 if tombstone and tombstone.stands:
-                    told.erased += 1
+                    report.erased += 1
                     continue
                 seen.add(rows.user_id)
-                self._user(rows_since_lifted(rows, tombstone), told, now)
-                told.users += 1
-                progress(told)
+                self._user(rows_since_lifted(rows, tombstone), report, now)
+                report.users += 1
+                progress(report)
         for table in sorted({*self.replaced} & {*RESTORED} - {ERASURES}):
-            told.written[table] += self._remove_others(table, seen)
-        return told
+            report.written[table] += self._remove_others(table, seen)
+        return report
 
-    def _nobody_s(self, told: RestoreReport) -> set[str]:
+    def _nobody_s(self, report: RestoreReport) -> set[str]:
         """Write tombstones, books, amnesties and stocks; returns their partitions."""
         seen = set()
         for store, rows in groupby(self.lake.nobody_s(), key=lambda row: str(row["store"])):
             table = self.tables[store]
             items = [item_of(row["item"]) for row in rows]
             for first, some in groupby(items, key=table.first_of):
-                told.written[store] += self._write(store, first, list(some))
+                report.written[store] += self._write(store, first, list(some))
                 seen.add(first)
         return seen
 
-    def _user(self, rows: LakeRows, told: RestoreReport, now: datetime) -> None:
+    def _user(self, rows: LakeRows, report: RestoreReport, now: datetime) -> None:
         is_new = LEDGER in self.replaced
         there = [] if is_new else journal_of(self.accounts.ledger, rows.user_id)[0]
         found = rebuild_user(rows, there, self.accounts.shards, now)
-        told.lacks += found.lacks
+        report.lacks += found.lacks
         if LEDGER not in self.keep:
             for each in found.remarked:
                 self.tables[LEDGER].put(each)
-            told.written[LEDGER] += len(found.remarked)
+            report.written[LEDGER] += len(found.remarked)
         for table in ORDER:
-            told.written[table] += self._write(table, rows.user_id, found.items.get(table, ()))
+            report.written[table] += self._write(table, rows.user_id, found.items.get(table, ()))
         if found.items:
-            self._agree(found, told, now)
+            self._agree(found, report, now)
 
     def _write(self, table: str, first: str, items: Iterable[Item]) -> int:
         if table in self.keep:
@@ -114,11 +114,11 @@ class Restorer:
             return self.tables[table].make_equal(first, items)
         return self.tables[table].put_missing(items)
 
-    def _agree(self, found: RebuiltUser, told: RestoreReport, now: datetime) -> None:
+    def _agree(self, found: RebuiltUser, report: RestoreReport, now: datetime) -> None:
         """Let the ordinary comparison look at the account: what was there already may be of another time."""
         verdict = self.reconciler.examine(found.user_id, None, now)
-        told.repaired += verdict.is_repaired
-        told.lacks += [Lack(LEDGER, found.user_id, each) for each in verdict.disagreements]
+        report.repaired += verdict.is_repaired
+        report.lacks += [Lack(LEDGER, found.user_id, each) for each in verdict.disagreements]
         if self.cache.is_configured and self.cache.forget([found.user_id], now):
             self.cache.write_through([self.accounts.profile(found.user_id)])
 

@@ -87,7 +87,7 @@ def _files(objects: RangedObjects, asked: PastQuery) -> Iterator[StoredObject]:
 def _events_of_file(objects: RangedObjects, stored: StoredObject, asked: PastQuery) -> list[dict[str, Any]]:
     """Return a file's events that are asked for, newest first."""
     file = pq.ParquetFile(pa.PythonFile(RangedFile(objects, stored), mode="r"))
-    known = set(file.schema_arrow.names)
+    columns = set(file.schema_arrow.names)
     found: list[dict[str, Any]] = []
     for group in reversed(range(file.num_row_groups)):
         if not _may_have(file.metadata.row_group(group), asked):
@@ -97,7 +97,7 @@ def _events_of_file(objects: RangedObjects, stored: StoredObject, asked: PastQue
         if not pc.any(is_of).as_py():
             continue
         read = file.read_row_group(
-            group, columns=[each for each in NAMES if each in known], use_threads=False
+            group, columns=[each for each in NAMES if each in columns], use_threads=False
         )
         rows = curated_files.as_declared(read.filter(is_of), "events", NAMES).to_pylist()
         rows = [row for row in rows if asked.since <= row["event_id"] < asked.until]
@@ -106,8 +106,8 @@ def _events_of_file(objects: RangedObjects, stored: StoredObject, asked: PastQue
 
 
 def _may_have(group: pq.RowGroupMetaData, asked: PastQuery) -> bool:
-    for place in range(group.num_columns):
-        chunk = group.column(place)
+    for index in range(group.num_columns):
+        chunk = group.column(index)
         if (
             chunk.path_in_schema == "event_id"
             and chunk.statistics is not None

@@ -177,7 +177,7 @@ def handler(event: dict[str, Any], context: Any) -> StepAnswer:
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     steps, now, step = _steps(), clock.now(), event["step"]
     end = time.monotonic() + SECONDS_MAX
-    known: dict[str, Callable[[], StepAnswer]] = {
+    step_functions: dict[str, Callable[[], StepAnswer]] = {
         "choose": lambda: steps.way.choose(event, now),
         "unload": lambda: steps.way.unload(event, now),
         "plan": lambda: steps.shares.plan(event, now),
@@ -189,8 +189,8 @@ def handler(event: dict[str, Any], context: Any) -> StepAnswer:
         "reconcile_answers": lambda: steps.reconcile_answers(event, now),
         "report": lambda: steps.report(event, now),
     }
-    if step not in known:
+    if step not in step_functions:
         raise ValueError(f"no step {step!r}")
-    answer = known[step]()
+    answer = step_functions[step]()
     logger.info("done", extra={"step": event["step"], "run_id": event["run_id"], **answer})
     return {"run_id": event["run_id"], **answer}

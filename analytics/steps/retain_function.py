@@ -46,26 +46,26 @@ class RetainSteps:
         left, stayed: of all calls of the run; runs/{run_id}/retain.json has them by name.
         """
         run_id, is_left = event["run_id"], False
-        calls, found = self._told(run_id)
+        calls, found = self._state(run_id)
         asked = [each for each in self.leaving if each.days]
         fresh = curated_tasks(self.objects, run_id, event["tasks_key"]) if asked else []
         for each in asked:
             work = RetentionPass(self.objects, each, run_id, now.date(), fresh, has_time)
             is_left = not work.run() or is_left
-            found[each.name] = found.get(each.name, RemovalCounts()) + work.told
+            found[each.name] = found.get(each.name, RemovalCounts()) + work.removals
         if asked:
-            told = {"calls": calls + 1, "found": {name: asdict(each) for name, each in found.items()}}
-            self.objects.put(run_key(run_id, NAME), json.dumps(told).encode())
+            state = {"calls": calls + 1, "found": {name: asdict(each) for name, each in found.items()}}
+            self.objects.put(run_key(run_id, NAME), json.dumps(state).encode())
         total = sum(found.values(), RemovalCounts())
         return {"is_left": is_left and calls + 1 < CALLS_MAX, **asdict(total)}
 
-    def _told(self, run_id: str) -> tuple[int, dict[str, RemovalCounts]]:
+    def _state(self, run_id: str) -> tuple[int, dict[str, RemovalCounts]]:
         """Return how many calls of the run there were, and what they found."""
         try:
-            told = json.loads(self.objects.get(run_key(run_id, NAME)))
+            state = json.loads(self.objects.get(run_key(run_id, NAME)))
         except NoObject:
             return 0, {}
-        return told["calls"], {name: RemovalCounts(**each) for name, each in told["found"].items()}
+        return state["calls"], {name: RemovalCounts(**each) for name, each in state["found"].items()}
 
 
 def retention_rules(config: RetainSettings, dynamodb: Any) -> Iterator[RetentionRule]:

@@ -132,13 +132,13 @@ class WarehouseSteps:
         return night
 
 
-def _needs(known: Mapping[str, Model], item: Item) -> list[str]:
+def _needs(models: Mapping[str, Model], item: Item) -> list[str]:
     """Return the models without which an item makes no sense: of a test, also those it compares with."""
     if item.kind is Kind.FORGET:
         return []
     if item.kind is Kind.MODEL:
-        return [each.name for each in ancestors(known[item.name], known)]
-    targets: Iterable[str] = known[item.name].tests.get("relationships", {}).values()
+        return [each.name for each in ancestors(models[item.name], models)]
+    targets: Iterable[str] = models[item.name].tests.get("relationships", {}).values()
     return [item.name, *(target.rpartition(".")[0] for target in targets)]
 
 

@@ -59,7 +59,7 @@ def join_spans(found: Iterable[Span]) -> list[Span]:
             merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
             merged.append((first, last))
-    by_gap = sorted(range(1, len(merged)), key=lambda place: merged[place][0] - merged[place - 1][1])
+    by_gap = sorted(range(1, len(merged)), key=lambda index: merged[index][0] - merged[index - 1][1])
     begins = [0, *sorted(by_gap[1 - SPANS_MAX :]), len(merged)]
     return [(merged[begin][0], merged[end - 1][1]) for begin, end in pairwise(begins)] if merged else []
 

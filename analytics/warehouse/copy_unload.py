@@ -1,4 +1,6 @@
-"""Redshift's COPY of the Parquet files in a manifest, and a replacement for DuckDB, which has none."""
+"""Redshift's COPY of the Parquet files in a manifest and UNLOAD of a query's rows, as statements; and what
+DuckDB, which has neither, does in their place.
+"""
 
 import io
 import json

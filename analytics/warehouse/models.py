@@ -199,41 +199,41 @@ def _tables(sql: str) -> frozenset[str]:
     return frozenset(f"{table.db}.{table.name}" for table in tree.find_all(exp.Table) if table.db)
 
 
-def _check_sources(model: Model, known: Mapping[str, Model]) -> None:
-    for read in model.reads:
-        if read.partition(".")[0] in FOLDERS and read not in known:
-            raise ModelError(f"{model.name} reads {read}, which is no model")
+def _check_sources(model: Model, models: Mapping[str, Model]) -> None:
+    for source in model.reads:
+        if source.partition(".")[0] in FOLDERS and source not in models:
+            raise ModelError(f"{model.name} reads {source}, which is no model")
     if unread := model.reads_by.keys() - model.reads:
         raise ModelError(f"{model.name}: reads_by names {sorted(unread)}, which it does not read")
     if unknown := {model.by_date, model.placed_by, model.newest_by} - {None, *model.columns}:
         raise ModelError(f"{model.name} has no column {sorted(map(str, unknown))}")
-    if model.materialized == "incremental" and not model.by_date and len(entities_of(model, known)) != 1:
+    if model.materialized == "incremental" and not model.by_date and len(entities_of(model, models)) != 1:
         # Each lake table counts its own load numbers, so those of two tables cannot be compared.
         raise ModelError(f"{model.name} goes by load numbers, so it must follow from one lake table")
 
 
-def ancestors(model: Model, known: Mapping[str, Model]) -> list[Model]:
+def ancestors(model: Model, models: Mapping[str, Model]) -> list[Model]:
     """Return the models that a model is made from, directly or not, sorted by name."""
     found: dict[str, Model] = {}
-    left = [known[name] for name in model.reads if name in known]
+    left = [models[name] for name in model.reads if name in models]
     while left:
         each = left.pop()
         if each.name not in found:
             found[each.name] = each
-            left += [known[name] for name in each.reads if name in known]
+            left += [models[name] for name in each.reads if name in models]
     return [found[name] for name in sorted(found)]
 
 
-def entities_of(model: Model, known: Mapping[str, Model]) -> set[str]:
+def entities_of(model: Model, models: Mapping[str, Model]) -> set[str]:
     """Return the lake tables that a model reads, directly or through other models, without `lake.`."""
-    family: Sequence[Model] = [model, *ancestors(model, known)]
-    reads = {read for each in family for read in each.reads}
-    return {read.removeprefix("lake.") for read in reads if read.startswith("lake.")}
+    family: Sequence[Model] = [model, *ancestors(model, models)]
+    reads = {name for each in family for name in each.reads}
+    return {name.removeprefix("lake.") for name in reads if name.startswith("lake.")}
 
 
-def fingerprint(model: Model, known: Mapping[str, Model]) -> str:
+def fingerprint(model: Model, models: Mapping[str, Model]) -> str:
     """Return a digest of the SQL of a model and of all models that it reads, directly or not."""
-    family = [model, *ancestors(model, known)]
+    family = [model, *ancestors(model, models)]
     text = "\n".join(
         f"{each.name} {each.dist} {each.sort} {each.by_date} {each.periods} {each.window} {each.around} "
         f"{each.sql}"

@@ -79,20 +79,20 @@ class WarehouseNight:
     def read(cls, objects: Objects, run_id: str) -> "WarehouseNight | None":
         """Return what an earlier call has left; None if this is the first one."""
         try:
-            told = json.loads(objects.get(run_key(run_id, WAREHOUSE_RESULT)))
+            fields = json.loads(objects.get(run_key(run_id, WAREHOUSE_RESULT)))
         except NoObject:
             return None
         items = [
             Item(**each | {"kind": Kind(each["kind"]), "state": State(each["state"])})
-            for each in told["items"]
+            for each in fields["items"]
         ]
-        return cls(**told | {"items": items})
+        return cls(**fields | {"items": items})
 
     def save(self, objects: Objects) -> None:
         """Store what has come of it so far. It is stored before each item: copies and indents took 20 ms."""
-        told = {each: getattr(self, each) for each in NIGHT_FIELDS}
+        fields = {each: getattr(self, each) for each in NIGHT_FIELDS}
         items = [{each: getattr(item, each) for each in ITEM_FIELDS} for item in self.items]
-        objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(told | {"items": items}).encode())
+        objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(fields | {"items": items}).encode())
 
     def of(self, *states: State) -> list[Item]:
         """Return the items in one of these states."""

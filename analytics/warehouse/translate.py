@@ -100,10 +100,10 @@ def _strip_layout(tree: Any) -> None:
 
 def _is_json(text: Any, dialect: str) -> Any:
     if dialect == ATHENA:
-        read = exp.Anonymous(
+        parsed = exp.Anonymous(
             this="TRY", expressions=[exp.Anonymous(this="JSON_PARSE", expressions=[text.copy()])]
         )
-        return exp.Paren(this=exp.Not(this=exp.Is(this=read, expression=exp.Null())))
+        return exp.Paren(this=exp.Not(this=exp.Is(this=parsed, expression=exp.Null())))
     return exp.Paren(this=exp.Is(this=text.copy(), expression=exp.Var(this="JSON")))
 
 

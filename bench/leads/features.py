@@ -16,8 +16,8 @@ import pandas as pd  # type: ignore[import-untyped]
 from adapters.leads.feature_store import CountedEvents, FeatureRepair, FeatureStore
 from adapters.leads.groups import GroupEvents, Topology
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.leads.memory_store import MemoryStore
-from adapters.leads.persons import GroupMemory, PersonEvents
+from adapters.leads.memory_store import GroupMemory, MemoryStore
+from adapters.leads.persons import PersonEvents
 from adapters.platform.items import encode_item
 from bench.figure import Figure
 from processors.leads.features import FeatureProcessor

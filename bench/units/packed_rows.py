@@ -16,7 +16,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
 from bench.units.paths.publishing import Record
 from processors import publisher
-from processors.kept_items import table_of
+from processors.lake_rows import table_of
 from rules.lake.entities import TABLE_ITEMS, event_version, row_of
 from rules.lake.table_items import table_item
 

@@ -32,9 +32,9 @@ def user_records(data: bytes) -> list[tuple[bytes, str]]:
         return [(data, DAMAGED)]
     found: list[tuple[bytes, str]] = []
     bad = 0
-    for place, each in enumerate(aggregated.records):
-        if place == RECORDS_MAX or bad == BAD_RECORDS_MAX:
-            return [*found, (_rest(aggregated, place), "is the rest of an aggregated record")]
+    for index, each in enumerate(aggregated.records):
+        if index == RECORDS_MAX or bad == BAD_RECORDS_MAX:
+            return [*found, (_rest(aggregated, index), "is the rest of an aggregated record")]
         why = "is empty" if not each.data else "" if _is_listed(each, aggregated) else UNLISTED
         bad += bool(why)
         found.append((each.data, why))
@@ -48,11 +48,11 @@ def _is_listed(record: Any, aggregated: Any) -> bool:
     return bool(record.HasField("partition_key_index") and record.partition_key_index < keys)
 
 
-def _rest(aggregated: Any, place: int) -> bytes:
+def _rest(aggregated: Any, index: int) -> bytes:
     """Return an aggregated record with the same keys, and the user records from a place on."""
     rest = messages_pb2.AggregatedRecord()
     rest.CopyFrom(aggregated)
-    del rest.records[:place]
+    del rest.records[:index]
     message = rest.SerializePartialToString()
     return MAGIC + message + _digest(message)  # type: ignore[no-any-return]  # MAGIC has no type
 

@@ -72,7 +72,7 @@ def amnesty_view(said: Amnesty) -> dict[str, Any]:
     }
 
 
-def applied_view(told: Iterable[AmnestyResult]) -> dict[str, Any]:
+def applied_view(results: Iterable[AmnestyResult]) -> dict[str, Any]:
     """Return what became of users as the API shows it."""
     return {
         "users": [
@@ -83,6 +83,6 @@ def applied_view(told: Iterable[AmnestyResult]) -> dict[str, Any]:
                 "streak_after": each.after,
                 "freezes_returned": each.freezes,
             }
-            for each in told
+            for each in results
         ]
     }

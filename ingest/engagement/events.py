@@ -37,7 +37,7 @@ from rules.engagement.events import (
     is_late,
     measures_of,
 )
-from rules.engagement.offline import NO_PROOF, Proof
+from rules.engagement.offline import NO_PROOF, OfflineProof
 from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
 from rules.zone_names import find_zone
@@ -120,9 +120,10 @@ NO_TERMS = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
 
 
 class RefusedNow(InputRefused):
-    """The event is refused by its time or the rules of now. If it was accepted before, it still is.
+    """The event is refused as of now; a resend of an event that was accepted earlier still counts as a
+    duplicate.
 
-    event: what its sender says. What the rules said of it is in the claim of its key, if there is one.
+    event: what its sender says. If it was accepted, what the rules said then is in the claim of its key.
     """
 
     def __init__(self, refused: InputRefused, event: Event) -> None:
@@ -144,16 +145,16 @@ class RequestContext:
     source: str
     books: Books
     clock: DeviceClock = RIGHT_CLOCK
-    proof: Proof = NO_PROOF
+    proof: OfflineProof = NO_PROOF
 
 
-def event_of(body: Mapping[str, Any], door: RequestContext) -> Event:
+def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
     """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow."""
-    occurred_at, user = occurred_at_of(body, door.clock), _user_of(body, door.caller)
+    occurred_at, user = occurred_at_of(body, request.clock), _user_of(body, request.caller)
     moment = parse_moment(occurred_at)
-    terms, refusal = _terms_and_refusal(body, moment, door)
+    terms, refusal = _terms_and_refusal(body, moment, request)
     named = _zone_of(body, moment)
-    day, zone = _date_of(named, moment, door.zones.get(user))
+    day, zone = _date_of(named, moment, request.zones.get(user))
     event = Event(
         user_id=user,
         event_id=event_id(user, body["idempotency_key"], moment),
@@ -163,20 +164,20 @@ def event_of(body: Mapping[str, Any], door: RequestContext) -> Event:
         activity_date=day,
         zone=zone,
         points_awarded=terms.points,
-        source=body.get("source") or door.source,
-        created_at=stamp(door.now),
+        source=body.get("source") or request.source,
+        created_at=stamp(request.now),
         rules_version=terms.version,
         cap=terms.cap,
         is_passive=not terms.keeps_streak,
         expiry=terms.expiry,
         by_server=terms.declared_by is Declarer.SERVER,
         measures=measures_of(body.get("properties"), terms.measured),
-        device_time=body["occurred_at"] if door.clock.skew else None,
+        device_time=body["occurred_at"] if request.clock.skew else None,
         timezone=named or moment.offset,
         properties=_properties(body),
     )
     try:
-        offline_since = _offline_since(moment, door, terms)
+        offline_since = _offline_since(moment, request, terms)
     except InputRefused as refused:
         raise RefusedNow(refusal or refused, event) from None
     if refusal:
@@ -184,30 +185,30 @@ def event_of(body: Mapping[str, Any], door: RequestContext) -> Event:
     return replace(event, offline_since=offline_since) if offline_since else event
 
 
-def _offline_since(moment: Moment, door: RequestContext, terms: Terms) -> str | None:
+def _offline_since(moment: Moment, request: RequestContext, terms: Terms) -> str | None:
     """Return since when the device of a late event was offline, None for one that is not late.
 
     Raises InputRefused for an event that is too old, or in the future.
     """
-    may_backfill = door.caller.is_server
-    check_age(moment, door.now, may_backfill or door.proof != NO_PROOF)
-    is_proof_needed = is_late(moment.utc, door.now) and not may_backfill
-    return door.proof.check(moment.utc, terms.offline) if is_proof_needed else None
+    may_backfill = request.caller.is_server
+    check_age(moment, request.now, may_backfill or request.proof != NO_PROOF)
+    is_proof_needed = is_late(moment.utc, request.now) and not may_backfill
+    return request.proof.check(moment.utc, terms.offline) if is_proof_needed else None
 
 
 def _terms_and_refusal(
-    body: Mapping[str, Any], moment: Moment, door: RequestContext
+    body: Mapping[str, Any], moment: Moment, request: RequestContext
 ) -> tuple[Terms, InputRefused | None]:
     """Return what judges an event, and why it is refused: its type, its properties, or who sends it."""
     event_type = body["event_type"]
     refusal = None
-    for version in door.books.judging(event_type, moment.utc, door.now):
+    for version in request.books.judging(event_type, moment.utc, request.now):
         broken = _contract_refusal(version, body)
         if broken is None:
             terms = terms_of(version, event_type, moment.utc)
-            return terms, _sender_refusal(event_type, terms, door.caller)
+            return terms, _sender_refusal(event_type, terms, request.caller)
         refusal = refusal or broken
-    reason = f"{event_type} is in no book of rules up to version {door.books.newest.number}"
+    reason = f"{event_type} is in no book of rules up to version {request.books.newest.number}"
     return NO_TERMS, refusal or InputRefused("unknown_type", "event_type", reason)
 
 
@@ -373,7 +374,7 @@ class Acceptor:
         now: datetime,
         default_source: str = APPS,
         clock: DeviceClock = RIGHT_CLOCK,
-        proof: Proof = NO_PROOF,
+        proof: OfflineProof = NO_PROOF,
     ) -> list[AcceptResult]:
         """Claim and store events; returns one result for each body, in the same order. clock: the device's.
         proof: that it was offline.
@@ -381,8 +382,8 @@ class Acceptor:
         A refused event does not affect the others. One that is `accepted` or a `duplicate` is stored.
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()
-        door = RequestContext(caller, zones, now, default_source, books, clock, proof)
-        sent = self._as_taken([self._check(body, door) for body in bodies], now)
+        request = RequestContext(caller, zones, now, default_source, books, clock, proof)
+        sent = self._as_taken([self._check(body, request) for body in bodies], now)
         first = {each.key: each for each in reversed(sent) if isinstance(each, _ValidEvent)}
         try:
             held, won = self._claims.claim([self._claim_of(each) for each in first.values()], now)
@@ -408,12 +409,12 @@ class Acceptor:
         }
         return self._zones.chosen(users)
 
-    def _check(self, body: Any, door: RequestContext) -> _ValidEvent | AcceptResult:
+    def _check(self, body: Any, request: RequestContext) -> _ValidEvent | AcceptResult:
         named = _idempotency_key(body)
         if problems := body_problems(EVENT, body):
-            return _field_rejection(named, [*problems, *time_problems(body, door.clock, problems)])
+            return _field_rejection(named, [*problems, *time_problems(body, request.clock, problems)])
         try:
-            event = event_of(body, door)
+            event = event_of(body, request)
             self._check_erased(event)
             return _ValidEvent(event, body_hash(body))
         except RefusedNow as refused:

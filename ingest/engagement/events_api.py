@@ -16,7 +16,7 @@ from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.event_intake import EventsApiSettings
 from ingest.engagement.engagement_schemas import RESULTS
 from ingest.engagement.events import ERASED, EVENTS, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus, acceptor
-from ingest.engagement.receipts import BatchOrigin, Prover, device_of, receipt_keys, with_receipt
+from ingest.engagement.receipts import BatchOrigin, OfflineProver, device_of, receipt_keys, with_receipt
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field
 from ingest.web.rate_limit import Limits, RateLimit
@@ -31,7 +31,7 @@ logger = app.logger
 
 
 @cache
-def _parts() -> tuple[Acceptor, RateLimit, Prover, Gauges]:
+def _parts() -> tuple[Acceptor, RateLimit, OfflineProver, Gauges]:
     config = settings.read_settings(EventsApiSettings)
     counters = SharedCounters(fence_writer(client("dynamodb")), config.limits_table)
     limits = Limits(EngagementCache(config.redis_url), counters)
@@ -40,7 +40,7 @@ def _parts() -> tuple[Acceptor, RateLimit, Prover, Gauges]:
         fence_writer(client("dynamodb")), config.idempotency_keys_table, config.bp_events_table
     )
     # It reads the keys when the first receipt comes.
-    prove = Prover(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))
+    prove = OfflineProver(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))
     return acceptor(config), limit, prove, Gauges(config.redis_url)
 
 

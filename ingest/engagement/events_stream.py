@@ -79,8 +79,8 @@ def parts_of(record: Mapping[str, Any]) -> Iterator[RecordPart]:
     """Yield the parts of a Kinesis record, at least one."""
     number = record["kinesis"]["sequenceNumber"]
     records = _user_records(base64.b64decode(record["kinesis"]["data"]))
-    for place, (data, why) in enumerate(records, 1):
-        named = f"user record {place} of {len(records)}" if len(records) > 1 else ""
+    for index, (data, why) in enumerate(records, 1):
+        named = f"user record {index} of {len(records)}" if len(records) > 1 else ""
         held = [(data, why)] if why else _events_of_data(data)
         for part, (value, fault) in enumerate(held, 1):
             which = f"event {part} of {len(held)}" if len(held) > 1 else ""

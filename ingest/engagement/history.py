@@ -106,8 +106,8 @@ class Histories:
         since = now - timedelta(days=EVENTS_DAYS_DEFAULT)
         span = span_of(query, since, now + FUTURE_MAX)
         rows = self.event_store.newest(user_id, span.since, span.until, span.limit, now)
-        told = self._with_past(user_id, span, rows, now)
-        rows = rows if told is None else told.rows
+        past = self._with_past(user_id, span, rows, now)
+        rows = rows if past is None else past.rows
         hidden = ("ttl", "properties")
         views = [
             {name: value for name, value in row.items() if name not in hidden}
@@ -115,10 +115,10 @@ class Histories:
             for row in rows
         ]
         found = page("events", views, span.limit, "event_id")
-        if told is None:
+        if past is None:
             return found
-        if found["cursor"] is None and told.reached > span.since:
-            found["cursor"] = cursor_at(told.reached)
+        if found["cursor"] is None and past.reached > span.since:
+            found["cursor"] = cursor_at(past.reached)
         return found | {"source": "lake"}
 
     def _with_past(
@@ -131,10 +131,10 @@ class Histories:
             return None
         until = min(span.until, edge)
         day_of({"cursor": until.partition("T")[0]}, "cursor")
-        told = self.past.newest(user_id, span.since, until, span.limit)
-        known = {row["event_id"]: row for row in (*told.rows, *rows)}
-        newest = [known[name] for name in sorted(known, reverse=True) if name >= told.reached]
-        return PastPage(newest[: span.limit], told.reached)
+        past = self.past.newest(user_id, span.since, until, span.limit)
+        by_id = {row["event_id"]: row for row in (*past.rows, *rows)}
+        newest = [by_id[name] for name in sorted(by_id, reverse=True) if name >= past.reached]
+        return PastPage(newest[: span.limit], past.reached)
 
     def activity(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:
         """Return active dates."""

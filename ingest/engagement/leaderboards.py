@@ -36,11 +36,11 @@ def board_view(
 ) -> dict[str, Any]:
     """Return a board as others may see it: with a name instead of each user id, and without the erased."""
     entries = [each for each in board["entries"] if not is_erased(each["user_id"])]
-    read = names.of((each["user_id"] for each in entries if "alias" not in each), now)
+    aliases = names.of((each["user_id"] for each in entries if "alias" not in each), now)
     rows = [
         {
             "rank": each["rank"],
-            "alias": read.get(each["user_id"]) or names.shown(each["user_id"], each.get("alias")),
+            "alias": aliases.get(each["user_id"]) or names.shown(each["user_id"], each.get("alias")),
             "score": each["score"],
             "is_me": each["user_id"] == viewer,
         }
@@ -97,8 +97,8 @@ class Leaderboards:
         snapshot = self.snapshots.top(region, now)
         if snapshot is not None:
             as_of, rows = snapshot
-            known = {each.user_id: {"alias": each.alias} for each in rows}
-            return as_of, [(each.user_id, each.score) for each in rows], known
+            aliases = {each.user_id: {"alias": each.alias} for each in rows}
+            return as_of, [(each.user_id, each.score) for each in rows], aliases
         raise _not_ready()
 
     def _streaks(self, region: str, now: datetime) -> tuple[datetime, list[tuple[str, int]]]:
@@ -121,7 +121,7 @@ class Leaderboards:
         if score and region in (GLOBAL, region_of(profile.zone)):
             as_of, above = self._count_above(board, region, score, now)
             rank = 1 + above
-        told = {
+        view = {
             "user_id": user_id,
             "alias": profile.alias,
             "score": score,
@@ -129,7 +129,7 @@ class Leaderboards:
             "as_of": stamp(as_of),
             "is_old": self._is_old(as_of, now),
         }
-        return {"board": board, "region": region, **told}
+        return {"board": board, "region": region, **view}
 
     def _count_above(self, board: str, region: str, score: int, now: datetime) -> tuple[datetime, int]:
         above = self.cache.ranks.count_above(board, region, score, now)
@@ -142,8 +142,8 @@ class Leaderboards:
                 raise _not_ready()
             return now, counted
         if self.cache.is_configured and self._is_old(snapshot[0], now):
-            known = self.snapshots.newest(now)
-            if known is None or f"{board}#{region}" not in known.index:
+            newest = self.snapshots.newest(now)
+            if newest is None or f"{board}#{region}" not in newest.index:
                 raise _not_ready()
         return snapshot
 

@@ -103,8 +103,8 @@ class Preferences:
             is_new = (first, last) not in profile.cover.pauses or last < local
             if not is_new:
                 return profile
-            known = self._pauses_with(profile, (first, last), local, terms)
-            return replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(known))))
+            pauses = self._pauses_with(profile, (first, last), local, terms)
+            return replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(pauses))))
 
         return self.accounts.whole(self._change(user_id, now, paused)), is_new
 
@@ -120,14 +120,14 @@ class Preferences:
             # An event from a zone further east can have tomorrow's date. The streak has passed the dates
             # before it, and a pause cannot change them any more.
             raise invalid_field("first", f"is before the newest active date, {profile.streak.last}")
-        known = sorted((*profile.cover.pauses, span))
-        near = [each for each in known if each[1] > first - YEAR]
+        pauses = sorted((*profile.cover.pauses, span))
+        near = [each for each in pauses if each[1] > first - YEAR]
         if len(near) > PAUSES_A_YEAR_MAX:
             raise ApiError(409, "pauses_max", f"{PAUSES_A_YEAR_MAX} pauses have been taken already in a year")
         if (paused_dates := paused_dates_a_year(near)) > terms.dates_a_year:
             reason = f"{paused_dates} dates of a year would be paused; at most {terms.dates_a_year}"
             raise ApiError(409, "pauses_max", reason)
-        return tuple(known)
+        return tuple(pauses)
 
     def _change(self, user_id: str, now: datetime, change: Callable[[Account], Profile]) -> Profile:
         return change_profile(

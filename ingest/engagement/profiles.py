@@ -175,7 +175,7 @@ def _event_view(first: Event) -> dict[str, str]:
         "event_type": first.event_type,
         "occurred_at": first.occurred_at,
         "arrived_at": first.created_at,
-        **{name: told for name, told in device.items() if told},
+        **{name: value for name, value in device.items() if value},
     }
 
 
@@ -211,13 +211,13 @@ class GoalViews:
         daily = self.profiles.view(user_id, as_of, now)
         when, books = date.fromisoformat(daily["as_of"]), self.reader.book_store.books()
         pers = periods_of(books, now)
-        told = [_daily_view(daily)]
+        streaks = [_daily_view(daily)]
         if pers:
-            profile, known = self.reader.periods(
+            profile, periods = self.reader.periods(
                 self.profiles.get(user_id), min(p.first(when) for p in pers.values()), when, now
             )
-            told += [_goal_view(known, name, per, profile, when) for name, per in sorted(pers.items())]
-        return {"user_id": user_id, "as_of": when.isoformat(), "streaks": told}
+            streaks += [_goal_view(periods, name, per, profile, when) for name, per in sorted(pers.items())]
+        return {"user_id": user_id, "as_of": when.isoformat(), "streaks": streaks}
 
     def explain(self, user_id: str, name: str, asked: date, now: datetime) -> dict[str, Any]:
         """Return why the period of a date counts for a streak or not; raises 404 for no such streak."""
@@ -226,12 +226,16 @@ class GoalViews:
         if per is None:
             raise ApiError(404, "not_found", "the book in force has no such streak")
         first = per.first(asked)
-        profile, known = self.reader.periods(self.profiles.get(user_id), first, per.last(first), now)
+        profile, periods = self.reader.periods(self.profiles.get(user_id), first, per.last(first), now)
         version, rule = judging_version(books, name, first)
         is_over = self.profiles.today(profile, now) > per.last(first)
-        letter = outcome(rule, per, first, known.days)
+        letter = outcome(rule, per, first, periods.days)
         reason, length = explain_period(
-            known.before(name, per, first), letter, profile.cover, is_over=is_over, is_asked=rule is not None
+            periods.before(name, per, first),
+            letter,
+            profile.cover,
+            is_over=is_over,
+            is_asked=rule is not None,
         )
         return {
             "user_id": user_id,
@@ -242,8 +246,8 @@ class GoalViews:
             "rule": PERIOD_RULES[reason],
             "rules_version": version.number,
             "streak_length": length,
-            "period": _period_view(rule, per, first, known),
-            "contributions": _contributions(rule, first, known),
+            "period": _period_view(rule, per, first, periods),
+            "contributions": _contributions(rule, first, periods),
         }
 
 
@@ -260,12 +264,12 @@ def _daily_view(profile: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _goal_view(
-    known: KnownPeriods, name: str, per: StreakPeriod, profile: Profile, when: date
+    periods: KnownPeriods, name: str, per: StreakPeriod, profile: Profile, when: date
 ) -> dict[str, Any]:
     first = per.first(when)
-    rule = rule_of(known.books, name)(first)
-    past = known.before(name, per, first)
-    have = progress(rule, first, known.days) if rule else 0
+    rule = rule_of(periods.books, name)(first)
+    past = periods.before(name, per, first)
+    have = progress(rule, first, periods.days) if rule else 0
     seen, status = shown_goal_streak(rule, past, have, profile.cover)
     return {
         "name": name,
@@ -276,18 +280,18 @@ def _goal_view(
         "reached": seen.reached,
         "last_reached": seen.last and seen.last.isoformat(),
         "freezes_used": len(seen.spent),
-        "period": _period_view(rule, per, first, known),
+        "period": _period_view(rule, per, first, periods),
     }
 
 
 def _period_view(
-    rule: StreakRule | None, per: StreakPeriod, first: date, known: KnownPeriods
+    rule: StreakRule | None, per: StreakPeriod, first: date, periods: KnownPeriods
 ) -> dict[str, Any]:
     """Return a period's dates, what it needs, has and lacks. rule: None where nothing is asked."""
     view: dict[str, Any] = {"first": first.isoformat(), "last": per.last(first).isoformat()}
     if rule is None:
         return view
-    have, kind = progress(rule, first, known.days), rule.need.kind
+    have, kind = progress(rule, first, periods.days), rule.need.kind
     return view | {
         "counts": kind.value,
         **({"property": rule.need.property} if rule.need.property else {}),
@@ -297,13 +301,13 @@ def _period_view(
     }
 
 
-def _contributions(rule: StreakRule | None, first: date, known: KnownPeriods) -> list[dict[str, Any]]:
+def _contributions(rule: StreakRule | None, first: date, periods: KnownPeriods) -> list[dict[str, Any]]:
     """Return the dates of a period that add something, with what they add."""
     if rule is None:
         return []
     found = []
     for day in dates_of(rule.per, first):
-        adds = contribution_of(rule.need, rule.event_types, [known.days.get(day, {})])
+        adds = contribution_of(rule.need, rule.event_types, [periods.days.get(day, {})])
         if adds:
             found.append({"date": day.isoformat(), "adds": _need_number(adds, rule.need.kind)})
     return found
@@ -327,32 +331,34 @@ class AchievementViews:
 
     def view(self, user_id: str, now: datetime) -> dict[str, Any]:
         """Return all achievements of the book in force."""
-        known = declared_achievements(self.reader.streaks.book_store.books(), now)
-        told = self._told(user_id, known, now) if known else []
-        return {"user_id": user_id, "achievements": told}
+        declared = declared_achievements(self.reader.streaks.book_store.books(), now)
+        achievements = self._views(user_id, declared, now) if declared else []
+        return {"user_id": user_id, "achievements": achievements}
 
-    def _told(
-        self, user_id: str, known: Mapping[str, DeclaredAchievement], now: datetime
+    def _views(
+        self, user_id: str, declared: Mapping[str, DeclaredAchievement], now: datetime
     ) -> list[dict[str, Any]]:
-        read = self.reader.read(self.profiles.get(user_id), known, now)
+        reading = self.reader.read(self.profiles.get(user_id), declared, now)
         return [
             {
                 "name": name,
                 "title": each.rule.title,
-                "achieved": name in read.found,
-                "achieved_at": read.found.get(name),
+                "achieved": name in reading.achieved,
+                "achieved_at": reading.achieved.get(name),
                 "needs": "all" if each.rule.needs_all else "any",
-                "conditions": [_condition_view(one, read.told, read.streaks) for one in each.rule.conditions],
+                "conditions": [
+                    _condition_view(one, reading.history, reading.streaks) for one in each.rule.conditions
+                ],
             }
-            for name, each in sorted(known.items())
+            for name, each in sorted(declared.items())
         ]
 
 
-def _condition_view(condition: Condition, told: UserHistory, streaks: StreakHistory) -> dict[str, Any]:
+def _condition_view(condition: Condition, history: UserHistory, streaks: StreakHistory) -> dict[str, Any]:
     if condition.kind is ConditionKind.STREAK:
         have = fold_periods(streaks.periods[condition.streak or ""], streaks.cover).longest
     else:
-        have = told.sums().get(key_of(condition), 0)
+        have = history.sums().get(key_of(condition), 0)
     unit = UNIT if condition.kind is ConditionKind.SUM else 1
     of = {"event_type": condition.event_type, "property": condition.property, "streak": condition.streak}
     return {

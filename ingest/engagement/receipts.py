@@ -20,7 +20,7 @@ from rules.days import parse_moment, stamp
 from rules.engagement.events import DeviceClock, InputRefused, is_late
 from rules.engagement.offline import (
     NO_PROOF,
-    Proof,
+    OfflineProof,
     Receipt,
     Stretch,
     is_device,
@@ -85,13 +85,13 @@ class BatchOrigin:
     clock: DeviceClock
 
 
-class Prover:
+class OfflineProver:
     """Checks receipts, and keeps which stretches they were used for."""
 
     def __init__(self, keys: KeyedHash, stretches: StretchStore, erased: ErasureCheck) -> None:
         self._keys, self._stretches, self._erased = keys, stretches, erased
 
-    def proof(self, receipt: str | None, bodies: Sequence[Any], sending: BatchOrigin) -> Proof:
+    def proof(self, receipt: str | None, bodies: Sequence[Any], sending: BatchOrigin) -> OfflineProof:
         """Return what a batch proves. Raises what the stores raise, and 503: without them nobody can tell."""
         caller = sending.caller
         if receipt is None or caller.is_server or not _has_late(bodies, sending):
@@ -99,13 +99,13 @@ class Prover:
         try:
             found = read_receipt(receipt, self._every_key(), caller.user_id, sending.device)
             self._check_erased(caller.user_id, found)
-            stretch, used = self._stretches.of(
-                caller.user_id, lambda known: self._stretch(found, known, sending, bodies), sending.now
+            stretch, used = self._stretches.find_or_begin(
+                caller.user_id, lambda used: self._stretch(found, used, sending, bodies), sending.now
             )
         except InputRefused as refused:
             logger.warning("refused", extra={"user_id": caller.user_id, "reason": refused.reason})
-            return Proof(refused=refused)
-        return Proof(stretch, used)
+            return OfflineProof(refused=refused)
+        return OfflineProof(stretch, used)
 
     def _every_key(self) -> tuple[str, ...]:
         try:

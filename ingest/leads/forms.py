@@ -79,11 +79,11 @@ def text_of(raw: bytes, charset: str = "") -> str:
     marked = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else charset
     for name in (marked, "utf-8-sig", "cp1252"):
         try:
-            known = codecs.lookup(name.strip().lower()).name if name else ""
-            if known in ("ascii", "iso8859-1"):
-                known = "cp1252"
-            if known and (name == "utf-8-sig" or CHARSETS.fullmatch(known)):
-                return raw.decode("utf-8-sig" if known == "utf-8" else known)
+            encoding = codecs.lookup(name.strip().lower()).name if name else ""
+            if encoding in ("ascii", "iso8859-1"):
+                encoding = "cp1252"
+            if encoding and (name == "utf-8-sig" or CHARSETS.fullmatch(encoding)):
+                return raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
         except (LookupError, ValueError):
             continue
     return raw.decode("latin-1")
@@ -115,7 +115,7 @@ def _parse_urlencoded(_: str, body: bytes, charset: str) -> Any:
         body, charset = text_of(body, charset).encode(), "utf-8"
     # Latin-1 has a character for each byte, so what was escaped and what was not are bytes again.
     try:
-        read = parse_qsl(
+        pairs = parse_qsl(
             body.decode("latin-1"),
             keep_blank_values=True,
             encoding="latin-1",
@@ -123,7 +123,7 @@ def _parse_urlencoded(_: str, body: bytes, charset: str) -> Any:
         )
     except ValueError:
         raise NoForm(f"it has more than {FIELDS_MAX} fields") from None
-    return _tree(((name.encode("latin-1"), value.encode("latin-1"), "") for name, value in read), charset)
+    return _tree(((name.encode("latin-1"), value.encode("latin-1"), "") for name, value in pairs), charset)
 
 
 def _parse_multipart(content_type: str, body: bytes, charset: str) -> Any:
@@ -271,8 +271,8 @@ def _kind_and_field(name: str) -> tuple[str | None, str]:
     kinds = {KINDS[each] for each in words if each in KINDS}
     if "contact" in words and NUMBER_WORDS & {*words}:
         kinds.add(PHONE)
-    known = KINDS.keys() | FILLER_WORDS | REPEAT_WORDS | OTHER_WORDS
-    is_known = all(each in known or each.isdigit() for each in words)
+    all_words = KINDS.keys() | FILLER_WORDS | REPEAT_WORDS | OTHER_WORDS
+    is_known = all(each in all_words or each.isdigit() for each in words)
     field = " ".join(each for each in words if each not in REPEAT_WORDS)
     return (kinds.pop(), field) if len(kinds) == 1 and is_known else (None, field)
 

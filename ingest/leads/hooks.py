@@ -112,9 +112,9 @@ class KnownHooks:
     def get(self, organization_id: str, source: str) -> Hook | None:
         """Return a hook as it was at most a minute ago; None if none is known."""
         name = (organization_id, source)
-        known = self._hooks.get(name) or self._strangers.get(name)
-        if known and self._clock() - known.at < CACHE_SECONDS:
-            return known.hook
+        cached = self._hooks.get(name) or self._strangers.get(name)
+        if cached and self._clock() - cached.at < CACHE_SECONDS:
+            return cached.hook
         return self._read(name) if name in self._hooks or self._is_listed(name) else None
 
     def again(self, organization_id: str, source: str, address: str) -> Hook | None:
@@ -127,8 +127,8 @@ class KnownHooks:
         if now - self._misfits.get(name, -REREAD_SECONDS) >= REREAD_SECONDS:
             self._spend_allowance(network_of(address), now)
             _keep(self._misfits, name, now)
-        known = self._hooks.get(name) or self._strangers.get(name)
-        return known.hook if known and now - known.at < REREAD_SECONDS else self._read(name)
+        cached = self._hooks.get(name) or self._strangers.get(name)
+        return cached.hook if cached and now - cached.at < REREAD_SECONDS else self._read(name)
 
     def _is_listed(self, name: Name) -> bool:
         if self._clock() - self._listed_at >= LIST_SECONDS:
@@ -207,8 +207,8 @@ def form_fields(request: HookRequest) -> dict[str, str]:
     if len(request.body) > FORM_BYTES_MAX:
         raise ApiError(413, "too_large", f"the form is over {FORM_BYTES_MAX} bytes")
     if request.media_type not in forms.MEDIA_TYPES:
-        known = ", ".join(forms.MEDIA_TYPES)
-        raise ApiError(415, "unsupported_media_type", f"content-type must be one of {known}")
+        media_types = ", ".join(forms.MEDIA_TYPES)
+        raise ApiError(415, "unsupported_media_type", f"content-type must be one of {media_types}")
     try:
         return forms.read_form(request.headers["content-type"], request.body)
     except forms.NoForm as error:
@@ -221,8 +221,8 @@ def delivery_id(fields: Mapping[str, str], now: datetime) -> str:
     With a `submission_id` of the page's own the date does not matter.
     """
     day = "" if fields.get("submission_id") else now.date().isoformat()
-    told = json.dumps([day, sorted(fields.items())])
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    text = json.dumps([day, sorted(fields.items())])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def origin_of(headers: Mapping[str, str]) -> str | None:
@@ -257,35 +257,40 @@ class HookAuthenticator:
         self._known = known
 
     def signed(
-        self, organization: str, source: str, request: HookRequest, now: datetime
+        self, organization: str, source_name: str, request: HookRequest, now: datetime
     ) -> tuple[Hook, Source, Claim]:
         """Return the hook whose secret signed a request, and what was signed; raises 401 and 503."""
-        read = _source(source)
-        scheme = read.signature
+        source = _source(source_name)
+        scheme = source.signature
         claim = claim_of(scheme, request.headers, request.body) if scheme else None
         if scheme is None or claim is None or not is_fresh(claim, now):
             raise hook_refusal()
         check = ecdsa_check if scheme.algorithm is Algorithm.ECDSA_SHA256 else hmac_check(scheme)
-        asked = _RequestedHook(organization, source, request.address)
+        asked = _RequestedHook(organization, source_name, request.address)
         hook = self._fitting(
             asked, _decoy_hook(scheme), lambda hook: is_signed(claim, hook.valid(now), check)
         )
-        return hook, read, claim
+        return hook, source, claim
 
-    def of_page(self, organization: str, source: str, request: HookRequest) -> tuple[Hook, Source]:
+    def of_page(self, organization: str, source_name: str, request: HookRequest) -> tuple[Hook, Source]:
         """Return the hook that takes forms of the page that sent a request; raises 401 and 503."""
-        read, origin = _source(source), origin_of(request.headers)
-        if read.from_browser is None:
+        source, origin = _source(source_name), origin_of(request.headers)
+        if source.from_browser is None:
             raise hook_refusal()
-        asked = _RequestedHook(organization, source, request.address)
-        return self._fitting(asked, None, lambda hook: origin in hook.origins), read
+        asked = _RequestedHook(organization, source_name, request.address)
+        return self._fitting(asked, None, lambda hook: origin in hook.origins), source
 
     def challenged(
-        self, organization: str, source: str, request: HookRequest, query: Mapping[str, str], now: datetime
+        self,
+        organization: str,
+        source_name: str,
+        request: HookRequest,
+        query: Mapping[str, str],
+        now: datetime,
     ) -> str:
         """Return what a vendor wants to read back before it sends webhooks; raises 401 and 503."""
-        read = _source(source).challenge
-        asked = read(query) if read else None
+        challenge = _source(source_name).challenge
+        asked = challenge(query) if challenge else None
         if asked is None:
             raise hook_refusal()
         token, answer = asked
@@ -295,7 +300,7 @@ class HookAuthenticator:
             found = [hmac.compare_digest(challenge_token(each).encode(), given) for each in hook.valid(now)]
             return any(found)
 
-        self._fitting(_RequestedHook(organization, source, request.address), None, fits)
+        self._fitting(_RequestedHook(organization, source_name, request.address), None, fits)
         return answer
 
     def _fitting(self, asked: "_RequestedHook", nobody: Hook | None, fits: HookCheck) -> Hook:

@@ -85,15 +85,15 @@ def post_hook(organization: str, source: str) -> Answer:
     request, now = hook_request(app.event), clock.now()
     if source in sources.names() and sources.source_named(source).signature is None:
         return _take_form(organization, source, request, now)
-    hook, read, claim = _parts().door.signed(organization, source, request, now)
-    told = {
-        "topic": request.headers.get(read.topic_header, "")[:128],
+    hook, declaration, claim = _parts().door.signed(organization, source, request, now)
+    context_fields = {
+        "topic": request.headers.get(declaration.topic_header, "")[:128],
         "delivery_id": claim.delivery_id[:256],
         "is_signed": True,
     }
     accepted = 0
     for payload in _messages(json_of(request.body)):
-        accepted += len(_queue_payload(hook, payload, told, now, keep_bad=True).events)
+        accepted += len(_queue_payload(hook, payload, context_fields, now, keep_bad=True).events)
     return {"accepted": accepted}
 
 
@@ -101,8 +101,8 @@ def post_hook(organization: str, source: str) -> Answer:
 def get_hook(organization: str, source: str) -> Response[str]:
     """Answer a vendor that asks whether this address is ours."""
     request = hook_request(app.event)
-    told = _parts().door.challenged(organization, source, request, app.query, clock.now())
-    return Response(200, content_type="text/plain", body=told, headers=dict(SECURITY_HEADERS))
+    answer = _parts().door.challenged(organization, source, request, app.query, clock.now())
+    return Response(200, content_type="text/plain", body=answer, headers=dict(SECURITY_HEADERS))
 
 
 @app.route(f"OPTIONS {HOOK}", status=204, is_open=True)
@@ -126,11 +126,11 @@ def _messages(payload: Any) -> Iterator[Any]:
 
 
 def _queue_payload(
-    hook: Hook, payload: Any, told: Mapping[str, Any], now: datetime, *, keep_bad: bool
+    hook: Hook, payload: Any, context_fields: Mapping[str, Any], now: datetime, *, keep_bad: bool
 ) -> OpenedPayload:
     """Queue a payload that holds anything for us; raises 422 if it is bad and nobody is to keep it."""
     named = {"organization_id": hook.organization_id, "source": hook.source, "payload": payload}
-    given = {name: value for name, value in told.items() if value}
+    given = {name: value for name, value in context_fields.items() if value}
     try:
         message = {**named, **given, "received_at": stamp(now)}
         sent = read_envelope(message, _parts().currency, now, _parts().phone_regions)
@@ -146,24 +146,24 @@ def _queue_payload(
     return opened
 
 
-def _take_form(organization: str, source: str, request: HookRequest, now: datetime) -> Response[str]:
-    hook, read = _parts().door.of_page(organization, source, request)
+def _take_form(organization: str, source_name: str, request: HookRequest, now: datetime) -> Response[str]:
+    hook, source = _parts().door.of_page(organization, source_name, request)
     try:
-        return _queue_form(hook, read, request, now)
+        return _queue_form(hook, source, request, now)
     except ApiError as refused:
         refused.headers |= _cors(request.headers)  # or the page's script cannot read what is wrong
         raise
 
 
-def _queue_form(hook: Hook, read: Source, request: HookRequest, now: datetime) -> Response[str]:
+def _queue_form(hook: Hook, source: Source, request: HookRequest, now: datetime) -> Response[str]:
     if _parts().forms.count(hook, request.address, now) > hook.per_minute:
         wait = str(60 - int(now.timestamp()) % 60)
         raise ApiError(429, "rate_limited", "too many forms of one address", None, {"Retry-After": wait})
     fields = form_fields(request)
     if not fields.pop(hook.honeypot, ""):
-        told = {"delivery_id": delivery_id(fields, now)}
-        assert read.from_browser is not None  # noqa: S101 (the door has seen to it)
-        _queue_payload(hook, read.from_browser(fields), told, now, keep_bad=False)
+        context_fields = {"delivery_id": delivery_id(fields, now)}
+        assert source.from_browser is not None  # noqa: S101 (the door has seen to it)
+        _queue_payload(hook, source.from_browser(fields), context_fields, now, keep_bad=False)
     # A robot that filled in the honeypot is told the same, and nothing is kept.
     if hook.thanks and request.media_type != forms.JSON:
         return Response(303, headers={"Location": hook.thanks, **SECURITY_HEADERS})

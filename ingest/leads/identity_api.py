@@ -95,10 +95,10 @@ def post_lead_merge() -> dict[str, Any]:
     """
     caller, body = _caller(), app.body()
     one, other = body["leads"]
-    told = {"reason": body["reason"], "by": caller.user_id[:BY_CHARACTERS_MAX]}
+    note = {"reason": body["reason"], "by": caller.user_id[:BY_CHARACTERS_MAX]}
     try:
         number, changes = _parts().identities.merge_by_hand(
-            _reach(caller), (one, other), told, unite=body.get("unite", False), now=clock.now()
+            _reach(caller), (one, other), note, unite=body.get("unite", False), now=clock.now()
         )
     except CannotRepair as reason:
         if reason.is_unknown:
@@ -106,7 +106,7 @@ def post_lead_merge() -> dict[str, Any]:
         raise ApiError(409, "kept_apart", str(reason)) from None
     if changes:
         _parts().queue.put({"command": ANNOUNCE_COMMAND})
-    logger.info("merged by hand", extra={"change": number, "by": told["by"]})
+    logger.info("merged by hand", extra={"change": number, "by": note["by"]})
     return {"change": number}
 
 

@@ -37,19 +37,19 @@ def set_password(connection: Any, secret: dict[str, str]) -> None:
     """
     if secret["username"] != ROLE:
         raise ValueError(f"the secret's username must be {ROLE}, not {secret['username']}")
-    quoted = verifier(secret["password"], os.urandom(16)).replace(":", r"\x3A")
+    quoted = scram_verifier(secret["password"], os.urandom(16)).replace(":", r"\x3A")
     connection.execute(f"ALTER ROLE {ROLE} PASSWORD E'{quoted}'")
 
 
-def verifier(password: str, salt: bytes) -> str:
+def scram_verifier(password: str, salt: bytes) -> str:
     """Return what PostgreSQL keeps of a password (RFC 5803)."""
     if not (password and password.isascii() and password.isprintable()):
         raise ValueError("the secret's password must be printable ASCII")
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, ITERATIONS)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
     server = hmac.digest(salted, b"Server Key", "sha256")
-    shown = [base64.b64encode(each).decode() for each in (salt, stored, server)]
-    return "SCRAM-SHA-256${}:{}${}:{}".format(ITERATIONS, *shown)
+    encoded = [base64.b64encode(each).decode() for each in (salt, stored, server)]
+    return "SCRAM-SHA-256${}:{}${}:{}".format(ITERATIONS, *encoded)
 
 
 RESOURCE_ID = "identity-schema"
@@ -81,7 +81,7 @@ def run(config: MigrateSettings) -> list[str]:
         logger.info("migrated", extra={"applied": applied})
         if config.app_secret_arn:
             secret = _secret(config.app_secret_arn)
-            owned.run(lambda each: set_password(each, secret))
+            owned.run(lambda connection: set_password(connection, secret))
         return applied
     finally:
         owned.close()
@@ -90,7 +90,7 @@ def run(config: MigrateSettings) -> list[str]:
 def _wake(owned: Database) -> None:
     for attempt in pauses(CONNECT_ATTEMPTS, base_seconds=1, longest_seconds=8):
         try:
-            owned.run(lambda each: each.execute("SELECT 1"))
+            owned.run(lambda connection: connection.execute("SELECT 1"))
             return
         except PostgresUnavailable:
             if attempt == CONNECT_ATTEMPTS - 1:

@@ -87,8 +87,8 @@ def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str
     organization = message["organization_id"]
     region = region_of(phone_regions, organization)
     said = {name: message[name] for name in FROM_HOOKS if name in message}
-    own = currency_of(currency, organization)
-    context = DecodeContext(organization, integration, own, _received_at(message, now), region, **said)
+    currency_code, received_at = currency_of(currency, organization), _received_at(message, now)
+    context = DecodeContext(organization, integration, currency_code, received_at, region, **said)
     return Envelope(message["source"], context, message.get("payload"), message.get("payload_ref"))
 
 

@@ -82,29 +82,29 @@ class OrderIntake:
         What names nobody is kept until a webhook of the order names somebody. DUPLICATE: nothing new.
         CONFLICT: it contradicts what is known, and neither says when it was so.
         """
-        told, digest, source = order_of(event), part_digest(part), sent.context.source
+        order, digest, source = order_of(event), part_digest(part), sent.context.source
         for _ in pauses(ATTEMPTS_MAX):
-            known = self.orders.read(source, told.order_id)
-            if known is not None and (outcome := _unchanged_outcome(known, event, digest)):
+            stored = self.orders.read(source, order.order_id)
+            if stored is not None and (outcome := _unchanged_outcome(stored, event, digest)):
                 return outcome
-            before = known.seen if known else OrderState()
-            after = join_orders(before, told.seen)
+            before = stored.seen if stored else OrderState()
+            after = join_orders(before, order.seen)
             # Of an order without a lead nothing has been told yet, whatever is known of it.
-            found = order_changes(before if known and known.leaf else OrderState(), after)
-            if known and after == before and not found:
+            changes = order_changes(before if stored and stored.leaf else OrderState(), after)
+            if stored and after == before and not changes:
                 return StoreOutcome.DUPLICATE
-            record = known or OrderRecord(source, told.order_id, after, digest)
-            if told.seen.placed and after.placed == told.seen.placed:
+            record = stored or OrderRecord(source, order.order_id, after, digest)
+            if order.seen.placed and after.placed == order.seen.placed:
                 record = replace(record, body_hash=digest)
             if not record.leaf and not event.identities:
-                found = []
-            elif found and not record.leaf:
+                changes = []
+            elif changes and not record.leaf:
                 lead = whose()
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
-            record, events = _count_changes(replace(record, seen=after), event, sent, found)
-            if self.orders.put(record, known, self._with_raw(events, part, digest)):
+            record, events = _count_changes(replace(record, seen=after), event, sent, changes)
+            if self.orders.put(record, stored, self._with_raw(events, part, digest)):
                 return StoreOutcome.STORED
-        raise OrderContended(f"order {told.order_id} of {source}")
+        raise OrderContended(f"order {order.order_id} of {source}")
 
     def _with_raw(self, events: list[LeadEvent], part: PayloadPart, digest: str) -> list[LeadEvent]:
         """Keep the webhook with the first event that it leaves."""
@@ -121,37 +121,39 @@ def order_of(event: DecodedEvent) -> OrderPart:
     return event.order
 
 
-def _unchanged_outcome(known: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
+def _unchanged_outcome(record: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
     """Return what becomes of a webhook that changes nothing; None: it may change something."""
     seen = order_of(event).seen
-    both = (known.seen.placed, seen.placed)
-    if all(each and not each.version for each in both) and known.body_hash != digest:
+    both = (record.seen.placed, seen.placed)
+    if all(each and not each.version for each in both) and record.body_hash != digest:
         return StoreOutcome.CONFLICT
-    if contradicts(known.seen, seen):
+    if contradicts(record.seen, seen):
         return StoreOutcome.CONFLICT
-    names_somebody = bool(event.identities) and not known.leaf
+    names_somebody = bool(event.identities) and not record.leaf
     return (
-        StoreOutcome.DUPLICATE if join_orders(known.seen, seen) == known.seen and not names_somebody else None
+        StoreOutcome.DUPLICATE
+        if join_orders(record.seen, seen) == record.seen and not names_somebody
+        else None
     )
 
 
 def _count_changes(
-    record: OrderRecord, event: DecodedEvent, sent: Envelope, found: list[OrderChange]
+    record: OrderRecord, event: DecodedEvent, sent: Envelope, changes: list[OrderChange]
 ) -> tuple[OrderRecord, list[LeadEvent]]:
     """Return the record with the events counted, and the events: `order:7`, the next of it `order:7/2`."""
-    told, events, order = dict(record.told), list[LeadEvent](), order_of(event)
-    for each in found:
-        told[each.key] = told.get(each.key, 0) + 1
+    event_counts, events, order = dict(record.event_counts), list[LeadEvent](), order_of(event)
+    for each in changes:
+        event_counts[each.key] = event_counts.get(each.key, 0) + 1
         name = f"order:{order.order_id}" if each.key == ORDER else each.key
         decoded = replace(
             event,
-            external_event_id=name if told[each.key] == 1 else f"{name}/{told[each.key]}",
+            external_event_id=name if event_counts[each.key] == 1 else f"{name}/{event_counts[each.key]}",
             event_type=each.event_type,
             occurred_at=each.at,
             payload=_payload(each, order, sent),
         )
         events.append(stored_event(decoded, sent, record.leaf, record.root_id))
-    return replace(record, told=told), events
+    return replace(record, event_counts=event_counts), events
 
 
 def _payload(change: OrderChange, order: OrderPart, sent: Envelope) -> dict[str, object]:
@@ -204,9 +206,9 @@ class LeadConsumer:
         opened = open_payload(self._payload(sent), sent, now)
         reasons = [str(each) for each in opened.refused]
         reasons += [f"the decoder raised {type(each).__name__}: {each}" for each in opened.broken]
-        for place, (event, part) in enumerate(opened.events):
-            if place and is_over():
-                raise TimeIsUp(f"{place} of {len(opened.events)} events are stored")
+        for index, (event, part) in enumerate(opened.events):
+            if index and is_over():
+                raise TimeIsUp(f"{index} of {len(opened.events)} events are stored")
             if event.erasure is not None:
                 self._erase(event, event.erasure, sent, now)
                 continue
@@ -238,8 +240,8 @@ class LeadConsumer:
         if self.erasing is None:
             raise PoisonMessage("an erasure is asked for, and this process begins none")
         orders = self.events.orders()
-        known = (orders.read(sent.context.source, each) for each in asked.order_ids)
-        leaves = dict.fromkeys(each.leaf for each in known if each and each.leaf)
+        records = (orders.read(sent.context.source, each) for each in asked.order_ids)
+        leaves = dict.fromkeys(each.leaf for each in records if each and each.leaf)
         erasure_id = self.erasing.begin(sent.context.organization_id, event.identities, leaves, now)
         logger.info("erasure", extra={"source": sent.context.source, "erasure_id": erasure_id})
 
@@ -259,23 +261,23 @@ class LeadConsumer:
         Only a new event may merge leads: a conflicting body must change nothing, and a late resend must not
         redo a merge that an operator has undone. So the consumer reads the claim before it asks PostgreSQL.
         """
-        body, organization = part_digest(part), sent.context.organization_id
+        digest, organization = part_digest(part), sent.context.organization_id
         if event.order is not None:
             return OrderIntake.of(self.events, self.payloads).store(
                 event, part, sent, lambda: self._whose(event, sent, now)
             )
         whose = self._cached(organization, event)
         if whose is None:
-            told = self.events.claimed(sent.context.source, event.external_event_id, body)
-            if told is not None:
-                return told
+            outcome = self.events.claimed(sent.context.source, event.external_event_id, digest)
+            if outcome is not None:
+                return outcome
             whose = self._resolve(event, sent, now)
         stored = stored_event(event, sent, whose.leaf, whose.root_id)
-        return self.events.put_new(self.payloads.with_raw(stored, part.payload, body), body)
+        return self.events.put_new(self.payloads.with_raw(stored, part.payload, digest), digest)
 
     def _whose(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
-        known = self._cached(sent.context.organization_id, event)
-        return known or self._resolve(event, sent, now)
+        cached = self._cached(sent.context.organization_id, event)
+        return cached or self._resolve(event, sent, now)
 
     def _cached(self, organization: str, event: DecodedEvent) -> Resolution | None:
         """Return the lead that Redis remembers, unless it was erased: PostgreSQL knows it no more."""
@@ -339,10 +341,10 @@ def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
     organization, first = change.organization_id, change.groups[0].root
     moves = ((group.root, leaf) for group in change.groups for leaf in group.leaves)
     for part, some in enumerate(chunks(moves, MOVES_MAX), 1):
-        told = {root: [root] for root, _ in some}
+        leaves_by_root = {root: [root] for root, _ in some}
         for root, leaf in some:
-            told[root] += [leaf] if leaf != root else []
-        groups = [{"root": root, "leaves": leaves} for root, leaves in told.items()]
+            leaves_by_root[root] += [leaf] if leaf != root else []
+        groups = [{"root": root, "leaves": leaves} for root, leaves in leaves_by_root.items()]
         yield LeadEvent(
             organization_id=organization,
             lead_organization_id=first,
@@ -353,7 +355,7 @@ def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
             event_type=LEADS_UNMERGED if change.kind == "unmerged" else LEADS_MERGED,
             occurred_at=stamp(change.at),
             received_at=stamp(now),
-            payload={"change": change.number, "groups": groups, **change.told},
+            payload={"change": change.number, "groups": groups, **change.note},
         )
 
 

@@ -275,7 +275,7 @@ class SideFields:
             return []
         if len(value) > most:
             self.omit(name, f"has more than {most} items; the first ones are read")
-        return [(f"{name}.{place}", each) for place, each in enumerate(value[:most])]
+        return [(f"{name}.{index}", each) for index, each in enumerate(value[:most])]
 
     def objects(self, value: Any, name: str, most: int) -> list[tuple[str, dict[str, Any]]]:
         """Return those items of a list that are objects, with their paths."""
@@ -421,10 +421,10 @@ def derived_from_text(
     sentiment (-1 to 1), objections, preferences: what the integration says. Without a score there is none.
     """
     side = side or SideFields()
-    read = objections_in(text if isinstance(text, str) else "")
+    found_objections = objections_in(text if isinstance(text, str) else "")
     derived = {
         "sentiment_milli": side.read(thousandths, sentiment, "sentiment"),
-        "objections": (list(read) if objections is None else topics_of(objections, side)) or None,
+        "objections": (list(found_objections) if objections is None else topics_of(objections, side)) or None,
         "preferences": preferences_of(preferences, side) or None,
     }
     return {name: value for name, value in derived.items() if value is not None}

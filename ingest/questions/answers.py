@@ -1,4 +1,9 @@
-"""Answering a question; what a person has answered, and what the answers have earned."""
+"""Answering a question (Answers), what a person has answered (OwnAnswers), and what that has earned
+(AnswerStats).
+
+An answer is what a person sends; stored, with its number and points, it is a response
+(rules.questions.responses).
+"""
 
 import base64
 import json

@@ -16,7 +16,7 @@ from adapters.platform.limits import OwnerSemaphore
 from adapters.questions.question_store import QuestionLists, QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.settings.questions import PollsApiSettings
-from ingest.questions.question_schemas import QUESTION_ID, RESPONSES_VIEW
+from ingest.questions.question_schemas import RESPONSES_VIEW, UUID
 from ingest.questions.questions import Questions
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller
@@ -126,7 +126,7 @@ POLL = [
     limit_to(100),
 ]
 
-app = Api("PollsApi", {"question_id": text_matching(QUESTION_ID)})
+app = Api("PollsApi", {"question_id": text_matching(UUID)})
 handler = app.handler
 
 

@@ -7,7 +7,7 @@ from rules.questions.questions import CATEGORY_DEFAULT, OPEN_DEFAULT, OPEN_MAX, 
 
 TAG = r"^[a-z0-9][a-z0-9_-]{0,31}$"
 TAGS_MAX = 10
-QUESTION_ID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+UUID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 FINGERPRINT_HASH = r"^[0-9a-f]{32}$"
 
 
@@ -106,7 +106,7 @@ QUESTIONS_VIEW: Schema = open_object(
         "cursor": {"type": ["string", "null"], "description": "where to go on, also after a short page"},
     }
 )
-ANSWERED: Schema = open_object(
+ANSWER_RECEIPT: Schema = open_object(
     {
         "question_id": TEXT,
         "response_id": TEXT,
@@ -207,7 +207,6 @@ LEADERS: Schema = open_object(
 # The bodies of the subscription routes, as JSON Schema.
 
 
-SUBSCRIPTION_ID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 CLOCK: Schema = {"type": "string", "pattern": r"^([01][0-9]|2[0-3]):[0-5][0-9]$"}
 
 AUDIENCE: Schema = {
@@ -262,9 +261,9 @@ SUBSCRIPTION: Schema = closed_object(
         "streak_reminders": True,
     },
 )
-STORED: Schema = open_object(
+SUBSCRIPTION_VIEW: Schema = open_object(
     {
-        "subscription_id": {"type": "string", "pattern": SUBSCRIPTION_ID},
+        "subscription_id": {"type": "string", "pattern": UUID},
         "audience": AUDIENCE,
         "min_interval_minutes": INTERVAL,
         "timezone": ZONE,

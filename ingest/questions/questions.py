@@ -13,7 +13,7 @@ from typing import Any
 from adapters.platform.limits import OwnerQuota, QuotaPlace
 from adapters.questions.question_store import Places, QuestionLists, QuestionPage, QuestionStore
 from adapters.questions.response_store import ResponseStore
-from ingest.questions.question_schemas import QUESTION_ID, TAG, TAGS_MAX
+from ingest.questions.question_schemas import TAG, TAGS_MAX, UUID
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from rules.days import unstamp
@@ -67,7 +67,7 @@ class Questions:
 
     def find(self, identifier: str) -> Question:
         """Return a question; raises 404 if there is none."""
-        found = self.store.get(identifier) if re.fullmatch(QUESTION_ID, identifier, re.ASCII) else None
+        found = self.store.get(identifier) if re.fullmatch(UUID, identifier, re.ASCII) else None
         if found is None:
             raise _question_not_found()
         return found
@@ -144,7 +144,7 @@ def _cursor(query: Mapping[str, str]) -> Places:
     try:
         after = parse_json(base64.urlsafe_b64decode(text.encode()))["after"]
         places = {partition: (created_at, own) for partition, (created_at, own) in after.items()}
-        if not all(STAMP.fullmatch(at) and re.fullmatch(QUESTION_ID, own) for at, own in places.values()):
+        if not all(STAMP.fullmatch(at) and re.fullmatch(UUID, own) for at, own in places.values()):
             raise ValueError
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned") from None
@@ -187,10 +187,10 @@ class QuestionCreator:
             held = self.questions.store.create(question, now)
         except InputRefused as refused:
             # The same body may come again after its closes_at. It still gets the stored question.
-            known = self.questions.store.get(identifier)
-            if known is None or known.body_hash not in (digest, UNKNOWN):
+            existing = self.questions.store.get(identifier)
+            if existing is None or existing.body_hash not in (digest, UNKNOWN):
                 raise refusal_error(refused) from None
-            return 200, question_view(known, now) | {"duplicate": True}
+            return 200, question_view(existing, now) | {"duplicate": True}
         if held.body_hash not in (digest, UNKNOWN):
             raise ApiError(409, "conflict", "idempotency_key was used for another body")
         if held is question:

@@ -25,17 +25,16 @@ from ingest.questions import subscriptions
 from ingest.questions.answers import AnswerLimits, Answers, AnswerStats, OwnAnswers
 from ingest.questions.question_schemas import (
     ANSWER,
-    ANSWERED,
+    ANSWER_RECEIPT,
     LEADERS,
     OWN_ANSWERS,
     QUESTION,
-    QUESTION_ID,
     QUESTION_VIEW,
     QUESTIONS_VIEW,
     STATS_VIEW,
-    STORED,
     SUBSCRIPTION,
-    SUBSCRIPTION_ID,
+    SUBSCRIPTION_VIEW,
+    UUID,
 )
 from ingest.questions.questions import QuestionCreator, Questions, question_view
 from ingest.web.api import Api, refuse_erased
@@ -55,11 +54,11 @@ AUDIENCE = in_query("audience", TEXT | {"description": "some of the caller's tag
 app = Api(
     "QuestionsApi",
     {
-        "question_id": text_matching(QUESTION_ID),
+        "question_id": text_matching(UUID),
         "agent_id": text_matching(USER_ID),
         "user_id": text_matching(USER_ID),
         "fingerprint": text_matching(r"^(me|[0-9a-f]{32})$"),
-        "subscription_id": text_matching(SUBSCRIPTION_ID),
+        "subscription_id": text_matching(UUID),
     },
 )
 handler = app.handler
@@ -146,7 +145,7 @@ def get_agent_questions(agent_id: str) -> dict[str, Any]:
     return _parts().questions.of_agent(agent_id, app.query, caller, clock.now())
 
 
-@app.route("POST /v1/questions/{question_id}/responses", body=ANSWER, status=201, answer=ANSWERED)
+@app.route("POST /v1/questions/{question_id}/responses", body=ANSWER, status=201, answer=ANSWER_RECEIPT)
 def post_response(question_id: str) -> dict[str, Any]:
     """Answer a question, once."""
     caller = app.caller()
@@ -175,7 +174,7 @@ def get_stats(fingerprint: str) -> dict[str, Any]:
     return _parts().stats.view_of(fingerprint, app.caller(), clock.now())
 
 
-@app.route("POST /v1/subscriptions", body=SUBSCRIPTION, status=201, answer=STORED, may_repeat=True)
+@app.route("POST /v1/subscriptions", body=SUBSCRIPTION, status=201, answer=SUBSCRIPTION_VIEW, may_repeat=True)
 def post_subscription() -> Response[str]:
     """Be told of questions on a phone."""
     status, stored = subscriptions.subscribe(app.caller(), app.body, clock.now())

@@ -16,7 +16,7 @@ from adapters.platform.limits import OwnerQuota, SharedCounters, subscription_co
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
-from ingest.questions.question_schemas import SUBSCRIPTION_ID, TAGS_MAX
+from ingest.questions.question_schemas import TAGS_MAX, UUID
 from ingest.web.caller import AUDIENCE, ApiError, Caller, invalid_field
 from ingest.web.rate_limit import Limits, RateLimit
 from rules.days import UnknownZone
@@ -93,7 +93,7 @@ def _check_limit(wanted: Subscription, now: datetime) -> None:
 
 def remove(caller: Caller, identifier: str) -> None:
     """Remove a subscription; raises 404 if there is none, or it is another person's."""
-    if not (re.fullmatch(SUBSCRIPTION_ID, identifier) and _remove(caller, identifier)):
+    if not (re.fullmatch(UUID, identifier) and _remove(caller, identifier)):
         raise ApiError(404, "not_found", "there is no such subscription")
 
 

@@ -67,10 +67,12 @@ def invalid_fields(faults: Sequence[tuple[str, str]]) -> ApiError:
 
     Where there are more of them than one, its message begins with their number.
     """
-    told = faults[:DETAILS_MAX]
+    listed = faults[:DETAILS_MAX]
     number = f"{len(faults)} faults: " if len(faults) > 1 else ""
-    details = [{"field": field, "reason": reason} for field, reason in told]
-    return ApiError(422, "invalid_field", number + "; ".join(f"{name} {why}" for name, why in told), details)
+    details = [{"field": field, "reason": reason} for field, reason in listed]
+    return ApiError(
+        422, "invalid_field", number + "; ".join(f"{name} {why}" for name, why in listed), details
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +181,13 @@ def _groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> set[str]:
     name = groups_claim()
     if name in SCOPES:
         return set()
-    is_of_token, told = _claim(_token_claims(event, claims), name)
+    is_of_token, groups = _claim(_token_claims(event, claims), name)
     if not is_of_token:
-        told = claims.get(name)
-    if isinstance(told, str):
-        is_list = not is_of_token and told[:1] + told[-1:] == "[]"
-        told = _groups_in_list(told[1:-1]) if is_list else [each.strip(" ") for each in told.split(",")]
-    return {each for each in told if isinstance(each, str)} if isinstance(told, list) else set()
+        groups = claims.get(name)
+    if isinstance(groups, str):
+        is_list = not is_of_token and groups[:1] + groups[-1:] == "[]"
+        groups = _groups_in_list(groups[1:-1]) if is_list else [each.strip(" ") for each in groups.split(",")]
+    return {each for each in groups if isinstance(each, str)} if isinstance(groups, list) else set()
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> tuple[bool, Any]:
@@ -196,16 +198,16 @@ def _claim(claims: Mapping[str, Any], name: str) -> tuple[bool, Any]:
         return True, claims[name]
     for at, sign in enumerate(name):
         if sign == "." and isinstance(inner := claims.get(name[:at]), Mapping):
-            is_there, told = _claim(inner, name[at + 1 :])
+            is_there, value = _claim(inner, name[at + 1 :])
             if is_there:
-                return True, told
+                return True, value
     return False, None
 
 
-def _groups_in_list(told: str) -> list[str]:
+def _groups_in_list(text: str) -> list[str]:
     """Return the groups of a list that a gateway has written as a text: several only if all are ours."""
-    parts = told.split(" ")
-    return parts if all(each.startswith(GROUP_PREFIX) for each in parts) else [told]
+    parts = text.split(" ")
+    return parts if all(each.startswith(GROUP_PREFIX) for each in parts) else [text]
 
 
 def _token_claims(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -215,8 +217,8 @@ def _token_claims(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Mappin
     if sent is None:
         return {}
     try:
-        told = json.loads(base64.urlsafe_b64decode(sent[1] + "=" * (-len(sent[1]) % 4)))
+        of_token = json.loads(base64.urlsafe_b64decode(sent[1] + "=" * (-len(sent[1]) % 4)))
     except (ValueError, RecursionError):
         return {}
-    is_same = isinstance(told, dict) and str(told.get("sub")) == str(claims["sub"])
-    return told if is_same else {}
+    is_same = isinstance(of_token, dict) and str(of_token.get("sub")) == str(claims["sub"])
+    return of_token if is_same else {}

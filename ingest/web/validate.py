@@ -76,12 +76,12 @@ def _problems(schema: Schema, value: Any, at: tuple[str, ...]) -> Iterator[tuple
         return
     has_parts = False
     if isinstance(value, dict):
-        known = schema.get("properties", {})
+        properties = schema.get("properties", {})
         for name in schema.get("required", ()):
             if name not in value:
                 has_parts = True
                 yield ".".join((*at, name)), "is missing"
-        unknown = {} if schema.get("additionalProperties", True) else value.keys() - known.keys()
+        unknown = {} if schema.get("additionalProperties", True) else value.keys() - properties.keys()
         if unknown:
             has_parts = True
             yield ".".join(at) or "body", f"has unknown {', '.join(sorted(unknown))}"[:300]
@@ -100,10 +100,10 @@ def _problems(schema: Schema, value: Any, at: tuple[str, ...]) -> Iterator[tuple
 def _inner_values(schema: Schema, value: Any) -> Iterator[tuple[str, Schema, Any]]:
     """Yield the parts of an object or a list, each with its name or place and its schema."""
     if isinstance(value, dict):
-        known, others = schema.get("properties", {}), schema.get("additionalProperties")
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
         for name, each in value.items():
-            if isinstance(inner := known.get(name, others), dict):
+            if isinstance(inner := properties.get(name, others), dict):
                 yield name, inner, each
     elif isinstance(value, list) and isinstance(schema.get("items"), dict):
-        for place, each in enumerate(value[:ITEMS_SEEN_MAX]):
-            yield str(place), schema["items"], each
+        for index, each in enumerate(value[:ITEMS_SEEN_MAX]):
+            yield str(index), schema["items"], each

@@ -54,8 +54,8 @@ class Answer:
             pa.field(name, pa.string() if _is_written(each.type) else each.type, each.nullable)
             for name, each in zip(names, schema, strict=True)
         ]
-        told = pa.schema(fields)
-        return cls(engine, told, (_told(each, told) for each in batches), scanned_bytes)
+        columns = pa.schema(fields)
+        return cls(engine, columns, (_with_plain_columns(each, columns) for each in batches), scanned_bytes)
 
     def table(self) -> pa.Table:
         """Return all rows."""
@@ -104,7 +104,7 @@ def _is_written(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind) or pa.types.is_interval(kind) or pa.types.is_duration(kind))
 
 
-def _told(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def _with_plain_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = [_texts(each) if _is_written(each.type) else each for each in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

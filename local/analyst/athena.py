@@ -38,15 +38,15 @@ NESTED = frozenset({"array", "map", "row"})
 
 
 @dataclass(frozen=True, slots=True)
-class Lake:
-    """Where queries of the lake go. workgroup: None for the account's own, on a laptop."""
+class AthenaTarget:
+    """Where queries of the lake go."""
 
     stack: Stack
     database: str
-    workgroup: str | None
+    workgroup: str | None  # None: the account's own, on a laptop
 
     @classmethod
-    def of(cls, stack: Stack) -> "Lake":
+    def of(cls, stack: Stack) -> "AthenaTarget":
         """Return a stack's lake."""
         workgroup = None if stack.is_laptop else stack.output("LakeQueriesWorkgroup", "workgroup of Athena")
         return cls(stack, stack.output("GlueDatabaseName", "lake"), workgroup)
@@ -65,7 +65,7 @@ class Lake:
 
 
 @contextmanager
-def answer(lake: Lake, query: str, tell: Tell) -> Iterator[Answer]:
+def answer(lake: AthenaTarget, query: str, tell: Tell) -> Iterator[Answer]:
     """Ask Athena. query: in the lake's dialect. Raises QueryFailed, and what botocore raises."""
     with _endpoint(lake.stack.endpoint_url):
         session = lake.session()
@@ -91,12 +91,12 @@ def _endpoint(url: str) -> Iterator[None]:
         awswrangler.config.athena_endpoint_url = before
 
 
-def _start(lake: Lake, query: str, session: boto3.Session) -> str:
+def _start(lake: AthenaTarget, query: str, session: boto3.Session) -> str:
     # A workgroup of ours says itself where answers go, and how much a query may scan.
-    place = None if lake.workgroup else f"s3://{lake.stack.output('LakeBucketName', 'lake')}/athena/"
-    where: dict[str, Any] = {"workgroup": lake.workgroup, "s3_output": place, "boto3_session": session}
+    output_url = None if lake.workgroup else f"s3://{lake.stack.output('LakeBucketName', 'lake')}/athena/"
+    options: dict[str, Any] = {"workgroup": lake.workgroup, "s3_output": output_url, "boto3_session": session}
     try:
-        return str(awswrangler.athena.start_query_execution(query, lake.database, **where))
+        return str(awswrangler.athena.start_query_execution(query, lake.database, **options))
     except exceptions.QueryFailed as error:
         raise QueryFailed(sentence(ENGINE, error)) from error
 
@@ -105,8 +105,9 @@ def _wait(execution: str, session: boto3.Session, tell: Tell) -> int:
     """Return the bytes scanned."""
     began, pause = time.monotonic(), LOOK_SECONDS
     while True:
-        told = awswrangler.athena.get_query_execution(execution, boto3_session=session)
-        state, scanned = told["Status"], int(told.get("Statistics", {}).get("DataScannedInBytes", 0))
+        execution_status = awswrangler.athena.get_query_execution(execution, boto3_session=session)
+        state = execution_status["Status"]
+        scanned = int(execution_status.get("Statistics", {}).get("DataScannedInBytes", 0))
         if state["State"] == "SUCCEEDED":
             return scanned
         if state["State"] in ENDED_BADLY:

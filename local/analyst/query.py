@@ -93,9 +93,9 @@ def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) 
     """
     parse = parse_statement if dialect == DUCKDB else _parse
     tree = parse(query).copy()
-    known = models(grace_days)
-    reads = _all_read(tree, parse, known)
-    own = [_part(name, parse, known) for name in TopologicalSorter(reads).static_order()]
+    all_models = models(grace_days)
+    reads = _all_read(tree, parse, all_models)
+    own = [_part(name, parse, all_models) for name in TopologicalSorter(reads).static_order()]
     tree = _renamed(tree)
     theirs = tree.args.get("with_")
     if theirs is not None:
@@ -142,18 +142,18 @@ def _without_zones(tree: exp.Expr) -> None:
             continue
         times = [field.name for field in LOADED[each.name].fields if field.type is Type.TIMESTAMP]
         plain = ", ".join(f'"{name}" AT TIME ZONE \'UTC\' AS "{name}"' for name in times)
-        read = sqlglot.parse_one(f"SELECT * REPLACE ({plain}) FROM {each.name}", read=DUCKDB)
+        statement = sqlglot.parse_one(f"SELECT * REPLACE ({plain}) FROM {each.name}", read=DUCKDB)
         each.replace(
-            exp.Subquery(this=read, alias=exp.TableAlias(this=exp.to_identifier(each.alias_or_name)))
+            exp.Subquery(this=statement, alias=exp.TableAlias(this=exp.to_identifier(each.alias_or_name)))
         )
 
 
-def _part(name: str, parse: Parse, known: Models) -> exp.CTE:
+def _part(name: str, parse: Parse, models: Models) -> exp.CTE:
     alias = exp.TableAlias(this=exp.to_identifier(_local(name)))
-    return exp.CTE(this=_renamed(_definition(name, parse, known)), alias=alias)
+    return exp.CTE(this=_renamed(_definition(name, parse, models)), alias=alias)
 
 
-def _all_read(tree: exp.Expr, parse: Parse, known: Models) -> dict[str, set[str]]:
+def _all_read(tree: exp.Expr, parse: Parse, models: Models) -> dict[str, set[str]]:
     """Return the names that a query reads, directly or not, each with those that it is made of."""
     reads: dict[str, set[str]] = {}
     left = _names(tree)
@@ -161,7 +161,7 @@ def _all_read(tree: exp.Expr, parse: Parse, known: Models) -> dict[str, set[str]
         name = left.pop()
         if name not in reads:
             reads[name] = _names(
-                _definition(name, parse, known), frozenset({CURATION}) if name == CALENDAR else frozenset()
+                _definition(name, parse, models), frozenset({CURATION}) if name == CALENDAR else frozenset()
             )
             left |= reads[name]
     return reads
@@ -175,12 +175,12 @@ def _names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
     return names
 
 
-def _definition(name: str, parse: Parse, known: Models) -> exp.Expr:
+def _definition(name: str, parse: Parse, models: Models) -> exp.Expr:
     schema, _, own = name.partition(".")
     if name == CURATION:
         days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {each}" for each in LOADED]
         return parse(" UNION ALL ".join(days)).copy()
-    return parse(_newest(LOADED[own]) if schema == LAKE else known[name].sql).copy()
+    return parse(_newest(LOADED[own]) if schema == LAKE else models[name].sql).copy()
 
 
 def _newest(entity: Entity) -> str:

@@ -130,8 +130,8 @@ def by_driver(connection: Any, query: str) -> Iterator[Answer]:
         cursor.execute(query)
         yield _fetched(cursor)
     except Error as error:
-        told = error.args[0] if error.args else error
-        raise QueryFailed(sentence(ENGINE, told["M"] if isinstance(told, dict) else told)) from error
+        reason = error.args[0] if error.args else error
+        raise QueryFailed(sentence(ENGINE, reason["M"] if isinstance(reason, dict) else reason)) from error
     finally:
         connection.rollback()
 

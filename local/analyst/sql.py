@@ -106,7 +106,7 @@ def ask(
     """
     query = read_only(sql, parameters)
     if on == ON_LAKE:
-        lake = athena.Lake.of(stack)
+        lake = athena.AthenaTarget.of(stack)
         over_files = lake_sql.over_files(query, lake.dialect, stack.campaign_grace_days)
         asked = athena.answer(lake, over_files, tell)
     elif on != ON_WAREHOUSE:
@@ -162,9 +162,9 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
     began, tell = time.monotonic(), _teller()
     with ask(stack, arguments.query, on=arguments.on, tell=tell) as answer:
         tell("")
-        told = _written(answer, arguments.out) if arguments.out else _printed(answer)
+        summary = _written(answer, arguments.out) if arguments.out else _printed(answer)
     scanned = "" if answer.scanned_bytes is None else f", {answer.scanned_bytes:,} bytes scanned"
-    print(f"{told}; {answer.engine}, {time.monotonic() - began:.1f} s{scanned}", file=sys.stderr)
+    print(f"{summary}; {answer.engine}, {time.monotonic() - began:.1f} s{scanned}", file=sys.stderr)
 
 
 def _written(answer: Answer, path: Path) -> str:

@@ -64,10 +64,10 @@ class SharedZip(zipfile.ZipFile):
         Path(path).symlink_to(kept, target_is_directory=True)
 
     def _digest(self) -> str:
-        told = hashlib.sha256()
+        digest = hashlib.sha256()
         for each in self.infolist():
-            told.update(f"{each.filename}\0{each.CRC}\0{each.file_size}\0".encode())
-        return told.hexdigest()
+            digest.update(f"{each.filename}\0{each.CRC}\0{each.file_size}\0".encode())
+        return digest.hexdigest()
 
 
 class LoopbackOrigins:

@@ -97,7 +97,7 @@ class PollerState:
 
 # When an idle shard is asked again: now and then, and at once when somebody waits for its consumer.
 #
-# Who waits writes the consumer's name, and when he began, into the file ASKED.
+# Whoever waits writes the consumer's name, and when the waiting began, into the file ASKED.
 
 
 # As Lambda does: a stream once a second, a table four times. (More often would be slow on Kinesis: the

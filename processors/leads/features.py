@@ -20,8 +20,8 @@ from typing import Any
 from adapters import settings
 from adapters.leads.feature_store import CountedEvents, FeatureItemChanged, FeatureRepair, FeatureStore
 from adapters.leads.groups import Topology
-from adapters.leads.memory_store import LeadContended, MemoryStore
-from adapters.leads.persons import GroupMemory, PersonEvents
+from adapters.leads.memory_store import GroupMemory, LeadContended, MemoryStore
+from adapters.leads.persons import PersonEvents
 from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.fence import fence_writer
@@ -137,9 +137,9 @@ class FeatureProcessor:
             return
         self.counted.note(change.unnoted)
         item = self.store.get(lead)
-        if item and (told := feature_changes.note_all_marks(item, change)):
+        if item and (changes := feature_changes.note_all_marks(item, change)):
             with suppress(FeatureItemChanged):
-                self.store.write(item, told)
+                self.store.write(item, changes)
 
     def _change(
         self, item: FeatureItem, event: LeadEvent, given: Contributions, now: datetime

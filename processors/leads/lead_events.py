@@ -50,8 +50,8 @@ def announce(
     pairs = outcome.read(records, read)
     note([event for _, (event, _) in pairs])
     refused = topic.publish([message for _, (_, message) in pairs])
-    outcome.again += [sequence_number_of(pairs[place][0]) for place in refused.again]
-    outcome.poison += [(pairs[place][0], reason) for place, reason in refused.faulty.items()]
+    outcome.again += [sequence_number_of(pairs[index][0]) for index in refused.again]
+    outcome.poison += [(pairs[index][0], reason) for index, reason in refused.faulty.items()]
     outcome.counts["announced"] = len(pairs) - len(refused.again) - len(refused.faulty)
     return outcome
 

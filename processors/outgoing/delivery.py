@@ -61,7 +61,6 @@ class WebhookDeliverySettings(ConsumerSettings):
     event_bus_name: str
     endpoint_secret_prefix: str
     private_endpoints: bool
-    failure_queue_url: str
 
 
 class LaneOutcome(Enum):
@@ -169,8 +168,12 @@ class Deliverer:
 
     def _failed(self, taken: Backlog, tried: Notification, answer: SendAnswer, arrived: int) -> LaneOutcome:
         now = self.now()
-        told = {"endpoint_id": taken.endpoint_id, "message_id": tried.message_id, "reason": answer.reason}
-        logger.warning("not delivered", extra=told)
+        log_fields = {
+            "endpoint_id": taken.endpoint_id,
+            "message_id": tried.message_id,
+            "reason": answer.reason,
+        }
+        logger.warning("not delivered", extra=log_fields)
         if answer.is_gone:
             self.lanes.wait(taken, now, arrived=arrived)
             return LaneOutcome.GONE

@@ -114,47 +114,47 @@ class NoticeSteps:
         return partial(self._updated, item=change, at=stamp(now))
 
     def _updated(
-        self, told: ItemNoticeState, item: FeatureItem, at: str
+        self, state: ItemNoticeState, item: FeatureItem, at: str
     ) -> tuple[list[Notice], ItemNoticeState]:
         """A lead of which there is no event any more was erased: nobody is told of it."""
         lead = item.lead_organization_id
-        own = told.shown.get("organization_id") or (self.leads and self.leads.organization_of(lead))
-        return notices_of_lead(told, item, own, at) if own else ([], told)
+        own = state.shown.get("organization_id") or (self.leads and self.leads.organization_of(lead))
+        return notices_of_lead(state, item, own, at) if own else ([], state)
 
     def _achieved(
-        self, told: UserNoticeState, profile: Profile, now: datetime
+        self, state: UserNoticeState, profile: Profile, now: datetime
     ) -> tuple[list[Notice], UserNoticeState]:
         """Look at the achievements of a profile. One that is behind the ledger is changed again soon.
 
         Nobody goes by an older book than the last look: what it lacks would be withdrawn, and earned again.
         """
-        if self.achievements is None or profile.version != told.version:
-            return [], told
+        if self.achievements is None or profile.version != state.version:
+            return [], state
         book_store = self.achievements.streaks.book_store
         books = book_store.books()
-        if books.newest.number < told.book:
+        if books.newest.number < state.book:
             books = book_store.look()
-        at = max(now, unstamp(told.looked_at)) if told.looked_at else now
-        known, found = declared_achievements(books, at), dict[str, str]()
-        if known:
+        at = max(now, unstamp(state.looked_at)) if state.looked_at else now
+        declared, found = declared_achievements(books, at), dict[str, str]()
+        if declared:
             try:
-                read = self.achievements.read(profile, known, at, is_strong=True)
+                reading = self.achievements.read(profile, declared, at, is_strong=True)
             except AccountContended:
                 logger.exception("achievements not read")
-                return [], told
-            if not read.is_settled and (profile.head or read.told.head):
-                return [], told
-            found = dict(read.found)
-        notices, later = notices_of_achievements(told, offered_achievements(known, books, at), found)
-        if later == told:
-            return notices, told
+                return [], state
+            if not reading.is_settled and (profile.head or reading.history.head):
+                return [], state
+            found = dict(reading.achieved)
+        notices, later = notices_of_achievements(state, offered_achievements(declared, books, at), found)
+        if later == state:
+            return notices, state
         return notices, replace(later, book=books.newest.number, looked_at=stamp(at))
 
 
-def _profile_notices(told: UserNoticeState, profile: Profile) -> tuple[list[Notice], UserNoticeState]:
-    if profile.version <= told.version:
-        return [], told
-    return notices_of_profile(told, profile, unstamp(profile.updated_at))
+def _profile_notices(state: UserNoticeState, profile: Profile) -> tuple[list[Notice], UserNoticeState]:
+    if profile.version <= state.version:
+        return [], state
+    return notices_of_profile(state, profile, unstamp(profile.updated_at))
 
 
 ATTEMPTS_MAX = 5
@@ -212,19 +212,19 @@ class NotificationWriter:
         """
         for attempt in pauses(ATTEMPTS_MAX):
             before, revision = self.store.get(holder)
-            told, found = before, list[Notification]()
+            state, found = before, list[Notification]()
             for step in steps:
-                notices, later = step(told)
-                found += number_notices(holder, told.number, later.as_of, notices)
-                told = later
-            if told == before:
+                notices, later = step(state)
+                found += number_notices(holder, state.number, later.as_of, notices)
+                state = later
+            if state == before:
                 return set()
             wanting = [e.endpoint_id for e in self.endpoints.known() if any(e.wants(n.notice) for n in found)]
             if not (wanting or is_user(holder)):
                 return set()
-            due = due_at(told) if isinstance(told, UserNoticeState) else None
+            due = due_at(state) if isinstance(state, UserNoticeState) else None
             try:
-                self.store.put(holder, OutboxWrite(told, revision, due, found, wanting), now)
+                self.store.put(holder, OutboxWrite(state, revision, due, found, wanting), now)
                 return {endpoint_shard(each, holder) for each in wanting}
             except OutboxConflict:
                 if attempt == ATTEMPTS_MAX - 1:
@@ -249,6 +249,6 @@ class NotificationWriter:
 
 
 def _timed_notices(
-    told: UserNoticeState, profile: Profile, at: datetime
+    state: UserNoticeState, profile: Profile, at: datetime
 ) -> tuple[list[Notice], UserNoticeState]:
-    return notices_of_profile(told, profile, at) if profile.version == told.version else ([], told)
+    return notices_of_profile(state, profile, at) if profile.version == state.version else ([], state)

@@ -3,6 +3,7 @@
 A response is in the stats if and only if it is marked: stats and mark are written in one transaction, which
 is refused as a whole where the mark is there, the response is gone or the stats have moved. So a crash leaves
 all or nothing, and whoever comes a second time writes nothing. Who answered is known by a keyed hash alone.
+AnswerCounter decides what to write; AnswerCounts (adapters.questions.user_stats_store) writes it.
 """
 
 from collections.abc import Sequence
@@ -42,7 +43,6 @@ class AnswersSettings(ConsumerSettings):
     responses_table: str
     user_stats_table: str
     stats_shards: int
-    failure_queue_url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,14 @@ class AnswerCounter:
     def count(self, person: str, responses: Sequence[Response], now: datetime) -> int:
         """Count a person's responses, each once whoever else counts it; returns how many were new."""
         distinct = {each.key: each for each in responses}
-        return sum(self._chunk(person, chunk, now) for chunk in chunks(distinct.values(), RESPONSES_MAX))
+        chunked = chunks(distinct.values(), RESPONSES_MAX)
+        return sum(self._count_chunk(person, fresh, now) for fresh in chunked)
 
-    def _chunk(self, person: str, fresh: list[Response], now: datetime) -> int:
+    def _count_chunk(self, person: str, fresh: list[Response], now: datetime) -> int:
         older = {hashed for each in fresh for hashed in each.older_hashes}
         kept = self.counts.stats.of(person, older)
         for _ in pauses(ATTEMPTS_MAX):
-            after = self._with(kept, fresh, now)
+            after = self._stats_with(kept, fresh, now)
             refusal = self.counts.count((kept, after), fresh, now)
             if refusal is None:
                 return len(fresh)
@@ -88,10 +89,10 @@ class AnswerCounter:
                 kept = self.counts.stats.of(person, older)
         raise StatsBusy(person)
 
-    def _with(self, kept: StoredStats, fresh: list[Response], now: datetime) -> Stats:
+    def _stats_with(self, kept: StoredStats, fresh: list[Response], now: datetime) -> Stats:
         """Return the stats with answers added; from all responses if that cannot be done."""
         try:
-            if not kept.is_apart:
+            if not kept.is_split_over_hashes:
                 return add_responses(kept.stats, fresh)
         except ResponseTooOld:
             pass

@@ -85,15 +85,15 @@ class Notifier:
             question.audience, page.shard, page.after, PAGE_SIZE, self.now()
         )
         fresh = self.announcements.unclaimed(people, _key(question), question.created_at)
-        told = Counter(
+        counts = Counter(
             {MessageOutcome.DUPLICATE: len(people) - len(fresh)} if len(people) > len(fresh) else {}
         )
         message = message_of_question(question, self.now())
         with ThreadPoolExecutor(self.writers) as pool:
-            told += Counter(pool.map(partial(self._tell, question, message), fresh))
-        if told[MessageOutcome.AGAIN]:
-            return told, page.again()
-        return told, page.next(after) if after else None
+            counts += Counter(pool.map(partial(self._tell, question, message), fresh))
+        if counts[MessageOutcome.AGAIN]:
+            return counts, page.again()
+        return counts, page.next(after) if after else None
 
     def _open(self, question_id: str) -> Question | None:
         """Return the question as it is stored now, if it takes answers."""
@@ -103,29 +103,29 @@ class Notifier:
         question = from_item(decode_item(answer["Item"])) if "Item" in answer else None
         return question if question and shown_status(question, self.now()) in ANSWERABLE else None
 
-    def _tell(self, question: Question, message: PushMessage, read: Subscription) -> MessageOutcome:
+    def _tell(self, question: Question, message: PushMessage, subscription: Subscription) -> MessageOutcome:
         """Tell one person; whatever that raises, the others are told."""
         try:
-            return self._try(question, message, read)
+            return self._try(question, message, subscription)
         except TRANSIENT:
-            logger.exception("to come again", extra={"subscription_id": read.subscription_id})
+            logger.exception("to come again", extra={"subscription_id": subscription.subscription_id})
             return MessageOutcome.AGAIN
         except Exception:
-            logger.exception("failed", extra={"subscription_id": read.subscription_id})
+            logger.exception("failed", extra={"subscription_id": subscription.subscription_id})
             return MessageOutcome.FAILED
 
-    def _try(self, question: Question, message: PushMessage, read: Subscription) -> MessageOutcome:
+    def _try(self, question: Question, message: PushMessage, before: Subscription) -> MessageOutcome:
         """Tell one person, judging again where they changed in between."""
-        subscription: Subscription | None = read
+        subscription: Subscription | None = before
         expires_at = claim_expires_at(unstamp(question.closes_at))
         for _ in pauses(ATTEMPTS_MAX):
             now = self.now()
             if subscription is None or not is_eligible(subscription, question.audience, now):
                 return MessageOutcome.SKIPPED
             claim = partial(self.announcements.claim, subscription, _key(question), expires_at, now)
-            told = self.sender.tell(subscription, message, claim, self.announcements.release, now)
-            if told is not MessageOutcome.MOVED:
-                return told
+            outcome = self.sender.tell(subscription, message, claim, self.announcements.release, now)
+            if outcome is not MessageOutcome.MOVED:
+                return outcome
             subscription = self.announcements.store.get(subscription.subscription_id)
         return MessageOutcome.AGAIN
 
@@ -145,17 +145,17 @@ def announce(
         page = AnnouncementPage.read(message)
     except (KeyError, TypeError, ValueError) as error:
         raise PoisonMessage(f"no page of an announcement: {type(error).__name__}: {error}") from None
-    told, following = notifier.tell(page)
-    logger.info("page", extra={each.value: count for each, count in told.items()})
+    counts, following = notifier.tell(page)
+    logger.info("page", extra={each.value: count for each, count in counts.items()})
     if following and following.attempt > PAGE_ATTEMPTS_MAX:
         raise PoisonMessage(
-            f"subscriptions that could not be told, again and again: {told[MessageOutcome.AGAIN]}"
+            f"subscriptions that could not be told, again and again: {counts[MessageOutcome.AGAIN]}"
         )
     if following:
         queue.send(following, AGAIN_SECONDS * 2**following.attempt if following.attempt else 0)
-    if told[MessageOutcome.FAILED]:
-        raise PoisonMessage(f"subscriptions that could not be told: {told[MessageOutcome.FAILED]}")
-    return told
+    if counts[MessageOutcome.FAILED]:
+        raise PoisonMessage(f"subscriptions that could not be told: {counts[MessageOutcome.FAILED]}")
+    return counts
 
 
 @settings.wiring(FanOutSettings)

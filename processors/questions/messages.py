@@ -92,12 +92,14 @@ class Sender:
         if receipt.status is PushStatus.UNSURE:
             self.logger.error("nobody can tell whether it went out", extra={"claim": claim.place})
             return MessageOutcome.UNSURE
-        known = claim.subscription.endpoint_arn
+        endpoint = claim.subscription.endpoint_arn
         if receipt.status is PushStatus.DEAD:
-            self._bury(replace(claim.subscription, endpoint_arn=receipt.endpoint or known), now)
+            self._bury(replace(claim.subscription, endpoint_arn=receipt.endpoint or endpoint), now)
             self.claims.settle(claim, PushStatus.DEAD, now)
             return MessageOutcome.DEAD
-        self.claims.settle(claim, PushStatus.SENT, now, receipt.endpoint if receipt.endpoint != known else "")
+        self.claims.settle(
+            claim, PushStatus.SENT, now, receipt.endpoint if receipt.endpoint != endpoint else ""
+        )
         return MessageOutcome.SENT
 
     def _bury(self, subscription: Subscription, now: datetime) -> None:
@@ -111,15 +113,15 @@ class Sender:
         if subscription.endpoint_arn:
             self._forget(subscription.endpoint_arn)
 
-    def _leave(self, read: Subscription, endpoint: str) -> None:
+    def _leave(self, subscription: Subscription, endpoint: str) -> None:
         """Delete an endpoint that was prepared for nothing, if the subscription no longer has its token.
 
         Another sender may have buried the token, or the person may have left, after `read` was read and
         before the endpoint was made: nobody else knows of it. While the token is alive, the endpoint is the
         other sender's too, because a token has one.
         """
-        stored = self.claims.store.get(read.subscription_id)
-        if stored is None or stored.fcm_token != read.fcm_token:
+        stored = self.claims.store.get(subscription.subscription_id)
+        if stored is None or stored.fcm_token != subscription.fcm_token:
             self._forget(endpoint)
 
     def _forget(self, endpoint: str) -> None:

@@ -81,9 +81,9 @@ def handler(records: list[Record], now: datetime) -> BatchResult:
     parts, outcome = _parts(), BatchResult()
     changed = [each for each in records if each["eventName"] == "MODIFY"]
     if parts.teller is not None and changed:
-        told = parts.teller.hear(changed, now)
-        parts.waker.wake(told.shares)
-        outcome.add(told)
+        noticed = parts.teller.hear(changed, now)
+        parts.waker.wake(noticed.shares)
+        outcome.add(noticed)
     if parts.queue is not None:
         outcome.add(
             request_announcements(parts.queue, [each for each in records if each["eventName"] == "INSERT"])

@@ -66,14 +66,14 @@ class Reminder:
         A run may take minutes, so each message is judged by clock and streak when it is sent. until: when to
         stop; the next run handles what is left.
         """
-        told: Counter[MessageOutcome] = Counter()
+        counts: Counter[MessageOutcome] = Counter()
         now = self.now()
         with ThreadPoolExecutor(self.writers) as pool:
             for chunk in chunks(self.reminders.due(now), READ_MAX):
                 if until and self.now() >= until:
                     break
-                told += Counter(pool.map(self._handle, *self._read(chunk, self.now())))
-        return told
+                counts += Counter(pool.map(self._handle, *self._read(chunk, self.now())))
+        return counts
 
     def _read(
         self, chunk: Sequence[tuple[str, datetime]], now: datetime
@@ -122,11 +122,11 @@ class Reminder:
         claim = partial(self.reminders.claim, each, key, claim_expires_at(now), now)
         release = partial(self.reminders.release, each)
         message = message_of_streak(length, now, subscription.timezone)
-        told = self.sender.tell(subscription, message, claim, release, now)
-        if told is MessageOutcome.DUPLICATE:
+        outcome = self.sender.tell(subscription, message, claim, release, now)
+        if outcome is MessageOutcome.DUPLICATE:
             # This date was claimed before: the person changed the zone, or registered the phone again.
             self.reminders.skip(each)
-        return told
+        return outcome
 
     def _length(self, each: DueReminder, profile: Profile) -> int:
         """The length of a streak of which its person is to be reminded at this instant; else 0."""
@@ -162,7 +162,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         logger.info("no platform application")
         return {"unconfirmed": 0}
     now = clock.now()
-    told = {each.value: count for each, count in reminder.remind(stop_at(now, context)).items()}
-    counts = {**told, "unconfirmed": reminder.mark_unconfirmed(now)}
+    sent = {each.value: count for each, count in reminder.remind(stop_at(now, context)).items()}
+    counts = {**sent, "unconfirmed": reminder.mark_unconfirmed(now)}
     logger.info("reminders", extra=counts)
     return counts

@@ -401,8 +401,8 @@ class Books:
         type is then as good as one that came in time.
         """
         first = max(0, bisect_right(self._since, occurred) - 1)
-        for place, each in enumerate(self._in_order[first:]):
-            if place and each.effective_at > now:
+        for index, each in enumerate(self._in_order[first:]):
+            if index and each.effective_at > now:
                 break
             if event_type in each.book.event_types:
                 yield each

@@ -60,7 +60,10 @@ _EVENT_TYPE = _object_schema(
             "enum": ["anybody", "server"],
             "description": "server: only admins, producers and the Kinesis stream may send it",
         },
-        "keeps_streak": {"type": "boolean", "description": "whether it makes its date an active one: true"},
+        "keeps_streak": {
+            "type": "boolean",
+            "description": "whether it makes its date an active one; default: true",
+        },
         "properties": {
             "type": "object",
             "description": "the data contract: a JSON Schema that an event's properties must satisfy",

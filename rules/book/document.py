@@ -51,7 +51,8 @@ DEPTH_MAX = 8
 # Example of what would take for ever: (a+)+ on forty letters.
 REPEATS_MAX = 2
 MATCHED_MAX = 256
-NO_SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+# Each match stands for one character: `\(` and `[(*]` are neither a group nor a repetition; `(` and `*` are.
+ESCAPES_AND_CLASSES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 PATTERN_MAX = 200
 
 
@@ -133,7 +134,7 @@ def _pattern_fault(contract: Contract) -> str | None:
     pattern, length = contract["pattern"], contract.get("maxLength")
     if not isinstance(pattern, str) or len(pattern) > PATTERN_MAX:
         return f"must be a text of up to {PATTERN_MAX} characters"
-    plain = NO_SIGN.sub("x", pattern)
+    plain = ESCAPES_AND_CLASSES.sub("x", pattern)
     if "(" in plain or len(re.findall(r"[*+?{]", plain)) > REPEATS_MAX or re.search(r"\\\d", pattern):
         return f"may have {REPEATS_MAX} repetitions and no groups: some texts would take for ever"
     if not isinstance(length, int) or length > MATCHED_MAX:
@@ -190,8 +191,8 @@ def _types(contract: Contract, default: tuple[str, ...] = TYPES) -> set[str]:
 def _lost_values(old: Contract, kept: list[Any]) -> str | None:
     if "enum" not in old:
         return "is new"
-    signs = set(map(_json_identity, kept))
-    gone = [each for each in old["enum"] if _json_identity(each) not in signs]
+    kept_values = set(map(_json_identity, kept))
+    gone = [each for each in old["enum"] if _json_identity(each) not in kept_values]
     return f"no longer has {gone[0]!r}" if gone else None
 
 
@@ -295,20 +296,20 @@ def _type_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _boost_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
-    known = document["event_types"].keys()
+    event_types = document["event_types"].keys()
     sound: list[tuple[int, Boost]] = []
-    for place, said in enumerate(document.get("boosts", ())):
-        unreadable = list(_instant_faults(said, ("boosts", place)))
+    for index, said in enumerate(document.get("boosts", ())):
+        unreadable = list(_instant_faults(said, ("boosts", index)))
         yield from unreadable
         for at, name in enumerate(said.get("event_types", ())):
-            if name not in known:
-                yield Fault(("boosts", place, "event_types", at), f"names {name}, which is no event type")
+            if name not in event_types:
+                yield Fault(("boosts", index, "event_types", at), f"names {name}, which is no event type")
         if unreadable:
             continue
         boost = _boost(said)
         if boost.since >= boost.until:
-            yield Fault(("boosts", place, "until"), "is not after since")
-        sound.append((place, boost))
+            yield Fault(("boosts", index, "until"), "is not after since")
+        sound.append((index, boost))
     for (earlier, one), (later, other) in combinations(sound, 2):
         if _overlap(one, other):
             yield Fault(("boosts", later), f"overlaps with boosts.{earlier}: which of them applies?")

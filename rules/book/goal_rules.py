@@ -177,7 +177,10 @@ STREAKS: dict[str, Any] = {
                 "uniqueItems": True,
                 "description": "whose events count; left out: of all types that keep streaks",
             },
-            "freezes": {"type": "boolean", "description": "whether a freeze covers a missed period: false"},
+            "freezes": {
+                "type": "boolean",
+                "description": "whether a freeze covers a missed period; default: false",
+            },
             "pauses": {"type": "boolean", "description": "whether a pause covers one: false"},
             "description": {"type": "string", "maxLength": 500},
         },
@@ -223,9 +226,9 @@ def streak_faults(document: Section) -> Iterator[tuple[Path, str]]:
         if needs.get(NeedKind.ACTIVE_DAYS, 0) > most:
             reason = f"is more than the {most} that every {said['per']} has"
             yield (*path, "needs", NeedKind.ACTIVE_DAYS), reason
-        for place, kind in enumerate(said.get("event_types", ())):
+        for index, kind in enumerate(said.get("event_types", ())):
             if kind not in document["event_types"]:
-                yield (*path, "event_types", place), f"names {kind}, which is no event type"
+                yield (*path, "event_types", index), f"names {kind}, which is no event type"
         if "sum" in needs:
             yield from _sum_faults(document, path, said)
     yield from _excess_sum_faults(document)
@@ -369,9 +372,9 @@ def achievement_faults(document: Section) -> Iterator[tuple[Path, str]]:
             yield path, "must have all or any, and not both"
             continue
         key = "all" if "all" in said else "any"
-        for place, condition in enumerate(said[key]):
+        for index, condition in enumerate(said[key]):
             for inner, reason in _condition_faults(document, condition):
-                yield (*path, key, place, *inner), reason
+                yield (*path, key, index, *inner), reason
 
 
 def _condition_faults(document: Section, said: Section) -> Iterator[tuple[Path, str]]:

@@ -14,33 +14,34 @@ from rules.days import parse_moment
 
 REWARD_NAME = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 TITLE_MAX, DESCRIPTION_MAX, URL_MAX = 100, 500, 1000  # characters
-# What no reader sees: controls, of which a description may have line ends, and what turns letters round.
+# Characters that nobody sees: controls (a description may have line ends), and marks that reverse the
+# direction of writing, such as U+202E.
 INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 URL = re.compile(r"[!-\[\]-~]+", re.ASCII)  # no blank, no control character, no backslash
 # What a freeze is called in the ledger. It has its price elsewhere in the book.
 RESERVED = frozenset({"streak_freeze"})
 ALWAYS, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+# A thousand redemptions a second are four for each item: with transactions of 15 ms, one in 16 meets another.
+SLICES = 256
+# Partitions of the table. One takes a thousand write units a second; a piece that is taken costs two.
+GROUPS = 4
+SPARES = -1  # in the place of a slice's number
 Problem = tuple[tuple[str, ...], str]  # the keys that lead to what is wrong; a reason
 
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """What can be redeemed in [valid_from, valid_until). brand: who is to be paid for it, or pays for it.
+    """What can be redeemed in [valid_from, valid_until)."""
 
-    price_points: of one, above 0. stock: how many there are in all, over all versions of the book; None: no
-    end of them. limit_per_user: how many of them one user may have; None: any number. title, description:
-    plain text that people read, "" for none. image_url: a picture of it (https), "" for none.
-    """
-
-    price_points: int
-    brand: str
-    stock: int | None = None
-    limit_per_user: int | None = None
+    price_points: int  # of one, above 0
+    brand: str  # who is to be paid for it, or pays for it
+    stock: int | None = None  # how many there are in all, over all versions of the book; None: no end of them
+    limit_per_user: int | None = None  # how many of them one user may have; None: any number
     valid_from: datetime = ALWAYS
     valid_until: datetime = NEVER
-    title: str = ""
-    description: str = ""
-    image_url: str = ""
+    title: str = ""  # plain text that people read; "": none
+    description: str = ""  # likewise
+    image_url: str = ""  # a picture of it (https); "": none
 
     def is_valid(self, now: datetime) -> bool:
         """Whether it can be redeemed at an instant."""
@@ -128,16 +129,17 @@ def lowered_stocks(
         if (stock := reward.stock) is None:
             continue
         path = ("rewards", reward_id, "stock")
-        before = [had for each in earlier if (had := _stock_of(each, reward_id)) is not None]
-        after = [gets for each in later if (gets := _stock_of(each, reward_id)) is not None]
-        if before and stock < max(before):
-            yield path, f"was {max(before)}: a stock is never lowered; end the reward by valid_until"
-        if after and stock > min(after):
-            yield path, f"is {min(after)} in a version that is planned: a stock is never lowered"
+        earlier_stocks, later_stocks = _stocks(earlier, reward_id), _stocks(later, reward_id)
+        if earlier_stocks and stock < max(earlier_stocks):
+            yield path, f"was {max(earlier_stocks)}: a stock is never lowered; end the reward by valid_until"
+        if later_stocks and stock > min(later_stocks):
+            yield path, f"is {min(later_stocks)} in a version that is planned: a stock is never lowered"
 
 
-def _stock_of(rewards: Mapping[str, Reward], reward_id: str) -> int | None:
-    return rewards[reward_id].stock if reward_id in rewards else None
+def _stocks(versions: Sequence[Mapping[str, Reward]], reward_id: str) -> list[int]:
+    """Return the stocks of a reward in those versions that have it with an end."""
+    stocks = (rewards[reward_id].stock for rewards in versions if reward_id in rewards)
+    return [stock for stock in stocks if stock is not None]
 
 
 # How many of a reward are left, so that all may take at once (docs/rules.md, rule 13).
@@ -149,15 +151,12 @@ def _stock_of(rewards: Mapping[str, Reward], reward_id: str) -> int | None:
 # left: one look decides.
 
 
-# A thousand redemptions a second are four for each item: with transactions of 15 ms, one in 16 meets another.
-SLICES = 256
-# Partitions of the table. One takes a thousand write units a second; a piece that is taken costs two.
-GROUPS = 4
-SPARES = -1  # in the place of a slice's number
-
-
 def slice_size(stock: int, number: int) -> int:
-    """Return how many of a stock belong to a slice: all shares are the stock, and differ by one at most."""
+    """Return how many of a stock belong to a slice: shares differ by one at most, and their sum is the stock.
+
+    Each slice has stock // SLICES, and the first stock % SLICES slices have one more. Rounding up
+    (stock - number) / SLICES says both: of a stock of 257, slice 0 has 2, and each other slice has 1.
+    """
     return (stock + SLICES - 1 - number) // SLICES
 
 
@@ -193,21 +192,16 @@ class Fulfilment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Redemption:
-    """A reward that a user has redeemed. created_at: the place of its ledger entry, which has its price too.
-
-    rules_version: of the book that named the price. from_stock, is_limited: whether it was taken from a stock
-    and counted for its user, so that a reversal gives back as much. changed_at: when its fulfilment changed.
-    title: what the reward was called then, "" for none.
-    """
+    """A reward that a user has redeemed."""
 
     user_id: str
-    created_at: str
+    created_at: str  # the place of its ledger entry, which has its price too
     reward_id: str
     brand: str
     price_points: int
-    rules_version: int
-    from_stock: bool = False
-    is_limited: bool = False
+    rules_version: int  # of the book that named the price
+    from_stock: bool = False  # it was taken from a stock: a reversal gives it back there
+    is_limited: bool = False  # it was counted for its user: a reversal takes that back
     fulfilment: Fulfilment = Fulfilment.REQUESTED
-    changed_at: str | None = None
-    title: str = ""
+    changed_at: str | None = None  # when its fulfilment changed
+    title: str = ""  # what the reward was called then; "": nothing

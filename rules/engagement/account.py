@@ -302,11 +302,11 @@ def _apply(
     """
     before, pending = account.profile, account.pending
     repaired, days = apply_entries(before, pending), apply_to_days(account.days, pending)
-    known = {**account.days, **days}
-    events = assign_dates(events, known)
-    earned, lost = earnings(events, known), lost_dates(known, pending, commands)
+    all_days = {**account.days, **days}
+    events = assign_dates(events, all_days)
+    earned, lost = earnings(events, all_days), lost_dates(all_days, pending, commands)
     opened = _active_events([*(entry.draft for entry in pending), *earned])
-    profile = with_skipped(observe_events(repaired, [*events, *observed]), flight_gap_dates(opened, known))
+    profile = with_skipped(observe_events(repaired, [*events, *observed]), flight_gap_dates(opened, all_days))
     profile = with_amnesties(profile, account.amnesties, _first_folded(account, events, lost))
     streak = _streak_with(account, events, with_freezes(profile.cover, commands), lost)
     drafts = [*commands, *freeze_drafts(journalled_freezes(before, pending), streak), *earned]
@@ -316,7 +316,7 @@ def _apply(
     changed = replace(apply_entries(profile, entries), streak=streak)
     if events and all(map(is_old_import, events)):
         changed = replace(changed, backfilled=before.version + 1)
-    return Decision(account, repaired.head, entries, days | apply_to_days(known, entries), changed)
+    return Decision(account, repaired.head, entries, days | apply_to_days(all_days, entries), changed)
 
 
 def _first_folded(account: Account, events: Iterable[Event], lost: Iterable[date]) -> date:

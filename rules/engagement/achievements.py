@@ -1,6 +1,11 @@
-"""Achievements that the book declares (docs/rules.md, rule 15): a pure function of a user's ordered history;
-what is kept of them, so that nobody reads a whole ledger twice; and from when those of a published
-version count.
+"""Achievements that the book declares (docs/rules.md, rule 15): a pure function of a user's ordered history.
+
+In this order:
+
+- a user's history, as achievements read it;
+- the entry at which an achievement became true;
+- what is kept of a user's achievements, so that nobody reads a whole ledger twice;
+- from when the streaks and achievements of a published version count.
 """
 
 import hashlib
@@ -26,37 +31,47 @@ from rules.engagement.goals import (
 from rules.engagement.ledger import EARNING, Entry, EntryKind
 from rules.engagement.streak import Cover, cover_until
 
-# A user's history in order, as achievements read it (docs/rules.md, rule 15).
-
-
-Position = tuple[date, str]  # the date that an event counts for, and its id, which its instant begins
-Step = tuple[Position, Mapping[str, int]]
+Position = tuple[date, str]  # the date that an event counts for, and the event's id, which its instant begins
+Step = tuple[Position, Mapping[str, int]]  # an entry, and what it adds to totals
 POINTS = ""  # the key of points earned among totals
+# In place of a position: it is already true by the totals, whose entries are not there.
+WITHIN_TOTALS: Position = (date.min, "")
+
+DIGEST_LENGTH = 8
+# An entry's place is later than its event, whose instant lies within a day of its date.
+PLACES_BEFORE = timedelta(days=2)
+WEEK = timedelta(days=7)
+# If more entries than this were read, totals go up to the newest settled date, not only to its month's first.
+MANY_ENTRIES = 1_000
+# If more entries than this were read, the answer is kept: it spares about 20 read units, what writing it
+# costs.
+ANSWERED_ENTRIES = 200
+
+# A user's history in order.
 
 
 @dataclass(frozen=True)
 class UserHistory:
-    """A user's history: totals of dates before one, and all entries of later dates, in order.
+    """A user's history: totals of all dates before `since`, and the entries of later dates, in order.
 
-    totals: by keys as a day's measures have; points earned under POINTS. head: the newest entry of the ledger
-    that was read; head_of_the_past: the newest that counts for a date which totals tell.
+    Entries of some days before `since` are among them, too: for weeks that began there.
     """
 
     entries: Sequence[Entry]
-    totals: Mapping[str, int] = field(default_factory=dict)
+    totals: Mapping[str, int] = field(default_factory=dict)  # by keys as a day's measures have, and POINTS
     since: date = date.min
-    head: str = ""
-    head_of_the_past: str = ""
+    head: str = ""  # the newest entry of the ledger that was read
+    head_of_the_past: str = ""  # the newest entry that counts for a date before `since`
 
     @cached_property
     def counted(self) -> Sequence[Step]:
-        """What the entries add that totals do not tell. Others are there for weeks that began before."""
+        """What the entries add to the totals: those from `since` on."""
         return [
             (position(each), added_totals(each)) for each in self.entries if position(each)[0] >= self.since
         ]
 
     def sums(self, until: date = date.max) -> dict[str, int]:
-        """Return the totals of dates before one; of all."""
+        """Return the totals of all dates before one; by default of all dates."""
         sums = dict(self.totals)
         for at, added in self.counted:
             for key, amount in added.items() if at[0] < until else ():
@@ -65,27 +80,35 @@ class UserHistory:
 
 
 def position(entry: Entry) -> Position:
-    """Return an entry's place in the history."""
+    """Return an entry's position in the history."""
     return date.fromisoformat(entry.draft.activity_date or ""), entry.draft.event_id or ""
 
 
+def instant(at: Position) -> str:
+    """Return when the event of a position occurred, as a stamp."""
+    return at[1].partition("#")[0]
+
+
 def ordered_history(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries that are a history, in its order; a date's first with what was corrected of it."""
+    """Return the entries that earned, without those that were taken back, in the history's order.
+
+    A date's corrections are added to its first entry's points.
+    """
     earning = [each for each in entries if each.draft.kind in EARNING and each.draft.activity_date]
     gone = {each.draft.event_id for each in earning if each.draft.kind is EntryKind.CLAWBACK}
-    history, corrected = list[Entry](), Counter[str]()
+    history, corrections = list[Entry](), Counter[str]()
     for each in earning:
         draft = each.draft
         if draft.kind is EntryKind.EARN and draft.event_id and draft.event_id not in gone:
             history.append(each)
         else:
-            corrected[draft.activity_date or ""] += draft.points
-    return [_corrected_entry(each, corrected) for each in sorted(history, key=position)]
+            corrections[draft.activity_date or ""] += draft.points
+    return [_corrected_entry(each, corrections) for each in sorted(history, key=position)]
 
 
-def _corrected_entry(entry: Entry, points: Counter[str]) -> Entry:
-    """Return an entry with what there is to correct of its date; the next one of this date stays as it is."""
-    change = points.pop(entry.draft.activity_date or "", 0)
+def _corrected_entry(entry: Entry, corrections: Counter[str]) -> Entry:
+    """Return an entry with the corrections of its date, which are taken out: later ones stay as they are."""
+    change = corrections.pop(entry.draft.activity_date or "", 0)
     return replace(entry, draft=replace(entry.draft, points=entry.draft.points + change)) if change else entry
 
 
@@ -96,15 +119,15 @@ def added_totals(entry: Entry) -> dict[str, int]:
     return {POINTS: draft.points, **measured}
 
 
-BEFORE: Position = (date.min, "")  # in what totals tell alone
+# The entry at which an achievement became true.
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredAchievement:
-    """An achievement, and the first date on which it may be earned: date.min if it is of history, too."""
+    """An achievement of the book."""
 
     rule: AchievementRule
-    since: date
+    since: date  # the first date on which it may be earned; date.min: it is of history, too
 
 
 def declared_achievements(books: Books, now: datetime) -> dict[str, DeclaredAchievement]:
@@ -125,6 +148,58 @@ class StreakHistory:
     books: Books
 
 
+def achievement_positions(
+    declared: Mapping[str, DeclaredAchievement], history: UserHistory, streaks: StreakHistory
+) -> dict[str, Position]:
+    """Return the position at which each achievement that is earned became true; WITHIN_TOTALS included."""
+    found = {}
+    for name, each in declared.items():
+        at = achievement_position(
+            each, [condition_position(c, history, streaks) for c in each.rule.conditions], history
+        )
+        if at is not None:
+            found[name] = at
+    return found
+
+
+def achievement_position(
+    each: DeclaredAchievement, conditions: Sequence[Position | None], history: UserHistory
+) -> Position | None:
+    """Return the position at which an achievement became true.
+
+    WITHIN_TOTALS if it was already true in the totals; None if it is not true yet. conditions: the same of
+    each of its conditions.
+    """
+    reached = [at for at in conditions if at is not None]
+    if not reached or (each.rule.needs_all and len(reached) < len(conditions)):
+        return None
+    at = max(reached) if each.rule.needs_all else min(reached)
+    return at if at == WITHIN_TOTALS or at[0] >= each.since else first_position_since(history, each.since)
+
+
+def first_position_since(history: UserHistory, since: date) -> Position | None:
+    """Return the first position of a date or later, after the totals."""
+    return next((at for at, _ in history.counted if at[0] >= since), None)
+
+
+def condition_position(condition: Condition, history: UserHistory, streaks: StreakHistory) -> Position | None:
+    """Return the position at which a condition became true.
+
+    WITHIN_TOTALS if it was already true in the totals; None if it is not true yet.
+    """
+    if condition.kind is ConditionKind.STREAK:
+        return _streak_position(condition, history, streaks)
+    key = key_of(condition)
+    have = history.totals.get(key, 0)
+    if have >= condition.at_least:
+        return WITHIN_TOTALS
+    for at, added in history.counted:
+        have += added.get(key, 0)
+        if have >= condition.at_least:
+            return at
+    return None
+
+
 def key_of(condition: Condition) -> str:
     """Return which total a condition is about."""
     if condition.kind is ConditionKind.POINTS:
@@ -132,36 +207,21 @@ def key_of(condition: Condition) -> str:
     return day_key(condition.event_type or "", condition.property)
 
 
-def condition_position(condition: Condition, told: UserHistory, streaks: StreakHistory) -> Position | None:
-    """Return the entry from which on a condition is true; BEFORE if totals alone tell it; None: it is not."""
-    if condition.kind is ConditionKind.STREAK:
-        return _streak_position(condition, told, streaks)
-    key = key_of(condition)
-    have = told.totals.get(key, 0)
-    if have >= condition.at_least:
-        return BEFORE
-    for at, added in told.counted:
-        have += added.get(key, 0)
-        if have >= condition.at_least:
-            return at
-    return None
-
-
-def _streak_position(condition: Condition, told: UserHistory, streaks: StreakHistory) -> Position | None:
-    """Return the entry by which the first period was reached that made a streak so long."""
+def _streak_position(condition: Condition, history: UserHistory, streaks: StreakHistory) -> Position | None:
+    """Return where the first period was reached that made the streak as long as a condition wants."""
     past = streaks.periods.get(condition.streak or "")
     first = first_of_length(past, streaks.cover, condition.at_least) if past else None
     if past is None or first is None:
         return None
     rule = rule_of(streaks.books, condition.streak or "")(first)
-    if past.per.last(first) < told.since or rule is None:
-        return BEFORE
-    return period_position(rule, first, told.entries)
+    if past.per.last(first) < history.since or rule is None:
+        return WITHIN_TOTALS
+    return period_position(rule, first, history.entries)
 
 
 def first_of_length(past: PastPeriods, cover: Cover, length: int) -> date | None:
-    """Return the first period that made a streak so long; None if none did."""
-    # Once a streak has been so long it has been so for good: its first time is found by halves.
+    """Return the first period that made a streak as long as `length`; None if none did."""
+    # Its greatest length never falls while periods are added, so the first one is found by halves.
     low, high = 0, len(past.letters)
     if fold_periods(past, cover).longest < length:
         return None
@@ -175,7 +235,7 @@ def first_of_length(past: PastPeriods, cover: Cover, length: int) -> date | None
 
 
 def period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> Position | None:
-    """Return the entry by which a period has what it needs; None if these entries do not reach it."""
+    """Return the position at which a period has what it needs; None if these entries do not reach it."""
     last, have, dates = rule.per.last(first), 0, set()
     for entry in entries:
         day, kind = position(entry)[0], entry.draft.event_type or ""
@@ -188,111 +248,67 @@ def period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> 
     return None
 
 
-def achievement_position(
-    each: DeclaredAchievement, found: Sequence[Position | None], told: UserHistory
-) -> Position | None:
-    """Return the entry that an achievement is dated at; BEFORE if it lies in what totals tell; None for none.
-
-    found: from where on each of its conditions is true.
-    """
-    known = [at for at in found if at is not None]
-    if not known or (each.rule.needs_all and len(known) < len(found)):
-        return None
-    at = max(known) if each.rule.needs_all else min(known)
-    return at if at == BEFORE or at[0] >= each.since else first_position_since(told, each.since)
-
-
-def first_position_since(told: UserHistory, since: date) -> Position | None:
-    """Return the first entry of a date or later, of those that totals do not tell."""
-    return next((at for at, _ in told.counted if at[0] >= since), None)
-
-
-def instant(at: Position) -> str:
-    """Return when an event of a history occurred, as a stamp."""
-    return at[1].partition("#")[0]
-
-
-def achievement_positions(
-    known: Mapping[str, DeclaredAchievement], told: UserHistory, streaks: StreakHistory
-) -> dict[str, Position]:
-    """Return the entry that each achievement is dated at, of those that are earned."""
-    found = {}
-    for name, each in known.items():
-        at = achievement_position(
-            each, [condition_position(c, told, streaks) for c in each.rule.conditions], told
-        )
-        if at is not None:
-            found[name] = at
-    return found
-
-
 # What is kept of a user's achievements, so that nobody reads a whole ledger twice.
 #
-# It tells the history up to a date by totals, and what was earned in it. Whoever has read the ledger keeps
-# it. Who has many entries has it up to a later date; and the whole answer, until anything changes that it
-# follows from, so that asking again costs no more than asking about a short history. It is of no use any more
-# if an entry has come that counts for a date of before, if freezes or pauses of before have changed, if a
-# version of the book took effect in the past, or for an achievement that it does not know in this form. Then
-# the whole ledger is read once more. What was shown of achievements that are never withdrawn is in it alone.
-
-
-DIGEST_LENGTH = 8
-# An entry's place is later than its event, whose instant lies within a day of its date.
-PLACES_BEFORE = timedelta(days=2)
-WEEK = timedelta(days=7)
-# Of how many entries read the totals go up to the date that is settled, in place of its month's first.
-MANY_ENTRIES = 1_000
-# From how many on the answer is kept: 20 read units or so, which a write of the answer is worth.
-ANSWERED_ENTRIES = 200
+# Whoever has read the ledger keeps a snapshot: the history up to a date as totals, and what was earned in it.
+# Of a long history the whole answer is kept, too, until anything changes that it follows from: so asking
+# again costs no more than asking about a short history.
+#
+# The snapshot is stale, and the whole ledger is read once more, if
+#
+# (a) an entry has come that counts for a date before `until`,
+# (b) freezes or pauses before `until` have changed,
+# (c) a version of the book took effect in the past, or
+# (d) an achievement is asked for that it does not have in this form.
+#
+# What was shown of achievements that are never withdrawn (`shown`) is nowhere else: it outlives a snapshot.
 
 
 @dataclass(frozen=True, slots=True)
 class AchievementSnapshot:
-    """until: what counts for dates before it is told by totals. head: the newest entry that was known then.
+    """What is kept of a user's achievements."""
 
-    earned: in that history, by name. known: digests of the achievements that it was asked for. cover: digest
-    of what covered streaks in it. shown: instants of achievements that were shown, and stay. version: the
-    newest of the book that was known then. answer_of: what the kept answer follows from, "" for none. found,
-    sums: that answer: instants of the achievements that the user has, and the totals of all dates. refused:
-    what a request followed from that had more entries to read than one may, as answer_of, of any head.
-    """
-
-    until: date = date.min
-    head: str = ""
+    # The history up to a date, and what was earned in it.
+    until: date = date.min  # totals are of the dates before it; date.min: nothing is kept
+    head: str = ""  # the newest entry that was known then
     totals: Mapping[str, int] = field(default_factory=dict)
-    earned: Mapping[str, Position] = field(default_factory=dict)
-    known: Mapping[str, str] = field(default_factory=dict)
-    cover: str = ""
+    earned: Mapping[str, Position] = field(default_factory=dict)  # by name, what was earned before `until`
+    # What that follows from.
+    forms: Mapping[str, str] = field(default_factory=dict)  # by name, digests of the achievements asked for
+    cover: str = ""  # digest of what covered streaks before `until`
+    # Instants of achievements that were shown, and are never withdrawn.
     shown: Mapping[str, str] = field(default_factory=dict)
-    version: int = 0
-    answer_of: str = ""
-    found: Mapping[str, str] = field(default_factory=dict)
-    sums: Mapping[str, int] = field(default_factory=dict)
+    version: int = 0  # the newest version of the book that was known then
+    # The answer of a long history.
+    answer_of: str = ""  # digest of all that the answer follows from (answer_digest); "": no answer is kept
+    answer: Mapping[str, str] = field(default_factory=dict)  # by name, instants of what the user has
+    sums: Mapping[str, int] = field(default_factory=dict)  # the totals of all dates
+    # Digest of the last request that would have read too many entries, so that it is refused without reading.
     refused: str = ""
 
     @property
     def text(self) -> str:
-        """As JSON."""
+        """As JSON: a list of the fields, in their order."""
         earned = {name: [day.isoformat(), event_id] for name, (day, event_id) in self.earned.items()}
-        told = (self.until.isoformat(), self.head, self.totals, earned, self.known, self.cover, self.shown)
-        answer = (self.answer_of, self.found, self.sums)
-        parts = (*told, self.version, *answer, self.refused)
+        history = (self.until.isoformat(), self.head, self.totals, earned, self.forms, self.cover)
+        answer = (self.answer_of, self.answer, self.sums)
+        parts = (*history, self.shown, self.version, *answer, self.refused)
         return json.dumps([dict(each) if isinstance(each, Mapping) else each for each in parts])
 
     @classmethod
     def of(cls, text: str) -> "AchievementSnapshot":
         """Read a text; raises ValueError for one that is none of these."""
-        until, head, totals, earned, *others = json.loads(text)
-        positions = {name: (date.fromisoformat(day), event_id) for name, (day, event_id) in earned.items()}
-        return cls(date.fromisoformat(until), head, totals, positions, *others)
+        until, head, totals, stored, *others = json.loads(text)
+        earned = {name: (date.fromisoformat(day), event_id) for name, (day, event_id) in stored.items()}
+        return cls(date.fromisoformat(until), head, totals, earned, *others)
 
     def places_from(self) -> str:
         """Return the place in the ledger after which all entries are needed to go on."""
         since = self.until - WEEK - PLACES_BEFORE if self.until > date.min else date.min
         return since.isoformat()
 
-    def told(self, entries: Iterable[Entry]) -> UserHistory:
-        """Return the history: what is kept, and these entries. They are all from places_from on."""
+    def history_with(self, entries: Iterable[Entry]) -> UserHistory:
+        """Return the history that the snapshot and some entries make. entries: all from places_from on."""
         entries = list(entries)
         of_the_past = (
             each.created_at
@@ -301,26 +317,30 @@ class AchievementSnapshot:
         )
         newest = max((each.created_at for each in entries), default=self.head)
         return UserHistory(
-            ordered_history(entries), self.totals, self.until, newest, max(of_the_past, default="")
+            entries=ordered_history(entries),
+            totals=self.totals,
+            since=self.until,
+            head=newest,
+            head_of_the_past=max(of_the_past, default=""),
         )
 
     def is_usable(
-        self, known: Mapping[str, DeclaredAchievement], streaks: StreakHistory, told: UserHistory
+        self, declared: Mapping[str, DeclaredAchievement], streaks: StreakHistory, history: UserHistory
     ) -> bool:
-        """Whether what is kept still is what the whole ledger would tell."""
+        """Whether the snapshot is not stale. history: what history_with gives of it now."""
         if self.until == date.min:
             return True
         return (
-            all(self.known.get(name) == definitions_digest(each) for name, each in known.items())
+            all(self.forms.get(name) == definitions_digest(each) for name, each in declared.items())
             and self.cover == definitions_digest(cover_until(streaks.cover, self.until))
-            and told.head_of_the_past <= self.head
+            and history.head_of_the_past <= self.head
             and not is_rewritten(streaks.books, self.version, self.until)
         )
 
 
-def answer_digest(head: str, known: Mapping[str, DeclaredAchievement], streaks: StreakHistory) -> str:
+def answer_digest(head: str, achievements: Mapping[str, DeclaredAchievement], streaks: StreakHistory) -> str:
     """Return a digest of all that an answer follows from. head: the newest entry of the ledger."""
-    declared = sorted((name, definitions_digest(each)) for name, each in known.items())
+    declared = sorted((name, definitions_digest(each)) for name, each in achievements.items())
     periods = sorted(streaks.periods.items())
     return definitions_digest(
         (head, declared, periods, definitions_digest(streaks.cover), streaks.books.newest.number)
@@ -328,70 +348,73 @@ def answer_digest(head: str, known: Mapping[str, DeclaredAchievement], streaks: 
 
 
 def definitions_digest(thing: object) -> str:
-    """Return what tells definitions and covers apart."""
+    """Return a digest by which two definitions, or two covers, differ."""
     if isinstance(thing, Cover):
         thing = thing.freezes, thing.pauses, sorted(thing.skipped)
     return hashlib.sha256(f"{EDITION} {thing!r}".encode()).hexdigest()[:DIGEST_LENGTH]
 
 
-def positions(
-    kept: AchievementSnapshot,
-    known: Mapping[str, DeclaredAchievement],
-    told: UserHistory,
+def dated_positions(
+    snapshot: AchievementSnapshot,
+    declared: Mapping[str, DeclaredAchievement],
+    history: UserHistory,
     streaks: StreakHistory,
 ) -> dict[str, Position]:
-    """Return the entry that each achievement is dated at. kept: is usable for what is told."""
+    """Return the position that each achievement is dated at; a usable snapshot has those within totals."""
     found = {}
-    for name, at in achievement_positions(known, told, streaks).items():
-        dated = kept.earned.get(name) or first_position_since(told, known[name].since) if at == BEFORE else at
+    for name, at in achievement_positions(declared, history, streaks).items():
+        dated: Position | None = at
+        if at == WITHIN_TOTALS:
+            dated = snapshot.earned.get(name) or first_position_since(history, declared[name].since)
         if dated is not None:
             found[name] = dated
     return found
 
 
 def shown_achievements(
-    kept: AchievementSnapshot, known: Mapping[str, DeclaredAchievement], found: Mapping[str, Position]
+    snapshot: AchievementSnapshot,
+    declared: Mapping[str, DeclaredAchievement],
+    dated: Mapping[str, Position],
 ) -> dict[str, str]:
-    """Return the instant of each achievement that the user has: of those that are true, or stay."""
-    stay = {name: at for name, at in kept.shown.items() if name in known and known[name].rule.stays}
-    dated = {name: instant(at) for name, at in found.items()}
-    return stay | {name: min(at, stay.get(name, at)) for name, at in dated.items()}
+    """Return the instant of each achievement that the user has: those that are true, or stay."""
+    stay = {name: at for name, at in snapshot.shown.items() if name in declared and declared[name].rule.stays}
+    instants = {name: instant(at) for name, at in dated.items()}
+    return stay | {name: min(at, stay.get(name, at)) for name, at in instants.items()}
 
 
 def snapshot_until(entries: int, now: datetime) -> date:
-    """Return the date up to which totals tell the history of whom so many entries were read."""
+    """Return the date up to which totals are kept. entries: how many were read."""
     settled = settled_until(now)
     return settled if entries > MANY_ENTRIES else settled.replace(day=1)
 
 
 def next_snapshot(
-    kept: AchievementSnapshot,
-    known: Mapping[str, DeclaredAchievement],
-    told: UserHistory,
+    snapshot: AchievementSnapshot,
+    declared: Mapping[str, DeclaredAchievement],
+    history: UserHistory,
     streaks: StreakHistory,
     now: datetime,
 ) -> AchievementSnapshot:
-    """Return what is to be kept: the history up to a date that is settled, what was shown, and an answer."""
-    found = positions(kept, known, told, streaks)
-    answer = shown_achievements(kept, known, found)
-    stays = {name: at for name, at in answer.items() if known[name].rule.stays}
-    head = max(told.head, kept.head)
-    kept_answer: tuple[str, Mapping[str, str], Mapping[str, int]] = ("", {}, {})
-    if len(told.entries) > ANSWERED_ENTRIES:
-        kept_answer = (answer_digest(head, known, streaks), answer, told.sums())
-    others = {name: at for name, at in kept.shown.items() if name not in known}
-    until = max(kept.until, snapshot_until(len(told.entries), now))
-    return AchievementSnapshot(
-        until,
-        head,
-        told.sums(until),
-        {name: at for name, at in found.items() if at[0] < until},
-        {name: definitions_digest(each) for name, each in known.items()},
-        definitions_digest(cover_until(streaks.cover, until)),
-        others | stays,
-        streaks.books.newest.number,
-        *kept_answer,
+    """Return what is to be kept next: the history up to a date that is settled, what was shown, an answer."""
+    dated = dated_positions(snapshot, declared, history, streaks)
+    answer = shown_achievements(snapshot, declared, dated)
+    # Those that the book does not declare any more stay as they were shown: a later version may have them.
+    undeclared = {name: at for name, at in snapshot.shown.items() if name not in declared}
+    until = max(snapshot.until, snapshot_until(len(history.entries), now))
+    following = AchievementSnapshot(
+        until=until,
+        head=max(history.head, snapshot.head),
+        totals=history.sums(until),
+        earned={name: at for name, at in dated.items() if at[0] < until},
+        forms={name: definitions_digest(each) for name, each in declared.items()},
+        cover=definitions_digest(cover_until(streaks.cover, until)),
+        shown=undeclared | {name: at for name, at in answer.items() if declared[name].rule.stays},
+        version=streaks.books.newest.number,
     )
+    if len(history.entries) <= ANSWERED_ENTRIES:
+        return following
+    answer_of = answer_digest(following.head, declared, streaks)
+    return replace(following, answer_of=answer_of, answer=answer, sums=history.sums())
 
 
 # From when the streaks and achievements of a published version count (docs/rules.md, rules 14 and 15).
@@ -399,14 +422,11 @@ def next_snapshot(
 
 @dataclass(frozen=True, slots=True)
 class StreakBeginning:
-    """The first period of a new streak, by its first and last date.
-
-    counted_from: what occurs at this instant or later adds to it.
-    """
+    """The first period of a new streak, by its first and last date."""
 
     first: date
     last: date
-    counted_from: datetime
+    counted_from: datetime  # what occurs at this instant or later adds to it
 
 
 def streak_beginning(before: Books, version: Version, rule: StreakRule) -> StreakBeginning:
@@ -455,16 +475,16 @@ def beginnings(books: Books, version: Version) -> Iterator[str]:
             first = rule.per.first(version.effective_at.date())
             first = first if midnight(first) == version.effective_at else rule.per.after(first)
             yield f"{name}: changed for periods from {first} on"
-    known = declared_achievements(books, version.effective_at)
+    declared = declared_achievements(books, version.effective_at)
     for name, achievement in new.achievements.items():
         if achievement == old.achievements.get(name):
             continue
         what = "" if name not in old.achievements else "changed; "
-        since = known[name].since
-        told = "all of history counts, and may date it"
+        since = declared[name].since
+        meaning = "all of history counts, and may date it"
         if not achievement.of_history:
-            told = f"dated at {since} or later; what happened before counts towards it"
-        yield f"{name}: {what}{told}"
+            meaning = f"dated at {since} or later; what happened before counts towards it"
+        yield f"{name}: {what}{meaning}"
 
 
 def _instant(at: datetime) -> str:

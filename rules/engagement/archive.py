@@ -163,18 +163,18 @@ def archivable(streak: Streak | None, cover: Cover) -> list[date]:
 
     There are none if what lies before the newest of them is not worth it.
     """
-    known = (streak.checkpoints if streak else None) or ()
-    place = checkpoint_index(known, streak.last - UNSETTLED) if streak else None
+    checkpoints = (streak.checkpoints if streak else None) or ()
+    place = checkpoint_index(checkpoints, streak.last - UNSETTLED) if streak else None
     if streak is None or place is None:
         return []
-    until = known[place].last
+    until = checkpoints[place].last
     things = (
         sum(day <= until for day, _ in cover.freezes)
         + sum(day <= until for day in streak.spent)
         + sum(is_old_pause(last, until) for _, last in cover.pauses)
-        + sum(each.last < until for each in known)
+        + sum(each.last < until for each in checkpoints)
     )
-    return [each.last for each in known[: place + 1]] if things >= ARCHIVED_MIN else []
+    return [each.last for each in checkpoints[: place + 1]] if things >= ARCHIVED_MIN else []
 
 
 def is_old_pause(last: date, until: date) -> bool:
@@ -190,15 +190,15 @@ def archive_streak(streak: Streak, cover: Cover, until: date) -> tuple[Protected
     spent = tuple(day for day in streak.spent if day <= until)
     freezes = tuple(each for each in cover.freezes if each[0] <= until)
     pauses = sorted(cover.pauses)
-    known = streak.checkpoints
+    checkpoints = streak.checkpoints
     archive = Archive(
         until,
         freezes,
         spent,
         tuple(each for each in pauses if is_old_pause(each[1], until)),
-        tuple(each for each in known if each.last < until),
+        tuple(each for each in checkpoints if each.last < until),
     )
-    later = [replace(each, spent=each.spent - len(spent)) for each in known if each.last >= until]
+    later = [replace(each, spent=each.spent - len(spent)) for each in checkpoints if each.last >= until]
     mark = ArchiveMark(until, sum(change for _, change in freezes) - len(spent), len(spent), archive.digest)
     return (
         replace(
@@ -220,12 +220,12 @@ def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
     earlier = len(archive.spent)
     later = [replace(each, spent=each.spent + earlier) for each in streak.checkpoints]
     # A month of the archive's may not be among the newest ones any more.
-    known = reduce(with_checkpoint, (*archive.checkpoints, *later), tuple[Checkpoint, ...]())
+    checkpoints = reduce(with_checkpoint, (*archive.checkpoints, *later), tuple[Checkpoint, ...]())
     return (
         replace(
             streak,
             spent=(*archive.spent, *streak.spent),
-            checkpoints=known,
+            checkpoints=checkpoints,
         ),
         replace(
             cover,

@@ -122,9 +122,9 @@ class _Best:
 def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
     """Return rank, user_id and score of (user, score) pairs, which come best first."""
     rows: list[dict[str, Any]] = []
-    for place, (user, score) in enumerate(scores, 1):
+    for number, (user, score) in enumerate(scores, 1):
         tied = bool(rows) and rows[-1]["score"] == score
-        rows.append({"rank": rows[-1]["rank"] if tied else place, "user_id": user, "score": score})
+        rows.append({"rank": rows[-1]["rank"] if tied else number, "user_id": user, "score": score})
     return rows
 
 

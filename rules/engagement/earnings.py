@@ -76,8 +76,8 @@ def dates_to_read(
             or event.event_id < day.first_event_id
         ):
             asked.add(event.activity_date)
-    known = {event.activity_date for event in events}
-    return {day for day in dates_beside(asked) - known if day <= streak.last}
+    dates = {event.activity_date for event in events}
+    return {day for day in dates_beside(asked) - dates if day <= streak.last}
 
 
 def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Event]:

@@ -281,12 +281,12 @@ def is_usable(kept: SettledGoals | None, profile: Profile, books: Books) -> bool
     return not is_rewritten(books, kept.version, kept.until)
 
 
-def is_rewritten(books: Books, known: int, until: date) -> bool:
+def is_rewritten(books: Books, version: int, until: date) -> bool:
     """Whether a version later than a known one took effect in the past, before a date."""
     return any(
         each.effective_at < each.published_at and each.effective_at.date() < until
         for each in books.versions
-        if each.number > known
+        if each.number > version
     )
 
 
@@ -323,11 +323,11 @@ class KnownPeriods:
         if not past.letters:  # nothing is reached before the first date that adds anything
             begun = per.first(min((day for day in self.days if begun <= day), default=end))
         rules, firsts = rule_of(self.books, name), periods(per, begun, end - DAY)
-        told = [(first, outcome(rules(first), per, first, self.days)) for first in firsts]
+        outcomes = [(first, outcome(rules(first), per, first, self.days)) for first in firsts]
         if past.letters:
-            return past.then("".join(letter for _, letter in told))
-        begin = next((first for first, letter in told if letter is Outcome.REACHED), end)
-        return PastPeriods(per, begin, "".join(letter for first, letter in told if first >= begin))
+            return past.then("".join(letter for _, letter in outcomes))
+        begin = next((first for first, letter in outcomes if letter is Outcome.REACHED), end)
+        return PastPeriods(per, begin, "".join(letter for first, letter in outcomes if first >= begin))
 
     def settled(self, until: date, head: str) -> SettledGoals:
         """Return what is to be kept: all periods that end before a date, of streaks of the past, too.

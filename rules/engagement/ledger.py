@@ -209,19 +209,19 @@ def _kind(
 def fields_of_kind(kind: str) -> dict[str, Any]:
     """Return the fields of a draft that a kind tells; raises ValueError."""
     event_type, *judged = kind.split(" ")
-    told: dict[str, Any] = {"event_type": event_type}
+    fields: dict[str, Any] = {"event_type": event_type}
     for each in judged:
         if each.startswith("v"):
-            told["rules_version"] = int(each[1:])
+            fields["rules_version"] = int(each[1:])
         elif each == PASSIVE:
-            told["is_passive"] = True
+            fields["is_passive"] = True
         elif each.startswith(LASTS):
-            told["lasts"] = int(each.removeprefix(LASTS))
+            fields["lasts"] = int(each.removeprefix(LASTS))
         elif each.startswith(MEASURED):
-            told["measures"] = each.removeprefix(MEASURED)
+            fields["measures"] = each.removeprefix(MEASURED)
         else:
-            told["cap"] = Cap.of(each)
-    return told
+            fields["cap"] = Cap.of(each)
+    return fields
 
 
 # What a carrier names, so that an operator can read it: the kinds, each once, and a line for each entry.
@@ -278,10 +278,10 @@ def carried_drafts(text: Mapping[str, Sequence[str]]) -> list[Draft]:
     drafts = []
     for line in text["lines"]:
         number, points, activity_date, event_id = line.split(" ")
-        told = dict(kinds[int(number)])
-        if (lasts := told.pop("lasts", None)) is not None:
-            told["expires_on"] = (date.fromisoformat(activity_date) + timedelta(lasts)).isoformat()
-        drafts.append(Draft(EntryKind.EARN, int(points), event_id, activity_date=activity_date, **told))
+        fields = dict(kinds[int(number)])
+        if (lasts := fields.pop("lasts", None)) is not None:
+            fields["expires_on"] = (date.fromisoformat(activity_date) + timedelta(lasts)).isoformat()
+        drafts.append(Draft(EntryKind.EARN, int(points), event_id, activity_date=activity_date, **fields))
     return drafts
 
 
@@ -344,8 +344,8 @@ def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
 def _free_bytes(entry: Entry) -> int:
     """Return the bytes that an entry has for what it names, in the write unit that it takes itself."""
     draft = entry.draft
-    told = (entry.account_id, draft.event_id, draft.event_type, draft.activity_date)
-    own = OWN_BYTES + sum(len(each.encode()) for each in told if each)
+    values = (entry.account_id, draft.event_id, draft.event_type, draft.activity_date)
+    own = OWN_BYTES + sum(len(each.encode()) for each in values if each)
     for name in OPTIONAL:
         if each := getattr(draft, name):
             own += len(name) + (1 if each is True else len(str(getattr(each, "text", each)).encode()))
@@ -366,12 +366,12 @@ def unfold_carrier(carrier: Entry) -> list[Entry]:
 
 def with_carried(stored: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
     """Return stored and carried entries, oldest first; and those of them that are not stored yet."""
-    known = {entry.created_at: entry for entry in stored}
+    by_place = {entry.created_at: entry for entry in stored}
     missing = [
         entry
-        for carrier in list(known.values())
+        for carrier in list(by_place.values())
         for entry in unfold_carrier(carrier)
-        if entry.created_at not in known
+        if entry.created_at not in by_place
     ]
-    everything = {**known, **{entry.created_at: entry for entry in missing}}
+    everything = {**by_place, **{entry.created_at: entry for entry in missing}}
     return [everything[key] for key in sorted(everything)], missing

@@ -162,35 +162,35 @@ def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX)
     return Settlement(sorted(drafts, key=lambda each: -each.points), Expiry(next_on, reached, earned))
 
 
-def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], known: Expiry, updated_at: str) -> Expiry:
-    """Return how far an account's expiry is settled, told from all of its entries.
+def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], former: Expiry, updated_at: str) -> Expiry:
+    """Return how far an account's expiry is settled, by all of its entries.
 
-    known: what the profile says of it. settled_on cannot be told from entries, because a lot of which nothing
-    was left has none; and next_on may well be earlier than it must be. updated_at: when the profile was
-    written: that decides which holds were open.
+    former: what the profile says of it. settled_on does not follow from entries, because a lot of which
+    nothing was left has none; and next_on may well be earlier than it must be. updated_at: when the profile
+    was written: that decides which holds were open.
     """
     if not entries or not updated_at:
-        return known
+        return former
     written_at = max(datetime.fromisoformat(updated_at), unstamp(entries[-1].created_at))
-    if known.settled_on > last_expired(written_at):
-        known = replace(known, settled_on=date.min, next_on=None)
+    if former.settled_on > last_expired(written_at):
+        former = replace(former, settled_on=date.min, next_on=None)
     still_open = [each for each in holds if each.is_open(written_at)]
     drafts = [each.draft for each in entries]
     lots = _lots_of(drafts)
     if not lots:
-        return known
+        return former
     balance = sum(each.points for each in drafts)
     total = sum(each.points for each in drafts if each.kind in EARNING)
-    rest = [on for on in lots if on > known.settled_on and lots[on] > 0]
+    rest = [on for on in lots if on > former.settled_on and lots[on] > 0]
     due = min(rest, default=None)
-    if known.settled_on > date.min:
+    if former.settled_on > date.min:
         before = Position(Expiry(min(lots)), balance, total, lots, entries, still_open)
-        done = settlement_of(before, instant_of_expiry(known.settled_on), len(entries))
+        done = settlement_of(before, instant_of_expiry(former.settled_on), len(entries))
         wrong = [date.fromisoformat(each.expires_on) for each in done.drafts if each.expires_on]
         due = min([*wrong, *filter(None, [done.expiry.next_on])], default=None)
-    settled_points = sum(points for on, points in lots.items() if on <= known.settled_on)
-    next_on = min(filter(None, [due, known.next_on]), default=None)
-    return Expiry(next_on, known.settled_on, settled_points)
+    settled_points = sum(points for on, points in lots.items() if on <= former.settled_on)
+    next_on = min(filter(None, [due, former.next_on]), default=None)
+    return Expiry(next_on, former.settled_on, settled_points)
 
 
 def _lots_of(drafts: Iterable[Draft]) -> Counter[date]:

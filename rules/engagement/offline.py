@@ -50,8 +50,8 @@ def is_device(text: str) -> bool:
 
 def new_receipt(key: str, user_id: str, device: str, now: datetime) -> str:
     """Return a receipt for a user's device."""
-    told = f"{FORMAT}.{(now - EPOCH) // MILLISECOND}.{_owner(key, user_id, device)}"
-    return f"{told}.{_signature(key, told)}"
+    content = f"{FORMAT}.{(now - EPOCH) // MILLISECOND}.{_owner(key, user_id, device)}"
+    return f"{content}.{_signature(key, content)}"
 
 
 def read_receipt(text: str, keys: Iterable[str], user_id: str, device: str) -> Receipt:
@@ -72,16 +72,16 @@ def read_receipt(text: str, keys: Iterable[str], user_id: str, device: str) -> R
 
 
 def _is_signed(key: str, text: str) -> bool:
-    told, _, signature = text.rpartition(".")
-    return hmac.compare_digest(_signature(key, told), signature)
+    content, _, signature = text.rpartition(".")
+    return hmac.compare_digest(_signature(key, content), signature)
 
 
 def _owner(key: str, user_id: str, device: str) -> str:
     return _hmac_digits(key, f"receipt-owner\x1f{user_id}\x1f{device}", OWNER_DIGITS)
 
 
-def _signature(key: str, told: str) -> str:
-    return _hmac_digits(key, f"receipt\x1f{told}", SIGNATURE_DIGITS)
+def _signature(key: str, content: str) -> str:
+    return _hmac_digits(key, f"receipt\x1f{content}", SIGNATURE_DIGITS)
 
 
 def _hmac_digits(key: str, text: str, digits: int) -> str:
@@ -177,7 +177,7 @@ def recent_stretches(used: Iterable[Stretch], now: datetime) -> list[Stretch]:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class OfflineProof:
     """What a batch proves of when its events happened.
 
     stretch: that of its receipt. used: all stretches of the user. refused: why the receipt proves nothing.
@@ -218,7 +218,7 @@ def offline_in_a_year(
     return _total_length([*spans, (occurred, stretch.until)])
 
 
-NO_PROOF = Proof()
+NO_PROOF = OfflineProof()
 
 
 def _late_refusal(reason: str) -> InputRefused:

@@ -84,9 +84,9 @@ class OpeningPosition:
 
     def lot_id(self, on: date | None) -> str:
         """Return the id of the entry that brings a lot along: always the same one."""
-        told = f"{self.user_id}\x00opening\x00{on.isoformat() if on else LASTING}"
+        name = f"{self.user_id}\x00opening\x00{on.isoformat() if on else LASTING}"
         at = datetime.combine(self.as_of, time(), UTC)
-        return f"{stamp(at)}#{uuid.uuid5(NAMESPACE, told)}"
+        return f"{stamp(at)}#{uuid.uuid5(NAMESPACE, name)}"
 
 
 def has_position(account: Account, position: OpeningPosition) -> bool:
@@ -198,12 +198,12 @@ def _check_streak(found: OpeningPosition) -> None:
 
 
 def _lots(values: Mapping[str, Any], as_of: date) -> dict[date | None, int]:
-    told = _json_object(values, "lots")
-    if told is None:
+    points_by_expiry = _json_object(values, "lots")
+    if points_by_expiry is None:
         balance = _number(values, "balance")
         return {None: balance} if balance else {}
     lots: dict[date | None, int] = {}
-    for on, points in told.items():
+    for on, points in points_by_expiry.items():
         lots[None if on == NEVER else _expiry(on, as_of)] = _number({"lots": points}, "lots")
     if len(lots) > DATES_MAX:
         raise _field_refusal("lots", f"are more than {DATES_MAX}")

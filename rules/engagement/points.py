@@ -109,8 +109,8 @@ def shortfalls(entries: Collection[Draft], books: Books, undone: Collection[str]
         kind, day = each.event_type or "", date.fromisoformat(each.activity_date or "")
         have[Slot(kind, day, each.cap, each.expires_on)] += each.points
         if each.kind is EntryKind.EARN and each.event_id not in gone:
-            told = judgement_of(each, books)
-            worth[Slot(kind, day, told.cap, told.expires_on)] += told.points
+            judgement = judgement_of(each, books)
+            worth[Slot(kind, day, judgement.cap, judgement.expires_on)] += judgement.points
     must = _slot_points(have, worth)
     changes = {slot: must[slot] - have[slot] for slot in sorted({*have, *must}, key=lambda each: each.order)}
     return {slot: points for slot, points in changes.items() if points}
@@ -215,12 +215,12 @@ def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWe
         weeks[monday].earned += each.points
         if each.kind is not EntryKind.EARN or each.event_id in gone:
             continue
-        told = judgement_of(each, books)
-        if told.cap is None:
-            weeks[monday].by_book += told.points
+        judgement = judgement_of(each, books)
+        if judgement.cap is None:
+            weeks[monday].by_book += judgement.points
         else:
-            first = monday if told.cap.per is Period.WEEK else day
-            capped[monday, kind, told.cap.per, first][told.cap.points] += told.points
+            first = monday if judgement.cap.per is Period.WEEK else day
+            capped[monday, kind, judgement.cap.per, first][judgement.cap.points] += judgement.points
     for (monday, *_), by_cap in capped.items():
         weeks[monday].by_book += total_points(by_cap)
     return dict(weeks)
@@ -295,8 +295,8 @@ def _applied_versions(own: Sequence[Entry], books: Books) -> Books:
     """
     drafts = [each.draft for each in own]
     past = sorted(each.number for each in books.versions if each.is_retroactive)
-    for known in range(len(past), -1, -1):
-        then = Books(each for each in books.versions if each.number not in past[known:])
+    for count in range(len(past), -1, -1):
+        then = Books(each for each in books.versions if each.number not in past[count:])
         if not shortfalls(drafts, then):
             return then
     rated = max((each.created_at for each in own if each.draft.kind is not EntryKind.EARN), default="")

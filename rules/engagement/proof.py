@@ -158,11 +158,11 @@ def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault
 
 def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) -> list[LedgerFault]:
     """Return every entry by which a copy differs from a sound one. Salts are not compared."""
-    known = {each.seq: each for each in sound}
+    by_seq = {each.seq: each for each in sound}
     faults = set(order_faults(links))
-    told = {each.seq for each in links}
+    proven = {each.seq for each in links}
     for each in links:
-        other = known.get(each.seq)
+        other = by_seq.get(each.seq)
         if other is None:
             faults.add(LedgerFault(each.seq, ADDED, each.place))
         elif (each.shown, each.hidden) != (other.shown, other.hidden) and None not in (
@@ -170,7 +170,7 @@ def chain_differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) 
             other.hidden,
         ):
             faults.add(LedgerFault(each.seq, FLIPPED, other.place))
-    faults.update(LedgerFault(each.seq, DROPPED, each.place) for each in sound if each.seq not in told)
+    faults.update(LedgerFault(each.seq, DROPPED, each.place) for each in sound if each.seq not in proven)
     return sorted(faults)
 
 
@@ -242,16 +242,16 @@ def root_of(digests: Sequence[bytes]) -> bytes:
     return level[0]
 
 
-def path_of(digests: Sequence[bytes], place: int) -> Path:
+def path_of(digests: Sequence[bytes], index: int) -> Path:
     """Return what a leaf must be joined with, from below, to give the root; each with its side."""
     path: Path = []
     level = list(digests)
     while len(level) > 1:
-        beside = place ^ 1
+        beside = index ^ 1
         if beside < len(level):
-            path.append((LEFT if beside < place else RIGHT, level[beside]))
+            path.append((LEFT if beside < index else RIGHT, level[beside]))
         pairs = [node_of(level[at], level[at + 1]) for at in range(0, len(level) - 1, 2)]
-        level, place = pairs + level[len(level) - len(level) % 2 :], place // 2
+        level, index = pairs + level[len(level) - len(level) % 2 :], index // 2
     return path
 
 

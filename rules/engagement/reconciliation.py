@@ -72,7 +72,7 @@ def _mark_faults(entries: Sequence[Entry]) -> list[str]:
     A redemption whose mark is gone could be reversed a second time. An event could not (rule 12), and its
     mark may be gone: the writer of a carried entry that was late puts it as it was.
     """
-    told = {(each.draft.reverses, each.created_at) for each in entries if each.draft.reverses}
+    reversals = {(each.draft.reverses, each.created_at) for each in entries if each.draft.reverses}
     marked = {(each.created_at, each.reversed_by) for each in entries if each.reversed_by}
     must = {
         (each.draft.reverses, each.created_at)
@@ -81,7 +81,7 @@ def _mark_faults(entries: Sequence[Entry]) -> list[str]:
     }
     return [f"{undone} is not marked as reversed by {by}" for undone, by in sorted(must - marked)] + [
         f"{undone} is marked as reversed by {by}, which does not say so"
-        for undone, by in sorted(marked - told)
+        for undone, by in sorted(marked - reversals)
     ]
 
 
@@ -193,28 +193,28 @@ def disagreements(entries: Sequence[Entry], lake: LakeFigures, now: datetime) ->
 def missing_count(entries: Sequence[Entry], lake: LakeFigures, since: datetime) -> int:
     """Return how many entries that are older than an instant are not in the lake."""
     settled = stamp(since)
-    known = entries_up_to(entries, lake.head)
-    lost = max(0, sum(each.created_at < settled for each in known) - lake.entries)
-    return lost + sum(OPENED_AT < each.created_at < settled for each in entries[len(known) :])
+    covered = entries_up_to(entries, lake.head)
+    lost = max(0, sum(each.created_at < settled for each in covered) - lake.entries)
+    return lost + sum(OPENED_AT < each.created_at < settled for each in entries[len(covered) :])
 
 
 def contradictions(entries: Sequence[Entry], lake: LakeFigures) -> list[str]:
     """Return what cannot be true of a journal and the lake's copy at once, in words."""
-    known = entries_up_to(entries, lake.head)
-    if len(known) < lake.entries:
-        return [f"the lake has {lake.entries - len(known)} entries that the table lacks"]
-    return _other_figures(known, lake) if known and len(known) == lake.entries else []
+    covered = entries_up_to(entries, lake.head)
+    if len(covered) < lake.entries:
+        return [f"the lake has {lake.entries - len(covered)} entries that the table lacks"]
+    return _other_figures(covered, lake) if covered and len(covered) == lake.entries else []
 
 
-def _other_figures(known: Sequence[Entry], lake: LakeFigures) -> list[str]:
+def _other_figures(covered: Sequence[Entry], lake: LakeFigures) -> list[str]:
     """Compare two journals that have the same number of entries."""
-    points = sum(each.draft.points for each in known)
-    earned = sum(each.draft.points for each in known if each.draft.kind in EARNING)
+    points = sum(each.draft.points for each in covered)
+    earned = sum(each.draft.points for each in covered if each.draft.kind in EARNING)
     if (points, earned) != (lake.points, lake.earned):
         return [f"points {points}, earned {earned}; in the lake {lake.points} and {lake.earned}"]
-    if (known[-1].seq, known[-1].balance) != (lake.seq, lake.balance):
+    if (covered[-1].seq, covered[-1].balance) != (lake.seq, lake.balance):
         return [f"the entry {lake.head} differs in the lake"]
-    if digest_of(known) != lake.digest:
+    if digest_of(covered) != lake.digest:
         return [f"entries up to {lake.head} differ in the lake"]
     return []
 

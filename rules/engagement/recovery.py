@@ -19,11 +19,11 @@ def entries_of(rows: Iterable[Row]) -> tuple[list[Entry], str]:
 
     rows: of one account, as they are curated. An opening may be there twice. "": nothing lacks.
     """
-    known = {row["seq"]: row for row in rows}
+    by_seq = {row["seq"]: row for row in rows}
     found: list[Entry] = []
     balance = 0
-    for seq in sorted(known):
-        row = known[seq]
+    for seq in sorted(by_seq):
+        row = by_seq[seq]
         balance += row["points"]
         if seq != len(found):
             return _with_marks(found), f"the lake lacks seq {len(found)}"
@@ -33,17 +33,17 @@ def entries_of(rows: Iterable[Row]) -> tuple[list[Entry], str]:
     return _with_marks(found), ""
 
 
-def merged_entries(told: Sequence[Entry], there: Sequence[Entry]) -> tuple[list[Entry], str]:
+def merged_entries(from_lake: Sequence[Entry], there: Sequence[Entry]) -> tuple[list[Entry], str]:
     """Return the entries of lake and table, which knows best of what both have; and what is wrong, or "".
 
     They have the marks that all of them together lead to.
     """
-    known = {each.seq: each for each in there}
-    for each in told:
-        if (other := known.get(each.seq)) and _content(other) != _content(each):
+    by_seq = {each.seq: each for each in there}
+    for each in from_lake:
+        if (other := by_seq.get(each.seq)) and _content(other) != _content(each):
             return list(there), f"seq {each.seq} is another one in the lake"
-    known = {each.seq: each for each in told} | known
-    every = [known[seq] for seq in sorted(known)]
+    by_seq = {each.seq: each for each in from_lake} | by_seq
+    every = [by_seq[seq] for seq in sorted(by_seq)]
     if [each.seq for each in every] != list(range(len(every))):
         return list(there), "neither lake nor table has all entries"
     return _with_marks(every), ""

@@ -129,9 +129,9 @@ def with_flight_review(
     alone.
     """
     since = profile.released_at[:10]
-    known = {day for day in skipped if day.isoformat() > since}
-    for newest in sorted(known if over else ()):
-        flights = sum(newest - FLIGHTS_SPAN < day <= newest for day in known)
+    days = {day for day in skipped if day.isoformat() > since}
+    for newest in sorted(days if over else ()):
+        flights = sum(newest - FLIGHTS_SPAN < day <= newest for day in days)
         if flights > FLIGHTS_MAX and any(newest - FLIGHTS_SPAN < day <= newest for day in over):
             text = f"more than {FLIGHTS_MAX} flights west over the date line in {FLIGHTS_SPAN.days} days"
             return put_under_review(profile, now, text)

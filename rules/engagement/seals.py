@@ -135,14 +135,14 @@ def _common(*values: Any) -> tuple[Field, ...]:
     event_type, activity_date, freeze, freeze_date, version, cap, is_passive, expires_on, brand, measures = (
         values
     )
-    told: tuple[tuple[str, str, str | None], ...] = (
+    fields: tuple[tuple[str, str, str | None], ...] = (
         *(("event_type", TEXT, event_type), ("activity_date", TEXT, activity_date)),
         *(("freeze", TEXT, freeze and freeze.value), ("freeze_date", TEXT, freeze_date)),
         *(("rules_version", INTEGER, None if version is None else str(version)),),
         *(("cap", TEXT, cap and cap.text), ("is_passive", YES, "1" if is_passive else None)),
         *(("expires_on", TEXT, expires_on), ("brand", TEXT, brand), ("measures", TEXT, measures)),
     )
-    return tuple((name, kind, value) for name, kind, value in told if value is not None)
+    return tuple((name, kind, value) for name, kind, value in fields if value is not None)
 
 
 @lru_cache(maxsize=4096)
@@ -169,10 +169,10 @@ def hidden_bytes(entry: Entry) -> bytes:
     event = draft.event_id
     if event is None or draft.reward_id or draft.reverses or draft.held_at or draft.reason:
         return encoded_fields(hidden_fields(entry))
-    told = (
+    text = (
         f"10:account_idt{len(account)}:{account}10:created_att{len(at)}:{at}8:event_idt{len(event)}:{event}"
     )
-    return told.encode() if told.isascii() else encoded_fields(hidden_fields(entry))
+    return text.encode() if text.isascii() else encoded_fields(hidden_fields(entry))
 
 
 def hidden_fields(entry: Entry) -> list[Field]:
@@ -228,8 +228,8 @@ def seal_entries(entries: Sequence[Entry], head: Head | None, salt: bytes) -> li
     last = len(entries) - 1
     for number, entry in enumerate(entries):
         before = link_hash(before, content_of(entry, salt))
-        is_told = number == last or begins or entry.draft.kind is not EntryKind.EARN
-        found.append(replace(entry, chain=before + salt, begins=begins) if is_told else entry)
+        keeps_chain = number == last or begins or entry.draft.kind is not EntryKind.EARN
+        found.append(replace(entry, chain=before + salt, begins=begins) if keeps_chain else entry)
         begins = b""
     return found
 

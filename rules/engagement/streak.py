@@ -97,11 +97,11 @@ class StreakStatus(StrEnum):
 class Cover:
     """What protects a streak.
 
-    freezes: (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each
-    that was returned. If a freeze was spent before it was returned, the sum is too low by one: the next grant
-    makes up for it. pauses: (first, last) dates, both included. skipped: dates that the user's zone never
-    had. archived: what was put away of the first two; the cover is that of later dates then. opening: the
-    streak that another system has told up to a date; dates up to it tell nothing more (rule 20).
+    freezes: (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each that
+    was returned. A freeze may be returned after it was spent: then the sum is one lower than what is left,
+    until the next grant. pauses: (first, last) dates, both included. skipped: dates that the user's zone
+    never had. archived: what was put away of the first two; the cover is that of later dates then. opening:
+    the streak that was imported from another system; dates up to its end are already in it (rule 20).
     """
 
     freezes: tuple[tuple[date, int], ...] = ()
@@ -172,7 +172,8 @@ def walk(spent: tuple[date, ...], after: date, until: date, cover: Cover) -> tup
 def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
     """Add an active date; adding the last one again changes nothing.
 
-    A date up to the opening is told by that. Raises ValueError for another date before the last one.
+    Dates up to an imported opening streak are already in it. Raises ValueError for another date before the
+    last one.
     """
     state = state or opening_streak(cover)
     if cover.opening and state and cover.opening.length and day <= cover.opening.last:
@@ -203,11 +204,11 @@ def fold(days: Iterable[date], cover: Cover, start: Streak | None = None) -> Str
 
 
 def opening_streak(cover: Cover) -> Streak | None:
-    """Return the streak that another system has told; None if none has."""
-    told = cover.opening
-    if told is None or not told.length:
+    """Return the streak that was imported from another system; None if none was."""
+    opening = cover.opening
+    if opening is None or not opening.length:
         return None
-    return Streak(told.last, told.length, told.longest, told.active_days)
+    return Streak(opening.last, opening.length, opening.longest, opening.active_days)
 
 
 def resumed_streak(state: Streak | None, since: date) -> Streak | None:

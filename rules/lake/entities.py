@@ -94,19 +94,19 @@ def row_of(
     columns = {field.attribute: field.name for field in entity.fields if field.attribute}
     row = {columns.get(name, name): each for name, each in attributes.items() if name not in entity.left_out}
     row = {name: _flat(value) for name, value in entity.shape(row, arrived, change).items()}
-    moment = _place(entity, row.get(entity.occurred), arrived)
+    moment = _moment_of(entity, row.get(entity.occurred), arrived)
     # Columns come in the schema's order, because curation reads lines of one shape fastest.
-    known = {field.name: row.pop(field.name) for field in entity.fields if field.name in row}
-    return {**known, **row, "dt": moment.strftime("%Y-%m-%d"), "hour": moment.strftime("%H")}
+    ordered = {field.name: row.pop(field.name) for field in entity.fields if field.name in row}
+    return {**ordered, **row, "dt": moment.strftime("%Y-%m-%d"), "hour": moment.strftime("%H")}
 
 
-def _place(entity: Entity, place: Any, arrived: datetime) -> datetime:
-    if entity is LEDGER and place == OPENED_AT:
+def _moment_of(entity: Entity, occurred: Any, arrived: datetime) -> datetime:
+    if entity is LEDGER and occurred == OPENED_AT:
         return arrived
     try:
-        return unstamp(str(place))
+        return unstamp(str(occurred))
     except ValueError:
-        raise Unplaceable(f"{entity.occurred} is no time: {place!r}") from None
+        raise Unplaceable(f"{entity.occurred} is no time: {occurred!r}") from None
 
 
 def _flat(value: Any) -> Any:

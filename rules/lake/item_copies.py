@@ -24,9 +24,9 @@ def is_in_lake(entity: Entity, attributes: Mapping[str, Any], row: Mapping[str, 
     publisher makes it, and read as curation reads it; an item that would be refused is not held.
     """
     try:
-        told = row_of(entity, attributes, NEVER)
-        line = json.dumps(told, separators=(",", ":")).encode()
-        wanted = read_row(line, entity, told["dt"], told["hour"])
+        raw_row = row_of(entity, attributes, NEVER)
+        line = json.dumps(raw_row, separators=(",", ":")).encode()
+        wanted = read_row(line, entity, raw_row["dt"], raw_row["hour"])
     except (Unplaceable, RowRefused, KeyError, TypeError, ValueError):
         return False
     names = [*(field.name for field in entity.fields if field.name != entity.version), EXTRA]
@@ -36,8 +36,8 @@ def is_in_lake(entity: Entity, attributes: Mapping[str, Any], row: Mapping[str, 
 def event_item(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return an event's attributes, but for those that the lake does not have (ttl, by_server)."""
     names = {field.name: field.attribute for field in EVENTS.fields if field.attribute}
-    told = {name: each for name, each in row.items() if name not in LAKE_ONLY and each is not None}
-    return {names.get(name, name): _item_value(each) for name, each in told.items()}
+    values = {name: each for name, each in row.items() if name not in LAKE_ONLY and each is not None}
+    return {names.get(name, name): _item_value(each) for name, each in values.items()}
 
 
 def _item_value(value: Any) -> Any:

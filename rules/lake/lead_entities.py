@@ -89,8 +89,8 @@ def _payload_values(event: LeadEvent) -> dict[str, Any]:
     contributions(event)
     if event.event_type in IDENTITY_TYPES:
         number, groups = groups_of(event)
-        told = [[each.root, *(leaf for leaf in each.leaves if leaf != each.root)] for each in groups]
-        return {"change_number": number, "change_groups": json.dumps(told)}
+        members = [[each.root, *(leaf for leaf in each.leaves if leaf != each.root)] for each in groups]
+        return {"change_number": number, "change_groups": json.dumps(members)}
     given = event.payload
     return {
         name: given[name]

@@ -44,10 +44,10 @@ class RowLine:
 
 @dataclass(frozen=True, slots=True)
 class PackedRecord:
-    """data: what Firehose gets. places: which of the rows are in it, counted from 0."""
+    """Rows of one hour as one record of Firehose."""
 
     data: bytes
-    places: list[int]
+    indices: list[int]  # which of the packed rows are in it, counted from 0
 
 
 def row_line(row: Mapping[str, Any]) -> RowLine:
@@ -70,17 +70,18 @@ def pack_rows(rows: Sequence[RowLine], bytes_max: int) -> list[PackedRecord]:
     records: list[tuple[bytes, list[int]]] = []
     filling: dict[bytes, list[int]] = {}
     room: dict[bytes, int] = {}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         size = len(row.text) + len(END)
         if size > bytes_max - FRAME_BYTES:
             raise ValueError(f"a row of {len(row.text)} bytes: a record holds {bytes_max}")
         if room.get(row.head, 0) < size:
             filling[row.head], room[row.head] = [], bytes_max - FRAME_BYTES
             records.append((row.head, filling[row.head]))
-        filling[row.head].append(place)
+        filling[row.head].append(index)
         room[row.head] -= size
     return [
-        PackedRecord(frame_record(head, [rows[at].text for at in places]), places) for head, places in records
+        PackedRecord(frame_record(head, [rows[at].text for at in indices]), indices)
+        for head, indices in records
     ]
 
 

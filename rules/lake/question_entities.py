@@ -66,8 +66,8 @@ def notification_row(row: Row, _arrived: datetime, change: str) -> Row:
 
 def _with_pseudonyms(row: Row, *names: str) -> Row:
     """Replace these names' values; a value that is no text stays, so that curation refuses it."""
-    told = {name: pseudonym(row[name]) for name in names if isinstance(row.get(name), str)}
-    return row | told
+    pseudonyms = {name: pseudonym(row[name]) for name in names if isinstance(row.get(name), str)}
+    return row | pseudonyms
 
 
 QUESTIONS = Entity(

@@ -84,8 +84,8 @@ class ErasureNames:
 
 def seals_of(texts: Iterable[str]) -> tuple[tuple[int, bytes], ...]:
     """Read where chains begin, as an erasure keeps it: `12 SALT`."""
-    told = (each.split(" ") for each in texts)
-    return tuple(sorted((int(seq), bytes.fromhex(salt)) for seq, salt in told))
+    pairs = (each.split(" ") for each in texts)
+    return tuple(sorted((int(seq), bytes.fromhex(salt)) for seq, salt in pairs))
 
 
 @dataclass(frozen=True, slots=True)

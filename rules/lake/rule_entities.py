@@ -54,13 +54,13 @@ def book_items(book: Book) -> Iterator[Row]:
     """Yield what the lake has of a book, without the version that it is of."""
     for name, rule in sorted(book.event_types.items()):
         yield {"item": f"{EVENT_TYPE}/{name}", "kind": EVENT_TYPE, "event_type": name, **_type_row(rule)}
-    for place, boost in enumerate(book.boosts):
-        yield {"item": f"{BOOST}/{place}", "kind": BOOST, **_boost_row(boost)}
+    for index, boost in enumerate(book.boosts):
+        yield {"item": f"{BOOST}/{index}", "kind": BOOST, **_boost_row(boost)}
     for name, streak in sorted(book.streaks.items()):
         yield {"item": f"{STREAK}/{name}", "kind": STREAK, "name": name, **_streak_row(streak)}
     for name, each in sorted(book.achievements.items()):
-        for place, condition in enumerate(each.conditions):
-            named = {"item": f"{ACHIEVEMENT}/{name}/{place}", "kind": ACHIEVEMENT, "name": name}
+        for index, condition in enumerate(each.conditions):
+            named = {"item": f"{ACHIEVEMENT}/{name}/{index}", "kind": ACHIEVEMENT, "name": name}
             yield {**named, **_condition_row(each, condition)}
 
 

@@ -73,13 +73,13 @@ def extra_of(fields: Sequence[bytes], entity: Entity) -> str | None:
     fields: each as its line has it, `"name":value`.
     """
     found: dict[str, Any] = {}
-    known = {field.name for field in entity.fields}.union(PARTITION)
+    columns = {field.name for field in entity.fields}.union(PARTITION)
     for each in fields:
         try:
             parsed = _parsed(b"{%s}" % each)
         except RecursionError:
             raise RowRefused(TOO_DEEP) from None
-        if len(parsed) != 1 or not known.union(found).isdisjoint(parsed):
+        if len(parsed) != 1 or not columns.union(found).isdisjoint(parsed):
             raise RowRefused("not one field")
         found |= parsed
     return _extra(entity, found)
@@ -147,8 +147,8 @@ def _check_partition(fields: Mapping[str, Any], name: str, expected: str) -> Non
 
 
 def _extra(entity: Entity, fields: Mapping[str, Any]) -> str | None:
-    known = {field.name for field in entity.fields}.union(PARTITION)
-    unknown = {name: value for name, value in fields.items() if name not in known}
+    columns = {field.name for field in entity.fields}.union(PARTITION)
+    unknown = {name: value for name, value in fields.items() if name not in columns}
     if not unknown:
         return None
     text = _written(unknown)

@@ -70,7 +70,7 @@ def declaration_digest(features: Iterable[Feature]) -> str:
     documentation and their order are not, nor is the campaigns' grace: a state has the unanswered campaigns
     of the whole window, so a deployment may change the grace and each state stays right.
     """
-    told = {
+    declarations = {
         "state": (STATE_VERSION, SEEN_MAX, ID_CHARACTERS, AMOUNT_MINOR_MAX, SENTIMENT_MILLI_MAX),
         "campaigns": CAMPAIGN_DAYS_MAX,
         "triggers": {input_: sorted(types) for input_, types in TRIGGERS.items()},
@@ -78,7 +78,7 @@ def declaration_digest(features: Iterable[Feature]) -> str:
             each.name: (each.input, each.aggregate, each.unit, each.window_days) for each in features
         },
     }
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:CHARACTERS]
+    return hashlib.sha256(json.dumps(declarations, sort_keys=True).encode()).hexdigest()[:CHARACTERS]
 
 
 DIGEST = declaration_digest(FEATURES)
@@ -311,10 +311,10 @@ def features_at(
     if not item.is_current:
         return dict(item.features), dict(item.as_of)
     as_of = latest_instant(item, now)
-    known = {Input(each) for each in item.as_of}
-    found = compute_features(known, item.state(), item.waiting(), as_of, grace_days=grace_days)
+    inputs = {Input(each) for each in item.as_of}
+    found = compute_features(inputs, item.state(), item.waiting(), as_of, grace_days=grace_days)
     return {name: each for name, each in found.items() if each is not None}, dict.fromkeys(
-        known, stamp(as_of)
+        inputs, stamp(as_of)
     )
 
 

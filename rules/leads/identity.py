@@ -29,7 +29,7 @@ CHANNELS = (
     Channel("customer", is_strong=True, max_per_lead=1, is_scoped=True),
     Channel("email", is_strong=True, max_per_lead=5, is_scoped=False),
     # Meta's business-scoped user ids: DE.13491208655302741918, and DE.ENT.118... for linked businesses.
-    # Whoever changes his number gets others; those of before stay his.
+    # A person who changes their number gets others; those of before stay theirs.
     Channel("whatsapp", is_strong=True, max_per_lead=20, is_scoped=False),
     Channel("phone", is_strong=True, max_per_lead=3, is_scoped=False),
     Channel("device", is_strong=False, max_per_lead=None, is_scoped=True),
@@ -277,11 +277,11 @@ def plan_things(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
     shared thing.
     """
     unknown = tuple(each for each in ordered if each not in facts.known)
-    known = [facts.known[each] for each in ordered if each in facts.known]
-    unshared = [each.lead for each in known if not each.is_shared]
+    met = [facts.known[each] for each in ordered if each in facts.known]
+    unshared = [each.lead for each in met if not each.is_shared]
     if unshared:
         return IdentityPlan(unshared[0], unknown)
-    return IdentityPlan(NEW, unknown) if unknown else IdentityPlan(known[0].lead)
+    return IdentityPlan(NEW, unknown) if unknown else IdentityPlan(met[0].lead)
 
 
 # Whose event it is if nobody has proven its identities: a form that somebody filled in.
@@ -390,8 +390,8 @@ def _claims_elsewhere(
 # operator has parted the two.
 #
 # A lead that holds claims alone is unproven: nobody knows that its people are one, or who they are. Whoever
-# proves one of its claims adopts it, if nothing contradicts that. Of a lead that somebody else has proven he
-# takes the claim away.
+# proves one of its claims adopts it, if nothing contradicts that. From a lead that somebody else has
+# proven the claim is taken away.
 
 
 def considered_identities(identities: Iterable[Identity]) -> tuple[Identity, ...]:
@@ -484,7 +484,7 @@ def _may_adopt(root: int, strong: Iterable[Identity], facts: IdentityFacts) -> b
 def _claimants(
     strong: list[Identity], home: _Home, facts: IdentityFacts
 ) -> tuple[tuple[int, ...], tuple[MergeRefusal, ...]]:
-    """Return the roots of unproven leads that the person adopts, and who loses what he claimed."""
+    """Return the roots of unproven leads that the person adopts, and who loses what they claimed."""
     roots, refused = home.roots, []
     for each in strong:
         known = facts.known.get(each)

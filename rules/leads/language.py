@@ -230,7 +230,7 @@ def _plain_words(text: str) -> str:
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     seen = "".join(each for each in folded if unicodedata.category(each) not in ("Mn", "Cf"))
     words = re.findall(r"[^\W_]+", seen)
-    return " ".join(each for place, each in enumerate(words) if words[place - 1 : place] != [each])
+    return " ".join(each for index, each in enumerate(words) if words[index - 1 : index] != [each])
 
 
 def _words_of_name(name: str) -> str:

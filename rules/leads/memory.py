@@ -165,11 +165,11 @@ def join_entries(one: MemoryEntry, other: MemoryEntry) -> MemoryEntry:
     return memory_entry(one.kind, one.key, (*one.evidence, *other.evidence), created_at)
 
 
-def entry_of_leaves(found: MemoryEntry, homes: Iterable[str]) -> MemoryEntry | None:
+def entry_of_leaves(entry: MemoryEntry, homes: Iterable[str]) -> MemoryEntry | None:
     """Return an entry with only the evidence of some leaves; None if there is none."""
     leaves = frozenset(homes)
-    pieces = tuple(each for each in found.evidence if each.home in leaves)
-    return replace(found, evidence=pieces) if pieces else None
+    pieces = tuple(each for each in entry.evidence if each.home in leaves)
+    return replace(entry, evidence=pieces) if pieces else None
 
 
 def kept_evidence(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
@@ -241,10 +241,10 @@ def _decay(kind: MemoryType, age: timedelta) -> float:
     return float(0.5 ** (max(age, timedelta()) / DAY / kind.half_life_days))
 
 
-def confidence_at(found: MemoryEntry, now: datetime) -> Decimal:
+def confidence_at(entry: MemoryEntry, now: datetime) -> Decimal:
     """Return an entry's confidence at an instant: it halves with each half-life since the newest evidence."""
-    age = now - unstamp(found.updated_at)
-    return _thousandths(round(float(found.confidence) * _decay(found.kind, age) * MILLI))
+    age = now - unstamp(entry.updated_at)
+    return _thousandths(round(float(entry.confidence) * _decay(entry.kind, age) * MILLI))
 
 
 def _thousandths(number: int) -> Decimal:
@@ -375,9 +375,9 @@ def remembered_entries(events: Iterable[LeadEvent]) -> dict[str, MemoryEntry]:
     return result
 
 
-def campaign_contact(found: MemoryEntry) -> Contact:
+def campaign_contact(entry: MemoryEntry) -> Contact:
     """Return when a campaign was sent and whether the lead reacted, for the feature campaign_ignored."""
-    kinds = {each.value: each.at for each in reversed(found.evidence)}
+    kinds = {each.value: each.at for each in reversed(entry.evidence)}
     sent = kinds.pop(CAMPAIGN_SENT.removeprefix("campaign_"), None)
     return Contact(datetime.fromisoformat(sent).toordinal() if sent else None, reacted=bool(kinds))
 

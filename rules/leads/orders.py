@@ -196,8 +196,8 @@ def _json_values(held: PlacedOrder | RefundTransaction) -> list[Any]:
 def from_text(text: str) -> OrderState:
     """Read what to_text wrote."""
     placed, paid_back, *more = json.loads(text)
-    told: dict[str, Any] = {name: RefundTransaction(*each) for name, each in paid_back.items()}
-    return OrderState(PlacedOrder(*placed) if placed else None, told, bool(more))
+    refunds: dict[str, Any] = {name: RefundTransaction(*each) for name, each in paid_back.items()}
+    return OrderState(PlacedOrder(*placed) if placed else None, refunds, bool(more))
 
 
 def rates_in(own: str, base: str, rates: Mapping[str, Decimal]) -> dict[str, Decimal]:

@@ -27,7 +27,7 @@ class OfferedAchievement:
 
 
 def offered_achievements(
-    known: Mapping[str, DeclaredAchievement], books: Books, now: datetime
+    declared: Mapping[str, DeclaredAchievement], books: Books, now: datetime
 ) -> dict[str, OfferedAchievement]:
     """Return the achievements of the book in force, by name."""
     until_now = sorted(
@@ -36,7 +36,7 @@ def offered_achievements(
         reverse=True,
     )
     found = {}
-    for name, each in known.items():
+    for name, each in declared.items():
         since = now
         for version in until_now:
             if version.book.achievements.get(name) != each.rule:
@@ -47,37 +47,37 @@ def offered_achievements(
 
 
 def notices_of_achievements(
-    told: UserNoticeState, known: Mapping[str, OfferedAchievement], found: Mapping[str, str]
+    state: UserNoticeState, offered: Mapping[str, OfferedAchievement], found: Mapping[str, str]
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return what is to be told of a user's achievements, and what is told then.
 
-    found: by name, instants of those that the user has. told.asked is None for somebody who was there before
+    found: by name, instants of those that the user has. state.asked is None for somebody who was there before
     anybody looked: then nothing is news.
     """
     has = dict(sorted(found.items()))
-    news = [name for name in has if _is_news(name, told, known, has)]
-    about = {"achievements": has, "profile": told.shown}
+    news = [name for name in has if _is_news(name, state, offered, has)]
+    about = {"achievements": has, "profile": state.shown}
     notices = [
         Notice(
             NoticeType.ACHIEVEMENT_EARNED,
-            {"achievement": name, "title": known[name].title, "achieved_at": has[name], **about},
+            {"achievement": name, "title": offered[name].title, "achieved_at": has[name], **about},
         )
         for name in sorted(news, key=lambda each: (has[each], each))
     ]
-    if not notices and has != told.achievements:
+    if not notices and has != state.achievements:
         notices = [Notice(NoticeType.PROFILE_CHANGED, about)]
-    asked = {name: each.form for name, each in sorted(known.items())}
-    return notices, replace(told, number=told.number + len(notices), achievements=has, asked=asked)
+    asked = {name: each.form for name, each in sorted(offered.items())}
+    return notices, replace(state, number=state.number + len(notices), achievements=has, asked=asked)
 
 
-def notices_unasked(told: UserNoticeState) -> tuple[list[Notice], UserNoticeState]:
+def notices_unasked(state: UserNoticeState) -> tuple[list[Notice], UserNoticeState]:
     """Return what is told of somebody at whose achievements nobody looks: whoever looks next has no news."""
-    return [], replace(told, achievements={}, asked=None)
+    return [], replace(state, achievements={}, asked=None)
 
 
 def _is_news(
-    name: str, told: UserNoticeState, known: Mapping[str, OfferedAchievement], has: Mapping[str, str]
+    name: str, state: UserNoticeState, offered: Mapping[str, OfferedAchievement], has: Mapping[str, str]
 ) -> bool:
-    if told.asked is None or name in told.achievements:
+    if state.asked is None or name in state.achievements:
         return False
-    return told.asked.get(name) == known[name].form or has[name] >= known[name].since
+    return state.asked.get(name) == offered[name].form or has[name] >= offered[name].since

@@ -120,19 +120,19 @@ class UserNoticeState:
 
 
 def notices_of_profile(
-    told: UserNoticeState, profile: Profile, at: datetime
+    state: UserNoticeState, profile: Profile, at: datetime
 ) -> tuple[list[Notice], UserNoticeState]:
-    """Return what is to be told, in order, and what is told then.
+    """Return the notices of a profile in order, and the state after them.
 
-    at: an instant; one before told.as_of counts as that. A profile of which nothing was told yet, and which
-    is not new, is told as a whole: profile.changed; so is one that the past alone has changed (rule 20).
+    at: an instant; one before state.as_of counts as that. A profile of which nothing was sent yet, and which
+    is not new, is sent as a whole: profile.changed; so is one that the past alone has changed (rule 20).
     """
-    as_of = max(told.as_of, stamp(at))
+    as_of = max(state.as_of, stamp(at))
     after = profile_view(profile, unstamp(as_of))
-    before = told.shown or (profile_view(Profile(profile.user_id), at) if profile.version == 1 else None)
-    lost, warned = told.lost, told.warned
-    is_past = profile.backfilled == profile.version > told.version  # what happened long ago is no news
-    found, lost = _streak_notices(before, after, profile, told.lost) if before else ([], lost)
+    before = state.shown or (profile_view(Profile(profile.user_id), at) if profile.version == 1 else None)
+    lost, warned = state.lost, state.warned
+    is_past = profile.backfilled == profile.version > state.version  # what happened long ago is no news
+    found, lost = _streak_notices(before, after, profile, state.lost) if before else ([], lost)
     if before is None or is_past:
         found = [Notice(NoticeType.PROFILE_CHANGED, {"profile": after})] if before != after else []
     else:
@@ -142,33 +142,33 @@ def notices_of_profile(
     if is_at_risk(after, as_of) and warned != after["lapses_at"]:
         warned = after["lapses_at"]
         found.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": after}))
-    holds, over = _lapsed_holds(told.holds, profile, as_of)
+    holds, over = _lapsed_holds(state.holds, profile, as_of)
     found += [Notice(NoticeType.HOLD_EXPIRED, {**each, "profile": after}) for each in over]
     later = next_change(profile, unstamp(as_of))
-    is_new = not told.shown and profile.version == 1
-    asked = None if is_past else {} if is_new else told.asked
-    number, version = told.number + len(found), max(told.version, profile.version)
-    seen = replace(told, shown=after, lost=lost, warned=warned, holds=holds, asked=asked)
+    is_new = not state.shown and profile.version == 1
+    asked = None if is_past else {} if is_new else state.asked
+    number, version = state.number + len(found), max(state.version, profile.version)
+    seen = replace(state, shown=after, lost=lost, warned=warned, holds=holds, asked=asked)
     changes_at = stamp(later) if later else ""
     return found, replace(seen, version=version, number=number, as_of=as_of, changes_at=changes_at)
 
 
 def notices_of_redemption(
-    told: UserNoticeState, redemption: Redemption
+    state: UserNoticeState, redemption: Redemption
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return what is to be told of a redeemed reward: nothing if it was told of. They come in order."""
-    if redemption.created_at <= told.redeemed:
-        return [], told
+    if redemption.created_at <= state.redeemed:
+        return [], state
     about = {
         "redemption": entry_id(redemption.created_at),
         "reward_id": redemption.reward_id,
         **({"title": redemption.title} if redemption.title else {}),
         "brand": redemption.brand,
         "price_points": redemption.price_points,
-        "profile": told.shown,
+        "profile": state.shown,
     }
-    as_of = max(told.as_of, redemption.created_at)
-    after = replace(told, number=told.number + 1, as_of=as_of, redeemed=redemption.created_at)
+    as_of = max(state.as_of, redemption.created_at)
+    after = replace(state, number=state.number + 1, as_of=as_of, redeemed=redemption.created_at)
     return [Notice(NoticeType.REWARD_REDEEMED, about)], after
 
 
@@ -178,14 +178,14 @@ def is_at_risk(shown: ProfileView, as_of: str) -> bool:
     return bool(lapse) and stamp(unstamp(lapse) - AT_RISK) <= as_of < lapse
 
 
-def due_at(told: UserNoticeState) -> datetime | None:
+def due_at(state: UserNoticeState) -> datetime | None:
     """Return when time alone will next give something to tell; None: it will not."""
-    times = [each.until for each in told.holds if not each.is_over]
-    lapse = told.shown.get("lapses_at")
-    if lapse and told.warned != lapse:
+    times = [each.until for each in state.holds if not each.is_over]
+    lapse = state.shown.get("lapses_at")
+    if lapse and state.warned != lapse:
         times.append(stamp(unstamp(lapse) - AT_RISK))
-    if told.changes_at:
-        times.append(told.changes_at)
+    if state.changes_at:
+        times.append(state.changes_at)
     return unstamp(min(times)) if times else None
 
 
@@ -228,18 +228,18 @@ def _points_notices(before: ProfileView, after: ProfileView) -> Iterator[Notice]
 
 
 def _lapsed_holds(
-    told: tuple[HoldState, ...], profile: Profile, as_of: str
+    before: tuple[HoldState, ...], profile: Profile, as_of: str
 ) -> tuple[tuple[HoldState, ...], list[dict[str, Any]]]:
     """Return the profile's holds, and those that have lapsed since.
 
     A hold that the profile has no more was captured or released if that was before its deadline.
     """
-    known = {each.hold_id: each for each in told}
+    by_id = {each.hold_id: each for each in before}
     there = tuple(
-        known.get(each.hold_id) or HoldState(each.hold_id, each.points, each.reward_id, each.until)
+        by_id.get(each.hold_id) or HoldState(each.hold_id, each.points, each.reward_id, each.until)
         for each in profile.holds
     )
-    gone = [each for name, each in known.items() if name not in {one.hold_id for one in there}]
+    gone = [each for name, each in by_id.items() if name not in {one.hold_id for one in there}]
     over = [each for each in there if not each.is_over and each.until <= as_of]
     over += [each for each in gone if not each.is_over and each.until <= profile.updated_at]
     kept = tuple(replace(each, is_over=each.is_over or each.until <= as_of) for each in there)
@@ -271,7 +271,7 @@ class ItemNoticeState:
 
 
 def notices_of_lead(
-    told: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
+    state: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
 ) -> tuple[list[Notice], ItemNoticeState]:
     """Return what is to be told of a lead's item, and what is told then. Older items tell nothing.
 
@@ -282,18 +282,18 @@ def notices_of_lead(
         "merged_into": item.merged_into,
         "features": {name: _number(each) for name, each in sorted(item.features.items())},
     }
-    if item.version <= told.version or shown == told.shown:
-        return [], told
+    if item.version <= state.version or shown == state.shown:
+        return [], state
     after = replace(
-        told, version=item.version, number=told.number + 1, as_of=max(told.as_of, at), shown=shown
+        state, version=item.version, number=state.number + 1, as_of=max(state.as_of, at), shown=shown
     )
     return [Notice(NoticeType.LEAD_UPDATED, {**shown, "computed_at": item.computed_at})], after
 
 
-def notices_of_question(told: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
+def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
     """Return what is to be told of a question that takes no answers any more: nothing if it was told of."""
-    if told.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
-        return [], told
+    if state.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
+        return [], state
     closed_at = question.closed_at or question.closes_at
     about = {
         "agent_id": question.agent_id,
@@ -304,7 +304,7 @@ def notices_of_question(told: ItemNoticeState, question: Question) -> tuple[list
         "created_at": question.created_at,
         "closed_at": closed_at,
     }
-    return [Notice(NoticeType.QUESTION_CLOSED, about)], ItemNoticeState(1, told.number + 1, closed_at, about)
+    return [Notice(NoticeType.QUESTION_CLOSED, about)], ItemNoticeState(1, state.number + 1, closed_at, about)
 
 
 def _number(shown: Any) -> Any:

@@ -188,8 +188,8 @@ def after_sweep(erasure: Erasure, settles: timedelta, now: datetime) -> Erasure 
 
 def with_names(erasure: Erasure, kind: str, names: Iterable[str]) -> Erasure:
     """Return an erasure that knows further names by which the lake has the person (USERS, PERSONS ...)."""
-    known = dict.fromkeys([*erasure.known.get(kind, ()), *names])
-    return replace(erasure, known={**erasure.known, kind: tuple(known)}) if known else erasure
+    all_names = dict.fromkeys([*erasure.known.get(kind, ()), *names])
+    return replace(erasure, known={**erasure.known, kind: tuple(all_names)}) if all_names else erasure
 
 
 def hand_to_lake(erasure: Erasure, salt: str) -> Erasure:
@@ -197,8 +197,8 @@ def hand_to_lake(erasure: Erasure, salt: str) -> Erasure:
 
     It knows no more than the names that the lake has for the person.
     """
-    known = {kind: erasure.known[kind] for kind in LAKE_NAMES if kind in erasure.known}
-    return replace(erasure, salt=salt, waits_until="", found_now=0, known=known)
+    for_lake = {kind: erasure.known[kind] for kind in LAKE_NAMES if kind in erasure.known}
+    return replace(erasure, salt=salt, waits_until="", found_now=0, known=for_lake)
 
 
 def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
@@ -281,8 +281,8 @@ def key_id(key: str) -> str:
 def sign_certificate(certificate: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return a certificate with its signature. It must be JSON without floats."""
     body = {name: each for name, each in certificate.items() if name != "signature"}
-    told = {"algorithm": ALGORITHM, "key_id": key_id(key), "value": _mac(body, key)}
-    return {**body, "signature": told}
+    signature = {"algorithm": ALGORITHM, "key_id": key_id(key), "value": _mac(body, key)}
+    return {**body, "signature": signature}
 
 
 def problem_of(certificate: Any, key: str) -> str | None:

@@ -182,6 +182,6 @@ def retention_table() -> str:
     for each in RETENTION_RULES:
         named = f"`{each.setting}`" if each.setting else "fixed" if each.enforcer is not NOBODY else ""
         who = f"{each.enforcer} `{each.by}`" if each.by else str(each.enforcer)
-        told = f"stays: {each.until}" if each.enforcer is NOBODY else removal_text(each)
-        lines.append(f"| {each.data} | {each.store} | {each.holds} | {named} | {who} | {told} |")
+        fate = f"stays: {each.until}" if each.enforcer is NOBODY else removal_text(each)
+        lines.append(f"| {each.data} | {each.store} | {each.holds} | {named} | {who} | {fate} |")
     return "\n".join([*lines, ""])

@@ -82,13 +82,15 @@ def digest_of(key: str, subject: str) -> str:
     return hmac.digest(key.encode(), text, "sha256").hex()[:DIGEST_CHARACTERS]
 
 
-def with_entries(known: Mapping[str, Tombstone], entries: Iterable[JournalEntry]) -> dict[str, Tombstone]:
+def with_entries(
+    tombstones: Mapping[str, Tombstone], entries: Iterable[JournalEntry]
+) -> dict[str, Tombstone]:
     """Return the tombstones by digest after further entries. Entries may come twice and in any order.
 
     Of one digest the newest entry decides; a person may be erased again after a tombstone was lifted. What
     happened before the newest lift stays refused.
     """
-    found = dict(known)
+    found = dict(tombstones)
     for entry in sorted(entries, key=lambda each: each.place):
         before = found.get(entry.digest)
         if entry.act is Act.ERASED:
@@ -99,15 +101,15 @@ def with_entries(known: Mapping[str, Tombstone], entries: Iterable[JournalEntry]
     return found
 
 
-def lift_entries(known: Mapping[str, Tombstone], digest: str, at: str) -> Iterator[JournalEntry]:
+def lift_entries(tombstones: Mapping[str, Tombstone], digest: str, at: str) -> Iterator[JournalEntry]:
     """Yield what lifts a tombstone, with all others of the same erasure: one person has several identities.
 
     Nothing if none stands.
     """
-    found = known.get(digest)
+    found = tombstones.get(digest)
     if found is None or not found.stands:
         return
-    for each, tombstone in known.items():
+    for each, tombstone in tombstones.items():
         if tombstone.stands and tombstone.erasure_id == found.erasure_id:
             yield JournalEntry(at, each, Act.LIFTED, found.erasure_id)
 

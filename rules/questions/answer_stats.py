@@ -1,5 +1,5 @@
-"""A person's stats: the same set of responses gives the same stats, in any order; and the badges that follow
-from them.
+"""A person's stats (Stats): the same set of responses gives the same stats, in any order; and the badges that
+follow from them. Who counts them in: processors/questions/answers.py.
 """
 
 import hashlib
@@ -62,9 +62,9 @@ def decode_days(text: str) -> dict[date, Tally]:
         first, _, body = run.partition(":")
         if not body or len(body) % CHARACTERS:
             raise ValueError(f"a run of dates is cut off: {run[:40]}")
-        for place in range(0, len(body), CHARACTERS):
-            day = date.fromordinal(int(first) + place // CHARACTERS)
-            days[day] = Tally(int(body[place : place + 2], 36), int(body[place + 2 : place + 4], 36))
+        for at in range(0, len(body), CHARACTERS):
+            day = date.fromordinal(int(first) + at // CHARACTERS)
+            days[day] = Tally(int(body[at : at + 2], 36), int(body[at + 2 : at + 4], 36))
     return days
 
 
@@ -256,7 +256,8 @@ def add_responses(stats: Stats, responses: Iterable[Response]) -> Stats:
     listed, days = list(responses), dict(stats.days)
     for each in sorted(listed, key=lambda response: (response.activity_date, response.category)):
         stats = _with_response(stats, each)
-    # A date has one cap, but for that on which caps came into the book. The lowest first, as for events.
+    # Answers of one date share a cap, except on the day on which caps came into the book. So the lowest is
+    # applied first, as for events.
     for each in sorted(listed, key=lambda response: response.day_points_max):
         tally = days.get(each.activity_date, Tally())
         days[each.activity_date] = tally.plus(each.points, each.day_points_max)

@@ -1,5 +1,5 @@
-"""Responses: how one is stored, its points (rule 5), the engagement event that it becomes, and which of
-them a waiting poll returns.
+"""Responses, as answers are called once they are stored: how one is stored, its points (rule 5), the
+engagement event that it becomes, and which of them a waiting poll returns.
 """
 
 import hashlib

@@ -89,8 +89,8 @@ class TooLarge(ValueError):
 
 def change_text(change: ItemChange) -> str:
     """Return a change as text. Raises TooLarge."""
-    told = {"table": change.table, "at": change.at, "key": change.key, "image": change.image}
-    text = json.dumps({**told, "new": int(change.is_new)}, separators=(",", ":"), default=_base64)
+    fields = {"table": change.table, "at": change.at, "key": change.key, "image": change.image}
+    text = json.dumps({**fields, "new": int(change.is_new)}, separators=(",", ":"), default=_base64)
     if len(text) > LONG_BYTES:
         length = len(_message(change.epoch, [text]))
         if length > MESSAGE_BYTES_MAX:
@@ -130,13 +130,18 @@ def changes_of(message: Mapping[str, Any]) -> list[ItemChange]:
         raise ValueError(f"no message of changes: {type(error).__name__}") from None
 
 
-def _change(epoch: int, told: Mapping[str, Any]) -> ItemChange:
-    table, image = told["table"], told["image"]
+def _change(epoch: int, fields: Mapping[str, Any]) -> ItemChange:
+    table, image = fields["table"], fields["image"]
     if table not in KEYS:
         raise ValueError(f"table {table!r} is followed by nobody")
-    key = with_bytes(told["key"])
+    key = with_bytes(fields["key"])
     return ItemChange(
-        table, epoch, int(told["at"]), key, None if image is None else with_bytes(image), bool(told["new"])
+        table,
+        epoch,
+        int(fields["at"]),
+        key,
+        None if image is None else with_bytes(image),
+        bool(fields["new"]),
     )
 
 
@@ -145,8 +150,8 @@ def with_bytes(image: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, An
     return {name: _value(each) for name, each in image.items()}
 
 
-def _value(told: Mapping[str, Any]) -> dict[str, Any]:
-    ((kind, some),) = told.items()
+def _value(typed: Mapping[str, Any]) -> dict[str, Any]:
+    ((kind, some),) = typed.items()
     if kind == "B":
         return {"B": b64decode(some)}
     if kind == "M":

@@ -13,9 +13,10 @@ import pytest
 
 from adapters import book, clock
 from adapters.book import shipped_document
-from adapters.engagement.account_store import BEFORE_ALL, AccountStore
+from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
+from adapters.platform.tables import BEFORE_ALL
 from rules.engagement.reconciliation import chain_faults, days_of, profile_of
 from tests.support.effort import effort
 from tests.support.memory import forget

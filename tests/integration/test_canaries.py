@@ -36,7 +36,7 @@ from analytics.warehouse.night import State, WarehouseNight
 from ingest import privacy_api
 from processors import engagement, erasure, publisher, ranks
 from processors.erasure import ErasureRunner
-from processors.kept_items import KeptItems
+from processors.lake_rows import TableItemRows
 from processors.leads.lead_events import note_at_roots
 from processors.publisher import Publisher
 from rules.lake.entities import TABLE_ITEMS
@@ -119,7 +119,7 @@ class World:
             table: (entity, LakeStream(self.lake, entity.name))
             for table, (entity, _) in publisher._parts().destinations.items()
         }
-        self.kept = KeptItems({name: name for name in KEYS}, LakeStream(self.lake, TABLE_ITEMS.name))  # type: ignore[arg-type]
+        self.kept = TableItemRows({name: name for name in KEYS}, LakeStream(self.lake, TABLE_ITEMS.name))  # type: ignore[arg-type]
         self.streams = {table: Stream(self.engine, table) for table in {*self.destinations, *KEYS}}
         self.warehouse = DuckWarehouse(self.folder / "warehouse.duckdb", str(self.folder / "lake"), self.lake)
 

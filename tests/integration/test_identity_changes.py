@@ -30,7 +30,7 @@ def test_merging_and_unmerging_restores_everything_but_the_audit(registry: Regis
     assert registry.dump(but=AUDIT) == before
     assert change.kind == "unmerged"
     assert len(change.groups) == 2
-    assert (change.organization_id, change.told) == ("acme", {"reason": "two sisters", "by": "ann"})
+    assert (change.organization_id, change.note) == ("acme", {"reason": "two sisters", "by": "ann"})
 
 
 @pytest.mark.parametrize("both", [(A, P), (P, A), (A, DEVICE), (B, DEVICE)])

@@ -18,7 +18,7 @@ from adapters.platform.aws import client
 from adapters.postgresql import postgres
 from adapters.settings.leads import MigrateSettings
 from ingest.leads import identity_migration as function
-from ingest.leads.identity_migration import ROLE, verifier
+from ingest.leads.identity_migration import ROLE, scram_verifier
 from local.paths import ROOT
 from tests.support.identity_server import WAYS, Server
 from tests.support.rds_data_api import OWNER_SECRET, RdsDataApi
@@ -171,10 +171,10 @@ def test_a_verifier_is_what_the_driver_s_library_makes(identity_server: Server) 
     with psycopg.connect(identity_server.owner("postgres")) as connection:
         theirs = connection.pgconn.encrypt_password(b"p:$ '", b"me", b"scram-sha-256").decode()
     salt = base64.b64decode(theirs.split("$")[1].partition(":")[2])
-    assert verifier("p:$ '", salt) == theirs
+    assert scram_verifier("p:$ '", salt) == theirs
 
 
 @pytest.mark.parametrize("password", ["\u00e9", "a\nb", ""])
 def test_a_password_that_could_be_written_in_two_ways_is_refused(password: str) -> None:
     with pytest.raises(ValueError, match="printable ASCII"):
-        verifier(password, b"salt")
+        scram_verifier(password, b"salt")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import entry_item
-from adapters.engagement.account_store import BEFORE_ALL
+from adapters.platform.tables import BEFORE_ALL
 from analytics.warehouse.night import LastWarehouseRun, WarehouseNight
 from analytics.warehouse.warehouse import warehouse_at
 from tests.support.corruptions import HAND, edit_day, lost_day, number

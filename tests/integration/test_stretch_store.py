@@ -48,23 +48,23 @@ def test_of_two_writers_at_once_neither_is_lost(store: StretchStore, user: str) 
     def begin(known: Sequence[Stretch]) -> tuple[Stretch, bool]:
         asked.append(len(known))
         if len(asked) == 1:  # somebody else is faster
-            store.of(user, lambda _: (stretch("b"), True), NOW)
+            store.find_or_begin(user, lambda _: (stretch("b"), True), NOW)
         return stretch("a"), True
 
-    assert store.of(user, begin, NOW) == (stretch("a"), (stretch("b"), stretch("a")))
+    assert store.find_or_begin(user, begin, NOW) == (stretch("a"), (stretch("b"), stretch("a")))
     assert asked == [0, 1]
     asked[:] = [0]  # now there is an item, and nobody is faster
-    assert [each.owner for each in store.of(user, begin, NOW)[1]] == ["b", "a", "a"]
+    assert [each.owner for each in store.find_or_begin(user, begin, NOW)[1]] == ["b", "a", "a"]
 
 
 def test_what_is_known_is_not_written_again_and_what_is_over_a_year_old_goes(
     store: StretchStore, user: str
 ) -> None:
     old = stretch("a", until=NOW - 366 * DAY)
-    store.of(user, lambda _: (old, True), NOW - 366 * DAY)
-    assert store.of(user, lambda known: (known[0], False), NOW) == (old, (old,))
-    store.of(user, lambda _: (stretch("a"), True), NOW)
-    assert store.of(user, lambda known: (known[0], False), NOW)[1] == (stretch("a"),)
+    store.find_or_begin(user, lambda _: (old, True), NOW - 366 * DAY)
+    assert store.find_or_begin(user, lambda known: (known[0], False), NOW) == (old, (old,))
+    store.find_or_begin(user, lambda _: (stretch("a"), True), NOW)
+    assert store.find_or_begin(user, lambda known: (known[0], False), NOW)[1] == (stretch("a"),)
 
 
 def test_contacts_are_when_events_arrived_and_not_when_they_occurred(
@@ -87,6 +87,6 @@ def test_what_was_sent_before_the_receipt_is_no_contact(
 def test_of_very_many_events_the_oldest_that_was_looked_at_ends_the_search(
     store: StretchStore, engine: Engine, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stretch_store, "LOOKED_AT_MAX", 3)
+    monkeypatch.setattr(stretch_store, "EVENTS_READ_MAX", 3)
     sent(engine, user, *((each, 0.1) for each in (4, 5, 6, 7)))  # all were imported late
     assert store.contacts(user, NOW - 9 * DAY, NOW) == [NOW - 6 * DAY]

@@ -10,8 +10,8 @@ from typing import Any
 from adapters.leads.feature_store import CountedEvents, FeatureRepair, FeatureStore
 from adapters.leads.groups import GroupEvents, Topology
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.leads.memory_store import MemoryStore
-from adapters.leads.persons import GroupMemory, PersonEvents
+from adapters.leads.memory_store import GroupMemory, MemoryStore
+from adapters.leads.persons import PersonEvents
 from adapters.platform.items import encode_item
 from adapters.platform.tables import put_all
 from processors.leads.features import FeatureProcessor

@@ -12,7 +12,7 @@ from tests.support.town import Town
 def edit_entry(
     change: Callable[[Item], Any], kind: str = "EARN", place: int = -1
 ) -> Callable[[Town, str], None]:
-    """Change one entry of a kind, the newest unless told, and all later balances so that they add up."""
+    """Change one entry of a kind, by default the newest, and all later balances so that they add up."""
 
     def apply(town: Town, user: str) -> None:
         stored = town.entries(user)
@@ -20,12 +20,12 @@ def edit_entry(
         before = dict(entry)
         change(entry)
         assert entry != before
-        _stored_with_balances(town, stored)
+        _rebalance_and_store(town, stored)
 
     return apply
 
 
-def _stored_with_balances(town: Town, entries: list[Item]) -> None:
+def _rebalance_and_store(town: Town, entries: list[Item]) -> None:
     balance = Decimal(0)
     for each in entries:
         if set(each["points"]) == {"N"}:
@@ -34,7 +34,7 @@ def _stored_with_balances(town: Town, entries: list[Item]) -> None:
         town.put("RewardsLedger", each)
 
 
-def deleted_entry(place: int) -> Callable[[Town, str], None]:
+def delete_entry(place: int) -> Callable[[Town, str], None]:
     def apply(town: Town, user: str) -> None:
         gone = town.entries(user)[place]
         town.delete("RewardsLedger", account_id=user, created_at=gone["created_at"]["S"])
@@ -42,7 +42,7 @@ def deleted_entry(place: int) -> Callable[[Town, str], None]:
     return apply
 
 
-def cut_off(town: Town, user: str) -> None:
+def cut_newest_entry(town: Town, user: str) -> None:
     """Delete the newest entry, and make the one before it the head: the ledger looks sound."""
     *rest, newest = town.entries(user)
     town.delete("RewardsLedger", account_id=user, created_at=newest["created_at"]["S"])
@@ -51,12 +51,12 @@ def cut_off(town: Town, user: str) -> None:
     town.put("RewardsLedger", rest[-1])
 
 
-def emptied(town: Town, user: str) -> None:
+def delete_all_entries(town: Town, user: str) -> None:
     for each in town.entries(user):
         town.delete("RewardsLedger", account_id=user, created_at=each["created_at"]["S"])
 
 
-def swapped_events(town: Town, user: str) -> None:
+def swap_events(town: Town, user: str) -> None:
     """Give two entries each other's event: all sums stay."""
     earned = [each for each in town.entries(user) if each["kind"]["S"] == "EARN"][:2]
     earned[0]["event_id"], earned[1]["event_id"] = earned[1]["event_id"], earned[0]["event_id"]
@@ -64,16 +64,16 @@ def swapped_events(town: Town, user: str) -> None:
         town.put("RewardsLedger", each)
 
 
-def moved_points(town: Town, user: str) -> None:
+def move_points(town: Town, user: str) -> None:
     """Take a point from one entry and give it to another: all sums stay, and the balances between change."""
     stored = town.entries(user)
     earned = [each for each in stored if each["kind"]["S"] == "EARN"]
     number("points", 1)(earned[0])
     number("points", -1)(earned[1])
-    _stored_with_balances(town, stored)
+    _rebalance_and_store(town, stored)
 
 
-def paid_out(town: Town, user: str) -> None:
+def pay_out(town: Town, user: str) -> None:
     """Raise ledger and profile by 1000 points, so that the live tables agree with each other."""
     edit_entry(number("points", 1000))(town, user)
     edit(number("balance", 1000))(town, user)
@@ -82,10 +82,10 @@ def paid_out(town: Town, user: str) -> None:
 # Users need at least two EARN entries, and nothing else in their ledgers.
 LEDGER = {
     "1000 points more": edit_entry(number("points", 1000)),
-    "1000 points more, and in the profile": paid_out,
+    "1000 points more, and in the profile": pay_out,
     "1000 points more long ago": edit_entry(number("points", 1000), place=0),
-    "points moved": moved_points,
-    "events swapped": swapped_events,
+    "points moved": move_points,
+    "events swapped": swap_events,
     "another date": edit_entry(value("activity_date", {"S": "2026-02-01"})),
     "another type": edit_entry(value("event_type", {"S": "WORKOUT_COMPLETED"})),
     "another kind": edit_entry(value("kind", {"S": "ADJUST"})),
@@ -102,8 +102,8 @@ LEDGER = {
     "marked as reversed": edit_entry(value("reversed_by", {"S": "2026-03-20T12:00:00.000000Z"})),
     "two heads": edit_entry(value("active", {"BOOL": True}), place=0),
     "opening with points": edit_entry(number("points", 1000), kind="OPEN"),
-    "first gone": deleted_entry(0),
-    "newest gone": deleted_entry(-1),
-    "newest gone, and the one before it is the head": cut_off,
-    "all gone": emptied,
+    "first gone": delete_entry(0),
+    "newest gone": delete_entry(-1),
+    "newest gone, and the one before it is the head": cut_newest_entry,
+    "all gone": delete_all_entries,
 }

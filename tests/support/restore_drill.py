@@ -31,7 +31,7 @@ from analytics.restore.restorer import RESTORED, Restorer, RestoreReport
 from analytics.restore.user_rows import LakeBefore
 from infra.marks import PUBLISHED_TABLES
 from local.cloud.streams import matches
-from processors.kept_items import KeptItems, table_of
+from processors.lake_rows import TableItemRows, table_of
 from processors.publisher import Publisher
 from rules.engagement.proof import chain_of, link_of
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, NOTIFICATIONS, QUESTIONS, RULES, STREAKS
@@ -220,7 +220,7 @@ class Drill:
         """
         boxes = {entity.name: Firehose() for entity in ENTITIES_OF.values()} | {"table_items": Firehose()}
         streams = {name: DeliveryStream(each, name) for name, each in boxes.items()}
-        kept = KeptItems({name: name for name in KEYS}, streams["table_items"])
+        kept = TableItemRows({name: name for name in KEYS}, streams["table_items"])
         places = {table: (entity, streams[entity.name]) for table, entity in ENTITIES_OF.items()}
         publisher = Publisher(places, kept=kept)
         for records in self._changes(tables or tuple(self.streams)):

@@ -225,5 +225,5 @@ def _of_call(call: exp.Anonymous) -> Kind:
         kind_of(each.expressions[0] if isinstance(each, exp.Distinct) and each.expressions else each)
         for each in call.expressions
     ]
-    told = of(given)
-    return told if isinstance(told, Kind) else UNKNOWN
+    kind = of(given)
+    return kind if isinstance(kind, Kind) else UNKNOWN

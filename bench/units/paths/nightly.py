@@ -14,7 +14,7 @@ from analytics.curation.curate import Task, curate
 from bench.counting.desk import Desk, Units
 from bench.units.paths.engagement import USER_ID, apply
 from bench.units.paths.publishing import Record
-from processors.kept_items import table_of
+from processors.lake_rows import table_of
 from rules.lake.entities import ENTITIES
 
 DAYS = 30

@@ -155,8 +155,8 @@ def refusal_of(reply: Reply) -> Refused:
     Why it takes no token it says in the header www-authenticate (RFC 6750).
     """
     content = read_json(reply)
-    told = content if isinstance(content, dict) else {}
-    error = told["error"] if isinstance(told.get("error"), dict) else {"message": told.get("message")}
+    body = content if isinstance(content, dict) else {}
+    error = body["error"] if isinstance(body.get("error"), dict) else {"message": body.get("message")}
     code, message = error.get("code"), error.get("message")
     words = str(message or ("no reason given" if reply.status >= 300 else "the answer is not the service's"))
     if reply.status == UNAUTHORIZED and not code:

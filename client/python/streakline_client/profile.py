@@ -90,8 +90,8 @@ def _as_of(shown: Any, run: _Run, today: date) -> Profile:
 
 
 def _run_of(profile: Profile) -> _Run:
-    told, as_of = profile["last_activity_date"], profile.get("as_of")
-    last, until = date.fromisoformat(told) if told else None, None
+    last_text, as_of = profile["last_activity_date"], profile.get("as_of")
+    last, until = date.fromisoformat(last_text) if last_text else None, None
     if last and profile["streak_status"] in ("active", "at_risk"):
         until = max(last, date.fromisoformat(as_of) - DAY) if as_of else last
     return _Run(last, until, profile["current_streak"], profile["freezes_available"])

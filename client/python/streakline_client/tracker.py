@@ -18,7 +18,7 @@ from streakline_client.queue.batches import Proof, Waiting
 from streakline_client.queue.clock import Reading
 from streakline_client.queue.event_queue import EventQueue
 from streakline_client.queue.moments import DeviceClocks
-from streakline_client.queue.sender import RefusedEvent, Sender, Told, Trouble
+from streakline_client.queue.sender import RefusedEvent, Sender, SenderListeners, Trouble
 from streakline_client.shapes import Event, Profile
 
 QUEUE_MAX = 10_000
@@ -149,12 +149,12 @@ class Tracker:
             _tell(self._on_trouble, Trouble("damaged", reason))
         device = self._queue.device()
         calls.device, calls.received = lambda: device, self._received
-        told = Told(
+        listeners = SenderListeners(
             lambda refused: _tell(on_refused, refused),
             lambda trouble: _tell(self._on_trouble, trouble),
             self._taken,
         )
-        self._sender = Sender(self._queue, calls, told)
+        self._sender = Sender(self._queue, calls, listeners)
         self._woken, self._closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="streakline", daemon=True)
         if how.is_sending:

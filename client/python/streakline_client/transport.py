@@ -73,8 +73,10 @@ def over_http(url: str) -> Transport:
 
 def _is_address(url: str) -> bool:
     try:
-        read = urlsplit(url.strip())
-        return read.scheme in ("https", "http") and bool(read.hostname) and not (read.query or read.fragment)
+        parts = urlsplit(url.strip())
+        return (
+            parts.scheme in ("https", "http") and bool(parts.hostname) and not (parts.query or parts.fragment)
+        )
     except (AttributeError, ValueError):
         return False
 

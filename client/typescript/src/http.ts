@@ -20,7 +20,7 @@ export type Token = string | (() => string | Promise<string>);
 const ATTEMPTS_MAX = 5;
 const PAUSE = 250;
 const PAUSE_MAX = 20_000;
-const TIMEOUT = 30_000;
+const TIMEOUT_MS = 30_000;
 /** The code of a refusal that has none of the service's. */
 export const UNKNOWN = 'unknown';
 export const isAgain = (status: number): boolean => status === 429 || status === 503;
@@ -54,7 +54,7 @@ export class Http {
   constructor(private readonly url: string, private readonly token: Token, private readonly fetch: typeof globalThis.fetch) {}
 
   /** Send a request once, and return a reply of any status; throws Unreachable. */
-  async once(method: string, path: string, body?: unknown, timeout = TIMEOUT, device = this.device()): Promise<Reply> {
+  async once(method: string, path: string, body?: unknown, timeout = TIMEOUT_MS, device = this.device()): Promise<Reply> {
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     // An app's token may never come, nor an answer through its fetch: all pages of the user would wait for this one.
@@ -117,7 +117,7 @@ export class Http {
   }
 
   /** Send a request, and again while that may help; it reads only, or has a key. Throws Refused, Unreachable. */
-  async call<T>(method: string, path: string, body?: unknown, timeout = TIMEOUT): Promise<T> {
+  async call<T>(method: string, path: string, body?: unknown, timeout = TIMEOUT_MS): Promise<T> {
     for (let attempt = 0; ; attempt += 1) {
       const isLast = attempt === ATTEMPTS_MAX - 1;
       let reply: Reply | undefined;

@@ -11,7 +11,7 @@ export interface Options {
   url: string;
   /** A bearer token of the user, or a function that returns a fresh one. */
   token: Token;
-  /** Whose events these are: the token's `sub`. Each user has a queue of his own. */
+  /** Whose events these are: the token's `sub`. Each user has a queue of their own. */
   user: string;
   platform?: Platform;
   fetch?: typeof globalThis.fetch;

@@ -4,9 +4,9 @@ import { withQuery, type Http } from './http.js';
 import { newKey } from './platform/platform.js';
 import type { Asked, GivenAnswer, NewAnswer, NewQuestion, Question, Questions, Responses, Stats } from './types.js';
 
-const WAIT_MAX = 20;
-const TIMEOUT = 10_000;
-const POLL_MIN = 500;
+const WAIT_SECONDS_DEFAULT = 20;
+const TIMEOUT_MS = 10_000;
+const POLL_MS_MIN = 500;
 
 export class QuestionsApi {
   constructor(protected readonly http: Http) {}
@@ -38,16 +38,16 @@ export class QuestionsApi {
   }
 
   /** Yield each answer once, as it comes, until the question is done. wait: seconds that a request may stay open; with 0 it stops where there is no more. */
-  async *answers(id: string, wait = WAIT_MAX): AsyncGenerator<Responses['responses'][number]> {
+  async *answers(id: string, wait = WAIT_SECONDS_DEFAULT): AsyncGenerator<Responses['responses'][number]> {
     let after: string | undefined;
     for (;;) {
       const started = Date.now();
       const path = withQuery(`/v1/questions/${encodeURIComponent(id)}/responses`, { wait, after });
-      const page: Responses = await this.http.call('GET', path, undefined, TIMEOUT + wait * 1000);
+      const page: Responses = await this.http.call('GET', path, undefined, TIMEOUT_MS + wait * 1000);
       yield* page.responses;
       after = page.cursor;
       if (page.done || (!page.responses.length && wait === 0)) return;
-      if (!page.responses.length) await new Promise((go) => setTimeout(go, Math.max(0, POLL_MIN - (Date.now() - started))));
+      if (!page.responses.length) await new Promise((go) => setTimeout(go, Math.max(0, POLL_MS_MIN - (Date.now() - started))));
     }
   }
 

@@ -65,7 +65,7 @@ class Balances:
             self.settler.settle(user_id, now)
         place = stamp(instant + MICROSECOND)
         newest = self.accounts.ledger.page(user_id, OPENED_AT, place, 1)
-        known, seq = (newest[0].balance, newest[0].seq) if newest else (0, 0)
+        balance, seq = (newest[0].balance, newest[0].seq) if newest else (0, 0)
         try:
             if profile.head and profile.head.seq - seq > ENTRIES_MAX:  # known without reading them
                 raise TooManyEntries(ENTRIES_MAX)
@@ -77,8 +77,8 @@ class Balances:
         return {
             "user_id": user_id,
             "as_of": stamp(instant),
-            "known_balance": known,
-            "true_balance": known + points_added_later(entries, instant, self.settler.books.look()),
+            "known_balance": balance,
+            "true_balance": balance + points_added_later(entries, instant, self.settler.books.look()),
         }
 
     def _expiring(self, profile: Profile) -> dict[date, int]:

@@ -225,7 +225,7 @@ def _placed_order(body: Body, at: str, side: SideFields) -> PlacedOrder:
 
 
 def _money_of(body: Body, name: str, path: str, side: SideFields) -> tuple[Money, Money | None, Money | None]:
-    """Return an amount as told, in the shop's currency if that is another one, and as the customer saw it.
+    """Return an amount: the body's, in the shop's currency if that is another one, and the customer's.
 
     name: `total_price` or `amount`; `total_price_set` has both currencies. path: of what is around them.
     """
@@ -233,13 +233,13 @@ def _money_of(body: Body, name: str, path: str, side: SideFields) -> tuple[Money
     shop, presented = both or (None, None)
     try:
         currency = currency_of(body.get("currency"), f"{path}currency")
-        told = minor_units(body.get(name), currency, f"{path}{name}"), currency
+        amount = minor_units(body.get(name), currency, f"{path}{name}"), currency
     except DecodeError as error:
         if shop is None:
             raise
         side.omit(error.field, error.reason)
-        told = shop
-    return told, shop if shop and shop[1] != told[1] else None, presented
+        amount = shop
+    return amount, shop if shop and shop[1] != amount[1] else None, presented
 
 
 def _money_set(value: Any, name: str) -> tuple[Money, Money]:
@@ -277,18 +277,18 @@ def _refund(
     own_id = text_id(refund.get("id"), f"{path}id")
     listed = refund.get("transactions")
     if listed is None and not context.topic:
-        told, shop, _ = _money_of(refund, "total_price", path, side)
-        return {own_id: RefundTransaction(SUCCEEDED, at, *told, own_id, *(shop or ()))}
+        amount, shop, _ = _money_of(refund, "total_price", path, side)
+        return {own_id: RefundTransaction(SUCCEEDED, at, *amount, own_id, *(shop or ()))}
     if not isinstance(listed, list) or len(listed) > REFUNDS_MAX:
         raise DecodeError(f"{path}transactions", f"must be a list of at most {REFUNDS_MAX}")
     found: dict[str, RefundTransaction] = {}
-    for place, each in enumerate(listed):
+    for index, each in enumerate(listed):
         if not isinstance(each, dict):
-            raise DecodeError(f"{path}transactions.{place}", "must be an object")
+            raise DecodeError(f"{path}transactions.{index}", "must be an object")
         if _word(each, "kind", "refund") == "refund" and each.get("test") is not True:
-            number = side.read(text_id, each.get("id"), f"{path}transactions.{place}.id") or str(place)
-            told, shop, _ = _money_of(each, "amount", f"{path}transactions.{place}.", side)
-            found[f"{own_id}/{number}"] = RefundTransaction(_status(each), at, *told, own_id, *(shop or ()))
+            number = side.read(text_id, each.get("id"), f"{path}transactions.{index}.id") or str(index)
+            amount, shop, _ = _money_of(each, "amount", f"{path}transactions.{index}.", side)
+            found[f"{own_id}/{number}"] = RefundTransaction(_status(each), at, *amount, own_id, *(shop or ()))
     if sum(each.amount_minor for each in found.values()) > AMOUNT_MINOR_MAX:
         raise DecodeError(f"{path}transactions", f"must come to at most {AMOUNT_MINOR_MAX} minor units")
     return found

@@ -53,7 +53,7 @@ CAMPAIGN = ("marketing_campaign_id", "singlesend_id", "campaign_id")
 
 def parts(payload: Any) -> Iterator[PayloadPart]:
     """Split a batch into its events."""
-    return (PayloadPart(each, str(place)) for place, each in enumerate(_events_of(payload)))
+    return (PayloadPart(each, str(index)) for index, each in enumerate(_events_of(payload)))
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -61,13 +61,13 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     if isinstance(payload, Mapping):
         event = _event(payload, context)
         return [event] if event else []
-    read: list[DecodedEvent] = []
-    for place, each in enumerate(_events_of(payload)):
+    events: list[DecodedEvent] = []
+    for index, each in enumerate(_events_of(payload)):
         try:
-            read += decode(each, context) if isinstance(each, Mapping) else _no_event()
+            events += decode(each, context) if isinstance(each, Mapping) else _no_event()
         except DecodeError as error:
-            raise DecodeError(f"{place}.{error.field}".rstrip("."), error.reason) from None
-    return read
+            raise DecodeError(f"{index}.{error.field}".rstrip("."), error.reason) from None
+    return events
 
 
 def _events_of(payload: Any) -> list[Any]:

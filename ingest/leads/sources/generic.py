@@ -133,8 +133,8 @@ def _words(data: Data, _: DecodeContext, side: SideFields) -> Data:
 
 
 def _page(data: Data, _: DecodeContext, side: SideFields) -> Data:
-    read = {name: side.read(text_id, data.get(name), name) for name in ("category", "product_id")}
-    return {name: each for name, each in read.items() if each is not None}
+    fields = {name: side.read(text_id, data.get(name), name) for name in ("category", "product_id")}
+    return {name: each for name, each in fields.items() if each is not None}
 
 
 def _preferences(data: Data, _: DecodeContext, side: SideFields) -> Data:
@@ -145,11 +145,11 @@ def _objections(data: Data, _: DecodeContext, side: SideFields) -> Data:
     return {"objections": _require_some(topics_of(data["objections"], side), "objections", side)}
 
 
-def _require_some(read: T, name: str, side: SideFields) -> T:
+def _require_some(value: T, name: str, side: SideFields) -> T:
     """Return what an event is there to say; raises DecodeError if nothing of it could be read."""
-    if not read:
+    if not value:
         raise DecodeError(name, side.omissions[0].reason)
-    return read
+    return value
 
 
 def _campaign(data: Data, _: DecodeContext, _side: SideFields) -> Data:

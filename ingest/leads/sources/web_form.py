@@ -85,10 +85,10 @@ def _submitter(
     """Return who filled in the form; raises DecodeError if nobody can tell."""
     found = _form_identities([("customer", body.get("customer_id"))], context, side)
     for values in forms.of_kind(fields, forms.EMAIL).values():
-        read = _form_identities([("email", each) for each in _repeated_values(values)], context, side)
-        if len(read) > 1:
+        identities = _form_identities([("email", each) for each in _repeated_values(values)], context, side)
+        if len(identities) > 1:
             raise DecodeError("fields.email", "holds two different addresses")
-        found += read
+        found += identities
     numbers = [each for some in forms.of_kind(fields, forms.PHONE).values() for each in some]
     for value in numbers[:IDENTITIES_MAX]:
         whole = _form_identities(

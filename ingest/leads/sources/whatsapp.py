@@ -59,13 +59,13 @@ def challenge(query: Mapping[str, str]) -> tuple[str, str] | None:
 
 def parts(payload: Any) -> Iterator[PayloadPart]:
     """Split a webhook into its messages. An entry or a change that is none is a part by itself."""
-    for place, entry in enumerate(_required_list(payload, "", "entry")):
+    for index, entry in enumerate(_required_list(payload, "", "entry")):
         changes = entry.get("changes") if isinstance(entry, Mapping) else None
         if not isinstance(changes, list):
-            yield PayloadPart({"entry": [entry]}, f"entry.{place}", "entry.0")
+            yield PayloadPart({"entry": [entry]}, f"entry.{index}", "entry.0")
             continue
         for number, change in enumerate(changes):
-            path, inner = f"entry.{place}.changes.{number}", "entry.0.changes.0"
+            path, inner = f"entry.{index}.changes.{number}", "entry.0.changes.0"
             try:
                 items = list(_items_of(change, path))
             except DecodeError:
@@ -77,8 +77,8 @@ def parts(payload: Any) -> Iterator[PayloadPart]:
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read all messages, stated preferences and changed ids."""
-    read = (_event(each, context) for each in _items(payload))
-    return [event for event in read if event]
+    events = (_event(each, context) for each in _items(payload))
+    return [event for event in events if event]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,9 @@ def _webhook_around(item: _Item) -> dict[str, Any]:
 
 def _items(payload: Any) -> Iterator[_Item]:
     """Yield each message, each stated preference and each changed id."""
-    for place, entry in enumerate(_required_list(payload, "", "entry")):
-        for number, change in enumerate(_required_list(entry, f"entry.{place}.", "changes")):
-            yield from _items_of(change, f"entry.{place}.changes.{number}")
+    for index, entry in enumerate(_required_list(payload, "", "entry")):
+        for number, change in enumerate(_required_list(entry, f"entry.{index}.", "changes")):
+            yield from _items_of(change, f"entry.{index}.changes.{number}")
 
 
 def _items_of(change: Any, path: str) -> Iterator[_Item]:
@@ -143,9 +143,9 @@ def _items_of(change: Any, path: str) -> Iterator[_Item]:
     contacts = _contacts(value.get("contacts"))
     for kind in READERS:
         listed = [] if value.get(kind) is None else _required_list(value, f"{path}.value.", kind)
-        for place, found in enumerate(listed):
+        for index, found in enumerate(listed):
             contact = _contact(found, contacts, is_sole=len(listed) == 1)
-            yield _Item(f"{path}.value.{kind}.{place}", kind, found, contact)
+            yield _Item(f"{path}.value.{kind}.{index}", kind, found, contact)
 
 
 def _contacts(listed: Any) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -161,10 +161,10 @@ def _contact(
     if not isinstance(found, Mapping):
         return {}
     own = _person_ids(found, NUMBERS, USER_IDS).keys()
-    known = [contacts[each] for each in own or contacts if each in contacts]
-    if not own and not (is_sole and all(each is known[0] for each in known)):
+    names = [contacts[each] for each in own or contacts if each in contacts]
+    if not own and not (is_sole and all(each is names[0] for each in names)):
         return {}
-    return next((each for each in known if _person_ids(each, NUMBERS, USER_IDS).keys() - own), {})
+    return next((each for each in names if _person_ids(each, NUMBERS, USER_IDS).keys() - own), {})
 
 
 def _required_list(holder: Any, path: str, name: str) -> list[Any]:

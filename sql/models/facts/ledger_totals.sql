@@ -1,4 +1,6 @@
 -- What liability needs of a date's entries. The opening entry of an account has no date, and no points.
+-- An entry's points have the sign of what they do to the balance. `change` keeps it, and so do issued, reversed, adjusted
+-- and rerated; redeemed, expired and clawed_back are what was taken away, so above 0.
 SELECT
     entry_date,
     COUNT(*) AS entries,

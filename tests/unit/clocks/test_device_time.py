@@ -22,7 +22,7 @@ from rules.engagement.events import (
     skew_of,
     to_item,
 )
-from rules.engagement.offline import NO_PROOF, Proof, Stretch
+from rules.engagement.offline import NO_PROOF, OfflineProof, Stretch
 from tests.support.books import KnownBooks
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
@@ -117,7 +117,7 @@ def test_a_later_attempt_is_the_event_of_the_first(first: timedelta, second: tim
 def test_a_later_attempt_knows_since_when_the_device_was_offline() -> None:
     """The first attempt won the key and died; the second comes without a receipt, and is refused by now."""
     since = NOW - 100 * HOUR
-    proof = Proof(Stretch("0" * 16, since, since, NOW, NOW))
+    proof = OfflineProof(Stretch("0" * 16, since, since, NOW, NOW))
     sailor = RequestContext(Caller("u", False), {}, NOW, "api", KnownBooks().books(), proof=proof)
     body = said(NOW - 90 * HOUR)
     won = event_of(body, sailor)
@@ -129,7 +129,7 @@ def test_a_later_attempt_knows_since_when_the_device_was_offline() -> None:
 
 
 def test_a_server_needs_no_receipt_and_a_fresh_event_has_no_use_for_one() -> None:
-    refused = Proof(refused=InputRefused("receipt_refused", "receipt", "is forged"))
+    refused = OfflineProof(refused=InputRefused("receipt_refused", "receipt", "is forged"))
     books = KnownBooks().books()
     server, user = (
         RequestContext(Caller("u", is_server), {}, NOW, "api", books, proof=refused)
@@ -149,7 +149,7 @@ def test_whatever_the_clock_a_fortnight_offline_counts_on_its_true_dates(
     true = (NOW - days * 24 * HOUR).replace(microsecond=0)
     skew = timedelta(seconds=round(skew.total_seconds()))
     clock = DeviceClock(skew_of(parse_moment(written(NOW + skew, "Z")), NOW))
-    proof = Proof(Stretch("0" * 16, left, left, NOW, NOW))
+    proof = OfflineProof(Stretch("0" * 16, left, left, NOW, NOW))
     door = RequestContext(Caller("u", False), {}, NOW, "api", KnownBooks().books(), clock, proof)
     found = event_of(said(true + skew, offset), door)
     off = timedelta() if abs(skew) > STEADY else skew

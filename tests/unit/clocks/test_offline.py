@@ -13,7 +13,7 @@ from rules.engagement.offline import (
     OPEN_FOR,
     RECEIPT_AGE_MAX,
     STRETCHES_MAX,
-    Proof,
+    OfflineProof,
     Receipt,
     Stretch,
     known_stretch,
@@ -43,7 +43,7 @@ def reason(error: InputRefused) -> str:
     return f"{error.code} {error.field} {error.reason}"
 
 
-def refused(proof: Proof, days_ago: float, book: OfflineRules = BOOK) -> str:
+def refused(proof: OfflineProof, days_ago: float, book: OfflineRules = BOOK) -> str:
     with pytest.raises(InputRefused) as told:
         proof.check(NOW - days_ago * DAY, book)
     return reason(told.value)
@@ -69,17 +69,17 @@ def test_a_stretch_is_read_as_it_was_written(
 @given(st.floats(3.01, 13.9), st.floats(0, 1))
 def test_whatever_happened_in_a_week_at_sea_counts(days: float, part: float) -> None:
     found = new_stretch(receipt(days), [], [], NOW)
-    assert Proof(found, (found,)).check(NOW - part * days * DAY, BOOK)
+    assert OfflineProof(found, (found,)).check(NOW - part * days * DAY, BOOK)
 
 
 def test_before_the_receipt_nothing_is_proven() -> None:
-    proof = Proof(stretch(7))
+    proof = OfflineProof(stretch(7))
     assert proof.check(NOW - 7 * DAY - timedelta(minutes=4), BOOK)
     assert "before 2026-06-03T12:00:00" in refused(proof, 7.01)
 
 
 def test_the_book_says_how_old_an_event_may_be() -> None:
-    proof = Proof(stretch(40))
+    proof = OfflineProof(stretch(40))
     assert proof.check(NOW - 14 * DAY, BOOK)
     assert "more than 14 days ago" in refused(proof, 14.01)
     assert proof.check(NOW - 30 * DAY, OfflineRules(30, 60))
@@ -161,10 +161,10 @@ def test_only_so_many_stretches_are_kept_of_a_year() -> None:
 
 def test_a_user_is_not_offline_for_most_of_the_year() -> None:
     used = tuple(stretch(100 + number * 20, 87 + number * 20) for number in range(4))  # 4 times 13 days
-    proof = Proof(stretch(12), used)
+    proof = OfflineProof(stretch(12), used)
     assert proof.check(NOW - 8 * DAY, BOOK)
     assert "more than 60 days offline within a year" in refused(proof, 8.01)
-    assert Proof(stretch(12), used[:3]).check(NOW - 12 * DAY, BOOK)
+    assert OfflineProof(stretch(12), used[:3]).check(NOW - 12 * DAY, BOOK)
 
 
 def test_of_a_long_silence_no_more_is_counted_than_could_be_proven() -> None:
@@ -187,4 +187,4 @@ def test_time_that_two_stretches_share_counts_once(spans: list[tuple[float, floa
 
 def test_a_proof_that_was_refused_says_why() -> None:
     forged = InputRefused("receipt_refused", "receipt", "is forged")
-    assert refused(Proof(refused=forged), 4) == "receipt_refused receipt is forged"
+    assert refused(OfflineProof(refused=forged), 4) == "receipt_refused receipt is forged"

@@ -17,10 +17,10 @@ from rules.engagement.achievements import (
     AchievementSnapshot,
     UserHistory,
     achievement_positions,
+    dated_positions,
     declared_achievements,
     next_snapshot,
     ordered_history,
-    positions,
     shown_achievements,
 )
 from tests.support.achievement_story import AchievementStory
@@ -66,9 +66,9 @@ def test_what_is_kept_changes_no_answer(seed: int, many: int, monkeypatch: pytes
         kept = AchievementSnapshot()
         for ahead in sorted(chance.sample(range(DAYS + 90), 5)):
             entries = [each for each in world.entries if each.created_at > kept.places_from()]
-            told = kept.told(entries)
+            told = kept.history_with(entries)
             assert kept.is_usable(known, streaks, told)
-            assert positions(kept, known, told, streaks) == whole
+            assert dated_positions(kept, known, told, streaks) == whole
             kept = next_snapshot(kept, known, told, streaks, story.base + timedelta(days=ahead))
             assert AchievementSnapshot.of(kept.text) == kept
 
@@ -77,11 +77,11 @@ def test_a_late_entry_another_cover_or_another_rule_make_it_unusable() -> None:
     story = lived(1)
     known, (user, world) = declared_achievements(story.books, story.now), next(iter(story.worlds.items()))
     streaks = story.history(user)
-    told = AchievementSnapshot().told(world.entries)
+    told = AchievementSnapshot().history_with(world.entries)
     kept = next_snapshot(AchievementSnapshot(), known, told, streaks, story.now + timedelta(days=60))
     assert kept.is_usable(known, streaks, told)
     entry = next(each for each in world.entries if each.draft.event_id)
-    late = kept.told([replace(entry, created_at="2031-01-01T00:00:00.000000Z")])
+    late = kept.history_with([replace(entry, created_at="2031-01-01T00:00:00.000000Z")])
     assert not kept.is_usable(known, streaks, late)
     other = replace(streaks.cover, freezes=((story.base.date(), 5),))
     assert not kept.is_usable(known, replace(streaks, cover=other), told)

@@ -10,7 +10,7 @@ from analytics.curation import row_staging
 
 @pytest.fixture(params=["line by line", "by columns", "on disk"])
 def objects(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> FolderObjects:
-    """A lake; however lines are read, and wherever rows are held, the same must come of them."""
+    """A lake. Each test runs three times: the result must not depend on how lines are read and where rows are held."""
     monkeypatch.setattr(row_staging, "FEW_LINES", 10**9 if request.param == "line by line" else 0)
     if request.param == "on disk":
         monkeypatch.setattr(row_staging, "HELD_BYTES_MAX", 0)

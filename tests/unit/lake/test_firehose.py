@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.platform import publishing
-from adapters.platform.publishing import DeliveryStream, stream_batches
+from adapters.platform.publishing import DeliveryStream, call_batches
 from tests.support.firehose import Firehose
 
 
@@ -18,17 +17,20 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publishing, "pauses", range)
 
 
-@given(st.lists(st.integers(1, 3_000_000), max_size=40), st.integers(0, 1200))
-def test_calls_hold_what_they_may_and_every_row_is_in_one(sizes: Sequence[int], small: int) -> None:
-    rows: list[Any] = [range(size) for size in [*sizes, *[10] * small]]  # something with a length
-    calls = list(stream_batches(rows))
-    assert [place for call in calls for place in call] == list(range(len(rows)))
+@pytest.mark.parametrize(("count_max", "bytes_max"), [(500, 4 * 1024 * 1024), (10, 256 * 1024)])
+@given(large=st.lists(st.integers(1, 3_000_000), max_size=40), small=st.integers(0, 1200))
+def test_calls_hold_what_they_may_and_every_entry_is_in_one(
+    large: Sequence[int], small: int, count_max: int, bytes_max: int
+) -> None:
+    sizes = [*large, *[10] * small]
+    calls = list(call_batches(sizes, count_max, bytes_max))
+    assert [index for call in calls for index in call] == list(range(len(sizes)))
     for call in calls:
-        assert 0 < len(call) <= 500
-        assert len(call) == 1 or sum(len(rows[place]) for place in call) <= 4 * 1024 * 1024
+        assert 0 < len(call) <= count_max
+        assert len(call) == 1 or sum(sizes[index] for index in call) <= bytes_max
     for call, after in pairwise(calls):
-        total = sum(len(rows[place]) for place in [*call, after[0]])
-        assert len(call) == 500 or total > 4 * 1024 * 1024, "a call that could have held more"
+        total = sum(sizes[index] for index in [*call, after[0]])
+        assert len(call) == count_max or total > bytes_max, "a call that could have held more"
 
 
 def test_only_what_was_refused_is_sent_again() -> None:

@@ -51,21 +51,21 @@ def test_rows_come_back_in_the_order_of_their_hour(
 ) -> None:
     size = max((len(row.text) for row in rows), default=0) + FRAME_BYTES + 2 + spare
     records = pack_rows(rows, size)
-    assert sorted(place for each in records for place in each.places) == list(range(len(rows)))
+    assert sorted(index for each in records for index in each.indices) == list(range(len(rows)))
     assert all(len(each.data) <= size for each in records)
     by_hour: dict[bytes, list[int]] = {}
     for each in records:
-        (head,) = {rows[place].head for place in each.places}
-        by_hour.setdefault(head, []).extend(each.places)
-        assert row_texts(each.data) == [rows[place].text for place in each.places]
+        (head,) = {rows[index].head for index in each.indices}
+        by_hour.setdefault(head, []).extend(each.indices)
+        assert row_texts(each.data) == [rows[index].text for index in each.indices]
         assert json.loads(each.data) == {
             **json.loads(head + b"]}"),
-            "rows": [*(json.loads(rows[at].text) for at in each.places), None],
+            "rows": [*(json.loads(rows[at].text) for at in each.indices), None],
         }
-        assert each.data.count(b"\n") == len(each.places) + 2
+        assert each.data.count(b"\n") == len(each.indices) + 2
     assert all(places == sorted(places) for places in by_hour.values())
     # Old rows stand among records, one a line.
-    mixed = [(each.data, [rows[place].text for place in each.places]) for each in records]
+    mixed = [(each.data, [rows[index].text for index in each.indices]) for each in records]
     mixed += [(row.text + b"\n", [row.text]) for row, is_old in zip(rows, plain, strict=False) if is_old]
     assert row_texts(b"".join(data for data, _ in mixed)) == [text for _, texts in mixed for text in texts]
 
@@ -102,7 +102,7 @@ def test_no_record_could_have_taken_the_next_one_s_first_row(rows: list[tuple[in
     lines = [row_line({"x": "x" * size, "dt": "2026-11-21", "hour": f"{hour:02}"}) for hour, size in rows]
     filled: dict[bytes, int] = {}
     for each in pack_rows(lines, 300):
-        first = lines[each.places[0]]
+        first = lines[each.indices[0]]
         assert filled.get(first.head, 300) + len(first.text) + 2 > 300
         filled[first.head] = len(each.data)
 

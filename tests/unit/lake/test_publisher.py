@@ -11,7 +11,7 @@ from adapters.platform import publishing
 from adapters.platform.items import encode_item
 from adapters.platform.publishing import DeliveryStream
 from processors.batches import BatchResult
-from processors.kept_items import table_of
+from processors.lake_rows import table_of
 from processors.publisher import Publisher
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.lake.packed_records import row_texts

@@ -55,8 +55,8 @@ def test_the_daily_limit_is_made_changed_or_left(
         stubber.assert_no_pending_responses()
 
 
-class Recorded:
-    """A warehouse that knows some roles and records what it is told to run."""
+class RecordingWarehouse:
+    """A warehouse that knows some roles and records the statements that it runs."""
 
     def __init__(self, roles: list[str]) -> None:
         self.roles, self.ran = roles, list[str]()
@@ -70,7 +70,7 @@ class Recorded:
 
 @pytest.mark.parametrize(("roles", "created"), [([], 1), (["streakline_analysts"], 0), (["others"], 1)])
 def test_analysts_may_read_what_the_models_make_now_and_later(roles: list[str], created: int) -> None:
-    warehouse: Any = Recorded(roles)
+    warehouse: Any = RecordingWarehouse(roles)
     grant_analysts(warehouse)
     assert sum(each.startswith("CREATE ROLE") for each in warehouse.ran) == created
     grants = warehouse.ran[created:]

@@ -2,25 +2,21 @@
 
 import json
 from collections.abc import Sequence
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from adapters.leads.lead_event_store import event_item
 from adapters.platform import publishing
 from adapters.platform.failures import FailureQueue
-from adapters.platform.publishing import PublishFailures, Topic, TopicMessage, topic_batches
+from adapters.platform.publishing import PublishFailures, Topic, TopicMessage
 from adapters.privacy.tombstones import NO_ERASURES
 from processors.batches import ConsumerSettings
 from processors.leads import lead_events
 from processors.leads.lead_events import announce
 from rules.leads.lead_events import LeadEvent, from_item
-from tests.support.examples import examples
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
@@ -60,23 +56,6 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def messages(*bodies: str) -> list[TopicMessage]:
     return [TopicMessage(body, {"event_type": "t"}) for body in bodies]
-
-
-@given(st.lists(st.integers(1, 200_000), max_size=30))
-@settings(max_examples=examples(50))
-def test_calls_hold_what_they_may_and_every_message_is_in_one(sizes: Sequence[int]) -> None:
-    class Sized:
-        def __init__(self, size: int) -> None:
-            self.size_bytes = size
-
-    sized: list[Any] = [Sized(size) for size in sizes]
-    calls = list(topic_batches(sized))
-    assert [place for call in calls for place in call] == list(range(len(sizes)))
-    for call in calls:
-        assert 0 < len(call) <= 10
-        assert sum(sizes[place] for place in call) <= 256 * 1024
-    for call, after in pairwise(calls):
-        assert len(call) == 10 or sum(sizes[place] for place in [*call, after[0]]) > 256 * 1024
 
 
 def test_attributes_count() -> None:

@@ -24,7 +24,8 @@ PIECES = st.one_of(
     INSIDE.map(lambda each: f"/*{_commented(each)}/*{_commented(each)};*/;*/"),
     st.tuples(TAG, INSIDE).map(lambda each: f" ${each[0]}${each[1].replace('$', '')};${each[0]}$"),
 )
-# What stands between pieces keeps two of them from being read as one, as E'' and '\';' in the next line are.
+# Pieces are joined by " + ": side by side two of them could be read as one, as E'' followed by '\';' on the next
+# line is.
 STATEMENT = st.lists(PIECES, max_size=5).map(" + ".join)
 
 

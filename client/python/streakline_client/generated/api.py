@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 479d9500d5ea88c8a3d7bcf5b3e2aece6746d0274f16a320fa485801f50b8cce."""
+"""Made by `make clients` from the API with the digest 2e511a3fcee8da4f818e16ef6d8d1bc1a9ab8c9b3ccc0be11e2f4728360fce15."""
 
 from __future__ import annotations
 

@@ -90,15 +90,15 @@ def look(state: ClockState, watch: Watch | None, now: Reading, following: int) -
     following: the number of the next event.
     """
     base = now.wall - now.ticks
-    known = Watch(state.base, state.noticed) if state.run == now.run else watch
+    watched = Watch(state.base, state.noticed) if state.run == now.run else watch
     kept = base
-    if known is None:
+    if watched is None:
         _begin(state, now.wall, following)
     else:
-        gap = base - known.base
-        rest = gap - (state.noticed - known.noticed)
+        gap = base - watched.base
+        rest = gap - (state.noticed - watched.noticed)
         if abs(gap) <= STILL:
-            kept = known.base
+            kept = watched.base
         elif abs(rest) > STILL:
             state.noticed += rest
             if rest < 0 or now.counts_sleep:

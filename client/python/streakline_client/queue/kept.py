@@ -174,13 +174,16 @@ class Kept:
 
     def state(self) -> QueueState:
         """Return the state as it is now."""
-        told = self.get("state")
-        if told is None:
+        fields = self.get("state")
+        if fields is None:
             return QueueState()
-        known = told["clock"]
-        doubts, fixes = [Doubt(**each) for each in known["doubts"]], [Fix(**each) for each in known["fixes"]]
-        clock = ClockState(**{**known, "doubts": doubts, "fixes": fixes})
-        return QueueState(**{**told, "clock": clock})
+        clock_fields = fields["clock"]
+        doubts, fixes = (
+            [Doubt(**each) for each in clock_fields["doubts"]],
+            [Fix(**each) for each in clock_fields["fixes"]],
+        )
+        clock = ClockState(**{**clock_fields, "doubts": doubts, "fixes": fixes})
+        return QueueState(**{**fields, "clock": clock})
 
     @contextmanager
     def change(self) -> Iterator[QueueState]:

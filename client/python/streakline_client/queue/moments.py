@@ -101,5 +101,5 @@ def date_at(instant: int, offset: int) -> date:
 
 def offset_of(text: str) -> int:
     """Return the minutes east of UTC that a time was written with."""
-    told = datetime.fromisoformat(text).utcoffset() or timedelta()
-    return round(told.total_seconds() / 60)
+    offset = datetime.fromisoformat(text).utcoffset() or timedelta()
+    return round(offset.total_seconds() / 60)

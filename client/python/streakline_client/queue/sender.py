@@ -66,7 +66,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SenderListeners:
     """Who is told what. taken: the service has these events."""
 
     refused: Callable[[RefusedEvent], None]
@@ -77,8 +77,8 @@ class Told:
 class Sender:
     """Sends a queue."""
 
-    def __init__(self, queue: EventQueue, calls: Calls, told: Told) -> None:
-        self._queue, self._calls, self._told = queue, calls, told
+    def __init__(self, queue: EventQueue, calls: Calls, listeners: SenderListeners) -> None:
+        self._queue, self._calls, self._listeners = queue, calls, listeners
         self._attempt, self._size, self._is_bare = 0, BATCH_MAX, False
         # In place of zones that the service does not know: the offset of the moment; "": nothing. By key.
         self._zones: dict[str, str] = {}
@@ -132,7 +132,7 @@ class Sender:
         found = verdict(batch.events, reply)
         self._is_bare = found.bare and not self._is_bare  # once: what it refuses then is something else
         for _, refused in found.refused:
-            self._told.refused(refused)
+            self._listeners.refused(refused)
         done = [*found.taken, *(one for one, _ in found.refused)]
         for one in done:
             self._zones.pop(one.event["idempotency_key"], None)
@@ -141,7 +141,7 @@ class Sender:
         self._queue.settle(done)
         self._queue.heard(_time_of(reply))
         if found.taken:
-            self._told.taken(found.taken)
+            self._listeners.taken(found.taken)
         self._size = max(1, len(batch.events) // 2) if found.halve else BATCH_MAX
         if found.trouble and not self._is_bare:
             return self._again(found.trouble, asked(reply.headers))
@@ -149,7 +149,7 @@ class Sender:
         return 0
 
     def _again(self, trouble: Trouble, retry_after: float | None) -> float:
-        self._told.trouble(trouble)
+        self._listeners.trouble(trouble)
         self._attempt += 1
         return rest(self._attempt - 1, retry_after)
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 479d9500d5ea88c8a3d7bcf5b3e2aece6746d0274f16a320fa485801f50b8cce.
+// Made by `make clients` from the API with the digest 2e511a3fcee8da4f818e16ef6d8d1bc1a9ab8c9b3ccc0be11e2f4728360fce15.
 
 export interface paths {
     "/": {
@@ -1386,7 +1386,7 @@ export interface components {
                      */
                     declared_by?: "anybody" | "server";
                     description?: string;
-                    /** @description whether it makes its date an active one: true */
+                    /** @description whether it makes its date an active one; default: true */
                     keeps_streak?: boolean;
                     /** @description points of one event, before the cap */
                     points: number;
@@ -1461,7 +1461,7 @@ export interface components {
                     description?: string;
                     /** @description whose events count; left out: of all types that keep streaks */
                     event_types?: string[];
-                    /** @description whether a freeze covers a missed period: false */
+                    /** @description whether a freeze covers a missed period; default: false */
                     freezes?: boolean;
                     /** @description what each period needs; exactly one of active_days, events and sum */
                     needs: {

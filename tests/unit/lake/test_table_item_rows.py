@@ -15,7 +15,7 @@ from adapters.privacy.tombstones import NO_ERASURES
 from infra.marks import PUBLISHED_TABLES
 from local.cloud.streams import matches
 from processors import publisher
-from processors.kept_items import KeptItems
+from processors.lake_rows import TableItemRows
 from processors.publisher import Publisher, PublisherSettings
 from rules.lake.entities import DAILY_ACTIVITY, ENTITIES, NOTIFICATIONS, STREAKS
 from rules.lake.table_items import KEYS, item_of
@@ -29,7 +29,7 @@ def test_an_item_that_a_restore_needs_is_published_beside_its_row() -> None:
     rows, items = Firehose(), Firehose()
     kept = {"Days": "DailyActivity", "Keys": "IdempotencyKeys"}
     days = {"Days": (DAILY_ACTIVITY, DeliveryStream(rows, "d"))}
-    made = Publisher(days, NO_ERASURES, KeptItems(kept, DeliveryStream(items, "i")))
+    made = Publisher(days, NO_ERASURES, TableItemRows(kept, DeliveryStream(items, "i")))
     shown = change(2, activity_date="totals", is_passive=True)
     shown["dynamodb"]["NewImage"]["packed"] = {"B": "AAEC"}
     claim = change(3, table="Keys", idempotency_key="k")
@@ -48,7 +48,7 @@ def test_an_item_that_a_restore_needs_is_published_beside_its_row() -> None:
 
 def test_of_phones_what_is_kept_is_published_and_that_they_are_gone() -> None:
     rows, items = Firehose(), Firehose()
-    kept = KeptItems({"Phones": "Subscriptions"}, DeliveryStream(items, "i"))
+    kept = TableItemRows({"Phones": "Subscriptions"}, DeliveryStream(items, "i"))
     made = Publisher({"Phones": (NOTIFICATIONS, DeliveryStream(rows, "n"))}, NO_ERASURES, kept)
     phone = {"subscription_id": "s", "owner": "u", "fcm_token": "t"}
     claim = {"subscription_id": "s#sent#reminder=2026-01-01", "claimed_at": "2026-01-01T00:00:00Z"}
@@ -84,7 +84,9 @@ def is_published(record: Any) -> bool:
 def test_a_change_comes_again_if_its_item_alone_is_refused() -> None:
     rows, items = Firehose(), Firehose(error=EndpointConnectionError(endpoint_url="x"))
     streams = {"Profiles": (STREAKS, DeliveryStream(rows, "s"))}
-    made = Publisher(streams, NO_ERASURES, KeptItems({"Profiles": "UserStreaks"}, DeliveryStream(items, "i")))
+    made = Publisher(
+        streams, NO_ERASURES, TableItemRows({"Profiles": "UserStreaks"}, DeliveryStream(items, "i"))
+    )
     profile = change(5, table="Profiles", streak_updated_at="2026-01-01T00:00:00Z")
     outcome = made.publish([profile])
     assert (outcome.counts["published"], outcome.again) == (0, ["100005"])

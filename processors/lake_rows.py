@@ -13,13 +13,13 @@ from rules.lake.entities import TABLE_ITEMS, event_version, row_of
 from rules.lake.packed_records import END, FRAME_BYTES, RowLine, pack_rows, row_line
 from rules.lake.table_items import removed_item, table_item
 
-logger = Logger(service="kept_items")
+logger = Logger(service="lake_rows")
 ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)
 Pair = tuple[Record, RowLine]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptItems:
+class TableItemRows:
     """stores: table name -> its name in the template. stream: where the rows go."""
 
     stores: Mapping[str, str]
@@ -41,7 +41,7 @@ class KeptItems:
             if image
             else removed_item(store, change["Keys"], arrived, version)
         )
-        return [line_of(row_of(TABLE_ITEMS, kept, arrived))] if kept else []
+        return [lake_line(row_of(TABLE_ITEMS, kept, arrived))] if kept else []
 
 
 def table_of(record: Record) -> str:
@@ -49,7 +49,7 @@ def table_of(record: Record) -> str:
     return str(record["eventSourceARN"]).split("/")[1]
 
 
-def line_of(row: Mapping[str, Any]) -> RowLine:
+def lake_line(row: Mapping[str, Any]) -> RowLine:
     """Write a row. Raises ValueError for one that Firehose does not take."""
     line = row_line(row)
     if len(line.text) > ROW_BYTES_MAX:
@@ -69,6 +69,6 @@ def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
     except Unavailable:
         logger.exception("to come again")
         refused = list(range(len(sent)))
-    # Places grow with the records, so these come in the stream's order.
-    places = sorted(place for at in refused for place in sent[at].places)
-    return [sequence_number_of(listed[place][0]) for place in places]
+    # Indices grow with the records, so these come in the stream's order.
+    indices = sorted(index for at in refused for index in sent[at].indices)
+    return [sequence_number_of(listed[index][0]) for index in indices]
