@@ -68,11 +68,12 @@ export const dayName = (date, style = { weekday: "long", day: "numeric", month: 
   new Intl.DateTimeFormat(locale, { ...style, timeZone: "UTC" }).format(new Date(`${date}T00:00:00Z`));
 export const moment = (instant) =>
   new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(new Date(instant));
+export const timeOfDay = (instant) => new Intl.DateTimeFormat(locale, { timeStyle: "short" }).format(new Date(instant));
 export const clock = (instant) => new Intl.DateTimeFormat(locale, { timeStyle: "medium" }).format(new Date(instant));
 
 export const STATUS = {
   active: "Today counts already.",
-  at_risk: "Answer something today to keep it.",
+  at_risk: "Do something today to keep it.",
   broken: "It ended. Today can begin a new one.",
-  none: "Your first answer begins it.",
+  none: "The first thing that you do begins it.",
 };

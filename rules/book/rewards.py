@@ -29,7 +29,7 @@ class Reward:
 
     price_points: of one, above 0. stock: how many there are in all, over all versions of the book; None: no
     end of them. limit_per_user: how many of them one user may have; None: any number. title, description:
-    plain text that people read, "" for none. image_url: a picture of it (https), "" for none.
+    plain text that people read, "" for none. image_url: a picture of it (https, or data:image/), "" for none.
     """
 
     price_points: int
@@ -98,12 +98,14 @@ def _problems_for_readers(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _url_problem(url: str) -> str | None:
     """Return why a browser could not load a picture from a URL (RFC 3986); None if it may."""
-    if not url.startswith("https://"):
-        return "must begin with https://"
+    if not url.startswith(("https://", "data:image/")):
+        return "must begin with https:// or data:image/"
     if URL.fullmatch(url) is None:
         return (
             "must be a URL in ASCII, without blanks and backslashes: others are written %20, and hosts xn--"
         )
+    if url.startswith("data:"):
+        return None if "," in url else "has no picture: it follows a comma, data:image/svg+xml,%3Csvg ..."
     try:
         parts = urlsplit(url)
         has_port = parts.port != 0

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 479d9500d5ea88c8a3d7bcf5b3e2aece6746d0274f16a320fa485801f50b8cce."""
+"""Made by `make clients` from the API with the digest 5716f1661fd2ed481b24196e3192a5aa021a6d6a179f5636b6417af3025b4324."""
 
 from __future__ import annotations
 
@@ -660,6 +660,7 @@ class PostRulesRequest(TypedDict):
     effective: NotRequired[str]
     note: NotRequired[str]
     rerate: NotRequired[bool]
+    dry_run: NotRequired[bool]
 
 
 class PostRulesResponse(TypedDict):
@@ -806,6 +807,7 @@ class GetUsersUserIdResponse(TypedDict):
     timezone: str
     total_bestie_points: int
     balance: int
+    available: NotRequired[int]
     debt: NotRequired[int]
     freezes_available: int
     active_days: int
@@ -926,6 +928,7 @@ class PostUsersUserIdClawbacksResponse(TypedDict):
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
+    occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
 
 
@@ -968,6 +971,7 @@ class PostUsersUserIdFreezesResponse(TypedDict):
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
+    occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
 
 
@@ -1000,6 +1004,7 @@ class PostUsersUserIdHoldsHoldIdCaptureResponse(TypedDict):
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
+    occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
 
 
@@ -1065,6 +1070,7 @@ class PostUsersUserIdRedemptionsResponse(TypedDict):
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
+    occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
 
 
@@ -1118,6 +1124,7 @@ class PostUsersUserIdRedemptionsEntryIdReversalResponse(TypedDict):
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
+    occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
 
 
