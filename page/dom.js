@@ -44,6 +44,16 @@ export const table = (caption, heads, rows, empty) => {
   return box;
 };
 
+// Asks before something that cannot be undone; resolves to whether the person agreed. Escape says no.
+export const agreement = (root, question, consequence, yes) => new Promise((resolve) => {
+  const answer = (value) => ({ type: "button", onclick: () => box.close(value) });
+  const box = h("dialog", { class: "card", "aria-labelledby": "sure", onclose: () => { box.remove(); resolve(box.returnValue === "yes"); } },
+    h("h2", { id: "sure", tabindex: "-1", autofocus: true }, question), h("p", {}, consequence),
+    h("p", { class: "row" }, h("button", { ...answer("yes"), class: "main" }, yes), h("button", { ...answer("no"), class: "quiet" }, "Cancel")));
+  root.append(box);
+  box.showModal();
+});
+
 export const locale = navigator.language.startsWith("en") ? navigator.language : "en";
 const plural = new Intl.PluralRules("en");
 export const number = (value) => new Intl.NumberFormat(locale).format(value);
