@@ -344,7 +344,7 @@ def _ask(stack: Stack) -> None:
 
 
 def _post(api: Api, path: str, body: Body) -> Any:
-    """Post; a run of the demo before this one may have done so (409). Raises RuntimeError for any other refusal."""
+    """Post; 409 where an earlier run did so. Raises RuntimeError for any other refusal."""
     status, answer = api.call("POST", path, body)
     if status >= 300 and status != 409:
         raise RuntimeError(f"POST {path}: {status} {answer}")

@@ -110,7 +110,7 @@ const showProblems = (form, names) => {
     const control = form.elements[name];
     control.setAttribute("aria-invalid", "true");
     control.setAttribute("aria-describedby", `${name}-problem`);
-    control.after(h("small", { class: "trouble", id: `${name}-problem` }, REASONS[name]));
+    control.closest("label").after(h("small", { class: "trouble", id: `${name}-problem` }, REASONS[name]));
   }
   form.elements[names[0]].focus();
 };

@@ -63,7 +63,8 @@ def _limit(draft: Draft) -> str | None:
     """Return why an event has earned nothing, as far as its entry tells; None if it does not."""
     if draft.kind is not EntryKind.EARN or draft.points or draft.cap is None or not draft.cap.points:
         return None
-    return f"the limit of {draft.cap.points} points a {draft.cap.per.value} was reached"
+    unit = "point" if draft.cap.points == 1 else "points"
+    return f"the limit of {draft.cap.points} {unit} a {draft.cap.per} was reached"
 
 
 def entry_view(entry: Entry) -> dict[str, Any]:
