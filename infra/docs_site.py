@@ -26,6 +26,8 @@ OUTSIDE = {
     "client/python/README.md": "client-python.md",
     "client/typescript/README.md": "client-typescript.md",
 }
+# Files that are the same in the site and on the page, or beside this one.
+SHARED = {"theme.css": "page/theme.css", "icon.svg": "page/icon.svg", "site.css": "infra/site.css"}
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 
@@ -51,6 +53,8 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     for source, place in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, place, content=text))
+    for place, source in SHARED.items():
+        files.append(File.generated(config, place, abs_src_path=str(ROOT / source)))
     return files
 
 

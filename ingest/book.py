@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
 
 from adapters import clock, settings
 from adapters.book import BookStore, Publication, PublicationConflict
@@ -17,6 +19,7 @@ from adapters.platform.fence import fence_writer
 from adapters.settings.engagement import RulesApiSettings
 from ingest.web.api import Api
 from ingest.web.caller import ApiError, Caller, invalid_field, invalid_fields
+from ingest.web.http import json_response
 from ingest.web.json_schema import INSTANT, TEXT, Schema, closed_object, list_of
 from ingest.web.paging import instant_in, instant_of
 from ingest.web.routes import in_query
@@ -207,7 +210,14 @@ class Proposal:
 
 
 def publish(store: BookStore, proposal: Proposal, now: datetime) -> Version:
-    """Publish a version. Raises BookRefused, and PublicationConflict where somebody else was faster.
+    """Publish a version. Raises BookRefused, and PublicationConflict where somebody else was faster."""
+    effective_at = check(store, proposal, now)
+    note = proposal.note[:NOTE_MAX]
+    return store.publish(Publication(proposal.document, effective_at, now, proposal.author, note))
+
+
+def check(store: BookStore, proposal: Proposal, now: datetime) -> datetime:
+    """Return from when a version would be in force, were it published now. Raises BookRefused.
 
     What is judged stays judged, so a version takes effect in the past only where that is asked for.
     """
@@ -231,8 +241,7 @@ def publish(store: BookStore, proposal: Proposal, now: datetime) -> Version:
         check_stocks(before, book, (each.book for each in books.versions if each.effective_at > effective_at))
     for each in books.versions if book.streaks else ():
         check_streaks(each.book, book)
-    note = proposal.note[:NOTE_MAX]
-    return store.publish(Publication(proposal.document, effective_at, now, proposal.author, note))
+    return effective_at
 
 
 # The bodies and answers of /v1/rules, as JSON Schema.
@@ -252,6 +261,10 @@ PUBLICATION = closed_object(
         "rerate?": {
             "type": "boolean",
             "description": "effective may be in the past: `streakline rerate` judges anew what came since",
+        },
+        "dry_run?": {
+            "type": "boolean",
+            "description": "only say whether it could be published, and from when",
         },
     }
 )
@@ -311,17 +324,21 @@ def get_rule_versions() -> dict[str, Any]:
     return {"versions": versions}
 
 
-@app.route("POST /v1/rules", body=PUBLICATION, status=201, answer=VERSION)
-def post_rules() -> dict[str, Any]:
+@app.route("POST /v1/rules", body=PUBLICATION, status=201, answer=VERSION, may_repeat=True)
+def post_rules() -> Response[str]:
     """Publish a version of the book (admins).
 
     Every function knows it within a minute. An event is judged by the version in force when it occurred, as
-    far as it is known when the event arrives.
+    far as it is known when the event arrives. With dry_run the answer is 200, and nothing is published.
     """
     caller, now = app.admin(), clock.now()
     try:
         body = app.body(pairs=unique_keys)
-        version = publish(_parts(), _proposal(body, caller), now)
+        proposal = _proposal(body, caller)
+        if is_dry := body.get("dry_run", False):
+            version = _version_to_be(_parts(), proposal, now)
+        else:
+            version = publish(_parts(), proposal, now)
     except BookRefused as refused:
         raise invalid_fields([(_field(each), each.reason) for each in refused.faults]) from None
     except DoubledKey as doubled:
@@ -330,8 +347,16 @@ def post_rules() -> dict[str, Any]:
         raise ApiError(
             409, "conflict", "somebody else has just published a version: look at it first"
         ) from None
-    logger.info("published", extra={"version": version.number, "author": version.author})
-    return version_view(version, is_admin=True)
+    if not is_dry:
+        logger.info("published", extra={"version": version.number, "author": version.author})
+    return json_response(200 if is_dry else 201, version_view(version, is_admin=True))
+
+
+def _version_to_be(store: BookStore, proposal: Proposal, now: datetime) -> Version:
+    """Return the version that publishing would make. Raises BookRefused."""
+    effective_at, read = check(store, proposal, now), partial(book_of_document, proposal.document)
+    number = store.look().newest.number + 1
+    return Version(number, effective_at, read, now, proposal.author, proposal.note)
 
 
 def _field(fault: Fault) -> str:

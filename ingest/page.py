@@ -85,7 +85,7 @@ class Site:
 def content_policy(config: PageSettings) -> str:
     """Return the Content-Security-Policy: it allows our own files, and the sign-in service if there is one.
 
-    Pictures of rewards lie anywhere on the web (https): a published book names them.
+    Pictures of rewards lie anywhere on the web (https), or in the book itself (data:).
 
     Raises ValueError for a sign-in service that is no URL.
     """
@@ -93,7 +93,7 @@ def content_policy(config: PageSettings) -> str:
     origins += [origin_of(each) for each in config.oidc_origins.split()]
     return "; ".join(
         (
-            *("default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' https:"),
+            *("default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' https: data:"),
             " ".join(("connect-src 'self'", *dict.fromkeys(origins))),
             *("base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"),
             *("require-trusted-types-for 'script'", "trusted-types 'none'"),

@@ -7,14 +7,25 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
+import yaml
+
+from adapters.book import shipped_document
+from adapters.platform.objects import S3Objects
+from analytics.what_if.what_if import WhatIfQuestion, what_if
+from ingest.web.caller import AGENTS
 from local import replay, verify
-from local.api import Api
+from local.api import ADMIN, Api, bearer, page_link
 from local.cloud import laptop_cloud, patience
 from local.event_sources import Body, from_git, synthetic_crowd
 from local.operate import html_report, nightly_run
 from local.paths import LOCAL, REPORT, ROOT
 from local.stack import Stack
+from local.what_if.figures import summary
+from local.what_if.page import page
+from rules.book.document import read_book
+from rules.days import stamp
 
 # A synthetic shop and its customers: orders, messages, page views and a campaign, as webhooks.
 
@@ -166,6 +177,7 @@ CROWD_EVENTS = 3000
 CROWD_SEED = 20
 SHOP_CUSTOMERS = 40
 STARTED = LOCAL / "demo-started"
+WHAT_IF = LOCAL / "what-if.html"
 
 
 def demo() -> None:
@@ -175,21 +187,182 @@ def demo() -> None:
     now = _started()
     history = list(from_git(ROOT))
     people = synthetic_crowd(CROWD_USERS, CROWD_EVENTS, CROWD_SEED, now)
+    _publish(stack, now)
     print(f"\nreplaying this repository's history over HTTP: {len(history)} commits", flush=True)
     _say(replay.replay(stack, history))
     print(f"replaying a crowd over HTTP and Kinesis, late, unordered, some twice: {len(people)}", flush=True)
     _say(replay.replay(stack, people, via="both"))
     _check(stack, [*history, *people], now)
+    _person(stack, now)
     _show(stack)
     _shop(stack, now)
     _nightly(stack)
+    _what_if(stack)
     html_report.write(stack, REPORT)
-    print(f"\nreport: {REPORT.relative_to(ROOT)}")
-    print(f"The cloud stays up ({time.monotonic() - began:.0f} s so far): `make down` stops it.")
-    print("Ask it, in a shell after `source .venv/bin/activate`:")
-    print('curl -H "Authorization: Bearer $(streakline token --user crowd-0000)" \\')
-    print(f"  '{stack.api_url}/v1/users/crowd-0000'")
-    print("The web page, signed in: streakline page --user crowd-0000")
+    print(f"\nThe cloud stays up ({time.monotonic() - began:.0f} s so far): `make down` stops it.")
+    print("Ask it in a shell after `source .venv/bin/activate`: `streakline --help`. Or look:\n")
+    print(f"The page, as {PERSON} sees it, who may publish books too:\n  {_page_link(stack)}")
+    print(f"The report:\n  {REPORT.as_uri()}")
+
+
+def _page_link(stack: Stack) -> str:
+    return page_link(stack, bearer(stack, PERSON, ADMIN))
+
+
+# A person whom the page shows: she does a lesson a day, answers a question, and spends points. One lesson
+# waits in a phone without a network, which looks like the end of her streak until it arrives.
+
+
+PERSON, ZONE = "grace", ZoneInfo("Europe/Berlin")
+PERSON_DAYS = 44
+LATE_DAYS = 2
+BOOK_DAYS = (
+    100  # so long the book is in force: weeks and months that began before do not count for its streaks
+)
+READERS = [f"reader-{number}" for number in range(1, 6)]
+CHOICE = {
+    "type": "multiple_choice",
+    "prompt": "What keeps you coming back?",
+    "options": ["The streak", "The points", "What I learn", "My friends"],
+    "required_responses": 20,
+    "category": "research",
+}
+TEXT = {
+    "type": "text",
+    "prompt": "What should we build next?",
+    "required_responses": 20,
+    "category": "ideas",
+}
+IDEAS = (
+    "A duel with a friend",
+    "Lessons without a network",
+    "A dark theme",
+    "Shorter lessons",
+    "A tree a month",
+)
+
+
+def book() -> Body:
+    """Return the demo's book of rules: the shipped one, with rewards, and more streaks and achievements."""
+    document = shipped_document()
+    more = yaml.safe_load((ROOT / "local" / "demo.yaml").read_text(encoding="utf-8"))
+    first = {"first_answer": document["achievements"]["first_answer"]}
+    return document | {
+        "rewards": more["rewards"],
+        "streaks": document["streaks"] | more["streaks"],
+        "achievements": first | more["achievements"],
+    }
+
+
+def person_events(now: datetime) -> tuple[list[Body], Body]:
+    """Return the person's events up to now, and the one that comes late.
+
+    A lesson on each of PERSON_DAYS dates and a second one on some, a check-in on most, a workout each third.
+    """
+    today = now.astimezone(ZONE).date()
+    made = []
+    for ago in range(PERSON_DAYS):
+        kinds = ["LESSON_COMPLETED", *["LESSON_COMPLETED"] * (ago % 4 == 1), *["CHECK_IN"] * (ago % 5 != 2)]
+        kinds += ["WORKOUT_COMPLETED"] * (ago % 3 == 0) + ["CHALLENGE_COMPLETED"] * (ago % 9 == 4)
+        day = today - timedelta(days=ago)
+        evening = datetime.combine(day, datetime.min.time(), ZONE) + timedelta(hours=18)
+        for place, kind in enumerate(kinds):
+            at = evening + timedelta(minutes=7 * place) if ago else now - timedelta(minutes=5 - place)
+            made.append(
+                {
+                    "user_id": PERSON,
+                    "idempotency_key": f"{PERSON}-{day}-{place}",
+                    "event_type": kind,
+                    "occurred_at": at.astimezone(ZONE).isoformat(timespec="seconds"),
+                    "timezone": ZONE.key,
+                    "source": "ios",
+                }
+            )
+    late_day = today - timedelta(days=LATE_DAYS)
+    (late, *_), there = (
+        [each for each in made if (f"{late_day}" in each["idempotency_key"]) is is_late]
+        for is_late in (True, False)
+    )
+    return there, late
+
+
+def _publish(stack: Stack, now: datetime) -> None:
+    """Publish the demo's book, in force since before the first event; not again when the demo runs again."""
+    api, document = Api(stack), book()
+    if api.get("/v1/rules")["book"] == document:
+        return
+    body = {"book": document, "effective": stamp(now - timedelta(days=BOOK_DAYS)), "rerate": True}
+    status, answer = api.call("POST", "/v1/rules", body | {"note": "rewards, streaks and achievements"})
+    if status != 201:
+        raise RuntimeError(f"the demo's book was refused: {answer}")
+    found = ", ".join(f"{len(document[part])} {part}" for part in ("rewards", "streaks", "achievements"))
+    print(f"published a book of rules of its own: {found}")
+
+
+def _person(stack: Stack, now: datetime) -> None:
+    """Let the person and some readers do what the page shows."""
+    there, late = person_events(now)
+    person = Api(stack, PERSON, admin=False)
+    replay.replay(stack, there)
+    before = person.get(f"/v1/users/{PERSON}")["current_streak"]
+    replay.replay(stack, [late])
+    after = person.get(f"/v1/users/{PERSON}")["current_streak"]
+    if before < after:
+        day = f"{datetime.fromisoformat(late['occurred_at']):%A}"
+        print(
+            f"\n{PERSON} did nothing on {day}, it seemed: her streak of {after - before - 1} days was lost."
+        )
+        print(f"Now {day}'s lesson comes in, from a phone that had no network. The loss is overturned:")
+        print(f"her streak is {after} days, and her app is told (streak.corrected).")
+    _ask(stack)
+    price = book()["rewards"]["coffee"]["price_points"]
+    redemption = {"reward": "coffee", "price_points": price, "idempotency_key": "demo-coffee"}
+    _post(person, f"/v1/users/{PERSON}/redemptions", redemption)
+    patience.drain(stack)
+    earned = person.get(f"/v1/users/{PERSON}/achievements")["achievements"]
+    titles = [each["title"] for each in earned if each["achieved"]]
+    left = person.get(f"/v1/users/{PERSON}/balance")["available"]
+    print(f"She has earned {len(titles)} achievements: {', '.join(titles)}.")
+    print(f"She has bought a coffee for {price} points, and has {left} left.")
+
+
+def _ask(stack: Stack) -> None:
+    """Let the person ask two questions, readers answer both, and the person one of them."""
+    asker = Api(stack, PERSON, group=AGENTS)
+    for key, question, people in (("choice", CHOICE, [*READERS, PERSON]), ("text", TEXT, READERS)):
+        asked = _post(asker, "/v1/questions", question | {"idempotency_key": f"demo-{key}"})
+        for number, who in enumerate(people):
+            said = (
+                {"selected_option": (0, 2, 0, 1, 2, 2)[number]}
+                if key == "choice"
+                else {"answer": IDEAS[number]}
+            )
+            answer = said | {"confidence": 3 + number % 3, "response_time_ms": 4000}
+            path = f"/v1/questions/{asked['question_id']}/responses"
+            _post(Api(stack, who, admin=False), path, answer)
+    print(f"She asked {len(READERS)} readers two questions, and they have answered.")
+
+
+def _post(api: Api, path: str, body: Body) -> Any:
+    """Post; 409 where an earlier run did so. Raises RuntimeError for any other refusal."""
+    status, answer = api.call("POST", path, body)
+    if status >= 300 and status != 409:
+        raise RuntimeError(f"POST {path}: {status} {answer}")
+    return answer
+
+
+def _what_if(stack: Stack) -> None:
+    """Ask what the book would have led to with another price of lessons, and write the page of it."""
+    document = book()
+    document["event_types"]["LESSON_COMPLETED"] = {"points": 12, "cap": {"points": 36, "per": "day"}}
+    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
+    found = what_if(lake, WhatIfQuestion(read_book(document), datetime.now(UTC)))
+    told = summary(found, "a book with 12 points a lesson, 36 a day at most,")
+    WHAT_IF.write_text(page(told), encoding="utf-8")
+    users = told["users"]
+    print("\nwhat if a lesson had earned 12 points instead of 10, and lessons at most 36 a day?")
+    print(f"Of {users['all']} users {users['gain']} would have more points, {users['lose']} less.")
+    print(f"In full: {WHAT_IF.relative_to(ROOT)}")
 
 
 def _started() -> datetime:

@@ -13,25 +13,35 @@ const goalStatus = (status, one) => ({
 const lower = (text) => spoken(text).toLowerCase();
 const exact = (value) => new Intl.NumberFormat("en", { maximumFractionDigits: 3 }).format(value);
 
-// Says in words what a condition of an achievement counts.
+// Says in words what a condition of an achievement counts. A number follows, so no word stands in the plural.
 const counted = (condition) => ({
-  points_earned: () => "points earned",
-  count: () => `times ${lower(condition.event_type)}`,
-  sum: () => `${lower(condition.property)} in ${lower(condition.event_type)}`,
-  streak: () => `in a row: ${lower(condition.streak)}`,
+  points_earned: () => "Points earned",
+  count: () => spoken(condition.event_type),
+  sum: () => `${spoken(condition.property)} in ${lower(condition.event_type)}`,
+  streak: () => `${condition.streak === "daily" ? "Days" : spoken(condition.streak)} in a row`,
 })[condition.counts]();
 
 // A bar of how far one is. The words beside it say the same.
 const progress = (have, needs, words) => h("div", { class: "progress" },
-  h("p", {}, `${exact(Math.min(have, needs))} of ${exact(needs)} ${words}`),
+  h("p", {}, `${words}: ${exact(Math.min(have, needs))} of ${exact(needs)}`),
   h("progress", { max: needs, value: Math.min(have, needs), "aria-label": words }));
 
-const title = (achievement) => achievement.title || spoken(achievement.name);
+export const title = (achievement) => achievement.title || spoken(achievement.name);
+
+// How far one is: 0 for not begun, 1 for earned.
+const nearness = ({ needs, conditions }) => {
+  const shares = conditions.map((each) => Math.min(1, each.have / each.needs));
+  return needs === "all" ? shares.reduce((sum, each) => sum + each, 0) / shares.length : Math.max(...shares);
+};
+// What is earned, the newest first; and what is not, the nearest first.
+export const newest = (achievements) => achievements.filter((each) => each.achieved)
+  .sort((a, b) => (b.achieved_at ?? "").localeCompare(a.achieved_at ?? ""));
+export const nearest = (achievements) => achievements.filter((each) => !each.achieved).sort((a, b) => nearness(b) - nearness(a));
 
 const earned = (achievement) => h("li", {}, h("strong", {}, title(achievement)),
   h("span", { class: "note" }, achievement.achieved_at ? `earned ${moment(achievement.achieved_at)}` : "earned"));
 
-const open = (achievement) => h("li", {}, h("strong", {}, title(achievement)),
+export const open = (achievement) => h("li", {}, h("strong", {}, title(achievement)),
   achievement.conditions.length > 1 && h("span", { class: "note" }, achievement.needs === "all" ? "All of these:" : "Any of these:"),
   achievement.conditions.map((each) => progress(each.have, each.needs, counted(each))));
 
@@ -40,9 +50,9 @@ const section = (id, name, items, empty) => h("section", { class: "card", "aria-
 
 // Says in words what a period needs.
 const needed = (period) => ({
-  active_days: () => "active days",
-  events: () => "events",
-  sum: () => lower(period.property),
+  active_days: () => "Active days",
+  events: () => "Events",
+  sum: () => spoken(period.property),
 })[period.counts]();
 
 const goal = (streak) => {
@@ -62,11 +72,10 @@ export const show = async (root, view) => {
   const [{ achievements }, { streaks }] = await Promise.all([
     get(`${user}/achievements`, view.signal), get(`${user}/streaks`, view.signal),
   ]);
-  const done = achievements.filter((each) => each.achieved);
-  const newest = [...done].sort((a, b) => (b.achieved_at ?? "").localeCompare(a.achieved_at ?? ""));
+  const [done, missing] = [newest(achievements), nearest(achievements)];
   root.replaceChildren(h("h1", { tabindex: "-1" }, "Achievements"),
-    section("earned-title", "Earned", newest.map(earned), achievements.length ? "None yet." : "There are none to earn right now."),
-    ...(done.length < achievements.length ? [section("open-title", "Still to earn", achievements.filter((each) => !each.achieved).map(open), "")] : []),
+    section("earned-title", "Earned", done.map(earned), achievements.length ? "None yet." : "There are none to earn right now."),
+    ...missing.length ? [section("open-title", "Still to earn", missing.map(open), "")] : [],
     section("streaks-title", "Streaks", streaks.map(goal), ""));
   say(`${count(done.length, "achievement")} of ${number(achievements.length)} earned.`);
 };

@@ -18,12 +18,12 @@ const SENTENCES = {
 };
 const AGAIN_MILLISECONDS = [300, 900, 2000];
 
-// An answer other than success. message: words for people; status and code: for the program.
+// An answer other than success. message: words for people; status, code and details ({field, reason}): for the program.
 export class Refusal extends Error {
   constructor(status, error) {
     const detail = error.details?.[0];
     super(SENTENCES[error.code] ?? (detail?.field ? `${detail.field} ${detail.reason}` : error.message));
-    Object.assign(this, { status, code: error.code });
+    Object.assign(this, { status, code: error.code, details: error.details ?? [] });
   }
 }
 

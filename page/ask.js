@@ -54,12 +54,13 @@ const newer = async (path, signal) => {
 // Shows a question, and polls for its answers until the question is done or the person leaves the view.
 const watch = async (panel, id, signal, changed) => {
   const answers = [];
+  panel.hidden = false;
+  panel.replaceChildren(h("div", { class: "card" }, h("p", { class: "note" }, "Loading ...")));
   const question = await get(`v1/questions/${part(id)}`, signal);
   const title = h("h2", { tabindex: "-1" }, question.prompt);
   const state = h("p", { class: "about" });
   const shown = h("div", {});
   panel.replaceChildren(h("article", { class: "card watched" }, title, state, shown));
-  panel.hidden = false;
   title.focus();
   for (let after = "", wait = 0; ; wait = WAIT_SECONDS) {
     const page = await newer(`v1/questions/${part(id)}/responses?wait=${wait}${after && `&after=${part(after)}`}`, signal);
@@ -70,21 +71,55 @@ const watch = async (panel, id, signal, changed) => {
     state.textContent = `${number(answers.length)} of ${count(question.required_responses, "answer")} · ${until}`;
     shown.replaceChildren(answers.length ? results(question, answers)
       : h("p", { class: "note" }, page.done ? "No answers came." : "The first answer appears here."));
-    if (page.responses.length && wait) {
-      say(`${count(answers.length, "answer")}.`);
-      changed().catch(() => {});
-    }
+    if (page.responses.length && wait) say(`${count(answers.length, "answer")}.`);
+    changed(question, answers.length, page.status);
     if (page.done) return;
   }
 };
 
 const field = (label, control, hint) => h("label", { class: "text" }, h("span", {}, label, hint && h("small", {}, ` ${hint}`)), control);
+
+// What is wrong with a field: by the field's name in the form, as the API names it.
+const FIELDS = { prompt: "prompt", options: "options", required_responses: "required", closes_at: "hours", category: "category", audience: "audience" };
+const OPTIONS_MIN = 2, OPTIONS_MAX = 10;
+const REASONS = {
+  prompt: "Write a question of up to 1,000 characters.",
+  options: `Write ${OPTIONS_MIN} to ${OPTIONS_MAX} different options, one a line, of up to 200 characters each.`,
+  required: "Choose a number from 1 to 1,000.",
+  hours: "Choose a number from 1 to 720.",
+  category: "Use up to 32 letters, digits and dashes.",
+  audience: "Use up to 10 tags of letters, digits and dashes, divided by commas.",
+};
+const problems = (form) => {
+  const given = new FormData(form);
+  const options = lines(given.get("options"), "\n");
+  const areGood = options.length >= OPTIONS_MIN && options.length <= OPTIONS_MAX && new Set(options).size === options.length;
+  return Object.values(FIELDS).filter((name) => !form.elements[name].validity.valid
+    || (name === "prompt" && !given.get("prompt").trim())
+    || (name === "options" && given.get("type") === "multiple_choice" && !areGood));
+};
+
+const clearProblems = (form) => {
+  for (const each of form.querySelectorAll(".trouble")) each.remove();
+  for (const each of form.querySelectorAll("[aria-invalid]")) { each.removeAttribute("aria-invalid"); each.removeAttribute("aria-describedby"); }
+};
+
+// Shows at its field what is wrong, and moves the keyboard to the first of them.
+const showProblems = (form, names) => {
+  for (const name of names) {
+    const control = form.elements[name];
+    control.setAttribute("aria-invalid", "true");
+    control.setAttribute("aria-describedby", `${name}-problem`);
+    control.closest("label").after(h("small", { class: "trouble", id: `${name}-problem` }, REASONS[name]));
+  }
+  form.elements[names[0]].focus();
+};
 const kind = (value, label, checked) => h("label", { class: "choice" },
   h("input", { type: "radio", name: "type", value, checked }), h("span", {}, label));
 
 const composer = (submit) => {
-  const options = field("Options", h("textarea", { name: "options", rows: 4, placeholder: "One a line" }), "2 to 10, one a line");
-  const form = h("form", { class: "card composer", onsubmit: (event) => { event.preventDefault(); submit(form); } },
+  const options = field("Options", h("textarea", { name: "options", rows: 4, placeholder: "More time\nMore room" }), "2 to 10, one a line");
+  const form = h("form", { class: "card composer", novalidate: true, onsubmit: (event) => { event.preventDefault(); submit(form); } },
     field("Question", h("textarea", { name: "prompt", rows: 2, maxlength: 1000, required: true })),
     h("fieldset", { class: "side" }, h("legend", {}, "Answered by"), kind("multiple_choice", "a choice", true), kind("text", "a text")),
     options,
@@ -101,12 +136,14 @@ const composer = (submit) => {
   return form;
 };
 
+const progressOf = (status, have, wanted) => `${status.toLowerCase()} · ${number(have)} of ${count(wanted, "answer")}`;
+
 const own = (questions, open) => h("section", { class: "card", "aria-labelledby": "own-title" },
   h("h2", { id: "own-title" }, "Asked before"),
   questions.length
     ? h("ul", { class: "asked" }, questions.map((question) => h("li", {},
       h("button", { type: "button", class: "link", onclick: () => open(question.question_id) }, question.prompt),
-      h("span", { class: "note" }, `${question.status.toLowerCase()} · ${question.current_responses} of ${question.required_responses}`))))
+      h("span", { class: "note", "data-question": question.question_id }, progressOf(question.status, question.current_responses, question.required_responses)))))
     : h("p", { class: "note" }, "Nothing yet."));
 
 export const show = async (root, view) => {
@@ -119,9 +156,14 @@ export const show = async (root, view) => {
     stop.abort();
     stop = new AbortController();
     const signal = AbortSignal.any([stop.signal, view.signal]);
-    watch(panel, id, signal, list).catch((error) => {
+    watch(panel, id, signal, changed).catch((error) => {
       if (!signal.aborted) panel.replaceChildren(trouble(error));
     });
+  };
+  // The list says of a watched question what the watched question says.
+  const changed = (question, answers, status) => {
+    const note = before.querySelector(`[data-question="${question.question_id}"]`);
+    if (note) note.textContent = progressOf(status, answers, question.required_responses);
   };
   const list = async () => {
     const page = await get(`v1/agents/${part(view.person.user)}/questions?limit=10`, view.signal);
@@ -131,22 +173,28 @@ export const show = async (root, view) => {
   // body, and the question is asked once.
   const submit = async (form) => {
     const button = form.querySelector("button.main");
-    form.querySelector(".trouble")?.remove();
-    button.disabled = true;
+    clearProblems(form);
+    const wrong = problems(form);
+    if (wrong.length) return showProblems(form, wrong);
     at ??= Date.now();
+    button.disabled = true;
+    button.textContent = "Asking ...";
     try {
       const made = await ask("POST", "v1/questions", { body: bodyOf(form, key, at), signal: view.signal });
       [key, at] = [crypto.randomUUID(), null];
-      form.querySelector("[name=prompt]").value = "";
+      for (const name of ["prompt", "options"]) form.elements[name].value = "";
       open(made.question_id);
       await list();
     } catch (error) {
       if (view.signal.aborted) return;
       if (error.status === 409) key = crypto.randomUUID();
       if (![0, 503].includes(error.status)) at = null;
-      form.append(trouble(error));
+      const fields = [...new Set((error.details ?? []).map((each) => FIELDS[each.field?.split(".")[0]]).filter(Boolean))];
+      if (fields.length) showProblems(form, fields);
+      else form.append(trouble(error));
     } finally {
       button.disabled = false;
+      button.textContent = "Ask";
     }
   };
   await list().catch((error) => { if (view.signal.aborted) throw error; before.replaceChildren(trouble(error)); });

@@ -1,7 +1,8 @@
-// For admins: the book of rules in force, its versions, how two of them differ, and what another would have led to.
+// For admins: the book of rules in force, its versions, how two of them differ, another one to check and publish, and
+// what that would have led to.
 
-import { get, part } from "./api.js";
-import { count, h, moment, number, say, spoken, table, trouble } from "./dom.js";
+import { ask, get, part } from "./api.js";
+import { agreement, count, h, moment, number, say, spoken, table, trouble } from "./dom.js";
 import { whatIf } from "./what_if.js";
 
 const LINES_MAX = 200;
@@ -48,7 +49,7 @@ const versionsCard = (versions, current) => card("versions-title", "Versions",
 const choice = (id, label, versions, value) => [h("label", { for: id }, label), h("select", { id },
   versions.map((each) => h("option", { value: each.version, selected: each.version === value }, `Version ${each.version}`)))];
 
-const told = (rows) => rows.length
+const differenceTable = (rows) => rows.length
   ? [h("p", {}, `${count(rows.length, "difference")}.`),
     table("Differences", ["Where", "Before", "After"], rows.slice(0, LINES_MAX), ""),
     rows.length > LINES_MAX && h("p", { class: "note" }, `The first ${LINES_MAX} are shown.`)].filter(Boolean)
@@ -70,7 +71,7 @@ const comparer = (versions, current, view) => {
     const [one, other] = [...form.querySelectorAll("select")].map((select) => versions.find((each) => each.version === Number(select.value)));
     try {
       const [old, now] = await Promise.all([documentOf(one, view.signal), documentOf(other, view.signal)]);
-      out.replaceChildren(...told(differences(old, now)));
+      out.replaceChildren(...differenceTable(differences(old, now)));
     } catch (error) {
       if (!view.signal.aborted) out.replaceChildren(trouble(error));
     }
@@ -81,9 +82,67 @@ const comparer = (versions, current, view) => {
       h("button", { class: "quiet" }, "Compare")), out);
 };
 
+const faultTable = (error) => error.details?.length
+  ? [h("p", { class: "trouble" }, `This book cannot be published: ${count(error.details.length, "fault")}.`),
+    table("Faults of the book", ["Where", "What"], error.details.map((each) => [each.field, each.reason]), "")]
+  : [trouble(error)];
+
+const documentIn = (text) => {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`This is no JSON: ${error.message}. A book in YAML is published by: streakline rules publish book.yaml`);
+  }
+};
+
+// Another book: from the one in force or from a file, changed here, checked by the service, and published.
+const editor = (rules, view, root) => {
+  const out = h("div", { class: "told stack", "aria-live": "polite" });
+  const text = h("textarea", { id: "book-text", class: "code", rows: 14, spellcheck: "false", oninput: () => fresh() });
+  const note = h("input", { id: "book-note", maxlength: 500 });
+  const publish = h("button", { type: "button", class: "main", hidden: true, onclick: () => attempt(put) }, "Publish");
+  const body = (more) => ({ body: { book: documentIn(text.value), note: note.value, ...more }, signal: view.signal });
+  const fresh = () => { publish.hidden = true; out.replaceChildren(); };
+  const fill = (value) => { text.value = value; fresh(); };
+  const attempt = async (work) => {
+    try {
+      await work();
+    } catch (error) {
+      if (view.signal.aborted) return;
+      publish.hidden = true;
+      out.replaceChildren(...faultTable(error));
+    }
+  };
+  const check = async () => {
+    const given = body({ dry_run: true });
+    const found = await ask("POST", "v1/rules", given);
+    const rows = differences(rules.book, given.body.book);
+    out.replaceChildren(h("p", { class: "gained" }, `Nothing is wrong with it. It would be version ${number(found.version)}.`), ...differenceTable(rows));
+    publish.hidden = !rows.length;
+  };
+  const put = async () => {
+    if (!await agreement(root, "Publish this book?", "It is in force at once: what happens from now on earns what it says.", "Yes, publish")) return;
+    const made = await ask("POST", "v1/rules", body({}));
+    await show(root, view);
+    root.querySelector("h1").focus();
+    say(`Version ${number(made.version)} is published.`);
+  };
+  return card("change-title", "Change the book",
+    h("p", {}, "Begin with the book in force or with a file. Nothing is changed until you publish."),
+    h("p", { class: "row" },
+      h("button", { type: "button", class: "quiet", onclick: () => fill(JSON.stringify(rules.book, null, 2)) }, "Take the book in force"),
+      h("label", { for: "book-file" }, "or a file (JSON)"),
+      h("input", { id: "book-file", type: "file", accept: ".json,application/json", onchange: (event) => attempt(async () => fill(await event.target.files[0]?.text() ?? "")) })),
+    h("form", { onsubmit: (event) => { event.preventDefault(); attempt(check); } },
+      h("label", { class: "text" }, h("span", {}, "The book, as JSON"), text),
+      h("label", { class: "text" }, h("span", {}, "Why", h("small", {}, " for those who come later")), note),
+      h("p", { class: "row" }, h("button", { class: "quiet" }, "Check and compare"), publish)),
+    out);
+};
+
 export const show = async (root, view) => {
   const [rules, { versions }] = await Promise.all([get("v1/rules", view.signal), get("v1/rules/versions", view.signal)]);
   root.replaceChildren(h("h1", { tabindex: "-1" }, "Book of rules"), inForce(rules), versionsCard(versions, rules.version),
-    ...(versions.length > 1 ? [comparer(versions, rules.version, view)] : []), whatIf());
+    ...(versions.length > 1 ? [comparer(versions, rules.version, view)] : []), editor(rules, view, root), whatIf());
   say(`Version ${rules.version} is in force.`);
 };

@@ -44,6 +44,16 @@ export const table = (caption, heads, rows, empty) => {
   return box;
 };
 
+// Asks before something that cannot be undone; resolves to whether the person agreed. Escape says no.
+export const agreement = (root, question, consequence, yes) => new Promise((resolve) => {
+  const answer = (value) => ({ type: "button", onclick: () => box.close(value) });
+  const box = h("dialog", { class: "card", "aria-labelledby": "sure", onclose: () => { box.remove(); resolve(box.returnValue === "yes"); } },
+    h("h2", { id: "sure", tabindex: "-1", autofocus: true }, question), h("p", {}, consequence),
+    h("p", { class: "row" }, h("button", { ...answer("yes"), class: "main" }, yes), h("button", { ...answer("no"), class: "quiet" }, "Cancel")));
+  root.append(box);
+  box.showModal();
+});
+
 export const locale = navigator.language.startsWith("en") ? navigator.language : "en";
 const plural = new Intl.PluralRules("en");
 export const number = (value) => new Intl.NumberFormat(locale).format(value);
@@ -68,11 +78,12 @@ export const dayName = (date, style = { weekday: "long", day: "numeric", month: 
   new Intl.DateTimeFormat(locale, { ...style, timeZone: "UTC" }).format(new Date(`${date}T00:00:00Z`));
 export const moment = (instant) =>
   new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(new Date(instant));
+export const timeOfDay = (instant) => new Intl.DateTimeFormat(locale, { timeStyle: "short" }).format(new Date(instant));
 export const clock = (instant) => new Intl.DateTimeFormat(locale, { timeStyle: "medium" }).format(new Date(instant));
 
 export const STATUS = {
   active: "Today counts already.",
-  at_risk: "Answer something today to keep it.",
+  at_risk: "Do something today to keep it.",
   broken: "It ended. Today can begin a new one.",
-  none: "Your first answer begins it.",
+  none: "The first thing that you do begins it.",
 };

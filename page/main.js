@@ -5,12 +5,12 @@ import { byId, count, h, number, say, trouble } from "./dom.js";
 import { adopt, comeBack, current, forget, signIn, signOut } from "./session.js";
 
 const VIEWS = {
-  answer: ["Answer", () => import("./answer.js")],
   you: ["You", () => import("./you.js")],
   rewards: ["Rewards", () => import("./rewards.js")],
   achievements: ["Achievements", () => import("./achievements.js")],
   calendar: ["Calendar", () => import("./calendar.js")],
   boards: ["Boards", () => import("./boards.js")],
+  answer: ["Answer", () => import("./answer.js")],
   ask: ["Ask", () => import("./ask.js")],
   book: ["Book of rules", () => import("./book.js")],
   operations: ["Operations", () => import("./operations.js")],
@@ -20,11 +20,11 @@ let leaving = new AbortController();
 let config = {};
 let known = null; // the profile as it was last read
 
-// Shows streak and points in the header; returns the profile.
+// Shows the streak, and the points that can be spent, in the header; returns the profile.
 export const refreshFigures = async (signal) => {
   const profile = known = await get(`v1/users/${part(current().user)}`, signal);
   byId("figure-streak").textContent = count(profile.current_streak, "day");
-  byId("figure-points").textContent = number(profile.total_bestie_points);
+  byId("figure-points").textContent = number(profile.available);
   byId("figures").hidden = false;
   dispatchEvent(new CustomEvent("streakline:profile", { detail: profile }));
   return profile;
@@ -41,8 +41,8 @@ const welcome = (problem) => {
   }, "Sign in");
   main.replaceChildren(h("section", { class: "welcome" },
     h("div", { class: "motif", "aria-hidden": "true" }, [..."1110111101111"].map((day) => h("span", { class: day === "1" && "on" })), h("span", { class: "next" })),
-    h("h1", { tabindex: "-1" }, "A question a day keeps the streak alive"),
-    h("p", { class: "lead" }, "Answer what is asked, collect points, and see where you stand."),
+    h("h1", { tabindex: "-1" }, "Keep your streak alive"),
+    h("p", { class: "lead" }, "See your days, collect points, and spend them."),
     problem && trouble(problem),
     button || h("p", { class: "note" }, "Open this page by the sign-in link that you were given.")));
 };
@@ -54,7 +54,7 @@ const show = async () => {
   const person = current();
   if (!person) return welcome();
   const asked = location.hash.slice(2).split("/")[0];
-  const name = Object.hasOwn(VIEWS, asked) && allowed(person, asked) ? asked : "answer";
+  const name = Object.hasOwn(VIEWS, asked) && allowed(person, asked) ? asked : "you";
   const [title, load] = VIEWS[name];
   document.title = `${title} - Streakline`;
   for (const id of ["nav", "sign-out"]) byId(id).hidden = false;
@@ -62,15 +62,17 @@ const show = async () => {
   byId("nav-book").hidden = !person.admin;
   byId("nav-operations").hidden = !person.admin;
   for (const link of document.querySelectorAll("#nav a")) {
-    if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.hash === `#/${name}`) {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({ block: "nearest", inline: "center" }); // on a phone the links are a strip
+    } else link.removeAttribute("aria-current");
   }
   const root = h("section", { class: `view ${name}`, "aria-busy": "true" });
   try {
     const view = await load();
     if (signal.aborted) return;
     main.replaceChildren(root);
-    if (byId("figures").hidden && !["answer", "you"].includes(name)) refreshFigures(signal).catch(() => {});
+    if (byId("figures").hidden && !["answer", "rewards", "you"].includes(name)) refreshFigures(signal).catch(() => {});
     await view.show(root, { person, signal, refreshFigures, profile: () => known });
   } catch (error) {
     if (signal.aborted) return;
@@ -101,8 +103,9 @@ const start = async () => {
   let problem = null;
   try {
     config = await fetch(new URL("app/config.json", document.baseURI)).then((answer) => answer.json());
-    adopt(config);
+    const isGiven = adopt(config);
     await comeBack(config);
+    if (isGiven && !current()) problem = new Error("This sign-in link is not valid, or no longer. Ask for a new one.");
   } catch (error) {
     problem = error;
   }

@@ -2,7 +2,7 @@
 
 import { get, part } from "./api.js";
 import { balanceCard } from "./balance.js";
-import { count, h, moment, number, say, spoken, table, trouble } from "./dom.js";
+import { agreement, count, h, moment, number, say, spoken, table, trouble } from "./dom.js";
 import { isOpen, redeem } from "./redeem.js";
 
 const SHOWN = 20;
@@ -12,10 +12,11 @@ const FULFILMENT = { requested: "On its way", fulfilled: "Yours", failed: "Faile
 // What people call a reward, or one that was redeemed.
 const nameOf = (reward) => reward.title ?? spoken(reward.reward);
 
-// The picture of a reward; null if it has none. Its host learns nothing of the page. One that cannot be loaded leaves no hole.
+// The picture of a reward: its first letter, where there is none or it cannot be loaded. Its host learns nothing of the page.
+const letter = (reward) => h("div", { class: "letter", "aria-hidden": "true" }, nameOf(reward).slice(0, 1));
 const picture = (reward) => reward.image_url
-  ? h("img", { src: reward.image_url, alt: "", loading: "lazy", decoding: "async", referrerpolicy: "no-referrer", onerror: (event) => event.target.remove() })
-  : null;
+  ? h("img", { src: reward.image_url, alt: "", loading: "lazy", decoding: "async", referrerpolicy: "no-referrer", onerror: (event) => event.target.replaceWith(letter(reward)) })
+  : letter(reward);
 
 // What a person could spend if there were no debt: below 0 where there is one.
 const funds = (balance) => balance.balance - balance.held;
@@ -35,16 +36,8 @@ const facts = (reward) => [
   reward.valid_until && `until ${moment(reward.valid_until)}`,
 ].filter(Boolean).join(" · ");
 
-// Asks before points are spent; resolves to whether the person agreed. Escape says no.
-const agreed = (reward, root) => new Promise((resolve) => {
-  const answer = (value) => ({ type: "button", onclick: () => box.close(value) });
-  const box = h("dialog", { class: "card", "aria-labelledby": "sure", onclose: () => { box.remove(); resolve(box.returnValue === "yes"); } },
-    h("h2", { id: "sure", tabindex: "-1", autofocus: true }, `Redeem ${nameOf(reward)} for ${count(reward.price_points, "point")}?`),
-    h("p", {}, "The points are spent at once."),
-    h("p", { class: "row" }, h("button", { ...answer("yes"), class: "main" }, "Yes, redeem"), h("button", { ...answer("no"), class: "quiet" }, "Cancel")));
-  root.append(box);
-  box.showModal();
-});
+const agreed = (reward, root) =>
+  agreement(root, `Redeem ${nameOf(reward)} for ${count(reward.price_points, "point")}?`, "The points are spent at once.", "Yes, redeem");
 
 const outcome = (entry, reward) => entry.duplicate
   ? `Your earlier try had arrived: ${nameOf(reward)} was redeemed once, on ${moment(entry.created_at)}.`

@@ -53,15 +53,17 @@ export const current = () => {
 export const forget = () => tab.clear();
 
 // Moves a token from the fragment to the session, so that neither the history nor a copied address holds it. Where
-// there is a sign-in service, a link signs nobody in: somebody could send a link with a token of theirs.
+// there is a sign-in service, a link signs nobody in: somebody could send a link with a token of theirs. Returns
+// whether a link was to sign somebody in.
 export const adopt = (config) => {
   groupsClaim = config.groups_claim ?? groupsClaim;
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (given === null) return;
+  if (given === null) return false;
   history.replaceState(null, "", `${location.pathname}${location.search}`);
-  if (config.oidc_authority) return;
+  if (config.oidc_authority) return false;
   tab.clear();
   if (given) tab.setItem(TOKEN, given);
+  return true;
 };
 
 const discover = async (authority) => {

@@ -17,6 +17,7 @@ from rules.days import EPOCH, OTHER_REGION, REGIONS, stamp, unstamp
 from rules.engagement.boards import (
     GLOBAL,
     LISTED_MAX,
+    PSEUDONYM_DIGITS,
     Standing,
     Standings,
     chunk_of,
@@ -24,6 +25,7 @@ from rules.engagement.boards import (
     pack_index,
     pack_rows,
     partitions_of,
+    pseudonym,
     unpack_rows,
 )
 
@@ -228,7 +230,6 @@ def _first(rows: Iterable[tuple[str, int]]) -> Scores:
 # Under which name a user is on the boards: the alias that they chose, or a pseudonym. Never the user id.
 
 
-PSEUDONYM_DIGITS = 10
 NAMES_KEPT = timedelta(minutes=1)
 
 
@@ -240,7 +241,7 @@ class BoardNames:
         self._since, self._aliases = EPOCH, dict[str, str]()
 
     def of(self, user_ids: Iterable[str], now: datetime) -> dict[str, str]:
-        """Return the name of each user: `player-1f0c2d3e4b` for one without an alias; it follows the key."""
+        """Return the name of each user: `Swift Heron 42` for one without an alias; it follows the key."""
         users = set(user_ids)
         if now - self._since > NAMES_KEPT:
             self._since, self._aliases = now, {}
@@ -251,7 +252,7 @@ class BoardNames:
 
     def shown(self, user_id: str, alias: str | None) -> str:
         """Return the alias, or what stands for a user without one: only who has the key can tell for whom."""
-        return alias or f"player-{self._hashed.of(f'board:{user_id}', PSEUDONYM_DIGITS)}"
+        return alias or pseudonym(self._hashed.of(f"board:{user_id}", PSEUDONYM_DIGITS))
 
     def forget(self, user_id: str) -> None:
         """Read a user's alias anew."""

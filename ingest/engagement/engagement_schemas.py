@@ -84,9 +84,9 @@ ALIAS = closed_object(
     {
         "alias": {
             "type": ["string", "null"],
-            "pattern": r"^(?![Pp][Ll][Aa][Yy][Ee][Rr]-)[A-Za-z0-9][A-Za-z0-9 _.-]{1,22}[A-Za-z0-9]$",
-            "description": "3 to 24 letters, digits, spaces, dots, dashes, but none that begins with player-;"
-            " null: a pseudonym. It is no proof: two users may have the same",
+            "pattern": r"^(?!([A-Za-z]+[ _.-]+){2}[0-9]+$)[A-Za-z0-9][A-Za-z0-9 _.-]{1,22}[A-Za-z0-9]$",
+            "description": "3 to 24 letters, digits, spaces, dots, dashes, but not two words and a number, as"
+            " pseudonyms are; null: a pseudonym. It is no proof: two users may have the same",
         }
     }
 )
@@ -133,8 +133,9 @@ ENTRY: Schema = open_object(
         "points": {"type": "integer", "description": "signed"},
         "balance": {"type": "integer", "description": "after this entry; below 0: a debt"},
         "debt?": {"type": "integer", "minimum": 1, "description": "what is owed after this entry"},
-        "reason?": {"type": "string", "description": "of a CLAWBACK or RERATE"},
+        "reason?": {"type": "string", "description": "of a CLAWBACK or RERATE, and of an EARN of 0 points"},
         "created_at": TEXT,
+        "occurred_at?": INSTANT | {"description": "when its event happened"},
         "duplicate?": FLAG,
     }
 )
@@ -196,6 +197,7 @@ PROFILE: Schema = open_object(
         "timezone": TEXT,
         "total_bestie_points": COUNT,
         "balance": {"type": "integer", "description": "below 0: a debt"},
+        "available?": {"type": "integer", "minimum": 0, "description": "what can be spent: balance - held"},
         "debt?": {
             "type": "integer",
             "minimum": 0,
@@ -255,7 +257,10 @@ AS_OF: Schema = {"type": "string", "format": "date-time", "description": "when t
 BOARD_ROW = closed_object(
     {
         "rank": {"type": "integer", "minimum": 1},
-        "alias": {"type": "string", "description": "chosen by the user, or a stable pseudonym"},
+        "alias": {
+            "type": "string",
+            "description": "chosen by the user, or a stable pseudonym: Swift Heron 42",
+        },
         "score": {"type": "integer", "minimum": 1},
         "is_me": FLAG,
     }
@@ -426,7 +431,11 @@ _REWARD: dict[str, Schema] = {
     "reward": {"type": "string", "description": "its id"},
     "title?": _TITLE,
     "description?": {"type": "string", "description": "plain text, which may have lines"},
-    "image_url?": {"type": "string", "format": "uri", "description": "a picture of it (https)"},
+    "image_url?": {
+        "type": "string",
+        "format": "uri",
+        "description": "a picture of it (https or data:image/)",
+    },
     "price_points": {"type": "integer", "minimum": 1},
     "brand": TEXT,
     "limit_per_user?": {"type": "integer", "minimum": 1},

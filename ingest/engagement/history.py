@@ -25,7 +25,7 @@ from ingest.web.paging import (
 from rules.days import DAY, EPOCH, is_stamp, stamp
 from rules.engagement.earnings import points_by_type
 from rules.engagement.events import FUTURE_MAX
-from rules.engagement.ledger import Entry, debt_of, entry_id
+from rules.engagement.ledger import Draft, Entry, EntryKind, debt_of, entry_id
 
 EVENTS_DAYS_DEFAULT = 30
 COVERED_DAYS_MAX = 366
@@ -59,6 +59,14 @@ def covered_span(query: Mapping[str, str]) -> tuple[date, date] | None:
     return first, last
 
 
+def _limit(draft: Draft) -> str | None:
+    """Return why an event has earned nothing, as far as its entry tells; None if it does not."""
+    if draft.kind is not EntryKind.EARN or draft.points or draft.cap is None or not draft.cap.points:
+        return None
+    unit = "point" if draft.cap.points == 1 else "points"
+    return f"the limit of {draft.cap.points} {unit} a {draft.cap.per} was reached"
+
+
 def entry_view(entry: Entry) -> dict[str, Any]:
     """Return an entry as the API shows it."""
     draft = entry.draft
@@ -66,6 +74,7 @@ def entry_view(entry: Entry) -> dict[str, Any]:
         "entry_id": entry_id(entry.created_at),
         "account_id": entry.account_id,
         "created_at": entry.created_at,
+        "occurred_at": draft.event_id and draft.event_id.partition("#")[0],
         "seq": entry.seq,
         "kind": draft.kind.value,
         "points": draft.points,
@@ -79,7 +88,7 @@ def entry_view(entry: Entry) -> dict[str, Any]:
         "reversed_by": entry.reversed_by and entry_id(entry.reversed_by),
         "freeze": draft.freeze and draft.freeze.value,
         "freeze_date": draft.freeze_date,
-        "reason": draft.reason,
+        "reason": draft.reason or _limit(draft),
         "debt": debt_of(entry.balance) or None,
     }
     return {name: value for name, value in view.items() if value is not None}

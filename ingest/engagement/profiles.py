@@ -38,6 +38,7 @@ from rules.engagement.goals import (
     shown_goal_streak,
 )
 from rules.engagement.ledger import debt_of
+from rules.engagement.lots import held_points
 from rules.engagement.streak import DAY, DateReason, Streak, covered_dates, explain_date, fold, shown_streak
 
 DAY_RULES = {
@@ -94,6 +95,7 @@ class Profiles:
             "timezone": profile.zone,
             "total_bestie_points": profile.total_points,
             "balance": profile.balance,
+            "available": max(0, profile.balance - held_points(profile.holds, now)),
             "debt": debt_of(profile.balance),
             "freezes_available": shown.freezes_available,
             "active_days": shown.active_days,

@@ -1,19 +1,16 @@
 """The laptop cloud's data as one HTML file with plots. The file needs no other file and no network.
 
-The live tables come first, then the warehouse's marts and what the last nightly run found, if there was one.
+The live tables come first, then the warehouse's marts, then what the last nightly run found. Every plot has a
+sentence that says what it shows, and the figures behind it.
 """
 
 import html
-import io
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-import matplotlib as mpl
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 
 from adapters.engagement.account_items import UNDATED
 from adapters.operations import Freshness, FreshnessUnknown
@@ -21,16 +18,16 @@ from adapters.platform.items import decode_item
 from adapters.platform.objects import NoObject, Objects, S3Objects
 from analytics.lake.layout import report_key
 from analytics.warehouse.warehouse import Warehouse
-from local.paths import WAREHOUSE
+from local.paths import ROOT, WAREHOUSE
+from local.plots import THEME, Figure, bars, columns, grid, share, whole
 from local.stack import Stack
 from rules.engagement.earnings import points_by_type
 
-mpl.use("svg")
-
-
-INK, ACCENT, SECOND, PALE = "#22313f", "#e4572e", "#2e86ab", "#dfe6e9"
-HEAT = mpl.colors.LinearSegmentedColormap.from_list("heat", ["#f4f6f7", "#f7b267", ACCENT, "#6d1a36"])
+STYLE = ROOT / "local" / "operate" / "report.css"
 DAYS_SHOWN = 60
+WEEK = 7
+LENGTHS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 180, 365)
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 Rows = list[dict[str, Any]]
 
 
@@ -46,29 +43,21 @@ def write(stack: Stack, path: Path) -> None:
     """Write the report."""
     profiles = scan_table(stack, "UserStreaks")
     days = [each for each in scan_table(stack, "DailyActivity") if each["activity_date"] not in UNDATED]
-    events, ledger = scan_table(stack, "BPEvents"), scan_table(stack, "RewardsLedger")
-    plots = [
-        ("Events and active users per day", lambda axes: _daily(axes, days)),
-        ("When people are active, in their own time", lambda axes: _hours(axes, events)),
-        ("Longest streaks", lambda axes: _streaks(axes, profiles)),
-        ("How unequal activity is", lambda axes: _zipf(axes, days)),
-        ("Points issued, by event type", lambda axes: _points(axes, days)),
-        ("The busiest accounts' balances, entry by entry", lambda axes: _balances(axes, ledger)),
-    ]
+    events, entries = scan_table(stack, "BPEvents"), len(scan_table(stack, "RewardsLedger"))
+    longest = max((each.get("longest_streak", 0) for each in profiles), default=0)
     facts = [
-        (f"{len(profiles):,}", "users"),
-        (f"{len(events):,}", "events, each counted once"),
-        (f"{sum(each['points_earned'] for each in days):,}", "points issued"),
-        (
-            f"{max((each.get('longest_streak', 0) for each in profiles), default=0)}",
-            "days, the longest streak",
-        ),
-        (f"{len(ledger):,}", "ledger entries"),
+        (whole(len(profiles)), "users"),
+        (whole(len(events)), "events, each counted once"),
+        (whole(sum(each["points_earned"] for each in days)), "points earned"),
+        (whole(longest), "days, the longest streak"),
+        (whole(entries), "ledger entries"),
     ]
-    sections = [("The live tables", plots), ("The warehouse", _marts())]
-    drawn = [(name, [(title, _svg(draw)) for title, draw in some]) for name, some in sections if some]
+    live = (
+        [_daily(days), _hours(events), _lengths(profiles), _points(days), _inequality(days)] if days else []
+    )
     lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    path.write_text(_page(facts, drawn, last_night(lake)), encoding="utf-8")
+    sections = [("As it is now", live), ("What the warehouse knows", _marts())]
+    path.write_text(_page(facts, sections, last_night(lake)), encoding="utf-8")
 
 
 def last_night(lake: Objects) -> str:
@@ -82,7 +71,7 @@ def last_night(lake: Objects) -> str:
         return f"The run {run['run_id']} left no report for people."
 
 
-def _marts() -> list[tuple[str, Callable[[Axes], None]]]:
+def _marts() -> list[Figure]:
     if not WAREHOUSE.exists():
         return []
     from analytics.warehouse.warehouse import warehouse_at
@@ -90,343 +79,100 @@ def _marts() -> list[tuple[str, Callable[[Axes], None]]]:
     return figures(warehouse_at(f"duckdb:{WAREHOUSE}"))
 
 
-def _svg(draw: Callable[[Axes], None]) -> str:
-    with plt.rc_context({"font.size": 9, "axes.edgecolor": INK, "text.color": INK, "svg.fonttype": "none"}):
-        figure, axes = plt.subplots(figsize=(6.4, 3.3), layout="constrained")
-        axes.spines[["top", "right"]].set_visible(False)
-        draw(axes)
-        out = io.StringIO()
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
-        plt.close(figure)
-    return out.getvalue()[out.getvalue().index("<svg") :]
+# Figures of the live tables.
 
 
 def _recent(days: Rows) -> Iterator[tuple[date, Rows]]:
-    last = max((date.fromisoformat(each["activity_date"]) for each in days), default=datetime.now(UTC).date())
-    for back in range(DAYS_SHOWN - 1, -1, -1):
+    """Yield the newest dates with their rows, from the first one that has any."""
+    by_date: dict[date, Rows] = {}
+    for each in days:
+        by_date.setdefault(date.fromisoformat(each["activity_date"]), []).append(each)
+    last = max(by_date)
+    for back in range(min((last - min(by_date)).days, DAYS_SHOWN - 1), -1, -1):
         day = last - timedelta(days=back)
-        yield day, [each for each in days if each["activity_date"] == day.isoformat()]
+        yield day, by_date.get(day, [])
 
 
-def _daily(axes: Axes, days: Rows) -> None:
-    recent = list(_recent(days))
-    dates: Any = [day for day, _ in recent]
-    axes.bar(
-        dates, [sum(each["events_count"] for each in some) for _, some in recent], color=PALE, label="events"
+def _daily(days: Rows) -> Figure:
+    dates, active, events = [], [], []
+    for day, some in _recent(days):
+        dates.append(f"{day}")
+        active.append(len(some))
+        events.append(sum(each["events_count"] for each in some))
+    best = max(zip(active, dates, strict=True))
+    sentence = (
+        f"{whole(sum(active[-WEEK:]) / len(active[-WEEK:]))} people a day were active in the last week,"
+        f" with {sum(events) / max(1, sum(active)):.1f} events each; most on {best[1]}: {whole(best[0])}."
     )
-    axes.plot(dates, [len(some) for _, some in recent], color=ACCENT, lw=2, label="active users")
-    axes.legend(frameon=False, loc="upper left")
-    axes.tick_params(axis="x", rotation=30)
+    return columns("Active people a day", sentence, dates, {"people": active})
 
 
-def _hours(axes: Axes, events: Rows) -> None:
+def _hours(events: Rows) -> Figure:
     """Count events by weekday and hour, in the local time that each event was written with."""
-    counts = Counter(
-        (datetime.fromisoformat(text).weekday(), datetime.fromisoformat(text).hour)
-        for text in (each["occurred_at"].replace("Z", "+00:00") for each in events)
+    moments = [datetime.fromisoformat(each["occurred_at"].replace("Z", "+00:00")) for each in events]
+    counts = Counter((each.weekday(), each.hour) for each in moments)
+    (weekday, hour), _ = counts.most_common(1)[0] if counts else ((0, 0), 0)
+    sentence = (
+        f"In people's own time; the busiest hour is {WEEKDAYS[weekday]}, {hour:02}:00."
+        " A reminder fits before it."
     )
-    grid = [[counts[weekday, hour] for hour in range(24)] for weekday in range(7)]
-    axes.imshow(grid, aspect="auto", cmap=HEAT)
-    axes.set_yticks(range(7), ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
-    axes.set_xticks(range(0, 24, 3), [f"{hour:02}:00" for hour in range(0, 24, 3)])
-    axes.spines[:].set_visible(False)
+    cells = [[counts[day, each] for each in range(24)] for day in range(WEEK)]
+    heads = [f"{each:02}h" for each in range(24)]
+    return grid("When people are active", sentence, [each[:3] for each in WEEKDAYS], heads, cells)
 
 
-def _streaks(axes: Axes, profiles: Rows) -> None:
+def _lengths(profiles: Rows) -> Figure:
     lengths = [each.get("longest_streak", 0) for each in profiles]
-    longest = max(lengths, default=1)
-    alive = [sum(length >= day for length in lengths) / max(len(lengths), 1) for day in range(1, longest + 1)]
-    axes.step(range(1, longest + 1), alive, where="post", color=SECOND, lw=2)
-    axes.fill_between(range(1, longest + 1), alive, step="post", color=SECOND, alpha=0.15)
-    axes.set_xlabel("days in a row")
-    axes.set_ylabel("share of users who got there")
-    axes.set_ylim(0, 1)
+    shown = [each for each in LENGTHS if each <= max(lengths, default=1)] or [1]
+    reached = [sum(length >= each for length in lengths) / max(1, len(lengths)) for each in shown]
+    week = sum(length >= WEEK for length in lengths) / max(1, len(lengths))
+    sentence = f"{share(week)} of all people have had a week or more without a gap."
+    return columns(
+        "How long streaks get",
+        sentence,
+        [f"{each}" for each in shown],
+        {"people who got there": reached},
+        shown=share,
+        head="Days",
+    )
 
 
-def _zipf(axes: Axes, days: Rows) -> None:
+def _points(days: Rows) -> Figure:
+    by_type = Counter[str]()
+    for each in days:
+        by_type.update(points_by_type(each["points_by_cap"]))
+    rows = [(name.replace("_", " ").capitalize(), float(points)) for name, points in by_type.most_common(12)]
+    first, total = by_type.most_common(1)[0], max(1, by_type.total())
+    sentence = (
+        f"{share(first[1] / total)} of all points are earned by one kind of event:"
+        f" {first[0].replace('_', ' ').lower()}."
+    )
+    return bars("What earns points", sentence, rows, heads=("Event", "Points"))
+
+
+def _inequality(days: Rows) -> Figure:
     per_user = Counter[str]()
     for each in days:
         per_user[each["user_id"]] += each["events_count"]
     counts = sorted(per_user.values(), reverse=True)
-    axes.loglog(range(1, len(counts) + 1), counts, "o", ms=3, color=ACCENT)
-    axes.set_xlabel("user, by rank")
-    axes.set_ylabel("events")
+    rows = []
+    for part, name in (
+        (0.01, "the most active 1 %"),
+        (0.1, "the most active 10 %"),
+        (0.5, "the most active half"),
+    ):
+        head = counts[: max(1, round(part * len(counts)))]
+        rows.append((f"{name.capitalize()}: {whole(len(head))}", sum(head) / sum(counts)))
+    sentence = f"Who is active: the most active tenth of all people make {share(rows[1][1])} of all events."
+    return bars("How unequal activity is", sentence, rows, share, ("People", "Share of events"))
 
 
-def _points(axes: Axes, days: Rows) -> None:
-    by_type = Counter[str]()
-    for each in days:
-        by_type.update(points_by_type(each["points_by_cap"]))
-    names = [name for name, _ in by_type.most_common()][::-1]
-    axes.barh(
-        [name.replace("_", " ").lower() for name in names], [by_type[name] for name in names], color=SECOND
-    )
+# Figures of the warehouse's marts.
 
 
-def _balances(axes: Axes, ledger: Rows) -> None:
-    entries = Counter(each["account_id"] for each in ledger)
-    for account, _ in entries.most_common(6):
-        mine = sorted(
-            (each for each in ledger if each["account_id"] == account), key=lambda each: each["seq"]
-        )
-        axes.plot([each["seq"] for each in mine], [each["balance"] for each in mine], lw=1.5, label=account)
-    axes.set_xlabel("ledger entry")
-    axes.set_ylabel("balance")
-    axes.legend(frameon=False, fontsize=7)
-
-
-STYLE = f"""body {{ font: 16px/1.5 system-ui, sans-serif; color: {INK}; background: #fbfaf8; margin: 0 auto;
-  max-width: 1180px; padding: 2rem 1rem; }}
-h2 {{ font-weight: 600; font-size: 1.2rem; margin: 2rem 0 .8rem; }}
-h1 {{ font-weight: 650; letter-spacing: -.02em; margin: 0; }}
-ul {{ display: flex; flex-wrap: wrap; gap: .5rem 2.5rem; list-style: none; padding: 0; color: #576574; }}
-li b {{ color: {ACCENT}; font-size: 1.7rem; display: block; line-height: 1.1; }}
-main {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 1.2rem; }}
-figure {{ margin: 0; padding: 1rem; background: #fff; border-radius: 12px; box-shadow: 0 1px 4px #0001; }}
-figcaption {{ font-weight: 600; margin-bottom: .5rem; }}
-svg {{ width: 100%; height: auto; }}
-pre {{ padding: 1rem; background: #fff; border-radius: 12px; overflow-x: auto; }}
-footer {{ color: #8395a7; font-size: .85rem; margin-top: 1.5rem; }}
-"""
-
-
-def _page(
-    facts: list[tuple[str, str]], sections: list[tuple[str, list[tuple[str, str]]]], last_night: str
-) -> str:
-    numbers = "".join(f"<li><b>{html.escape(n)}</b> {html.escape(what)}</li>" for n, what in facts)
-    body = "".join(
-        f"<h2>{html.escape(name)}</h2><main>"
-        + "".join(
-            f"<figure><figcaption>{html.escape(title)}</figcaption>{svg}</figure>" for title, svg in plots
-        )
-        + "</main>"
-        for name, plots in sections
-    )
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Streakline</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-{STYLE}</style></head><body>
-<h1>Streakline</h1><ul>{numbers}</ul>{body}
-<h2>The last nightly run</h2><pre>{html.escape(last_night)}</pre>
-<footer>Made {made} from the live tables and the warehouse.</footer>
-</body></html>
-"""
-
-
-# How each of the warehouse's marts is drawn.
-
-
-MONTHS_SHOWN = 18
+MART_DAYS_SHOWN, MONTHS_SHOWN = 180, 18
 PLACES_SHOWN = 8
-SOURCES_SHOWN = 5
-COLORS = (ACCENT, SECOND, "#f7b267", "#3d9970", "#8e6c8a", "#6d1a36", "#57a0d3", "#b0a48f")
-
-
-def _column(rows: Rows, name: str) -> Any:
-    return [row[name] for row in rows]
-
-
-def _tilt(axes: Axes) -> None:
-    axes.tick_params(axis="x", rotation=30)
-
-
-def draw_daily(axes: Axes, rows: Rows) -> None:
-    """Bars by date: new users, with returning users on top."""
-    days = _column(rows, "date_day")
-    axes.bar(days, _column(rows, "new_users"), color=ACCENT, width=1, label="new")
-    axes.bar(
-        days,
-        _column(rows, "returning_users"),
-        bottom=_column(rows, "new_users"),
-        color=PALE,
-        width=1,
-        label="returning",
-    )
-    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
-    _tilt(axes)
-
-
-def draw_monthly(axes: Axes, rows: Rows) -> None:
-    """Bars by month: users kept, regained and new."""
-    months = [f"{row['activity_month']:%Y-%m}" for row in rows]
-    bottom = [0] * len(rows)
-    parts = (("retained_users", SECOND), ("resurrected_users", "#f7b267"), ("new_users", ACCENT))
-    for name, color in parts:
-        axes.bar(months, _column(rows, name), bottom=bottom, color=color, label=name.removesuffix("_users"))
-        bottom = [low + high for low, high in zip(bottom, _column(rows, name), strict=True)]
-    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
-    _tilt(axes)
-
-
-def draw_stickiness(axes: Axes, rows: Rows) -> None:
-    """A line: daily by 30-day actives."""
-    shown = [row for row in rows if row["stickiness"] is not None]
-    axes.plot(_column(shown, "date_day"), _column(shown, "stickiness"), color=ACCENT, lw=1.5)
-    axes.set_ylim(0, None)
-    axes.yaxis.set_major_formatter("{x:.0%}")
-    _tilt(axes)
-
-
-def draw_retention(axes: Axes, rows: Rows) -> None:
-    """A grid: cohorts by month, and the share that was active again."""
-    cohorts = sorted({row["cohort_start"] for row in rows})[-MONTHS_SHOWN:]
-    periods = min(max(row["period_number"] for row in rows), MONTHS_SHOWN) + 1
-    held = {(row["cohort_start"], row["period_number"]): row["retention"] for row in rows}
-    last = max(_months(row["cohort_start"]) + row["period_number"] for row in rows)
-    # A period that has not begun yet stays empty; it is not 0.
-    grid = [
-        [held.get((cohort, n), 0.0) if _months(cohort) + n <= last else float("nan") for n in range(periods)]
-        for cohort in cohorts
-    ]
-    image = axes.imshow(grid, aspect="auto", cmap=HEAT, vmin=0, vmax=1)
-    axes.figure.colorbar(image, ax=axes, format="{x:.0%}", fraction=0.04)
-    axes.set_yticks(range(len(cohorts)), [f"{cohort:%Y-%m}" for cohort in cohorts], fontsize=7)
-    axes.set_xticks(range(periods))
-    axes.set_xlabel("months after the first")
-    axes.spines[:].set_visible(False)
-
-
-def _months(day: date) -> int:
-    return day.year * 12 + day.month
-
-
-def draw_survival(axes: Axes, rows: Rows) -> None:
-    """Steps: the share of users who get to each length."""
-    days, shares = _column(rows, "streak_days"), _column(rows, "survival")
-    axes.step(days, shares, where="post", color=SECOND, lw=2)
-    axes.fill_between(days, shares, step="post", color=SECOND, alpha=0.15)
-    axes.set_xlabel("days in a row")
-    axes.set_ylim(0, 1)
-    axes.yaxis.set_major_formatter("{x:.0%}")
-
-
-def draw_liability(axes: Axes, rows: Rows) -> None:
-    """Areas by date: all points issued so far, divided into those still owed and those gone."""
-    days = _column(rows, "date_day")
-    gone, total = [], rows[0]["redeemed"] + rows[0]["expired"] - rows[0]["reversed"]
-    for row in rows[1:]:
-        gone.append(total)
-        total += row["redeemed"] + row["expired"] - row["reversed"]
-    gone.append(total)
-    owed = _column(rows, "outstanding")
-    axes.stackplot(
-        days, owed, gone, colors=[ACCENT, PALE], labels=["outstanding", "redeemed or expired"], step="post"
-    )
-    if len(rows) == 1:
-        axes.bar(days, owed, color=ACCENT)
-    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
-    _tilt(axes)
-
-
-def draw_leaders(axes: Axes, rows: Rows) -> None:
-    """Places by month, a line for each leader."""
-    months = sorted({row["period_start"] for row in rows})[-MONTHS_SHOWN:]
-    where = {month: index for index, month in enumerate(months)}
-    places: dict[str, list[tuple[int, int]]] = {}
-    for row in rows:
-        if row["period_start"] in where:
-            places.setdefault(row["user_id"], []).append((where[row["period_start"]], row["place"]))
-    # The colored lines are the users who led longest. The other lines are context.
-    known = sorted(places, key=lambda user: (-len(places[user]), user))
-    for number, user in enumerate(known):
-        at, place = zip(*sorted(places[user]), strict=True)
-        named = number < len(COLORS)
-        axes.plot(
-            at, place, "o-", ms=4, lw=2 if named else 1, color=COLORS[number] if named else PALE,
-            label=user if named else None, zorder=2 if named else 1,
-        )  # fmt: skip
-    axes.set_ylim(PLACES_SHOWN + 0.5, 0.5)
-    axes.set_yticks(range(1, PLACES_SHOWN + 1))
-    axes.set_xticks(range(len(months)), [f"{month:%Y-%m}" for month in months], rotation=30, fontsize=7)
-    axes.legend(frameon=False, fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5))
-
-
-def draw_funnel(axes: Axes, rows: Rows) -> None:
-    """Bars by step, one colour a source."""
-    size = {row["source"]: row["users"] for row in rows if row["step_number"] == 1}
-    sources = sorted(size, key=lambda source: (-size[source], source))[:SOURCES_SHOWN]
-    steps = list(dict.fromkeys(_column(rows, "step")))
-    height = 0.8 / len(sources)
-    for number, source in enumerate(sources):
-        shares = [row["share"] for row in rows if row["source"] == source]
-        at = [index + number * height for index in range(len(steps))]
-        axes.barh(at, shares, height=height, color=COLORS[number], label=f"{source} ({size[source]:,})")
-    axes.set_yticks([index + 0.4 - height / 2 for index in range(len(steps))], steps)
-    axes.invert_yaxis()
-    axes.xaxis.set_major_formatter("{x:.0%}")
-    axes.legend(frameon=False, fontsize=7, loc="lower right")
-
-
-def draw_revenue(axes: Axes, rows: Rows) -> None:
-    """Bars by month."""
-    months = [f"{row['month_start']:%Y-%m}" for row in rows]
-    axes.bar(months, [float(row["revenue"]) for row in rows], color=SECOND)
-    axes.set_xticks(range(0, len(months), max(1, len(months) // 12)))
-    axes.yaxis.set_major_formatter("{x:,.0f}")
-    _tilt(axes)
-
-
-def draw_quality(axes: Axes, rows: Rows) -> None:
-    """Bars by entity: rows kept, doubled and refused."""
-    names = [row["entity"].replace("_", " ") for row in rows]
-    left = [0.0] * len(rows)
-    totals = [row["curated"] + row["duplicates"] + row["quarantined"] or 1 for row in rows]
-    for part, color in (("curated", SECOND), ("duplicates", PALE), ("quarantined", ACCENT)):
-        shares = [row[part] / total for row, total in zip(rows, totals, strict=True)]
-        axes.barh(names, shares, left=left, color=color, label=part)
-        left = [low + high for low, high in zip(left, shares, strict=True)]
-    for index, (row, total) in enumerate(zip(rows, totals, strict=True)):
-        text = f"{total:,} in, {row['duplicates']:,} duplicates, {row['quarantined']:,} refused"
-        axes.text(0.01, index, text, va="center", color=INK, fontsize=7)
-    axes.xaxis.set_major_formatter("{x:.0%}")
-    axes.legend(frameon=False, fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
-
-
-# Which marts of the warehouse the report plots, and the rows for each plot.
-
-
-MART_DAYS_SHOWN = 180
-Draw = Callable[[Axes], None]
-
-
-def figures(warehouse: Warehouse) -> list[tuple[str, Draw]]:
-    """Read the marts; return titles, each with what draws the plot. A mart without rows is left out."""
-    plots: list[tuple[str, str, Callable[[Axes, Rows], None]]] = [
-        ("Daily active users", _latest("marts.daily_actives", "date_day", MART_DAYS_SHOWN), draw_daily),
-        (
-            "Monthly active users",
-            _latest("marts.monthly_actives", "activity_month", MONTHS_SHOWN),
-            draw_monthly,
-        ),
-        (
-            "Stickiness: daily / 30-day actives",
-            _latest("marts.stickiness", "date_day", MART_DAYS_SHOWN),
-            draw_stickiness,
-        ),
-        ("Retention: active again, months after the first", RETENTION, draw_retention),
-        ("Streaks: how many users get to a length", SURVIVAL, draw_survival),
-        (
-            "Points: what is owed",
-            _latest("marts.points_liability", "date_day", MART_DAYS_SHOWN),
-            draw_liability,
-        ),
-        ("Leaders by month", LEADERS, draw_leaders),
-        ("How far users get, by source", FUNNEL, draw_funnel),
-        (
-            "Revenue by month",
-            _latest("marts.revenue_by_month", "month_start", MONTHS_SHOWN * 2),
-            draw_revenue,
-        ),
-        ("What became of the rows that came in", QUALITY, draw_quality),
-    ]
-    found = [(title, warehouse.rows(sql), draw) for title, sql, draw in plots]
-    return [(title, _bound(draw, rows)) for title, rows, draw in found if rows]
-
-
-def _bound(draw: Callable[[Axes, Rows], None], rows: Rows) -> Draw:
-    return lambda axes: draw(axes, rows)
+RETENTION_SHOWN = 12
 
 
 def _latest(mart: str, column: str, count: int) -> str:
@@ -434,14 +180,218 @@ def _latest(mart: str, column: str, count: int) -> str:
     return f"SELECT * FROM ({newest}) AS newest ORDER BY {column}"
 
 
-RETENTION = """SELECT cohort_start, period_number, retention, cohort_users FROM marts.retention_cohorts
-WHERE cohort_kind = 'month' ORDER BY cohort_start, period_number"""
-SURVIVAL = "SELECT streak_days, survival FROM marts.streak_survival ORDER BY streak_days"
+RETENTION = """SELECT cohort_kind, cohort_start, period_number, retention FROM marts.retention_cohorts
+ORDER BY cohort_kind, cohort_start, period_number"""
 LEADERS = f"""SELECT period_start, user_id, points, place FROM marts.leaderboard_history
-WHERE period_kind = 'month' AND place <= {PLACES_SHOWN} ORDER BY period_start, place, user_id"""
-FUNNEL = (
-    "SELECT source, step_number, step, users, share FROM marts.funnel_by_source ORDER BY source, step_number"
-)
+WHERE period_kind = 'month' AND place <= {PLACES_SHOWN} ORDER BY period_start DESC, place, user_id"""
+FUNNEL = """SELECT step_number, step, CAST(SUM(users) AS BIGINT) AS users FROM marts.funnel_by_source
+GROUP BY step_number, step ORDER BY step_number"""
 QUALITY = """SELECT entity,
 CAST(SUM(curated) AS BIGINT) AS curated, CAST(SUM(duplicates) AS BIGINT) AS duplicates,
 CAST(SUM(quarantined) AS BIGINT) AS quarantined FROM marts.data_quality GROUP BY entity ORDER BY entity"""
+
+
+def _column(rows: Rows, name: str) -> list[Any]:
+    return [row[name] for row in rows]
+
+
+def _months(rows: Rows, name: str) -> list[str]:
+    return [f"{row[name]:%Y-%m}" for row in rows]
+
+
+def draw_daily(rows: Rows) -> Figure:
+    """Columns by date: returning users, with new users on top."""
+    new, old = _column(rows, "new_users"), _column(rows, "returning_users")
+    part = sum(new[-WEEK:]) / max(1, sum(new[-WEEK:]) + sum(old[-WEEK:]))
+    sentence = f"{share(part)} of the last week's active people came for the first time."
+    return columns(
+        "New and returning people",
+        sentence,
+        [f"{row['date_day']}" for row in rows],
+        {"returning": old, "new": new},
+    )
+
+
+def draw_monthly(rows: Rows) -> Figure:
+    """Columns by month: users kept, regained and new."""
+    series = {
+        name: _column(rows, f"{of}_users")
+        for name, of in (("kept", "retained"), ("back", "resurrected"), ("new", "new"))
+    }
+    last = rows[-1]
+    sentence = (
+        f"In the last month {whole(last['retained_users'])} people were kept from the one before,"
+        f" and {whole(last['new_users'])} are new."
+    )
+    return columns("People by month", sentence, _months(rows, "activity_month"), series, head="Month")
+
+
+def draw_stickiness(rows: Rows) -> Figure:
+    """Columns: daily by 30-day actives."""
+    shown = [row for row in rows if row["stickiness"] is not None]
+    values = _column(shown, "stickiness")
+    mean = sum(values[-WEEK:]) / max(1, len(values[-WEEK:]))
+    sentence = (
+        f"On a day of the last week {share(mean)} of the people of 30 days were there:"
+        f" each comes on {30 * mean:.0f} days a month."
+    )
+    return columns(
+        "Stickiness",
+        sentence,
+        [f"{row['date_day']}" for row in shown],
+        {"daily by 30-day actives": values},
+        shown=share,
+    )
+
+
+def draw_retention(rows: Rows) -> Figure:
+    """A grid of cohorts: the share that was active again; by week where there are few months."""
+    months = {row["cohort_start"] for row in rows if row["cohort_kind"] == "month"}
+    kind = "month" if len(months) >= 3 else "week"
+    mine = [row for row in rows if row["cohort_kind"] == kind]
+    cohorts = sorted({row["cohort_start"] for row in mine})[-RETENTION_SHOWN:]
+    held = {(row["cohort_start"], row["period_number"]): row["retention"] for row in mine}
+    periods = 1 + min(
+        max((number for cohort, number in held if cohort in cohorts), default=0), RETENTION_SHOWN
+    )
+
+    def position(day: date) -> int:
+        return day.year * 12 + day.month if kind == "month" else day.toordinal() // WEEK
+
+    last = max(position(cohort) + number for cohort, number in held)
+    # A period that has not begun yet stays empty; it is not 0.
+    cells = [
+        [held.get((cohort, n), 0.0) if position(cohort) + n <= last else None for n in range(periods)]
+        for cohort in cohorts
+    ]
+    again = [row[1] for row in cells[:-1] if len(row) > 1 and row[1] is not None]
+    title, heads = f"Who comes back, {kind}s after the first", [f"+{n}" for n in range(periods)]
+    names = [f"{each:%Y-%m}" if kind == "month" else f"{each:%d %b}" for each in cohorts]
+    if not again:
+        sentence = f"It is too early to say: nobody's first {kind} is over."
+        return Figure(
+            title,
+            sentence,
+            ("First", *heads),
+            [
+                (name, *("" if each is None else share(each) for each in row))
+                for name, row in zip(names, cells, strict=True)
+            ],
+        )
+    sentence = f"A {kind} after their first {share(sum(again) / len(again))} of the people are there again."
+    return grid(title, sentence, names, heads, cells, shown=share, has_numbers=True)
+
+
+def draw_survival(rows: Rows) -> Figure:
+    """Columns: the share of all runs that get to each length."""
+    shown = [row for row in rows if row["streak_days"] in LENGTHS]
+    week = next((row["survival"] for row in shown if row["streak_days"] == WEEK), 0.0)
+    sentence = f"{share(week)} of all runs of active days reach a week."
+    names = [f"{row['streak_days']}" for row in shown]
+    return columns(
+        "Runs that reach so many days",
+        sentence,
+        names,
+        {"runs": _column(shown, "survival")},
+        shown=share,
+        head="Days",
+    )
+
+
+def draw_liability(rows: Rows) -> Figure:
+    """Columns by date: points that can still be spent."""
+    owed = [max(0, row["outstanding"]) for row in rows]
+    spent = sum(row["redeemed"] - row["reversed"] for row in rows)
+    sentence = (
+        f"{whole(owed[-1])} points can still be spent: this is what is owed."
+        f" {whole(spent)} have been spent in the time shown."
+    )
+    return columns(
+        "Points that people can spend", sentence, [f"{row['date_day']}" for row in rows], {"points": owed}
+    )
+
+
+def draw_leaders(rows: Rows) -> Figure:
+    """The newest month's leaders, as a table."""
+    newest = [row for row in rows if row["period_start"] == rows[0]["period_start"]]
+    sentence = f"Who earned most in {rows[0]['period_start']:%B %Y}."
+    table = [(f"{row['place']}", row["user_id"], whole(row["points"])) for row in newest]
+    return Figure("Leaders of the month", sentence, ("Place", "User", "Points"), table)
+
+
+def draw_funnel(rows: Rows) -> Figure:
+    """Bars by step."""
+    steps = [(row["step"].replace("_", " ").capitalize(), float(row["users"])) for row in rows]
+    losses = [(1 - after / before, name) for (_, before), (name, after) in pairwise(steps) if before]
+    sentence = (
+        f"The largest loss is before “{max(losses)[1].lower()}”: {share(max(losses)[0])} do not get there."
+        if losses
+        else ""
+    )
+    return bars("How far people get", sentence, steps, heads=("Step", "People"))
+
+
+def draw_revenue(rows: Rows) -> Figure:
+    """Columns by month."""
+    revenue = [float(row["revenue"]) for row in rows]
+    sentence = (
+        f"{whole(sum(_column(rows, 'purchases')))} purchases of {whole(sum(revenue))} in all."
+        " Amounts are in the currency of the purchases."
+    )
+    return columns(
+        "Revenue by month", sentence, _months(rows, "month_start"), {"revenue": revenue}, head="Month"
+    )
+
+
+def draw_quality(rows: Rows) -> Figure:
+    """What became of the rows that came in, as a table."""
+    refused, doubles = sum(_column(rows, "quarantined")), sum(_column(rows, "duplicates"))
+    sentence = (
+        f"{whole(refused)} rows were refused, and wait with their reason;"
+        f" {whole(doubles)} came more than once, and count once."
+    )
+    names = ("curated", "duplicates", "quarantined")
+    table = [(row["entity"].replace("_", " "), *(whole(row[name]) for name in names)) for row in rows]
+    return Figure("Rows that came in", sentence, ("Entity", "Kept", "Doubles", "Refused"), table)
+
+
+def figures(warehouse: Warehouse) -> list[Figure]:
+    """Read the marts and draw them. A mart without rows is left out."""
+    plots = (
+        (_latest("marts.daily_actives", "date_day", MART_DAYS_SHOWN), draw_daily),
+        (_latest("marts.monthly_actives", "activity_month", MONTHS_SHOWN), draw_monthly),
+        (_latest("marts.stickiness", "date_day", MART_DAYS_SHOWN), draw_stickiness),
+        (RETENTION, draw_retention),
+        ("SELECT streak_days, survival FROM marts.streak_survival ORDER BY streak_days", draw_survival),
+        (_latest("marts.points_liability", "date_day", MART_DAYS_SHOWN), draw_liability),
+        (FUNNEL, draw_funnel),
+        (LEADERS, draw_leaders),
+        (_latest("marts.revenue_by_month", "month_start", MONTHS_SHOWN * 2), draw_revenue),
+        (QUALITY, draw_quality),
+    )
+    found = [(warehouse.rows(sql), draw) for sql, draw in plots]
+    return [draw(rows) for rows, draw in found if rows]
+
+
+def _page(
+    facts: Sequence[tuple[str, str]], sections: Sequence[tuple[str, Sequence[Figure]]], last_night: str
+) -> str:
+    numbers = "".join(f"<li><b>{html.escape(n)}</b> {html.escape(what)}</li>" for n, what in facts)
+    body = "".join(
+        f"<h2>{html.escape(name)}</h2><div class=plots>{''.join(each.html() for each in some)}</div>"
+        for name, some in sections
+        if some
+    )
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Streakline: report</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+{THEME.read_text()}{STYLE.read_text()}</style></head><body><main>
+<h1>Report</h1>
+<p class=note>Made {made} from the live tables, the warehouse and the last nightly run.</p>
+<ul>{numbers}</ul>{body}
+<h2>The last nightly run</h2>
+<pre tabindex=0 role=region aria-label="The last nightly run">{html.escape(last_night)}</pre>
+</main></body></html>
+"""

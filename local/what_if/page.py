@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.paths import ROOT
+from local.plots import THEME
 from local.what_if.figures import lines
 
 # Plots as inline SVG, before and after: bars beside each other, and steps. They need no script.
@@ -121,7 +122,7 @@ def page(found: Json) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE.read_text()}</style>"
+        f"<style>{THEME.read_text()}{STYLE.read_text()}</style>"
         f"</head><body><main><h1>{html.escape(title)}</h1><p>{html.escape(first)}</p>"
         f"{_table('Users, points and streaks', ('', 'before', 'after', 'change'), _totals(found))}"
         f"<p>{html.escape(_users(found['users']))}</p>{_goals(found['goals'])}{body}{_impossible(found['impossible'])}"

@@ -103,7 +103,7 @@ _REWARD = _object_schema(
         "valid_until": _INSTANT | {"description": "the first instant at which it is no longer offered"},
         "title": _text(TITLE_MAX, "what people see in place of the id; plain text"),
         "description": _text(DESCRIPTION_MAX, "what it is; plain text, which may have lines"),
-        "image_url": _text(URL_MAX, "a picture of it, which begins with https://"),
+        "image_url": _text(URL_MAX, "a picture of it: https://, or data:image/ for a small one"),
     },
     "one reward",
 )

@@ -41,7 +41,7 @@ class Reward:
     valid_until: datetime = NEVER
     title: str = ""  # plain text that people read; "": none
     description: str = ""  # likewise
-    image_url: str = ""  # a picture of it (https); "": none
+    image_url: str = ""  # a picture of it (https, or data:image/); "": none
 
     def is_valid(self, now: datetime) -> bool:
         """Whether it can be redeemed at an instant."""
@@ -99,12 +99,14 @@ def _problems_for_readers(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _url_problem(url: str) -> str | None:
     """Return why a browser could not load a picture from a URL (RFC 3986); None if it may."""
-    if not url.startswith("https://"):
-        return "must begin with https://"
+    if not url.startswith(("https://", "data:image/")):
+        return "must begin with https:// or data:image/"
     if URL.fullmatch(url) is None:
         return (
             "must be a URL in ASCII, without blanks and backslashes: others are written %20, and hosts xn--"
         )
+    if url.startswith("data:"):
+        return None if "," in url else "has no picture: it follows a comma, data:image/svg+xml,%3Csvg ..."
     try:
         parts = urlsplit(url)
         has_port = parts.port != 0

@@ -39,6 +39,33 @@ PAUSE_MAX = timedelta(hours=6)
 Board = tuple[str, str]
 
 
+# A pseudonym is two words and a number: 64 * 64 * 90 of them.
+ADJECTIVES = """
+Amber Bold Brave Breezy Bright Brisk Calm Cheery Clever Cosmic Cozy Crisp Dapper Daring Eager Early Fair
+Fancy Fleet Fond Frosty Gentle Glad Golden Grand Happy Hardy Honest Jolly Keen Kind Lively Lucky Lunar
+Mellow Merry Mighty Misty Modest Neat Nimble Noble Patient Plucky Polite Proud Quick Quiet Rapid Rosy Silver
+Snowy Solar Steady Sunny Swift Tidy Vivid Warm Wily Windy Wise Witty Zesty
+"""
+ANIMALS = """
+Badger Bat Bear Beaver Bison Buck Camel Cat Cobra Coyote Crab Crane Crow Deer Dingo Dove Duck Eagle Egret
+Elk Falcon Ferret Finch Fox Frog Gecko Goose Hare Hawk Hedgehog Heron Ibex Jay Koala Lark Lemur Lion Lynx
+Magpie Mole Moose Newt Ocelot Orca Otter Owl Panda Parrot Pelican Puffin Rabbit Raven Robin Salmon Seal
+Shrew Stork Swan Swift Tiger Toad Walrus Wolf Wren
+"""
+PSEUDONYM_DIGITS = 10
+
+
+def pseudonym(digits: str) -> str:
+    """Return the readable name of a hash, at least 10 hexadecimal digits: `Swift Heron 42`.
+
+    It tells what the hash tells. Of a hundred people two have the same one in 1.3 % of cases.
+    """
+    adjectives, animals = ADJECTIVES.split(), ANIMALS.split()
+    rest, number = divmod(int(digits[:PSEUDONYM_DIGITS], 16), 90)
+    rest, animal = divmod(rest, len(animals))
+    return f"{adjectives[rest % len(adjectives)]} {animals[animal]} {10 + number}"
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A row of a board. alias: the name that the user chose, "" for none."""

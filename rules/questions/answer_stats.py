@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 
 from rules.days import today
 from rules.engagement import streak as streaks
+from rules.engagement.boards import pseudonym
 from rules.questions.responses import Response
 
 # A person's answers and points by date, as one short text: four characters a date.
@@ -306,4 +307,4 @@ def streak_now(stats: Stats, now: datetime) -> streaks.ShownStreak:
 
 def person_alias(fingerprint_hash: str) -> str:
     """Return the name under which others see a person; it does not tell who the person is."""
-    return hashlib.sha256(f"alias\x00{fingerprint_hash}".encode()).hexdigest()[:8]
+    return pseudonym(hashlib.sha256(f"alias\x00{fingerprint_hash}".encode()).hexdigest())

@@ -59,10 +59,14 @@ class Visit:
         if not request.url.startswith(self.url):
             self.problems.append(f"asked {request.url}")
 
-    def sign_in(self, user: str, *roles: str) -> Any:
-        """Open the page by a link with a token; returns the page, at its first view."""
+    def sign_in(self, user: str, *roles: str, at: str = "you") -> Any:
+        """Open the page by a link with a token; returns the page, as it opens at a view."""
         self.page.goto(f"{self.url}#token={token(user, *(GROUPS[role] for role in roles))}")
-        self.view("answer")
+        self.view("you")
+        if at != "you":
+            self.page.goto(f"{self.url}#/{at}")
+            self.page.reload()
+            self.view(at)
         return self.page
 
     def view(self, name: str) -> Any:

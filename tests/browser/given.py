@@ -35,6 +35,7 @@ def a_book() -> dict[str, Any]:
             }
         },
         "achievements": {
+            "first_answer": made["achievements"]["first_answer"],
             "beginner": {
                 "all": [{"count": "LESSON_COMPLETED", "at_least": 1}],
                 "history": True,

@@ -17,7 +17,7 @@ from tests.support.gateway import token
 
 pytestmark = pytest.mark.xdist_group("browser")
 FIRST_VIEW_BYTES_MAX = 100_000
-VIEWS = ("answer", "you", "rewards", "achievements", "calendar", "boards", "ask", "book", "operations")
+VIEWS = ("you", "rewards", "achievements", "calendar", "boards", "answer", "ask", "book", "operations")
 SERIOUS = ("serious", "critical")
 
 
@@ -93,7 +93,7 @@ def test_the_first_view_is_small_and_the_second_asks_for_next_to_nothing(visit: 
     sizes.clear()
     urls.clear()
     person.page.reload()
-    person.view("answer")
+    person.view("you")
     person.page.wait_for_load_state("networkidle")
     scripts = [sizes[key] for key, url in urls.items() if "?v=" in url and key in sizes]
     assert sum(scripts) == 0, "what carries a version is kept"
@@ -105,7 +105,7 @@ def test_the_token_leaves_the_address_and_goes_when_signed_out(visit: Any) -> No
     assert page.url == person.url
     assert "token" not in page.evaluate("history.state + location.href")
     page.reload()
-    person.view("answer")
+    person.view("you")
     page.get_by_role("button", name="Sign out").press("Enter")
     page.wait_for_selector(".welcome")
     assert page.evaluate("sessionStorage.length") == 0
@@ -120,7 +120,11 @@ def test_a_token_past_its_time_or_refused_leads_to_the_sign_in(visit: Any) -> No
     for bad in (token("ada", lifetime_seconds=-1), "no.token", "<script>"):
         page.goto("about:blank")
         page.goto(f"{person.url}#token={bad}")
+        page.wait_for_selector(".welcome .trouble")
+        assert "sign-in link is not valid" in page.locator(".welcome").text_content()
+        page.reload()
         page.wait_for_selector(".welcome")
+        assert not page.locator(".welcome .trouble").count(), "it is said of the link, and not of the page"
     person.sign_in("ada")
     page.evaluate("sessionStorage.setItem('streakline.token', 'e30.' + btoa('{\"sub\":\"ada\"}') + '.')")
     page.click('#nav a[href="#/you"]')
@@ -139,7 +143,7 @@ def test_people_sign_in_by_code_with_pkce(visit: Any, monkeypatch: pytest.Monkey
         page = person.page
         page.goto(person.url)
         page.get_by_role("button", name="Sign in").press("Enter")
-        person.view("answer")
+        person.view("you")
         assert page.url == person.url, "neither code nor state stays in the address"
         assert all(each.startswith(f"asked {issuer}") for each in person.problems)
         person.problems.clear()
@@ -163,9 +167,9 @@ def test_where_people_sign_in_a_link_signs_nobody_in_and_signing_out_ends_the_se
         assert "token" not in page.evaluate("location.href")
         assert page.evaluate("sessionStorage.length") == 0
         page.get_by_role("button", name="Sign in").press("Enter")
-        person.view("answer")
+        person.view("you")
         page.evaluate(f"location.hash = '#token={token('mallory')}'")
-        person.view("answer")
+        person.view("you")
         assert "oidc-user" in page.evaluate("atob(sessionStorage['streakline.token'].split('.')[1])")
         Authority.ended.clear()
         page.get_by_role("button", name="Sign out").press("Enter")
@@ -188,7 +192,7 @@ def test_an_answer_is_sent_again_when_the_service_is_busy(visit: Any, stored: bo
     """503 comes once; whether or not the first try was stored after all, the person is thanked."""
     post_question("Still there?")
     person = visit()
-    page = person.sign_in(f"busy-{stored}")
+    page = person.sign_in(f"busy-{stored}", at="answer")
     tried: list[str] = []
 
     def busy(route: Any) -> None:

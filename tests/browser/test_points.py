@@ -1,15 +1,19 @@
 """What points are spent on, told and done in a real browser."""
 
+import json
 import re
+import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from tests.browser.conftest import PHONE
-from tests.browser.given import SCRIPT_TITLE, a_book, call, earn, publish
+from tests.browser.given import LONG_SECONDS, SCRIPT_TITLE, a_book, call, earn, publish
 from tests.browser.test_rounds import focus
 from tests.support.gateway import GROUP_ADMIN
+from tests.support.site import PRODUCERS
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -73,7 +77,9 @@ def test_a_card_shows_title_description_and_picture_and_all_of_them_as_they_were
     assert "referer" not in headers, "the picture's host does not learn where it is shown"
     reward(page, "Sticker").scroll_into_view_if_needed()
     reward(page, "Sticker").locator("img").wait_for(state="detached")
-    assert not reward(page, "Mug").locator("img, .description").count()
+    for name, letter in (("Sticker", "S"), ("Mug", "M")):
+        assert reward(page, name).locator(".letter").text_content() == letter
+        assert not reward(page, name).locator("img, .description").count()
     person.shoot("rewards-titled-375")
     press(page, SCRIPT_TITLE)
     gift.locator(".gained", has_text=f"Redeemed: {SCRIPT_TITLE} for 5 points.").wait_for()
@@ -113,7 +119,7 @@ def test_a_reward_is_redeemed_by_keyboard_and_what_is_missing_is_told(visit: Any
     assert balance(user)["balance"] == 20
     assert "10 points missing." in mug.text_content()
     assert focus(page) == "H3|reward-mug|Mug", "the button is gone, the keyboard stays at the reward"
-    assert page.locator("#figure-points").text_content() == "50"
+    assert page.locator("#figure-points").text_content() == "20"
     assert "Mug" in page.get_by_role("table", name="Rewards that you have redeemed").text_content()
     assert "On its way" in page.locator(".rewards").text_content()
     person.shoot("rewards-redeemed-375")
@@ -197,12 +203,13 @@ def test_achievements_and_streaks_tell_what_is_reached_and_what_is_missing(visit
     missing = page.get_by_role("region", name="Still to earn")
     assert SCRIPT_TITLE in missing.text_content(), "what an admin wrote is only text"
     assert page.locator("main img").count() == 0
-    assert "3 of 10 times lesson completed" in missing.text_content()
-    assert missing.get_by_role("progressbar").evaluate("(bar) => [bar.value, bar.max]") == [3, 10]
+    assert "Lesson completed: 3 of 10" in missing.text_content()
+    bars = missing.get_by_role("progressbar").evaluate_all("(all) => all.map((bar) => [bar.value, bar.max])")
+    assert bars == [[3, 10], [0, 1]], "the nearest comes first"
     streaks = page.get_by_role("region", name="Streaks").text_content()
     assert "Every day1 day in a row, 1 at bestToday counts already." in streaks
     assert "Workouts0 weeks in a row, 0 at best" in streaks
-    assert "0 of 3 events" in streaks
+    assert "Events: 0 of 3" in streaks
     person.shoot("achievements-375")
 
 
@@ -230,6 +237,11 @@ def test_a_year_tells_what_each_date_was(visit: Any) -> None:
     assert "1 covered" in legend
     assert "201 missed" in legend, "from 13 June on, but the 20th"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.get_by_role("grid").count() == 7, "from the first activity on, in June"
+    june.get_by_role("gridcell", name="Wednesday 11 June").click()
+    told = page.locator(".calendar .told", has_text="Wednesday 11 June does not count")
+    told.wait_for()
+    assert "freeze" in told.text_content()
     before, after = (page.get_by_role("button", name=f"{way} year") for way in ("Previous", "Next"))
     assert before.get_attribute("aria-disabled") == "true", "nothing came before"
     person.shoot("calendar-320")
@@ -256,7 +268,7 @@ def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None
     assert newest.endswith(f"by root: {SCRIPT_TITLE}in force"), "what an admin wrote is only text"
     assert "the beginning" in versions.locator("tbody tr").last.text_content()
     page.get_by_label("Before").select_option(str(number - 1))
-    page.get_by_role("button", name="Compare").press("Enter")
+    page.get_by_role("button", name="Compare", exact=True).press("Enter")
     found = page.get_by_role("table", name="Differences")
     found.wait_for()
     assert found.locator("tbody tr").all_text_contents() == [
@@ -272,4 +284,110 @@ def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None
     plain = person.sign_in("nobody")
     assert not plain.locator("#nav-book").is_visible()
     plain.goto(f"{person.url}#/book")
-    person.view("answer")
+    person.view("you")
+
+
+def test_the_ledger_goes_by_day_and_says_why_a_row_is_0(visit: Any) -> None:
+    user = f"keen-{uuid4().hex[:8]}"
+    today = datetime.now(UTC)
+    for at in (today, today - timedelta(days=1)):
+        call("server", "POST", "/v1/events", {"events": [opening(user, at) for _ in range(3)]}, PRODUCERS)
+    wait_for_balance(user, 2)
+    person = visit(viewport=PHONE, timezone_id="UTC")
+    page = person.sign_in(user)
+    table = page.get_by_role("table", name="Ledger: 2 days")
+    days = table.locator("tbody").all_text_contents()
+    assert [each.split("App opened")[0] for each in days] == [
+        f"{today - timedelta(days=ago):%A} {(today - timedelta(days=ago)).day} {today - timedelta(days=ago):%B}+1"
+        for ago in (0, 1)
+    ]
+    for each in days:
+        assert "App opened, 2 timesthe limit of 1 point a day was reached" in each
+    assert f"arrived on {today.day} {today:%B}" in days[1]
+    assert f"arrived on {today.day}" not in days[0]
+    assert page.locator("#figure-points").text_content() == "2"
+    person.shoot("you-ledger-375")
+
+
+def opening(user: str, at: datetime) -> dict[str, Any]:
+    return {
+        "user_id": user,
+        "idempotency_key": uuid4().hex,
+        "event_type": "APP_OPENED",
+        "occurred_at": at.isoformat(),
+    }
+
+
+def wait_for_balance(user: str, points: int) -> None:
+    until = time.monotonic() + LONG_SECONDS
+    while (
+        len(call(user, "GET", f"/v1/users/{user}/ledger")["entries"]) < 6 or balance(user)["balance"] < points
+    ):
+        assert time.monotonic() < until, f"{user} never got the points"
+        time.sleep(0.05)
+
+
+def test_more_of_the_ledger_comes_when_it_is_asked_for(visit: Any) -> None:
+    user = a_person(19)
+    earn(user, 15, (datetime.now(UTC) - timedelta(days=2)).isoformat())
+    person = visit()
+    page = person.sign_in(user)
+    more = page.get_by_role("button", name="Show more")
+    shown = page.locator(".ledger tbody tr:not(.day)")
+    before = shown.count()
+    more.press("Enter")
+    more.wait_for(state="hidden")
+    assert before == 30
+    assert shown.count() == 34
+    assert page.locator(".ledger .day").count() == 2
+
+
+def test_admins_check_compare_and_publish_a_book(visit: Any) -> None:
+    admin = visit(viewport=PHONE)
+    page = admin.sign_in("root", "admin")
+    admin.go("book")
+    change = page.get_by_role("region", name="Change the book")
+    text, publish_button = (
+        change.get_by_label("The book, as JSON"),
+        change.get_by_role("button", name="Publish"),
+    )
+    check = change.get_by_role("button", name="Check and compare")
+    text.fill("event_types:")
+    check.press("Enter")
+    change.get_by_role("alert").filter(has_text="This is no JSON").wait_for()
+    change.get_by_role("button", name="Take the book in force").press("Enter")
+    check.press("Enter")
+    change.get_by_text("They are the same.").wait_for()
+    assert not publish_button.is_visible(), "there is nothing to publish"
+    book = json.loads(text.input_value())
+    before = call("root", "GET", "/v1/rules")["version"]
+    book["event_types"]["CHECK_IN"]["points"] = "many"
+    text.fill(json.dumps(book))
+    check.press("Enter")
+    faults = change.get_by_role("table", name="Faults of the book")
+    faults.wait_for()
+    assert "event_types.CHECK_IN.points" in faults.text_content()
+    assert not publish_button.is_visible()
+    book["event_types"]["CHECK_IN"]["points"] = 3 if book["event_types"]["CHECK_IN"]["points"] != 3 else 2
+    file = {"name": "book.json", "mimeType": "application/json", "buffer": json.dumps(book).encode()}
+    change.get_by_label("or a file (JSON)").set_input_files(files=[file])
+    change.get_by_label("Why").fill(SCRIPT_TITLE)
+    check.press("Enter")
+    change.get_by_text(f"It would be version {before + 1}.").wait_for()
+    assert "event_types.CHECK_IN.points" in change.get_by_role("table", name="Differences").text_content()
+    assert call("root", "GET", "/v1/rules")["version"] == before, "a check publishes nothing"
+    admin.shoot("book-checked-375")
+    text.press("End")
+    text.press("Space")
+    assert not publish_button.is_visible(), "what is changed is checked anew"
+    check.press("Enter")
+    publish_button.press("Enter")
+    page.keyboard.press("Escape")
+    publish_button.press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Yes, publish").press("Enter")
+    page.get_by_text(f"Version {before + 1}, since").wait_for()
+    assert call("root", "GET", "/v1/rules")["book"] == book
+    assert focus(page).startswith("H1")
+    assert page.locator("main img").count() == 0
+    assert len(admin.problems) == 1, "the browser itself notes the 422"
+    admin.problems.clear()

@@ -60,7 +60,7 @@ def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
     asking.wait_for_selector(".watched .about:has-text('0 of 2 answers')")
 
     person = visit()
-    page = person.sign_in("ada")
+    page = person.sign_in("ada", at="answer")
     assert page.locator("#figure-streak").text_content() == "0 days"
     card = page.locator("article.question", has_text=prompt)
     # From here on nothing but the keyboard.
@@ -136,7 +136,7 @@ def test_a_stored_script_is_only_text(visit: Any) -> None:
         f"Which? {SCRIPT}", type="multiple_choice", options=[SCRIPT, "</label><script>alert(3)</script>"]
     )
     person = visit()
-    page = person.sign_in("eve")
+    page = person.sign_in("eve", at="answer")
     card = page.locator("article.question", has_text="Why?").first
     assert card.locator("h2").text_content().startswith(SCRIPT)
     card.get_by_label("Your answer").fill(SCRIPT)
@@ -185,15 +185,15 @@ def test_an_address_that_names_no_view_shows_the_first(visit: Any) -> None:
     for name in ("constructor", "toString", "__proto__", "nowhere"):
         page.goto(f"{person.url}#/{name}")
         page.reload()
-        person.view("answer")
-        assert page.title() == "Answer - Streakline"
+        person.view("you")
+        assert page.title() == "You - Streakline"
 
 
 def test_a_question_that_closed_meanwhile_says_so(visit: Any) -> None:
     prompt = f"Gone soon {uuid4().hex[:6]}"
     question = post_question(prompt, required_responses=1)
     person = visit()
-    page = person.sign_in("late")
+    page = person.sign_in("late", at="answer")
     body = json.dumps({"answer": "first", "confidence": 1}).encode()
     path = f"/v1/questions/{question}/responses"
     assert ask("POST", path, {"authorization": f"Bearer {token('early')}"}, body).status == 201
@@ -229,4 +229,44 @@ def test_operators_can_pause_and_others_cannot_look(visit: Any) -> None:
     plain = person.sign_in("nobody")
     assert not plain.locator("#nav-operations").is_visible()
     plain.goto(f"{person.url}#/operations")
-    person.view("answer")
+    person.view("you")
+
+
+def test_what_is_wrong_with_a_question_stands_at_its_field(visit: Any) -> None:
+    agent = visit(viewport=PHONE)
+    page = agent.sign_in("agent-wrong", "agent", at="ask")
+    ask_button = page.get_by_role("button", name="Ask", exact=True)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.method))
+    question, options = page.get_by_label("Question", exact=True), page.get_by_label("Options")
+    ask_button.press("Enter")
+    assert "prompt" in focus(page), "the keyboard is where the first fault is"
+    assert question.get_attribute("aria-describedby") == "prompt-problem"
+    assert page.locator("#prompt-problem").text_content() == "Write a question of up to 1,000 characters."
+    question.fill("Which?")
+    for wrong in ("", "one", "one\none", "\n".join(map(str, range(11)))):
+        options.fill(wrong)
+        ask_button.press("Enter")
+        assert page.locator(".trouble").count() == 1
+        assert "2 to 10 different options" in page.locator("#options-problem").text_content()
+    options.fill("one\ntwo")
+    page.get_by_label("Answers wanted").fill("0")
+    page.get_by_label("Open for").fill("")
+    ask_button.press("Enter")
+    assert page.locator(".trouble").count() == 2
+    assert "POST" not in asked, "the service is not bothered"
+    page.get_by_label("Answers wanted").fill("2")
+    page.get_by_label("Open for").fill("1")
+    page.get_by_label("Category").fill("ö!")
+    agent.shoot("ask-wrong-375")
+    ask_button.press("Enter")
+    page.locator("#category-problem").wait_for()
+    assert "letters, digits and dashes" in page.locator("#category-problem").text_content(), "of the service"
+    page.get_by_label("Category").fill("")
+    ask_button.press("Enter")
+    page.wait_for_selector(".watched .about:has-text('0 of 2 answers')")
+    assert (question.input_value(), options.input_value()) == ("", "")
+    assert not page.locator(".trouble, [aria-invalid]").count()
+    assert page.locator(".asked li").first.text_content().startswith("Which?open · 0 of 2 answers")
+    assert len(agent.problems) == 1, "the browser itself notes the 422"
+    agent.problems.clear()

@@ -64,6 +64,33 @@ def points(api: Site, user: str) -> int:
     return int(api.profile(user)["total_bestie_points"])
 
 
+def test_a_dry_run_tells_what_publishing_would_and_publishes_nothing(api: Site) -> None:
+    now = datetime.now(UTC)
+    status, told = publish(api, book(READ=7), note="why", dry_run=True)
+    assert (status, told["version"], told["note"]) == (200, 2, "why")
+    assert abs(datetime.fromisoformat(told["effective_at"]) - now) < timedelta(minutes=1)
+    for document, effective in ((book(READ="x"), "now"), (book(), "2020-01-01T00:00:00Z")):
+        refused = publish(api, document, effective, dry_run=True)
+        assert refused[0] == 422
+        assert refused == publish(api, document, effective)
+    assert api.admin("GET", "/v1/rules")[1]["version"] == 1
+    assert publish(api, book(READ=7))[1]["version"] == 2
+
+
+def test_an_entry_says_when_its_event_happened_and_why_it_earned_nothing(api: Site, user: str) -> None:
+    publish(api, book(READ={"points": 5, "cap": {"points": 10, "per": "week"}}, LOOK=0))
+    at = datetime.now(UTC)
+    for kind in ("READ", "READ", "READ", "LOOK"):
+        api.send(user, event(kind, at))
+    listed = entries(api, user)
+    assert [each["occurred_at"] for each in listed] == [stamp(at)] * 4
+    told = [(each["event_type"], each["points"], each.get("reason")) for each in reversed(listed)]
+    assert told == [
+        *(("READ", 5, None), ("READ", 5, None)),
+        *(("READ", 0, "the limit of 10 points a week was reached"), ("LOOK", 0, None)),
+    ]
+
+
 def test_the_shipped_book_is_in_force_until_another_is_published(api: Site, user: str) -> None:
     status, shown = api.call(user, "GET", "/v1/rules")
     assert (status, shown["version"], shown["book"]) == (200, 1, shipped_document())

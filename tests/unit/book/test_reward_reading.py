@@ -94,11 +94,28 @@ def test_a_reward_is_read_and_is_valid_between_two_instants() -> None:
         (mug(title="Mug\x00"), "rewards.mug.title has the character U+0000"),
         (mug(title="\u202egum"), "rewards.mug.title has the character U+202E"),
         (mug(description="a\rb"), "rewards.mug.description has the character U+000D"),
-        (mug(image_url="http://example.com/a.png"), "rewards.mug.image_url must begin with https://"),
-        (mug(image_url="//example.com/a.png"), "rewards.mug.image_url must begin with https://"),
-        (mug(image_url="javascript:alert(1)"), "rewards.mug.image_url must begin with https://"),
-        (mug(image_url="data:image/png;base64,AA=="), "rewards.mug.image_url must begin with https://"),
-        (mug(image_url=" https://example.com/"), "rewards.mug.image_url must begin with https://"),
+        (
+            mug(image_url="http://example.com/a.png"),
+            "rewards.mug.image_url must begin with https:// or data:image/",
+        ),
+        (
+            mug(image_url="//example.com/a.png"),
+            "rewards.mug.image_url must begin with https:// or data:image/",
+        ),
+        (
+            mug(image_url="javascript:alert(1)"),
+            "rewards.mug.image_url must begin with https:// or data:image/",
+        ),
+        (
+            mug(image_url="data:text/html,AA=="),
+            "rewards.mug.image_url must begin with https:// or data:image/",
+        ),
+        (mug(image_url="data:image/png;base64"), "rewards.mug.image_url has no picture"),
+        (mug(image_url="data:image/svg+xml,<svg a='1 2'/>"), "rewards.mug.image_url must be a URL in ASCII"),
+        (
+            mug(image_url=" https://example.com/"),
+            "rewards.mug.image_url must begin with https:// or data:image/",
+        ),
         (mug(image_url="https://example.com/a b.png"), "rewards.mug.image_url must be a URL in ASCII"),
         (mug(image_url="https://example.com/ä.png"), "rewards.mug.image_url must be a URL in ASCII"),
         (mug(image_url="https://example.com\\a"), "rewards.mug.image_url must be a URL in ASCII"),
@@ -146,7 +163,7 @@ def test_a_file_names_the_line_of_each_fault(tmp_path: Path) -> None:
         check(path)
     first, picture, second = str(refused.value).splitlines()
     assert first.startswith("book.yaml:7: rewards.mug.valid_from must be an RFC 3339")
-    assert picture == "book.yaml:8: rewards.mug.image_url must begin with https://"
+    assert picture == "book.yaml:8: rewards.mug.image_url must begin with https:// or data:image/"
     assert second.startswith("book.yaml:9: rewards.streak_freeze is the name of")
 
 

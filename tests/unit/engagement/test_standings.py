@@ -1,5 +1,6 @@
 """Snapshots of the boards give what sorting all users gives."""
 
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
@@ -24,6 +25,7 @@ from rules.engagement.boards import (
     pack_numbers,
     pack_rows,
     pack_scores,
+    pseudonym,
     unpack_numbers,
     unpack_rows,
 )
@@ -128,3 +130,11 @@ def test_more_users_are_counted_less_often() -> None:
     assert not due(1_000_000, minutes=16)
     assert due(1_000_000, minutes=17)
     assert due(10**9, hours=6)
+
+
+def test_pseudonyms_are_short_the_same_each_time_and_seldom_two_peoples() -> None:
+    names = [pseudonym(f"{number * 2_654_435_761 % 16**10:010x}ffff") for number in range(1000)]
+    assert names == [pseudonym(f"{number * 2_654_435_761 % 16**10:010x}0000") for number in range(1000)]
+    assert len(set(names)) > 990
+    assert all(re.fullmatch("[A-Z][a-z]{2,7} [A-Z][a-z]{1,7} [1-9][0-9]", each) for each in names)
+    assert len({each.split()[0] for each in names}) == len({each.split()[1] for each in names}) == 64

@@ -2,12 +2,14 @@
 
 import json
 import os
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 from adapters.platform.objects import FolderObjects
 from analytics.lake.layout import report_key
-from local.operate.html_report import _page, last_night
+from local.operate.html_report import _page, draw_retention, last_night
+from local.plots import bars, columns, grid, share
 
 TOLD: dict[str, Any] = {
     "error": None,
@@ -49,3 +51,44 @@ def test_what_a_night_says_is_text_in_the_page() -> None:
     page = _page([], [], "| <script>alert(1)</script> & |")
     assert "<script>" not in page
     assert "| &lt;script&gt;alert(1)&lt;/script&gt; &amp; |" in page
+
+
+def test_two_points_make_no_picture_and_the_figure_says_so() -> None:
+    for number in range(1, 5):
+        names = [f"2026-03-0{day}" for day in range(1, number + 1)]
+        drawn = columns("People", "Many.", names, {"people": range(number)})
+        assert bool(drawn.svg) is (number >= 3)
+        assert drawn.sentence.startswith("Too little for a picture yet") is (number < 3)
+        assert [row[0] for row in drawn.rows] == names, "the table has all of them"
+
+
+def test_what_is_under_the_pointer_says_itself_and_names_are_text() -> None:
+    odd = "<script>alert(1)</script> & more"
+    names = [odd, "2026-03-02", "2026-03-03"]
+    for drawn in (
+        columns(odd, odd, names, {odd: [0, 0, 0], "b": [1, 2, 3]}),
+        bars(odd, odd, [(odd, 3), ("none", 0), ("less", -1)]),
+        grid(odd, odd, names, names, [[1, None, 0]] * 3, has_numbers=True),
+    ):
+        page = _page([], [("Section", [drawn])], "")
+        assert "<script>" not in page
+        assert "&lt;script&gt;" in page
+    assert (
+        "<title>2026-03-02: 0 &lt;script&gt;alert(1)&lt;/script&gt; &amp; more, 2 b</title>"
+        in columns("", "", names, {odd: [0, 0, 0], "b": [1, 2, 3]}).svg
+    )
+    assert [share(each) for each in (0, 0.004, 0.05, 0.5, 1)] == ["0%", "0.4%", "5.0%", "50%", "100%"]
+
+
+def test_retention_of_three_days_says_that_it_is_too_early_and_of_weeks_has_numbers() -> None:
+    monday = date(2026, 3, 2)
+
+    def cohort(weeks: int, number: int, part: float) -> dict[str, Any]:
+        start = monday + timedelta(weeks=weeks)
+        return {"cohort_kind": "week", "cohort_start": start, "period_number": number, "retention": part}
+
+    assert "too early" in draw_retention([cohort(0, 0, 1.0)]).sentence
+    drawn = draw_retention([cohort(0, 0, 1.0), cohort(0, 1, 0.25), cohort(1, 0, 1.0)])
+    assert drawn.sentence == "A week after their first 25% of the people are there again."
+    assert drawn.rows == [("02 Mar", "100%", "25%"), ("09 Mar", "100%", "")], "what is yet to come is no 0"
+    assert ">25%</text>" in drawn.svg

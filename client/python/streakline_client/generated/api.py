@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 2e511a3fcee8da4f818e16ef6d8d1bc1a9ab8c9b3ccc0be11e2f4728360fce15."""
+"""Made by `make clients` from the API with the digest d0031389730f0538d1a7bdf4bf1bc0f4f22867adcc63771b6e5842a35cadbb19."""
 
 from __future__ import annotations
 
@@ -660,6 +660,7 @@ class PostRulesRequest(TypedDict):
     effective: NotRequired[str]
     note: NotRequired[str]
     rerate: NotRequired[bool]
+    dry_run: NotRequired[bool]
 
 
 class PostRulesResponse(TypedDict):
@@ -806,6 +807,7 @@ class GetUsersUserIdResponse(TypedDict):
     timezone: str
     total_bestie_points: int
     balance: int
+    available: NotRequired[int]
     debt: NotRequired[int]
     freezes_available: int
     active_days: int
@@ -926,6 +928,7 @@ class PostUsersUserIdClawbacksResponse(TypedDict):
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
+    occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
 
 
@@ -968,6 +971,7 @@ class PostUsersUserIdFreezesResponse(TypedDict):
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
+    occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
 
 
@@ -1000,6 +1004,7 @@ class PostUsersUserIdHoldsHoldIdCaptureResponse(TypedDict):
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
+    occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
 
 
@@ -1065,6 +1070,7 @@ class PostUsersUserIdRedemptionsResponse(TypedDict):
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
+    occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
 
 
@@ -1118,6 +1124,7 @@ class PostUsersUserIdRedemptionsEntryIdReversalResponse(TypedDict):
     debt: NotRequired[int]
     reason: NotRequired[str]
     created_at: str
+    occurred_at: NotRequired[str]
     duplicate: NotRequired[bool]
 
 

@@ -31,7 +31,7 @@ export class CalendarElement extends StreaklineElement<CalendarData> {
   /** Where the keyboard was sent, and where it is: elsewhere while the other month is loading. */
   private wanted: string | null = null;
   private at = '';
-  private view: { today: string; period: Period; earlier: boolean } | null = null;
+  private view: { today: string; period: Period; earlier: boolean; begin: string } | null = null;
   private toSay: Period | null = null;
 
   protected async load(source: Source): Promise<Shown> {
@@ -69,7 +69,8 @@ export class CalendarElement extends StreaklineElement<CalendarData> {
     if (!isMonth(period) && !isYear(period)) throw new RangeError(`there is no calendar of ${period}`);
     const earlier = data.earlier ?? (first !== null && first < firstOf(period));
     const end = lastOf(period) < today ? lastOf(period) : today;
-    this.view = { today, period, earlier };
+    const months = this.months(data, period, earlier);
+    this.view = { today, period, earlier, begin: firstOf(months.at(-1)!) };
     this.at = this.wanted !== null && this.wanted.startsWith(period) ? this.wanted : end;
     const stateOf = (date: string): DateState | null => {
       const state = Object.hasOwn(data.states, date) ? data.states[date] : undefined;
@@ -81,8 +82,15 @@ export class CalendarElement extends StreaklineElement<CalendarData> {
     return [
       this.head(period, earlier, lastOf(period) < today),
       first === null && !earlier ? h('p', { class: 'soft', part: 'empty' }, this.texts.say('no_dates')) : this.legend(counts),
-      h('div', { class: period.length === 4 ? 'months' : 'months one', part: 'months' }, ...monthsOf(period, today).map((month) => this.month(month, period.length === 4, stateOf))),
+      h('div', { class: period.length === 4 ? 'months' : 'months one', part: 'months' }, ...months.map((month) => this.month(month, period.length === 4, stateOf))),
     ];
+  }
+
+  /** Return the months to show, the newest first: none before the first activity, of which nothing could be told. */
+  private months({ today, first }: Shown, period: Period, earlier: boolean): string[] {
+    const all = monthsOf(period, today);
+    const from = first ?? today;
+    return earlier ? all : all.filter((month) => lastOf(month) >= from || month === all[0]);
   }
 
   private head(period: Period, earlier: boolean, later: boolean): Node {
@@ -135,7 +143,10 @@ export class CalendarElement extends StreaklineElement<CalendarData> {
     if (!date.startsWith(month)) return h('td', { role: 'gridcell' });
     const { today } = this.view!;
     const day = h('span', {}, this.texts.number(Number(date.slice(8))));
-    if (date > today) return h('td', { role: 'gridcell', part: 'date later', class: 'soft', 'aria-disabled': 'true' }, day);
+    if (date > today) {
+      day.append(h('i', {})); // so all numbers of a row stand at one height
+      return h('td', { role: 'gridcell', part: 'date later', class: 'soft', 'aria-disabled': 'true' }, day);
+    }
     const state = stateOf(date);
     const [kind, sign] = state ? SIGNS[state] : ['', ''];
     day.append(h('i', { 'aria-hidden': 'true' }, sign));
@@ -183,8 +194,7 @@ export class CalendarElement extends StreaklineElement<CalendarData> {
 
   /** Move the keyboard to a date; no further than to today, and to the beginning where nothing came before. */
   private go(date: string): void {
-    const { today, period, earlier } = this.view!;
-    const begin = firstOf(period);
+    const { today, period, earlier, begin } = this.view!;
     const to = date > today ? today : date < begin && !earlier ? begin : date;
     if (!to.startsWith(period)) {
       this.turnTo(to.slice(0, period.length), to);

@@ -51,6 +51,7 @@ th, td { font-weight: 400; text-align: start; vertical-align: baseline; }
 .month { table-layout: fixed; font-size: 0.85em; }
 .month :is(th, td) { padding: 1px; text-align: center; vertical-align: middle; border-radius: var(--radius); }
 .month th { color: var(--soft); }
+.month tbody th { vertical-align: top; line-height: 1.15; padding-block-start: calc(0.44rem + 2px); }
 .month td span { display: grid; place-items: center; align-content: center; min-block-size: 2.75rem; line-height: 1.15; border: 1px solid transparent; border-radius: var(--radius); }
 .month i { font-style: normal; font-size: 0.75em; min-block-size: 0.9rem; }
 .month [data-key] { cursor: pointer; }

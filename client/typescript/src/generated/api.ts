@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 2e511a3fcee8da4f818e16ef6d8d1bc1a9ab8c9b3ccc0be11e2f4728360fce15.
+// Made by `make clients` from the API with the digest d0031389730f0538d1a7bdf4bf1bc0f4f22867adcc63771b6e5842a35cadbb19.
 
 export interface paths {
     "/": {
@@ -622,7 +622,7 @@ export interface paths {
         put?: never;
         /**
          * Publish a version of the book (admins)
-         * @description Every function knows it within a minute. An event is judged by the version in force when it occurred, as far as it is known when the event arrives.
+         * @description Every function knows it within a minute. An event is judged by the version in force when it occurred, as far as it is known when the event arrives. With dry_run the answer is 200, and nothing is published.
          */
         post: operations["postRules"];
         delete?: never;
@@ -1439,7 +1439,7 @@ export interface components {
                     brand: string;
                     /** @description what it is; plain text, which may have lines */
                     description?: string;
-                    /** @description a picture of it, which begins with https:// */
+                    /** @description a picture of it: https://, or data:image/ for a small one */
                     image_url?: string;
                     /** @description how many one user may have; left out: any number */
                     limit_per_user?: number;
@@ -1997,7 +1997,7 @@ export interface operations {
                         as_of: string;
                         board: string;
                         entries: {
-                            /** @description chosen by the user, or a stable pseudonym */
+                            /** @description chosen by the user, or a stable pseudonym: Swift Heron 42 */
                             alias: string;
                             is_me: boolean;
                             rank: number;
@@ -2872,7 +2872,7 @@ export interface operations {
                             description?: string;
                             /**
                              * Format: uri
-                             * @description a picture of it (https)
+                             * @description a picture of it (https or data:image/)
                              */
                             image_url?: string;
                             /** @description about so many; left out: no end of them */
@@ -2939,6 +2939,8 @@ export interface operations {
                 "application/json": {
                     /** @description as GET /v1/rules shows it: components.schemas.Book */
                     book: Record<string, unknown>;
+                    /** @description only say whether it could be published, and from when */
+                    dry_run?: boolean;
                     /** @description `now`, as if left out, or an instant with its zone: from when it is in force */
                     effective?: string;
                     /** @description why, for those who come later */
@@ -2949,6 +2951,24 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Publish a version of the book (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description admins alone */
+                        author?: string;
+                        /** Format: date-time */
+                        effective_at: string;
+                        note: string;
+                        /** Format: date-time */
+                        published_at: string;
+                        version: number;
+                    };
+                };
+            };
             /** @description Publish a version of the book (admins) */
             201: {
                 headers: {
@@ -3211,6 +3231,8 @@ export interface operations {
                     "application/json": {
                         active_days: number;
                         as_of?: string;
+                        /** @description what can be spent: balance - held */
+                        available?: number;
                         /** @description below 0: a debt */
                         balance: number;
                         current_streak: number;
@@ -3363,7 +3385,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description 3 to 24 letters, digits, spaces, dots, dashes, but none that begins with player-; null: a pseudonym. It is no proof: two users may have the same */
+                    /** @description 3 to 24 letters, digits, spaces, dots, dashes, but not two words and a number, as pseudonyms are; null: a pseudonym. It is no proof: two users may have the same */
                     alias: string | null;
                 };
             };
@@ -3526,9 +3548,14 @@ export interface operations {
                         duplicate?: boolean;
                         entry_id: string;
                         kind: string;
+                        /**
+                         * Format: date-time
+                         * @description when its event happened
+                         */
+                        occurred_at?: string;
                         /** @description signed */
                         points: number;
-                        /** @description of a CLAWBACK or RERATE */
+                        /** @description of a CLAWBACK or RERATE, and of an EARN of 0 points */
                         reason?: string;
                     };
                 };
@@ -3661,9 +3688,14 @@ export interface operations {
                         duplicate?: boolean;
                         entry_id: string;
                         kind: string;
+                        /**
+                         * Format: date-time
+                         * @description when its event happened
+                         */
+                        occurred_at?: string;
                         /** @description signed */
                         points: number;
-                        /** @description of a CLAWBACK or RERATE */
+                        /** @description of a CLAWBACK or RERATE, and of an EARN of 0 points */
                         reason?: string;
                     };
                 };
@@ -3751,9 +3783,14 @@ export interface operations {
                         duplicate?: boolean;
                         entry_id: string;
                         kind: string;
+                        /**
+                         * Format: date-time
+                         * @description when its event happened
+                         */
+                        occurred_at?: string;
                         /** @description signed */
                         points: number;
-                        /** @description of a CLAWBACK or RERATE */
+                        /** @description of a CLAWBACK or RERATE, and of an EARN of 0 points */
                         reason?: string;
                     };
                 };
@@ -3981,9 +4018,14 @@ export interface operations {
                         duplicate?: boolean;
                         entry_id: string;
                         kind: string;
+                        /**
+                         * Format: date-time
+                         * @description when its event happened
+                         */
+                        occurred_at?: string;
                         /** @description signed */
                         points: number;
-                        /** @description of a CLAWBACK or RERATE */
+                        /** @description of a CLAWBACK or RERATE, and of an EARN of 0 points */
                         reason?: string;
                     };
                 };
@@ -4155,9 +4197,14 @@ export interface operations {
                         duplicate?: boolean;
                         entry_id: string;
                         kind: string;
+                        /**
+                         * Format: date-time
+                         * @description when its event happened
+                         */
+                        occurred_at?: string;
                         /** @description signed */
                         points: number;
-                        /** @description of a CLAWBACK or RERATE */
+                        /** @description of a CLAWBACK or RERATE, and of an EARN of 0 points */
                         reason?: string;
                     };
                 };
@@ -4197,7 +4244,7 @@ export interface operations {
                             description?: string;
                             /**
                              * Format: uri
-                             * @description a picture of it (https)
+                             * @description a picture of it (https or data:image/)
                              */
                             image_url?: string;
                             /** @description about so many; left out: no end of them */

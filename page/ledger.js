@@ -1,0 +1,74 @@
+// Shows what was earned and spent, by the day on which it happened, and why something earned nothing.
+
+import { get, part } from "./api.js";
+import { count, dayName, h, number, spoken, timeOfDay, trouble } from "./dom.js";
+
+const ENTRIES = 30;
+const KINDS = { EARN: "Earned", REDEEM: "Redeemed", REVERSE: "Given back", EXPIRE: "Expired", ADJUST: "Adjusted" };
+const TAKEN = { CLAWBACK: "Taken back", RERATE: "Corrected" };
+const FREEZES = { freeze_granted: "Streak freeze", freeze_revoked: "Streak freeze taken back", freeze_spent: "Streak freeze used", freeze_refunded: "Streak freeze given back" };
+
+const what = (entry) => FREEZES[entry.freeze]
+  ?? (entry.kind in TAKEN ? `${TAKEN[entry.kind]}: ${spoken(entry.event_type)}`
+    : entry.kind === "REVERSE" ? `${KINDS.REVERSE}: ${spoken(entry.reward_id ?? "a reward")}`
+    : spoken(entry.event_type ?? entry.reward_id ?? KINDS[entry.kind] ?? entry.kind));
+const signed = (points) => points > 0 ? `+${number(points)}` : number(points).replace("-", "−");
+
+const localDate = (instant) => {
+  const at = new Date(instant);
+  return new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
+};
+const happened = (entry) => entry.occurred_at ?? entry.created_at;
+const dayOf = (entry) => entry.activity_date ?? entry.freeze_date ?? localDate(happened(entry));
+
+// Entries of 0 points that say the same are one row: a limit is often reached many times a day.
+const rowsOf = (entries) => {
+  const rows = new Map();
+  for (const entry of entries) {
+    const key = entry.points === 0 && !entry.freeze ? `${what(entry)} ${entry.reason}` : entry.entry_id;
+    rows.set(key, [...rows.get(key) ?? [], entry]);
+  }
+  return [...rows.values()];
+};
+
+const row = (entries) => {
+  const [entry] = entries;
+  const booked = localDate(entry.created_at);
+  return h("tr", {},
+    h("th", { scope: "row" }, h("span", {}, entries.length > 1 ? `${what(entry)}, ${number(entries.length)} times` : what(entry),
+      h("small", {}, [
+        entries.length === 1 && timeOfDay(happened(entry)),
+        entry.reason,
+        entry.occurred_at && booked > localDate(entry.occurred_at) && `arrived on ${dayName(booked, { day: "numeric", month: "long" })}`,
+      ].filter(Boolean).join(" · ")))),
+    h("td", {}, signed(entry.points)), h("td", {}, number(entry.balance)));
+};
+
+const day = ([date, entries]) => h("tbody", {},
+  h("tr", { class: "day" }, h("th", { scope: "rowgroup" }, dayName(date)),
+    h("td", {}, signed(entries.reduce((sum, each) => sum + each.points, 0))), h("td", {})),
+  rowsOf(entries).map(row));
+
+// Returns the card of the ledger, with its newest entries.
+export const ledgerCard = async (view) => {
+  const path = `v1/users/${part(view.person.user)}/ledger?limit=${ENTRIES}`;
+  const days = new Map(); // date -> its entries, the newest first
+  const place = h("div", {});
+  const more = h("button", { type: "button", class: "quiet", onclick: () => load().catch((error) => { if (!view.signal.aborted) place.append(trouble(error)); }) }, "Show more");
+  let cursor = null;
+  const load = async () => {
+    const page = await get(`${path}${cursor ? `&cursor=${part(cursor)}` : ""}`, view.signal);
+    for (const entry of page.entries) {
+      if (entry.kind !== "OPEN") days.set(dayOf(entry), [...days.get(dayOf(entry)) ?? [], entry]);
+    }
+    cursor = page.cursor;
+    more.hidden = !cursor;
+    const newest = [...days].sort(([one], [other]) => one < other ? 1 : -1);
+    place.replaceChildren(days.size ? h("table", { class: "ledger" },
+      h("caption", { class: "unseen" }, `Ledger: ${count(days.size, "day")}`),
+      h("thead", {}, h("tr", {}, ["Entry", "Points", "Balance"].map((head) => h("th", { scope: "col" }, head)))),
+      newest.map(day)) : h("p", { class: "note" }, "No points yet. What you earn and spend stands here."));
+  };
+  await load();
+  return h("section", { class: "card", "aria-labelledby": "ledger-title" }, h("h2", { id: "ledger-title" }, "Ledger"), place, more);
+};
