@@ -21,9 +21,9 @@ from adapters import book, clock
 from adapters.platform import aws, keyed_hash
 from adapters.platform.items import Item
 from adapters.privacy.tombstones import Tombstones
-from bench.counting.log_lines import logged
 from bench.counting.meter import Meter
 from bench.counting.past_the_meter import PastTheMeter
+from bench.counting.requests import logged
 from bench.counting.table_shapes import shape_of
 from bench.counting.wire_answers import Canned, Services
 from bench.deployed import consumers, handler_modules
