@@ -20,7 +20,7 @@ from bench.units.naive import naive_at, records_of
 
 BATCH = 100
 BUDGETS = {5: 0.25, 20: 0.10}  # by events of a user in a batch
-ROUNDS, REPEAT = 9, 4
+ROUNDS, REPEAT = 5, 2
 HALF_HOUR = timedelta(minutes=30)
 
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import boto3
+import botocore.session
 
-from adapters.platform import aws
-from bench.counting.desk import Desk, Units
+from bench.counting.desk import Desk, Units, attach
 from bench.counting.requests import Body, Record, bodies, record
 from bench.counting.table_shapes import shape_of
 from bench.naive import Naive, definitions
@@ -24,7 +24,9 @@ def naive_at(desk: Desk) -> Naive:
         shape = shape_of(definition)
         desk.meter.shapes[shape.name] = shape
         desk.past.create(definition)
-    resource: Any = boto3.Session(botocore_session=aws._session()).resource("dynamodb")
+    session = botocore.session.get_session()  # boto3's resources change the session that they are made of
+    attach(session, desk.services, desk.meter)
+    resource: Any = boto3.Session(botocore_session=session).resource("dynamodb")
     return Naive(resource, PREFIX)
 
 
