@@ -1,31 +1,22 @@
-"""`python -m bench [NAME ...]`: measures the budgets, each against what a user would pick instead.
+"""`python -m bench [NAME ...]`: what the product costs against what one would write or pick instead.
 
-Each benchmark runs in a process of its own. The exit status is 1 if a budget is missed.
+Each benchmark runs in a process of its own. The exit status is 1 if a budget is missed. Write units against
+the usual design: `python -m bench.units`.
 """
 
 import importlib
 import subprocess
 import sys
 
-from bench.figure import HEADER, Figure
+from bench.figure import HEADER
 
-NAMES = (
-    *("engagement.write_units", "engagement.processor_cpu", "engagement.cold_start"),
-    *("engagement.profile_reads", "engagement.http_batches", "engagement.boards", "engagement.rank_sets"),
-    "engagement.growth",
-    *("lake.publisher", "lake.firehose_bytes", "lake.curation", "lake.recompute"),
-    "lake.what_if",
-    *("lake.partition", "lake.growth", "lake.warehouse_growth"),
-    "questions.fan_out",
-    *("leads.point_in_time", "leads.features", "leads.identity", "leads.groups"),
-)
+NAMES = ("processor_cpu", "cold_start", "curation", "recompute", "night_growth", "point_in_time")
 
 
 def show(name: str) -> bool:
     """Run one benchmark in this process; returns whether all its budgets hold."""
     print(f"-- {name}", flush=True)
     missed = False
-    figure: Figure
     for figure in importlib.import_module(f"bench.{name}").run():
         print(figure.line(), flush=True)
         missed |= figure.is_missed

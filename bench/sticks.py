@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from bench.counting.desk import desk
-from bench.units.paths.engagement import DAY, apply
+from bench.units.engagement import DAY, apply
 from tests.support.module_graph import reached
 from tests.support.template import ROOT
 

@@ -18,12 +18,13 @@ from typing import Any
 from unittest.mock import patch
 
 from adapters import book, clock
+from adapters.engagement import amnesty, boards
 from adapters.platform import aws, keyed_hash
 from adapters.platform.items import Item
 from adapters.privacy.tombstones import Tombstones
-from bench.counting.log_lines import logged
 from bench.counting.meter import Meter
 from bench.counting.past_the_meter import PastTheMeter
+from bench.counting.requests import logged
 from bench.counting.table_shapes import shape_of
 from bench.counting.wire_answers import Canned, Services
 from bench.deployed import consumers, handler_modules
@@ -155,8 +156,9 @@ def desk(**settings: str) -> Iterator[Desk]:
         held.enter_context(patch.object(clock, "now", lambda: made.now))
         # A busy process reads the keys of hashes every five minutes: that is no cost of a request.
         held.enter_context(patch.object(keyed_hash, "KNOWN_WITHIN", timedelta.max))
-        # A process looks for new versions and tombstones twice a minute, by a clock that no test sets.
-        held.enter_context(patch.object(book, "FRESH_SECONDS", math.inf))
+        # A process looks for versions, amnesties, boards and tombstones twice a minute, by a clock of its own.
+        for each in (book, amnesty, boards):
+            held.enter_context(patch.object(each, "FRESH_SECONDS", math.inf))
         held.enter_context(patch.object(Tombstones, "look", lambda _: {}))
         # Whoever comes first among threads differs from run to run.
         for each in ("engagement", "questions.fan_out", "questions.reminders"):
@@ -176,12 +178,19 @@ def _made() -> Desk:
     services = Services(
         lambda table, item: past.insert(table, shapes[table].key_of(item), item), botocore_stubber
     )
-    events = aws._session().get_component("event_emitter")
+    attach(aws._session(), services, meter)
+    return Desk(meter, services, past)
+
+
+def attach(session: Any, services: Services, meter: Meter) -> None:
+    """Let services answer what the clients of a botocore session ask, and the meter count it."""
+    from moto.core.models import botocore_stubber
+
+    events = session.get_component("event_emitter")
     # Of all handlers of this event moto's is called, too; so it is asked by our own, and only for its part.
     events.unregister("before-send", botocore_stubber)
     events.register("before-send", services.answer)
     meter.watch(events)
-    return Desk(meter, services, past)
 
 
 def _forget_processes() -> None:

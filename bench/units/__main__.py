@@ -1,32 +1,28 @@
-"""`python -m bench.units`: measures the units of all paths and writes local/plan/units.json.
+"""`python -m bench.units`: measures the units of all paths, writes local/plan/units.json, prints changes.
 
---check writes nothing, and fails if the file says something else. --here measures what depends on the
-machine, CPU and packed sizes, and writes local/plan/here.json.
+And write units an event against the usual design. --check writes nothing, and fails if the file differs.
 """
 
 import json
 import sys
 
-from bench.units.budget import differences, message
-from bench.units.measure import measured, write
-from local.plan.measured_units import HERE, UNITS
+from bench.units.budget import OF_NAIVE, differences, measured, message, of_naive, text_of
+from local.plan.measured_units import UNITS
 
 
 def main(arguments: list[str]) -> int:
     """Measure, then write or check; returns the exit status."""
-    if "--here" in arguments:
-        from bench.units.machine import write_here
-
-        write_here(HERE)
-        return 0
     found = measured()
-    if "--check" not in arguments:
-        write(UNITS, found)
-        return 0
-    told = differences(json.loads(UNITS.read_text()), found)
-    if told:
-        print(message(told))
-    return bool(told)
+    changed = differences(json.loads(UNITS.read_text()), found)
+    if "--check" in arguments:
+        print(message(changed) if changed else "no path's units have changed")
+    else:
+        UNITS.write_text(text_of(found), encoding="utf-8")
+        print("\n".join(changed))
+    for size, (ours, naive) in of_naive(found["paths"]).items():
+        ratio = f"{ours / naive:.3f} (budget {OF_NAIVE[size]:g})"
+        print(f"write units, {size:2} events of a user's next date: {ours:.2f} of {naive:.2f}, {ratio}")
+    return bool(changed) if "--check" in arguments else 0
 
 
 if __name__ == "__main__":

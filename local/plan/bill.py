@@ -1,18 +1,12 @@
-"""A plan: two designs side by side, with their amounts, dollars and limits; what a second region and
-operators' work cost beside them.
-"""
+"""A plan: amounts, dollars and limits of a traffic in a size of the template; what is paid beside a month."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cache
+from math import log10
 
-from local.plan.demand import HOT, Leaves, leaves, table_bytes
-from local.plan.environments import DAYS_A_MONTH, SECONDS_A_DAY, Deployment
-from local.plan.idle import idle
-from local.plan.limits import Reached, reached
-from local.plan.measured_units import MeasuredUnits, tables_of
-from local.plan.month import Load, running
+from local.plan.measured_units import Functions, MeasuredUnits, Spent, TemplateSize, by_place, by_table, total
+from local.plan.month import DAYS_A_MONTH, DOORS, GB, SECONDS_A_DAY, a_day, running, seconds_of, table_bytes
 from local.plan.price_list import PriceList, fact
 from local.plan.traffic import Traffic
 from rules.regions.changes import KEYS
@@ -38,8 +32,6 @@ SERVICES = {
     "kms": "KMS",
     "scheduler": "EventBridge Scheduler",
     "traffic": "data transfer",
-    "glue": "Glue",
-    "athena": "Athena",
     "logs": "CloudWatch Logs",
     "metrics": "CloudWatch metrics",
     "alarms": "CloudWatch alarms",
@@ -47,95 +39,97 @@ SERVICES = {
     "xray": "X-Ray",
     "cognito": "Cognito",
 }
-# The warehouse's nights, and the keys of tables in use.
+# The same however many events there are: the warehouse's nights, and the keys of tables in use.
 UNCHANGED = frozenset({"redshift.rpu_hours", "kms.requests"})
-Dollars = Mapping[str, float]
+# Index partitions that many users write to: how many there are is a setting of the size, or a number.
+# Every other index is keyed by a user, a lead or a question.
+SHARED: Mapping[str, str | int] = {
+    "UserStreaks/StreakLeaderboard": "LeaderboardShards",
+    "UserStreaks/UnderReview": 1,
+    "UserStreaks/ByExpiry": 8,
+    "Feature/ByActivity": "FeatureShards",
+    "UserStats/ByTotalPoints": "StatsShards",
+    "Event/idempotency-index": 1,
+    "Questions/ByStatus": 1,
+    "Questions/ByClosing": 1,
+    "Questions/ByAgentId": 1,
+    "Subscriptions/ByLastNotified": 4,
+    "Notifications/ByDue": 12,
+}
+OWN = ("BPEvents/IdempotencyIndex", "Event/event-type-index", "Responses/ByFingerprint")
+USERS_MAX, STEPS = 1e12, 24  # where a limit is looked for
+READ_UNIT_BYTES = 4096
+Amounts = dict[str, float]
 
 
-@dataclass(frozen=True)
-class Design:
-    """One design. amounts: of a month, idle ones included. idle, running: dollars a month, by price name.
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit. load: at the peak of the plan's day. most: what there may be. what: its unit."""
 
-    leaves: what leaves tables when it is old, by its parameter.
-    """
-
-    amounts: Mapping[str, float]
-    idle: Dollars
-    running: Dollars
-    load: Load
-    leaves: Mapping[str, Leaves]
-    reached: Callable[[], list[Reached]]
-
-    @cached_property
-    def limits(self) -> list[Reached]:
-        """What ends first, and where: worked out when asked for, because it takes many days of traffic."""
-        return self.reached()
+    name: str
+    load: float
+    most: float
+    what: str
 
     @property
-    def idle_dollars(self) -> float:
-        """Dollars of a month in which nobody does anything."""
-        return sum(self.idle.values())
-
-    @property
-    def dollars(self) -> float:
-        """Dollars of a month."""
-        return self.idle_dollars + sum(self.running.values())
+    def share(self) -> float:
+        """How much of the limit is used."""
+        return self.load / self.most
 
 
 @dataclass(frozen=True)
 class CostPlan:
-    """What an environment costs with a traffic, in our design and in the naive one."""
+    """What a size of the template costs with a traffic.
+
+    idle, amounts: of a month, by the names of prices; amounts include the idle ones. day: by function. gb: of
+    each table once the retention is over. hot_days: EventHotDays.
+    """
 
     traffic: Traffic
-    environment: str
+    units: MeasuredUnits
+    size: TemplateSize
     prices: PriceList
-    ours: Design
-    naive: Design
+    hot_days: float
+    amounts: Amounts
+    day: Spent
+    gb: Mapping[str, float]
 
     @property
-    def events(self) -> float:
-        """Events of a month: posted ones and answers."""
-        return (self.traffic.events + self.traffic.answers) * DAYS_A_MONTH
+    def idle_dollars(self) -> float:
+        """Dollars of a month in which nobody does anything."""
+        return sum(self.prices.dollars(self.size.idle).values())
 
-    def per_million_events(self, design: Design) -> float | None:
-        """Return the running dollars of a million events; None without events.
+    @property
+    def dollars(self) -> float:
+        """Dollars of a month."""
+        return sum(self.prices.dollars(self.amounts).values())
 
-        What costs the same however many events there are is not among them (UNCHANGED).
-        """
-        dollars = sum(each for name, each in design.running.items() if name not in UNCHANGED)
-        return 1e6 * dollars / self.events if self.events else None
+    @property
+    def per_million_events(self) -> float | None:
+        """Dollars of a million events more; None without events. Answers are events, too."""
+        events = (self.traffic.events + self.traffic.answers) * DAYS_A_MONTH
+        more = sum(each for name, each in self.running_dollars.items() if name not in UNCHANGED)
+        return 1e6 * more / events if events else None
 
-
-def make_plan(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, prices: PriceList) -> CostPlan:
-    """Work out a plan; raises BadPriceList for a price that is missing."""
-    return CostPlan(
-        traffic,
-        deployed.name,
-        prices,
-        _design(traffic, deployed, units, prices, naive=False),
-        _design(traffic, deployed, units, prices, naive=True),
-    )
-
-
-def _design(
-    traffic: Traffic, deployed: Deployment, units: MeasuredUnits, prices: PriceList, *, naive: bool
-) -> Design:
-    standing = idle(deployed, units)
-    more, load = running(traffic, deployed, units, naive=naive)
-    amounts = {name: standing.get(name, 0.0) + more.get(name, 0.0) for name in {*standing, *more}}
-    idle_dollars, all_dollars = prices.dollars(standing), prices.dollars(amounts)
-    running_dollars = {name: each - idle_dollars.get(name, 0.0) for name, each in all_dollars.items()}
-    return Design(
-        amounts,
-        idle_dollars,
-        running_dollars,
-        load,
-        leaves(traffic, load.day, {} if naive else deployed.parameters),
-        lambda: reached(traffic, deployed, units, naive=naive),
-    )
+    @property
+    def running_dollars(self) -> Amounts:
+        """Dollars of a month beyond the idle ones, by the names of prices."""
+        idle = self.prices.dollars(self.size.idle)
+        return {name: each - idle.get(name, 0.0) for name, each in self.prices.dollars(self.amounts).items()}
 
 
-def by_service(dollars: Dollars) -> dict[str, float]:
+def make_plan(
+    traffic: Traffic, units: MeasuredUnits, size: TemplateSize, prices: PriceList, hot_days: float = 0.0
+) -> CostPlan:
+    """Work out a plan; raises BadPriceList for a price that is missing. hot_days: EventHotDays."""
+    more, day = running(traffic, units, size, hot_days)
+    amounts = {name: size.idle.get(name, 0.0) + more.get(name, 0.0) for name in {*size.idle, *more}}
+    sizes = table_bytes(traffic, units, day, hot_days)
+    gb = {table: each / GB for table, each in sorted(sizes.items())}
+    return CostPlan(traffic, units, size, prices, hot_days, amounts, day, gb)
+
+
+def by_service(dollars: Mapping[str, float]) -> dict[str, float]:
     """Return dollars by service, in the order of SERVICES."""
     found = dict.fromkeys(SERVICES.values(), 0.0)
     for name, each in dollars.items():
@@ -143,129 +137,134 @@ def by_service(dollars: Dollars) -> dict[str, float]:
     return {service: each for service, each in found.items() if each}
 
 
-def shards(design: Design, peak: float) -> dict[str, int]:
-    """Return the partitions that each table needs at the peak, at 1,000 write units a second each."""
-    from math import ceil
-
-    from local.plan.price_list import fact
-
-    per_second = {
-        table: units * peak / SECONDS_A_DAY for table, units in tables_of(design.load.day, "write").items()
-    }
-    return {
-        table: max(1, ceil(units / fact("dynamodb.partition_writes")))
-        for table, units in sorted(per_second.items())
-    }
+# ---- what ends first
 
 
-def concurrency(design: Design, peak: float) -> dict[str, float]:
-    """Return the executions of each function at the peak's same moment."""
-    return {
-        function: seconds * peak / SECONDS_A_DAY for function, seconds in sorted(design.load.seconds.items())
-    }
+def limits(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> list[Limit]:
+    """Return all limits with the load that a traffic's peak puts on them, the fullest one first."""
+    a_second = traffic.peak / SECONDS_A_DAY
+    found = list(_limits(a_day(traffic, units, size), size, a_second))
+    return sorted(found, key=lambda each: -each.share)
 
 
-def stored_gb(traffic: Traffic, units: MeasuredUnits, design: Design) -> dict[str, float]:
-    """Return the GB of each table at the end of the retention."""
-    sizes = table_bytes(traffic, units, design.load.day, design.leaves[HOT].days)
-    return {table: size / 1e9 for table, size in sorted(sizes.items())}
+def _limits(day: Functions, size: TemplateSize, a_second: float) -> Iterator[Limit]:
+    writes = by_place(day, "write")
+    for index, shards in SHARED.items():
+        load = (
+            writes.get(index, 0.0) * a_second / (shards if isinstance(shards, int) else size.settings[shards])
+        )
+        yield Limit(f"a partition of {index}", load, fact("dynamodb.partition_writes"), "write units/s")
+    for kind in ("write", "read"):
+        for table, units in by_table(day, kind).items():
+            most = fact(f"dynamodb.table_{kind}s")
+            yield Limit(f"table {table}", units * a_second, most, f"{kind} units/s")
+    requests = sum(day.get(door, {}).get("invocations", 0.0) for door in DOORS) * a_second
+    yield Limit("the API's throttle (template)", requests, size.settings["requests_per_second"], "requests/s")
+    yield Limit("the API's quota", requests, fact("api.requests_per_second"), "requests/s")
+    at_once = {function: seconds_of(counts) * a_second for function, counts in day.items()}
+    yield Limit(
+        "Lambda's concurrency", sum(at_once.values()), fact("lambda.concurrency"), "executions at once"
+    )
+    for function, most in size.concurrency.items():
+        yield Limit(f"{function}'s concurrency", at_once.get(function, 0.0), most, "executions at once")
+    for name in ("records", "bytes"):  # all entities together: more than the busiest stream has
+        load = by_place(day, "firehose").get(name, 0.0) * a_second
+        yield Limit(f"Firehose's {name}", load, fact(f"firehose.{name}_per_second"), f"{name}/s")
 
 
-# What operators do now and then, in units and dollars: move users in, forget, forgive, bring back.
+def first_limits(plan: CostPlan, count: int = 3) -> list[tuple[Limit, float]]:
+    """Return the limits that growth reaches first, with the daily actives at whom each is reached.
 
-
-USERS_MOVED = 1_000_000
-PERSONS_FORGOTTEN = 1_000  # persons
-USERS_FORGIVEN = 100_000  # users
-EVENTS_BROUGHT_BACK = 1_000_000  # events
-STORED_OF_AN_EVENT = 3  # the event, its claim, its entry: a write unit each, for they stay below 1 KB
-OF_A_DATE = 2  # the user's day, and the profile
-
-
-def operations(plan: CostPlan, units: MeasuredUnits) -> Mapping[str, Mapping[str, float]]:
-    """Return each operation's write and read units in all tables and indexes, and their dollars.
-
-    Who is forgotten has sent a user's events on each day of the plan's retention, and all are still there:
-    the most there can be. The lake's part, the warehouse's and PostgreSQL's are not counted.
+    Leads and questions grow with the users, in the plan's proportion.
     """
-    events = plan.traffic.events_per_user
-    one, twenty = _units(units, "erase.1"), _units(units, "erase.20")
-    more = {kind: (twenty[kind] - one[kind]) / 19 for kind in one}
-    person = {kind: one[kind] + more[kind] * (events * plan.traffic.retention_days - 1) for kind in one}
-    back = EVENTS_BROUGHT_BACK * (STORED_OF_AN_EVENT + OF_A_DATE / max(1.0, events))
-    found = {
-        "moving_in_a_million": _times(_units(units, "position.lots.1"), USERS_MOVED),
-        "forgetting_a_thousand": _times(person, PERSONS_FORGOTTEN),
-        "forgiving_100000": _times(_units(units, "forgive"), USERS_FORGIVEN),
-        "restoring_a_million_events": {"write": back, "read": back},
-    }
-    return {name: _priced(plan, each) for name, each in found.items()}
+    base = plan.traffic.daily_actives or 1000.0
+    found = [each for each in limits(plan.traffic.of_users(base), plan.units, plan.size) if each.load]
+
+    @cache
+    def shares(users: float) -> dict[str, float]:
+        there = limits(plan.traffic.of_users(users), plan.units, plan.size)
+        return {each.name: each.share for each in there}
+
+    reached = [
+        (each, _crossing(lambda users, name=each.name: shares(users)[name])) for each in found[: 2 * count]
+    ]
+    return sorted(reached, key=lambda pair: pair[1])[:count]
 
 
-def _units(units: MeasuredUnits, path: str) -> dict[str, float]:
-    counts = [pair for counts in units.paths.get(path, {}).values() for pair in counts.items()]
-    kinds = ("write", "read")
-    return {kind: sum(count for name, count in counts if name.startswith(f"{kind}.")) for kind in kinds}
+def _crossing(share: Callable[[float], float]) -> float:
+    """Return where a share that grows with the users is 1; USERS_MAX if it is not reached before."""
+    low, high = 0.0, log10(USERS_MAX)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if share(10**middle) >= 1 else (middle, high)
+    return float(10**high)
 
 
-def _times(units: Mapping[str, float], count: int) -> dict[str, float]:
-    return {kind: each * count for kind, each in units.items()}
+# ---- what is paid beside a month: once, in a second region, for what is old
 
 
-def _priced(plan: CostPlan, units: Mapping[str, float]) -> dict[str, float]:
-    dollars: Any = plan.prices.dollars({f"dynamodb.{kind}": count for kind, count in units.items()})
-    return {**{f"{kind}_units": count for kind, count in units.items()}, "dollars": sum(dollars.values())}
+def operations(plan: CostPlan) -> dict[str, Amounts]:
+    """Return what operators do now and then, each with its units.
 
-
-def operation_lines(plan: CostPlan, units: MeasuredUnits) -> Iterator[str]:
-    """Yield what `streakline plan` prints of operations."""
-    traffic = plan.traffic
+    Who is forgotten has sent a user's events on each day of the retention, and all are still there: the most
+    there can be. The lake's part, the warehouse's and PostgreSQL's are not counted.
+    """
+    traffic, one = plan.traffic, _units(plan.units.paths["erase.1"])
     sent = traffic.events_per_user * traffic.retention_days
-    what = {
-        "moving_in_a_million": "move in a million opening positions of one lot and two freezes",
-        "forgetting_a_thousand": f"forget 1,000 persons who have sent {sent:,.0f} events each",
-        "forgiving_100000": "forgive an outage for 100,000 users who lost a streak",
-        "restoring_a_million_events": "bring back a million events, with claims, entries, days and profiles",
+    more = {name: (units - one[name]) / 19 for name, units in _units(plan.units.paths["erase.20"]).items()}
+    person = {name: one[name] + more[name] * max(0.0, sent - 1) for name in one}
+    # An event, its claim, its entry; a day and a profile a date.
+    back = 1e6 * (3 + 2 / max(1.0, traffic.events_per_user))
+    found = {
+        "move in a million opening positions of one lot and two freezes": _times(
+            _units(plan.units.paths["position.lots.1"]), 1e6
+        ),
+        f"forget 1,000 persons who have sent {sent:,.0f} events each": _times(person, 1e3),
+        "forgive an outage for 100,000 users who lost a streak": _times(
+            _units(plan.units.paths["forgive"]), 1e5
+        ),
+        "bring back a million events, with claims, entries, days and profiles": {
+            "dynamodb.write": back,
+            "dynamodb.read": back,
+        },
     }
-    yield f"{'what operators do, once':72} {'writes':>12} {'reads':>12} {'dollars':>9}"
-    for name, told in operations(plan, units).items():
-        dollars = f"{told['dollars']:,.2f}" if told["dollars"] < 1000 else f"{told['dollars']:,.0f}"
-        yield f"{what[name]:72} {told['write_units']:>12,.0f} {told['read_units']:>12,.0f} {dollars:>9}"
-    yield "  Writes and reads are units of DynamoDB. Forgetting is counted at its most: events and claims"
-    yield "  leave by themselves after 90 days; the night's part, in lake and warehouse, is not counted."
-    yield "  Proofs of the ledger take no unit; the nightly roots are in the services above."
-    if plan.events:
-        per = plan.per_million_events(plan.ours) or 0.0
-        yield f"  Moving in a million events of histories: {per:,.2f} dollars, as any others."
+    changes, idle = _second_region(plan), plan.size.idle
+    stored = sum(plan.gb.values()) * GB
+    found["a second region follows, a month, at most (rule 23)"] = changes
+    found["  its own stack, idle, a month"] = dict(idle)
+    found["  a return to the first one, once; a promotion costs nothing"] = {
+        "dynamodb.read": 2 * stored / READ_UNIT_BYTES,
+        "dynamodb.write": stored / fact("regions.item_bytes"),
+    }
+    return found
 
 
-# What a second region costs in a month, beside the first one: units and dollars (rule 23).
-#
-# Calculated from what the first region writes. Nothing of it is measured, so each figure is the most that it
-# comes to.
+def _units(path: Functions) -> Amounts:
+    return {f"dynamodb.{kind}": total(path, kind) for kind in ("write", "read")}
 
 
-GB = 10**9
-READ_UNIT_BYTES = 4096
+def _times(amounts: Amounts, count: float) -> Amounts:
+    return {name: each * count for name, each in amounts.items()}
 
 
-def second_region(plan: CostPlan) -> Mapping[str, float]:
-    """Return a month's amounts of following, by the names of prices; the second stack's idle costs are apart.
+def _second_region(plan: CostPlan) -> Amounts:
+    """Return a month's amounts of following. Nothing of it is measured: each figure is the most.
 
-    A change is counted as a write unit of the writer, so one of a transaction or an index twice: the most.
+    A change is counted as a write unit of the writer, so one of a transaction or an index twice.
     """
-    written = tables_of(plan.ours.load.day, "write")
-    changes = sum(units for table, units in written.items() if table in KEYS) * DAYS_A_MONTH
-    gigabytes = changes * fact("regions.change_bytes") / GB
-    batches = min(changes, fact("month.hours") * 3600)
-    looked = sum(plan.ours.load.seconds.values()) * DAYS_A_MONTH / LOOK_SECONDS
+    hours = fact("month.hours")
+    written = by_place(plan.day, "write").items()
+    changes = sum(units for table, units in written if table in KEYS) * DAYS_A_MONTH
+    batches = min(changes, hours * 3600)
+    looked = sum(map(seconds_of, plan.day.values())) * DAYS_A_MONTH / LOOK_SECONDS
+    gigabytes, stored = changes * fact("regions.change_bytes") / GB, sum(plan.gb.values())
     return {
         "dynamodb.changes": changes,
         "dynamodb.write": changes,
         "dynamodb.read": changes * fact("regions.reads_per_change") + looked,
-        "dynamodb.storage_gb": plan.ours.amounts.get("dynamodb.storage_gb", 0.0),
-        "dynamodb.backup_gb": plan.ours.amounts.get("dynamodb.backup_gb", 0.0),
-        "kinesis.stream_hours": 2 * fact("month.hours"),  # each region has one, for when it writes
+        "dynamodb.storage_gb": stored,
+        "dynamodb.backup_gb": stored,
+        "kinesis.stream_hours": 2 * hours,  # each region has one, for when it writes
         "kinesis.in_gb": gigabytes,
         "kinesis.out_gb": gigabytes,
         "sqs.requests": 3 * batches,
@@ -274,42 +273,25 @@ def second_region(plan: CostPlan) -> Mapping[str, float]:
     }
 
 
-def second_region_return(plan: CostPlan) -> Mapping[str, float]:
-    """Return the units of a return: both regions' tables are read, and every item of one is written."""
-    stored = plan.ours.amounts.get("dynamodb.storage_gb", 0.0) * GB
-    return {
-        "dynamodb.read": 2 * stored / READ_UNIT_BYTES,
-        "dynamodb.write": stored / fact("regions.item_bytes"),
+def leaving(plan: CostPlan) -> dict[str, Mapping[str, float]]:
+    """Return what it costs that old things leave their table, by setting (rule 22).
+
+    write, read: units of a day. dollars: of a month in which all that is old enough leaves. kept_dollars: of
+    a month's items, for each month that they stay. Items stay below 1 KB, each is read by itself: the most.
+    """
+    traffic = plan.traffic
+    items = {
+        ("EventHotDays", "BPEvents"): traffic.events + traffic.answers,
+        ("PayloadRetentionDays", "Event"): traffic.lead_events,
+        ("AnswerTextRetentionDays", "Responses"): traffic.answers,
     }
-
-
-def second_region_dollars(plan: CostPlan, amounts: Mapping[str, float]) -> float:
-    """Return what amounts cost."""
-    return sum(plan.prices.dollars(amounts).values())
-
-
-def second_region_json(plan: CostPlan) -> Mapping[str, object]:
-    """Return units and dollars of a second region."""
-    following, back = second_region(plan), second_region_return(plan)
-    return {
-        "a_month": {**following, "dollars": second_region_dollars(plan, following)},
-        "idle_dollars": plan.ours.idle_dollars,
-        "returning": {**back, "dollars": second_region_dollars(plan, back)},
-    }
-
-
-def second_region_lines(plan: CostPlan) -> Iterator[str]:
-    """Yield what `streakline plan` prints of a second region."""
-    following, back = second_region(plan), second_region_return(plan)
-    cost = second_region_dollars(plan, following)
-    yield f"a second region (Role=active and standby): at most {cost:,.2f} dollars a month to follow,"
-    yield f"  and {plan.ours.idle_dollars:,.2f} for its idle stack; one region pays nothing of it"
-    yield (
-        f"  {following['dynamodb.changes']:,.0f} changes, {following['dynamodb.write']:,.0f} writes, "
-        f"{following['dynamodb.read']:,.0f} reads, {following['kinesis.in_gb']:,.2f} GB between regions"
-    )
-    yield (
-        f"  a return, once: {back['dynamodb.write']:,.0f} writes, {back['dynamodb.read']:,.0f} reads, "
-        f"{second_region_dollars(plan, back):,.2f} dollars; a promotion costs nothing"
-    )
-    yield "  Not counted: transfer between regions, copies of buckets, the database, Route 53."
+    stored = by_place(plan.day, "stored")
+    found = {}
+    for (setting, table), count in items.items():
+        units = {"dynamodb.write": count * DAYS_A_MONTH, "dynamodb.read": count * DAYS_A_MONTH}
+        gb = dict.fromkeys(
+            ("dynamodb.storage_gb", "dynamodb.backup_gb"), stored.get(table, 0.0) * DAYS_A_MONTH / GB
+        )
+        dollars, kept = (sum(plan.prices.dollars(each).values()) for each in (units, gb))
+        found[setting] = {"write": count, "read": count, "dollars": dollars, "kept_dollars": kept}
+    return found

@@ -3,35 +3,19 @@
 import argparse
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from local.plan.traffic import Traffic, option
 
 REGION = "us-east-1"
-HELP = {
-    "daily_actives": "users who do something in a day",
-    "users": "all users with an account (default: four times the daily actives)",
-    "events_per_user": "events of an active user in a day",
-    "events_per_batch": "events in one request, 1 to 100",
-    "new_users": "share of the daily actives who open an account that day",
-    "reads_per_user": "profile reads of an active user in a day",
-    "boards_per_user": "top lists and ranks that an active user looks at in a day",
-    "redemptions_per_user": "redemptions of an active user in a day",
-    "holds_per_user": "points held and captured by an active user in a day",
-    "expiries_per_account": "how often points of an account expire in a day",
-    "clawbacks": "share of the events that are reversed later",
-    "lead_events": "webhooks a day",
-    "leads": "leads whose features are refreshed each morning",
-    "lead_reads": "reads of leads' features, memory and events a day",
-    "questions": "questions a day",
-    "answers_per_question": "answers to a question",
-    "phones": "phones that are told of each question",
-    "webhook_endpoints": "endpoints of outgoing webhooks, each told of every change",
-    "retention_days": "days that the system has run, which decide what is stored",
-    "peak": "the busiest second of a day against its mean",
+# Parameters that name what is yours, and the prices that the stack then does not pay.
+YOURS = {
+    "RedisUrl": ("valkey",),
+    "IdentityUrl": ("aurora", "rdsdata", "proxy"),
+    "OwnVpc": ("endpoints",),
+    "OwnWarehouse": ("redshift",),
 }
 
 
@@ -54,25 +38,19 @@ def number(name: str) -> Callable[[str], float]:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser: one for each figure of Traffic, and where the plan is for."""
     for each in fields(Traffic):
-        assert each.default is not MISSING
-        default = each.default
         is_needed = each.name == "daily_actives"
-        shown = "" if is_needed or "default" in HELP[each.name] else f" (default: {default:g})"
+        shown = "" if is_needed else f" (default: {each.default:g})"
         parser.add_argument(
             option(each.name),
             type=number(each.name),
             required=is_needed,
-            default=None if is_needed else default,
+            default=None if is_needed else each.default,
             metavar="N",
-            help=HELP[each.name] + shown,
+            help=each.metadata["about"] + shown,
         )
-    parser.add_argument("--environment", default="small", help="an environment of samconfig.toml")
+    parser.add_argument("--environment", default="small", help="small, standard or large (samconfig.toml)")
     parser.add_argument("--prices", type=Path, metavar="FILE", help="a price list of your own")
-    parser.add_argument("--samconfig", type=Path, metavar="FILE", help="in place of samconfig.toml")
     parser.add_argument("--json", action="store_true", help="the whole plan as JSON")
-    parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="a picture from 1,000 to 100 million daily actives"
-    )
 
 
 def run(arguments: argparse.Namespace, parameters: Mapping[str, str] | None = None) -> None:
@@ -81,25 +59,23 @@ def run(arguments: argparse.Namespace, parameters: Mapping[str, str] | None = No
     arguments.region: whose prices (local/plan/prices). Raises ValueError for what cannot be planned; the text
     names the option.
     """
+    from adapters.settings.choices import settings_of
     from local.plan.bill import make_plan
-    from local.plan.environments import SAMCONFIG, deployed_with, deployment
     from local.plan.measured_units import load_units
     from local.plan.price_list import prices_of
     from local.plan.report import as_json, table
 
-    given: dict[str, Any] = {each.name: getattr(arguments, each.name) for each in fields(Traffic)}
-    traffic = Traffic(**given)
-    prices = prices_of(arguments.region or REGION, arguments.prices)
-    if parameters is None:
-        deployed = deployment(arguments.environment, arguments.samconfig or SAMCONFIG)
-    else:
-        deployed = deployed_with(arguments.stack_name, parameters)
-    units = load_units()
-    plan = make_plan(traffic, deployed, units, prices)
-    print(json.dumps(as_json(plan, units), indent=2) if arguments.json else table(plan, units))
-    if arguments.html:
-        from local.plan.report import picture
-
-        arguments.html.write_text(picture(traffic, deployed, units, prices), encoding="utf-8")
-        if not arguments.json:
-            print(f"\n{arguments.html}")
+    traffic = Traffic(**{each.name: getattr(arguments, each.name) for each in fields(Traffic)})
+    prices, units, given = (
+        prices_of(arguments.region or REGION, arguments.prices),
+        load_units(),
+        parameters or {},
+    )
+    size = units.size(given.get("Size", "small") if given else arguments.environment)
+    yours = {service for name, services in YOURS.items() if given.get(name) for service in services}
+    size = replace(
+        size, idle={name: n for name, n in size.idle.items() if name.partition(".")[0] not in yours}
+    )
+    hot_days = float(settings_of(given.get("Settings", "")).get("EventHotDays", 0))
+    plan = make_plan(traffic, units, size, prices, hot_days)
+    print(json.dumps(as_json(plan), indent=2) if arguments.json else table(plan))

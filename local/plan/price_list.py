@@ -25,7 +25,6 @@ class Price:
     dollars: float
     per: float
     unit: str
-    source: str
     free: float = 0.0
 
     def of(self, amount: float) -> float:
@@ -75,7 +74,6 @@ def _price(name: str, given: Mapping[str, Any]) -> Price:
         float(given["dollars"]),
         float(given["per"]),
         str(given["unit"]),
-        str(given["source"]),
         float(given.get("free", 0)),
     )
     if price.per <= 0 or price.dollars < 0:

@@ -1,49 +1,41 @@
 """What people do in a day, as somebody who plans would say it."""
 
-from dataclasses import dataclass, fields
-
-from local.plan.measured_units import Functions
+from dataclasses import dataclass, field, fields, replace
 
 
 class BadTraffic(ValueError):
     """A figure of the plan makes no sense; the text names the option."""
 
 
+def _figure(default: float, about: str) -> float:
+    figure: float = field(default=default, metadata={"about": about})
+    return figure
+
+
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """A day, on average.
+    """A day, on average. Each figure is an option of `streakline plan`."""
 
-    daily_actives: users who do something. users: all who have an account; 0: four for each active one.
-    events_per_user, events_per_batch: of an active user, and in one request. new_users: share of the active
-    users who open an account. reads_per_user: profile reads; boards_per_user: top lists and ranks;
-    redemptions_per_user; holds_per_user: each is captured; expiries_per_account: how often some points of
-    an account expire; clawbacks: share of the events that are reversed later. lead_events: webhooks; leads:
-    those whose features are refreshed each morning; lead_reads. questions, answers_per_question; phones:
-    how many are told of each question. webhook_endpoints: of outgoing webhooks; 0: these are off.
-    retention_days: how long the system has run, and so what is stored.
-    peak: the busiest second against the mean.
-    """
-
-    daily_actives: float = 0.0
-    users: float = 0.0
-    events_per_user: float = 5.0
-    events_per_batch: float = 5.0
-    new_users: float = 0.01
-    reads_per_user: float = 3.0
-    boards_per_user: float = 0.5
-    redemptions_per_user: float = 0.02
-    holds_per_user: float = 0.0
-    expiries_per_account: float = 0.0
-    clawbacks: float = 0.0
-    lead_events: float = 0.0
-    leads: float = 0.0
-    lead_reads: float = 0.0
-    questions: float = 0.0
-    answers_per_question: float = 10.0
-    phones: float = 0.0
-    webhook_endpoints: float = 0.0
-    retention_days: float = 365.0
-    peak: float = 3.0
+    daily_actives: float = _figure(0, "users who do something in a day")
+    users: float = _figure(0, "all users with an account; 0: four times the daily actives")
+    events_per_user: float = _figure(5, "events of an active user in a day")
+    events_per_batch: float = _figure(5, "events in one request, 1 to 100")
+    new_users: float = _figure(0.01, "share of the daily actives who open an account that day")
+    reads_per_user: float = _figure(3, "profile reads of an active user in a day")
+    boards_per_user: float = _figure(0.5, "top lists and ranks that an active user looks at in a day")
+    redemptions_per_user: float = _figure(0.02, "redemptions of an active user in a day")
+    holds_per_user: float = _figure(0, "points held and captured by an active user in a day")
+    expiries_per_account: float = _figure(0, "how often points of an account expire in a day")
+    clawbacks: float = _figure(0, "share of the events that are reversed later")
+    lead_events: float = _figure(0, "webhooks a day")
+    leads: float = _figure(0, "leads whose features are refreshed each morning")
+    lead_reads: float = _figure(0, "reads of leads' features, memory and events a day")
+    questions: float = _figure(0, "questions a day")
+    answers_per_question: float = _figure(10, "answers to a question")
+    phones: float = _figure(0, "phones that are told of each question")
+    webhook_endpoints: float = _figure(0, "endpoints of outgoing webhooks, each told of every change")
+    retention_days: float = _figure(365, "days that the system has run, which decide what is stored")
+    peak: float = _figure(3, "the busiest second of a day against its mean")
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -53,10 +45,9 @@ class Traffic:
             raise BadTraffic("--events-per-batch must be 1 to 100: a request takes no more")
         if self.peak < 1:
             raise BadTraffic("--peak must be 1 or more: the busiest second is not below the mean")
-        if self.new_users > 1:
-            raise BadTraffic("--new-users is a share: 0 to 1")
-        if self.clawbacks > 1:
-            raise BadTraffic("--clawbacks is a share of the events: 0 to 1")
+        for name in ("new_users", "clawbacks"):
+            if getattr(self, name) > 1:
+                raise BadTraffic(f"{option(name)} is a share: 0 to 1")
         if self.users and self.users < self.daily_actives:
             raise BadTraffic("--users must not be below --daily-actives")
 
@@ -76,10 +67,8 @@ class Traffic:
         return self.questions * self.answers_per_question
 
     @property
-    def told_changes(self) -> float:
-        """Changes that endpoints of outgoing webhooks are told of in a day: of users, leads and questions."""
-        if not self.webhook_endpoints:
-            return 0.0
+    def changes(self) -> float:
+        """Changes of users, leads and questions that an endpoint of outgoing webhooks is told of in a day."""
         of_a_user = self.posts_per_user + self.redemptions_per_user + 2 * self.holds_per_user
         users = self.daily_actives * of_a_user + self.accounts * self.expiries_per_account
         return users + self.events * self.clawbacks + self.lead_events + self.questions
@@ -94,10 +83,15 @@ class Traffic:
         """Events in one request."""
         return self.events_per_user / self.posts_per_user if self.posts_per_user else 0.0
 
+    def of_users(self, daily_actives: float) -> "Traffic":
+        """Return the same traffic of another number of users: leads and questions grow with them."""
+        factor = daily_actives / self.daily_actives if self.daily_actives else 1.0
+        grown = ("users", "lead_events", "leads", "lead_reads", "questions")
+        return replace(
+            self, daily_actives=daily_actives, **{name: factor * getattr(self, name) for name in grown}
+        )
+
 
 def option(name: str) -> str:
-    """Return the command line's option of a field."""
+    """Return the command line's option of a figure."""
     return f"--{name.replace('_', '-')}"
-
-
-Part = tuple[float, Functions]

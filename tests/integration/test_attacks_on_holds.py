@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bench.engagement.units import WriteUnits
 from ingest.engagement.points.holds import Holds
 from rules.engagement.lots import OPEN_MAX, HoldRequest
 from tests.integration import test_expiry
 from tests.integration.test_attacks_on_points import FEB_1, FEB_2, commands, noon, rebuilt, simulated
 from tests.integration.test_expiry import Shop
+from tests.support.capacity import WriteUnits
 from tests.support.effort import effort
 from tests.support.site import FULFILMENT, PRODUCERS
 

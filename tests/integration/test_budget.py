@@ -10,9 +10,8 @@ import pytest
 
 from adapters.engagement.event_store import EventStore
 from bench.counting.desk import desk
-from bench.units.budget import ACCEPT, differences, message
-from bench.units.measure import measured
-from bench.units.paths.engagement import event_paths
+from bench.units.budget import ACCEPT, OF_NAIVE, differences, measured, message, of_naive
+from bench.units.engagement import event_paths
 from local.plan.measured_units import UNITS
 
 
@@ -26,19 +25,14 @@ def test_events_of_one_user_write_no_more_units_than_planned() -> None:
     """A user's next date: claims, events and entries, 5 for the head, its carrier, the day, the profile, 2 for
     the index of streaks, in which the user moves, and 1 for each further carrier of eight entries.
 
-    The usual design writes 10.0, 9.2 and 9.05 an event at 1, 5 and 20 of them.
+    The usual design (bench/naive.py) writes 10.0, 9.2 and 9.05 an event at 1, 5 and 20 of them.
     """
-    paths = json.loads(UNITS.read_text())["paths"]
-    written = {
-        number: sum(
-            count
-            for units in paths[f"events.next.{number}"].values()
-            for name, count in units.items()
-            if name.startswith("write.")
-        )
-        for number in (1, 5, 20)
+    found = of_naive(json.loads(UNITS.read_text())["paths"])
+    assert {size: round(size * ours) for size, (ours, _) in found.items()} == {
+        n: 3 * n + 7 + (n - 1) // 8 for n in (1, 5, 20)
     }
-    assert written == {number: 3 * number + 7 + (number - 1) // 8 for number in (1, 5, 20)}
+    assert [naive for _, naive in found.values()] == [10.0, 9.2, 9.05]
+    assert all(ours / naive <= OF_NAIVE[size] for size, (ours, naive) in found.items())
 
 
 @contextmanager
@@ -79,11 +73,14 @@ def test_a_planted_write_on_the_event_path_is_told_with_the_figures_before_and_a
 
 
 def test_a_path_that_is_gone_or_new_is_told() -> None:
-    old: dict[str, Any] = {"paths": {"a": {"F": {"write.T": 1}}}, "rows": {}}
-    new: dict[str, Any] = {"paths": {"b": {"F": {"write.T": 1}}}, "rows": {"T": {"bytes": 3}}}
+    old: dict[str, Any] = {"paths": {"a": {"F": {"write.T": 1}}}, "sizes": {}}
+    new: dict[str, Any] = {
+        "paths": {"b": {"F": {"write.T": 1}}},
+        "sizes": {"small": {"idle": {"sqs.requests": 3}}},
+    }
     assert differences(old, new) == [
         "  a, F: write.T was 1 and is 0 (cheaper)",
         "  b, F: write.T was 0 and is 1 (dearer)",
-        "  row, T: bytes was 0 and is 3 (dearer)",
+        "  small, idle: sqs.requests was 0 and is 3 (dearer)",
     ]
     assert not differences(new, new)

@@ -17,11 +17,11 @@ import pytest
 from adapters.platform.aws import client
 from adapters.platform.items import Item, encode_item
 from adapters.platform.tables import put_all, query_all
-from bench.engagement.reads import ReadCount
 from ingest.engagement.points import balance
 from ingest.openapi import document
 from processors import ranks
 from rules.days import stamp
+from tests.support.capacity import ReadCount
 from tests.support.effort import effort
 from tests.support.engine import Engine, cpu_seconds
 from tests.support.rewards import a_name, earn, publish, with_rewards

@@ -76,7 +76,7 @@ def test_a_plan_of_a_stack_has_what_the_stack_created_and_nothing_else(
             asked = ["plan", "--daily-actives", "0", "--stack-name", "live", "--json"]
             monkeypatch.setattr("sys.argv", ["streakline", *asked])
             cli.main()
-        return json.loads(capsys.readouterr().out)["ours"]["amounts_a_month"]
+        return json.loads(capsys.readouterr().out)["amounts_a_month"]
 
     assert {"valkey.gb_hours", "aurora.acu_hours"} <= amounts("created", "created").keys()
     vpc = {"OwnVpc": "vpc-1/sg-1/subnet-1,subnet-2"}

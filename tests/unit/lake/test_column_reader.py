@@ -20,13 +20,13 @@ from analytics.curation import column_reader
 from analytics.curation.column_reader import Cuts, read_values
 from analytics.lake.arrow import arrow_schema
 from analytics.lake.layout import Place
-from bench.lake.curating.table_items import ITEMS
 from rules.lake.entities import ENTITIES, EVENTS, Type, row_of
 from rules.lake.packed_records import row_line
 from rules.lake.valid_row import RowRefused, read_value
 from tests.support.column_reading import LEFT, LINES, TAKEN, as_read_row, lines_of, read_by_columns, written
 from tests.support.examples import examples
 from tests.support.raw_lake import DT, PLACE, event, line
+from tests.support.table_items import ITEMS
 
 
 def test_which_lines_are_read_by_columns() -> None:

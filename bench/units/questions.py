@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import AGENTS, http, queue
-from bench.units.paths.publishing import rows_of
+from bench.units.publishing import rows_of
 
 PHONES = 4
 PUBLISHED = ("Questions", "Responses", "UserStats", "Subscriptions")

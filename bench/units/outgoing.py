@@ -11,7 +11,7 @@ from adapters.outgoing.notification_store import BACKLOG_SHARDS, shard_of
 from adapters.outgoing.transports import SendAnswer, WebhookTransport
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
-from bench.units.paths.engagement import DAY, USER_ID, apply
+from bench.units.engagement import DAY, USER_ID, apply
 from rules.outgoing.notices import Endpoint
 
 ENDPOINTS = (1, 3)

@@ -13,7 +13,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, http
-from bench.units.paths.engagement import DAY, USER_ID, apply, ask, redemption
+from bench.units.engagement import DAY, USER_ID, apply, ask, redemption
 from local.move_in.positions import PositionImporter
 from rules.engagement.opening_positions import OpeningPosition
 

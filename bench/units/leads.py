@@ -11,7 +11,7 @@ from adapters.postgresql.postgres import Postgres
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import LEADS, http, queue
 from bench.deployed import template
-from bench.units.paths.publishing import PUBLISHER, rows_of
+from bench.units.publishing import PUBLISHER, rows_of
 
 ORGANIZATION = "acme"
 HISTORY = 6  # events of a lead that is known

@@ -11,12 +11,10 @@ from math import ceil
 from typing import Any
 
 from bench.counting.desk import Desk, Units
-from bench.engagement.workload import bodies
-from bench.units.paths.engagement import apply
-from rules.lake import packed_records
+from bench.units.engagement import apply
 
 PUBLISHER = "PublisherFunction"
-FILLS = (1, 10, 100, 500)
+FILLS = (1, 100)
 # Firehose bills each record in steps of so many bytes.
 BILLED_STEP_BYTES = 5120
 Record = dict[str, Any]
@@ -65,42 +63,3 @@ def rows_of(desk: Desk) -> dict[str, list[Record]]:
     """Return the last row that waits for the publisher, of each table that has one."""
     waiting = {table: each for (function, table), each in desk.streams.items() if function == PUBLISHER}
     return {table: each[-1:] for table, each in waiting.items()}
-
-
-def row_texts(desk: Desk, rows: Mapping[str, list[Record]]) -> Iterator[tuple[str, Units]]:
-    """Yield, for each table of engagement, how long its rows are without the texts that a sender chooses.
-
-    bytes: without them, with the end of its line. Every other name is such a text, with how many times a row
-    has it; that of properties is the whole field.
-    """
-    (body,) = bodies(["0d5f3c1e-7b0e-4f0f-8a43-000000000000"], 1, desk.now)
-    for table, records in sorted(rows.items()):
-        image = records[0]["dynamodb"]["NewImage"]
-        desk.forget()
-        desk.call("PublisherFunction", {"Records": records})
-        # Some changes are two rows: one of their entity, and the item itself.
-        rows_of_it = [
-            row for _, record in desk.services.delivered for row in packed_records.row_texts(record)
-        ]
-        text = "".join(row.decode() for row in rows_of_it)
-        left = len(text.encode()) + len(rows_of_it) * len(packed_records.END)
-        found: Units = {}
-        for name, value in _chosen(body, image).items():
-            times = text.count(value)
-            found[name], left = float(times), left - times * len(value.encode())
-            text = text.replace(value, "")
-        yield table, {"bytes": float(left), **{name: times for name, times in found.items() if times}}
-
-
-def _chosen(body: Mapping[str, Any], image: Mapping[str, Any]) -> dict[str, str]:
-    properties = image.get("properties", {}).get("S", "").replace('"', '\\"')
-    properties = f'"properties":"{properties}",'  # a row without them lacks the name, too
-    texts = {
-        "user_id": body["user_id"],
-        "idempotency_key": image.get("idempotency_key", {}).get("S", ""),
-        "event_type": body["event_type"],
-        "zone": body["timezone"],
-        "occurred_at": image.get("occurred_at", {}).get("S", ""),
-        "properties": properties,
-    }
-    return {name: value for name, value in texts.items() if value}

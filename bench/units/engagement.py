@@ -9,8 +9,7 @@ from typing import Any
 from adapters.engagement.account_items import profile_attributes, profile_from
 from adapters.platform.items import decode_item, encode_item
 from bench.counting.desk import Desk, Units
-from bench.counting.requests import ADMIN, FULFILMENT, http
-from bench.engagement.workload import Body, bodies
+from bench.counting.requests import ADMIN, FULFILMENT, Body, bodies, http
 from rules.engagement.boards import BOARDS
 from tests.support.dynamodb_engine import CONSTANTS
 
@@ -18,20 +17,19 @@ DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
 # A user id and a key of the usual length: uuids.
 USER_ID = "5f0f8a43-0b1f-4a2f-8c11-{:012}"
-# Around each step of the ledger's carriers, and up to the daily cap.
-AGAIN = (1, 2, 5, 7, 8, 15, 20)
-OTHERS = (1, 5, 20)
+EVENTS = (1, 5, 20)  # of a user at once; twenty just reach the daily cap
 CROWDS = (40, 160)  # users on the boards
 SHARDS = int(CONSTANTS["LEADERBOARD_SHARDS"])
 Measured = Iterator[tuple[str, dict[str, Units]]]
 
 
-def post(desk: Desk, sent: Sequence[Body]) -> list[dict[str, Any]]:
-    """Post events, and hand what is stored to the processor; returns the results."""
+def post(desk: Desk, sent: Sequence[Body], *, applies: bool = True) -> list[dict[str, Any]]:
+    """Post events; returns the results. applies: what is stored is handed to the processor."""
     answered = desk.call("EventsApiFunction", http("POST", "/v1/events", {"events": sent}, groups=ADMIN))
     assert answered["statusCode"] == 202, answered
     desk.tick()
-    desk.consume("EngagementFunction", "BPEvents")
+    if applies:
+        desk.consume("EngagementFunction", "BPEvents")
     results: list[dict[str, Any]] = json.loads(answered["body"])["results"]
     return results
 
@@ -46,13 +44,13 @@ def apply(desk: Desk, user: str, count: int, *, days: int = 0) -> list[Body]:
 def event_paths(desk: Desk) -> Measured:
     """Yield posts of a user: the account's first, the next date's, a further one of a date, rarer ones."""
     users = (USER_ID.format(number) for number in range(10**6))
-    for count in OTHERS:
+    for count in EVENTS:
         desk.forget()
         apply(desk, user := next(users), count)
         yield f"events.first.{count}", desk.take()
         desk.tick(DAY)
         yield f"events.next.{count}", _measured(desk, user, count)
-    for count in AGAIN:
+    for count in EVENTS:
         desk.tick(DAY)
         _check_in(desk, user)
         yield f"events.again.{count}", _measured(desk, user, count)
@@ -75,7 +73,7 @@ def _with_account(desk: Desk, user: str) -> str:
 
 
 def _check_in(desk: Desk, user: str) -> None:
-    post(desk, [{**each, "event_type": "CHECK_IN"} for each in bodies([user], 1, desk.now - HOUR)])
+    post(desk, bodies([user], 1, desk.now - HOUR, "CHECK_IN"))
 
 
 def _rarer(desk: Desk, users: Iterator[str]) -> Measured:

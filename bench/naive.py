@@ -13,19 +13,19 @@ from zoneinfo import ZoneInfo
 from boto3.dynamodb.conditions import Key
 from boto3.dynamodb.types import TypeDeserializer
 
-from bench.engagement.workload import POINTS, Body
+from bench.counting.requests import POINTS, Body
 from tests.support.dynamodb_engine import Definition, table_definition
 
 TABLES = ("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger")
 RETENTION = timedelta(days=90)
 
 
-def definitions(prefix: str, projection: str) -> Iterable[Definition]:
-    """Return CreateTable's arguments, with keys and indexes as in template.yaml and this projection."""
+def definitions(prefix: str) -> Iterable[Definition]:
+    """Return CreateTable's arguments, with keys and indexes as in template.yaml; indexes hold all."""
     for logical_id in TABLES:
         table = table_definition(logical_id, prefix + logical_id, CreateIdempotencyIndex="true")
         for index in table.get("GlobalSecondaryIndexes", ()):
-            index["Projection"] = {"ProjectionType": projection}
+            index["Projection"] = {"ProjectionType": "ALL"}
         yield table
 
 

@@ -10,7 +10,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import http
-from bench.units.paths.engagement import DAY, HOUR, SHARDS, USER_ID, apply
+from bench.units.engagement import DAY, HOUR, SHARDS, USER_ID, apply
 from rules.engagement.account_state import Amnesties, Amnesty
 
 Measured = Iterator[tuple[str, dict[str, Units]]]

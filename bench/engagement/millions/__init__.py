@@ -1,1 +1,0 @@
-"""One Redis with millions of profiles."""

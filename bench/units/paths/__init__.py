@@ -1,1 +1,0 @@
-"""What each path through the system is: one module a domain."""

@@ -1,0 +1,204 @@
+"""What stands in each size of the template: a month's idle amounts, settings that decide how often things are
+done, and limits. All of it follows from the resolved resources.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import date
+from functools import cache
+from typing import Any
+
+from analytics.warehouse import build as building
+from analytics.warehouse import load
+from analytics.warehouse.models import check, fingerprint, models
+from bench.deployed import called, template
+from infra.lint.stacks import resolve_stacks
+from local.plan.month import DAYS_A_MONTH, GB, SECONDS_A_DAY
+from local.plan.price_list import fact
+from rules.engagement.reconciliation import NIGHTS
+from rules.lake.entities import LOADED
+
+Properties = Mapping[str, Any]
+SIZES = ("small", "standard", "large")
+UNIT_SECONDS = {"minute": 60, "hour": 3600, "day": SECONDS_A_DAY}
+SHARDS = ("LeaderboardShards", "FeatureShards", "StatsShards")
+ACU_AWAKE = 0.5  # the least that a cluster has that may pause and is awake
+# A month's amounts of one resource.
+EACH: Mapping[str, Mapping[str, float]] = {
+    "AWS::CloudWatch::CompositeAlarm": {"alarms.composite": 1},
+    "AWS::CloudWatch::Dashboard": {"dashboards.board": 1},
+    "AWS::SecretsManager::Secret": {"secrets.secret": 1},
+    "AWS::Kinesis::Stream": {"kinesis.stream_hours": fact("month.hours")},
+    "AWS::RDS::DBProxy": {"proxy.acu_hours": fact("proxy.acu_min") * fact("month.hours")},
+    "AWS::ElastiCache::ServerlessCache": {"valkey.gb_hours": fact("valkey.gb_min") * fact("month.hours")},
+    "AWS::StepFunctions::StateMachine": {"states.transitions": fact("night.states") * DAYS_A_MONTH},
+}
+# Besides a load's merge: a lock, a staging table, its COPY, and two that replace the bookkeeping.
+LOAD_STATEMENTS = 5
+
+
+@cache
+def resources(size: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the resources of a size, those of nested stacks included: Type and Properties by logical id."""
+    stacks = resolve_stacks({"Size": size}).items()
+    return {f"{place}{name}": each for place, stack in stacks for name, each in stack.resources.items()}
+
+
+def _of(size: str, kind: str) -> Iterator[Properties]:
+    return (each.get("Properties", {}) for each in resources(size).values() if each["Type"] == kind)
+
+
+def sizes() -> dict[str, dict[str, dict[str, float]]]:
+    """Return idle amounts, settings and concurrency of each size (local.plan.measured_units.TemplateSize)."""
+    statements = statements_a_night()
+    return {size: _size(size, statements) for size in SIZES}
+
+
+def _size(size: str, statements: int) -> dict[str, dict[str, float]]:
+    root = resolve_stacks({"Size": size})["/"]
+    schedules = [each for each in _of(size, "AWS::Scheduler::Schedule") if each.get("State") != "DISABLED"]
+    wakes = _fires(each for each in schedules if '"announce"' in str(each["Target"].get("Input", "")))
+    snapshots = (each for each in schedules if "RanksFunction" in str(each["Target"]))
+    capacity = sum(float(each["BaseCapacity"]) for each in _of(size, "AWS::RedshiftServerless::Workgroup"))
+    rpu_hours = capacity * statements * fact("redshift.statement_seconds") / 3600
+    publisher = next(each for each in _mappings(size) if "PublisherFunction" in called(each["FunctionName"]))
+    clusters = [each["ServerlessV2ScalingConfiguration"] for each in _of(size, "AWS::RDS::DBCluster")]
+    firehose = [
+        float(each["ExtendedS3DestinationConfiguration"]["BufferingHints"]["IntervalInSeconds"])
+        for each in _of(size, "AWS::KinesisFirehose::DeliveryStream")
+    ]
+    throttles = [
+        float(each["DefaultRouteSettings"]["ThrottlingRateLimit"])
+        for each in _of(size, "AWS::ApiGatewayV2::Stage")
+        if "DefaultRouteSettings" in each
+    ]
+    return {
+        "idle": _idle(size, _fires(schedules), wakes, rpu_hours),
+        "settings": {
+            **{row: float(template()["Mappings"]["Sizes"][row][size]) for row in SHARDS},
+            "log_days": float(root.parameters["LogRetentionDays"]),
+            "objects_an_hour": 3600 / min(firehose),
+            "pause_seconds": sum(float(each.get("SecondsUntilAutoPause", 0)) for each in clusters),
+            "publisher_batch": float(publisher["BatchSize"]),
+            "publisher_seconds": float(publisher["MaximumBatchingWindowInSeconds"]),
+            "requests_per_second": min(throttles),
+            "rpu_hours_a_night": rpu_hours,
+            "snapshots_a_day": _fires(each for each in snapshots if each["Target"]["Input"] == "{}"),
+        },
+        "concurrency": _concurrency(size),
+    }
+
+
+def _mappings(size: str) -> Iterator[Properties]:
+    return _of(size, "AWS::Lambda::EventSourceMapping")
+
+
+def _concurrency(size: str) -> dict[str, float]:
+    found: dict[str, float] = defaultdict(float)
+    for each in _mappings(size):
+        found[called(each["FunctionName"])] += float(
+            each.get("ScalingConfig", {}).get("MaximumConcurrency", 0)
+        )
+    for name, each in resources(size).items():
+        if each["Type"] == "AWS::Lambda::Function":
+            found[name.strip("/")] += float(each["Properties"].get("ReservedConcurrentExecutions", 0))
+    return {name: most for name, most in sorted(found.items()) if most}
+
+
+def _idle(size: str, fires: float, wakes: float, rpu_hours: float) -> dict[str, float]:
+    """Return a month's amounts. fires, wakes: of schedules a day, and of those that ask the database."""
+    amounts: dict[str, float] = defaultdict(float)
+    for kind, some in EACH.items():
+        for _ in _of(size, kind):
+            for name, amount in some.items():
+                amounts[name] += amount
+    watched = set()
+    for alarm in _of(size, "AWS::CloudWatch::Alarm"):  # one on an expression is billed for each metric in it
+        amounts["alarms.standard"] += max(1, sum("MetricStat" in each for each in alarm.get("Metrics", ())))
+        if alarm.get("Namespace") and not alarm["Namespace"].startswith("AWS/"):
+            watched.add((alarm["Namespace"], alarm["MetricName"]))
+    amounts["metrics.custom"] += len(watched)
+    for endpoint in _of(size, "AWS::EC2::VPCEndpoint"):
+        if endpoint.get("VpcEndpointType") == "Interface":
+            subnets = endpoint["SubnetIds"]
+            zones = len(subnets.split(",") if isinstance(subnets, str) else subnets)
+            amounts["endpoints.hours"] += zones * fact("month.hours")
+    for cluster in _of(size, "AWS::RDS::DBCluster"):
+        scaling, instances = (
+            cluster["ServerlessV2ScalingConfiguration"],
+            list(_of(size, "AWS::RDS::DBInstance")),
+        )
+        amounts["aurora.acu_hours"] += len(instances) * _acus(scaling, wakes) * fact("month.hours")
+        amounts["secrets.secret"] += bool(cluster.get("ManageMasterUserPassword"))
+        amounts["rdsdata.requests"] += wakes * DAYS_A_MONTH if cluster.get("EnableHttpEndpoint") else 0
+    calls = fires * DAYS_A_MONTH
+    for name in ("scheduler.invocations", "lambda.requests", "xray.traces"):
+        amounts[name] += calls
+    amounts["logs.in_gb"] += calls * fact("logs.platform_bytes") / GB
+    queues = {name.strip("/") for name, each in resources(size).items() if each["Type"] == "AWS::SQS::Queue"}
+    polled = sum(called(each["EventSourceArn"]) in queues for each in _mappings(size))
+    amounts["sqs.requests"] += polled * fact("sqs.polls_per_second") * fact("month.hours") * 3600
+    # Where nothing comes, the night asks the warehouse once in 28 nights.
+    amounts["redshift.rpu_hours"] += rpu_hours * DAYS_A_MONTH / NIGHTS
+    return {name: round(amount, 6) for name, amount in sorted(amounts.items()) if amount}
+
+
+def _acus(scaling: Properties, wakes: float) -> float:
+    """Return the mean capacity of an instance that nobody asks; it sleeps once its pause is over."""
+    if least := float(scaling.get("MinCapacity", 0)):
+        return least
+    return ACU_AWAKE * min(1.0, wakes * float(scaling.get("SecondsUntilAutoPause", 300)) / SECONDS_A_DAY)
+
+
+def _fires(schedules: Any) -> float:
+    return sum(fires_a_day(each["ScheduleExpression"]) for each in schedules)
+
+
+def fires_a_day(expression: str) -> float:
+    """Return how often `rate(15 minutes)` or `cron(30 2 * * ? *)` fires a day; raises ValueError."""
+    if found := re.fullmatch(r"rate\((\d+) (minute|hour|day)s?\)", expression):
+        return SECONDS_A_DAY / (int(found[1]) * UNIT_SECONDS[found[2]])
+    found = re.fullmatch(r"cron\((\d+(?:,\d+)*) (\d+(?:,\d+)*|\*) \* \* \? \*\)", expression)
+    if not found:
+        raise ValueError(f"the planner does not know the schedule {expression}")
+    hours = 24 if found[2] == "*" else len(found[2].split(","))
+    return float(len(found[1].split(",")) * hours)
+
+
+class _CountingWarehouse:
+    """A warehouse that holds every model as it is declared now, and a new day of each entity; it counts."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def run(self, statements: Sequence[str]) -> None:
+        self.count += len(statements)
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        self.count += 1
+        known = models()
+        if sql == building._RELATIONS:
+            kinds = {"view": "VIEW"}
+            return [{"name": n, "kind": kinds.get(m.materialized, "BASE TABLE")} for n, m in known.items()]
+        if sql == building._BUILDS:
+            return [
+                {"model": name, "fingerprint": fingerprint(each, known), "loads": "", "tested": None}
+                for name, each in known.items()
+            ]
+        if sql == building._LOADS:
+            return [{"entity": name, "newest": 1} for name in LOADED]
+        return [{"dt": date(2026, 1, 31)}] if "FROM lake.loads" in sql else []
+
+    def kept_open(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+def statements_a_night() -> int:
+    """Return the statements of a night's load, models and tests in a warehouse that has built them before."""
+    warehouse = _CountingWarehouse()
+    building.build(warehouse)
+    check(warehouse)
+    loads = (LOAD_STATEMENTS + len(list(load.merge(entity, [()]))) for entity in LOADED.values())
+    return warehouse.count + sum(loads)
