@@ -21,8 +21,9 @@ from adapters.platform.items import decode_item
 from adapters.platform.objects import NoObject, Objects, S3Objects
 from analytics.lake.layout import report_key
 from analytics.warehouse.warehouse import Warehouse
-from local.paths import WAREHOUSE
-from local.stack import Stack
+from local.command import FILE_OUT, command, option
+from local.paths import REPORT, WAREHOUSE
+from local.stack import Stack, load
 from rules.engagement.earnings import points_by_type
 
 mpl.use("svg")
@@ -77,7 +78,7 @@ def last_night(lake: Objects) -> str:
         run = Freshness(lake).nightly(datetime.now(UTC))
         return lake.get(report_key(run["run_id"], "md")).decode()
     except FreshnessUnknown:
-        return "There was no nightly run yet: `streakline recompute` does one."
+        return "There was no nightly run yet: `streakline night run` does one."
     except NoObject:
         return f"The run {run['run_id']} left no report for people."
 
@@ -445,3 +446,11 @@ FUNNEL = (
 QUALITY = """SELECT entity,
 CAST(SUM(curated) AS BIGINT) AS curated, CAST(SUM(duplicates) AS BIGINT) AS duplicates,
 CAST(SUM(quarantined) AS BIGINT) AS quarantined FROM marts.data_quality GROUP BY entity ORDER BY entity"""
+
+
+@command("report", "report --out report.html")
+@option("--out", type=FILE_OUT, default=REPORT, help="where to write it", show_default=".local/report.html")
+def report(out: Path) -> None:
+    """Write the laptop cloud's data as one HTML file of plots."""
+    write(load(), out)
+    print(out)

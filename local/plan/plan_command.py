@@ -1,19 +1,25 @@
 """`streakline plan`: its options, and what it prints."""
 
-import argparse
+import functools
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Callable
+from dataclasses import fields
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from local.command import FILE, FILE_OUT, Reader, command, find_stack, json_option, stack_options
+from local.command import option as click_option
 from local.plan.traffic import Traffic, option
 
+if TYPE_CHECKING:
+    from local.stack import Stack
+
 REGION = "us-east-1"
+SHOWN = {"users": "four times the daily actives"}
 HELP = {
     "daily_actives": "users who do something in a day",
-    "users": "all users with an account (default: four times the daily actives)",
+    "users": "all users with an account",
     "events_per_user": "events of an active user in a day",
     "events_per_batch": "events in one request, 1 to 100",
     "new_users": "share of the daily actives who open an account that day",
@@ -35,71 +41,91 @@ HELP = {
 }
 
 
-def number(name: str) -> Callable[[str], float]:
-    """Return a reader of an option's number; argparse names the option in its error."""
-
-    def read(text: str) -> float:
-        try:
-            value = float(text.replace("_", "").replace(",", ""))
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
-        if not isfinite(value) or value < 0:
-            raise argparse.ArgumentTypeError(f"{text!r} must be a number from 0")
-        return value
-
-    read.__name__ = name
-    return read
+HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it set or empty
+YOURS = "yours"  # what infra/app/network.yaml says of a cache or database that the stack has not created
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options to a parser: one for each figure of Traffic, and where the plan is for."""
-    for each in fields(Traffic):
-        assert each.default is not MISSING
-        default = each.default
+def number(text: str) -> float:
+    """Read a figure of a plan, such as 20_000 or 20,000; raises ValueError."""
+    try:
+        value = float(text.replace("_", "").replace(",", ""))
+    except ValueError:
+        raise ValueError("no number") from None
+    if not isfinite(value) or value < 0:
+        raise ValueError("must be a number from 0")
+    return value
+
+
+def traffic_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each figure of Traffic, and the parameter `traffic`."""
+    names = [each.name for each in fields(Traffic)]
+
+    @functools.wraps(function)
+    def with_traffic(**given: Any) -> None:
+        function(traffic=Traffic(**{name: given.pop(name) for name in names}), **given)
+
+    for each in reversed(fields(Traffic)):
         is_needed = each.name == "daily_actives"
-        shown = "" if is_needed or "default" in HELP[each.name] else f" (default: {default:g})"
-        parser.add_argument(
+        add = click_option(
             option(each.name),
-            type=number(each.name),
+            type=Reader("n", number),
             required=is_needed,
-            default=None if is_needed else default,
-            metavar="N",
-            help=HELP[each.name] + shown,
+            default=None if is_needed else each.default,
+            help=HELP[each.name],
+            show_default=SHOWN.get(each.name, False if is_needed else f"{each.default:g}"),
         )
-    parser.add_argument("--environment", default="small", help="an environment of samconfig.toml")
-    parser.add_argument("--prices", type=Path, metavar="FILE", help="a price list of your own")
-    parser.add_argument("--samconfig", type=Path, metavar="FILE", help="in place of samconfig.toml")
-    parser.add_argument("--json", action="store_true", help="the whole plan as JSON")
-    parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="a picture from 1,000 to 100 million daily actives"
-    )
+        with_traffic = add(with_traffic)
+    return with_traffic
 
 
-def run(arguments: argparse.Namespace, parameters: Mapping[str, str] | None = None) -> None:
-    """Print a plan. parameters: those of a stack on AWS, in place of an environment's.
+def parameters_of(stack: "Stack") -> dict[str, str]:
+    """Return a stack's parameters. Of those that are hidden an output says whether they name something."""
+    known = {name: value for name, value in stack.parameters.items() if value != HIDDEN}
+    outputs = {"RedisUrl": "Redis", "IdentityUrl": "IdentityDatabase"}
+    return known | {name: YOURS for name, output in outputs.items() if stack.outputs.get(output) == YOURS}
 
-    arguments.region: whose prices (local/plan/prices). Raises ValueError for what cannot be planned; the text
-    names the option.
+
+@command("plan --daily-actives 20_000", "plan --daily-actives 1_000_000 --environment large --html plan.html")
+@stack_options
+@traffic_options
+@click_option("--environment", default="small", help="an environment of samconfig.toml")
+@click_option("--prices", type=FILE, help="a price list of your own", show_default="the dated one")
+@click_option("--samconfig", type=FILE, help="environments of your own", show_default="samconfig.toml")
+@click_option("--html", type=FILE_OUT, help="write a picture from 1,000 to 100 million daily actives")
+@json_option
+def plan(
+    *,
+    stack_name: str | None,
+    region: str | None,
+    traffic: Traffic,
+    environment: str,
+    prices: Path | None,
+    samconfig: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what an environment costs for a traffic, and which limit ends first.
+
+    With --stack-name the plan is for that stack's parameters. --region says whose prices hold.
     """
     from local.plan.bill import make_plan
     from local.plan.environments import SAMCONFIG, deployed_with, deployment
     from local.plan.measured_units import load_units
     from local.plan.price_list import prices_of
-    from local.plan.report import as_json, table
+    from local.plan.report import as_json as json_of
+    from local.plan.report import table
 
-    given: dict[str, Any] = {each.name: getattr(arguments, each.name) for each in fields(Traffic)}
-    traffic = Traffic(**given)
-    prices = prices_of(arguments.region or REGION, arguments.prices)
-    if parameters is None:
-        deployed = deployment(arguments.environment, arguments.samconfig or SAMCONFIG)
+    price_list = prices_of(region or REGION, prices)
+    if stack_name:
+        deployed = deployed_with(stack_name, parameters_of(find_stack(stack_name, region)))
     else:
-        deployed = deployed_with(arguments.stack_name, parameters)
+        deployed = deployment(environment, samconfig or SAMCONFIG)
     units = load_units()
-    plan = make_plan(traffic, deployed, units, prices)
-    print(json.dumps(as_json(plan, units), indent=2) if arguments.json else table(plan, units))
-    if arguments.html:
+    made = make_plan(traffic, deployed, units, price_list)
+    print(json.dumps(json_of(made, units), indent=2) if as_json else table(made, units))
+    if html:
         from local.plan.report import picture
 
-        arguments.html.write_text(picture(traffic, deployed, units, prices), encoding="utf-8")
-        if not arguments.json:
-            print(f"\n{arguments.html}")
+        html.write_text(picture(traffic, deployed, units, price_list), encoding="utf-8")
+        if not as_json:
+            print(f"\n{html}")

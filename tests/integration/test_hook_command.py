@@ -26,7 +26,7 @@ class Desk:
         self.site, self._patch, self._capsys = site, patch, capsys
         stack = Stack("https://api", "", "eu-west-1", {"HookSecretPrefix": PREFIX}, {}, "", "live")
         patch.setattr(Stack, "client", lambda _, service: site.secrets)
-        patch.setattr(cli, "_stack", lambda _: replace(stack))
+        patch.setattr("local.command.find_stack", lambda *_: replace(stack))
         # Of this module alone: another thread that sleeps would move this clock on.
         patch.setattr("local.operate.webhooks.time", SimpleNamespace(sleep=self.waited))
 
@@ -34,9 +34,10 @@ class Desk:
         self.site.seconds += seconds
 
     def lines(self, *arguments: str) -> list[dict[str, Any]]:
-        self._patch.setattr("sys.argv", ["streakline", "hook", *arguments])
+        self._patch.setattr("sys.argv", ["streakline", "hook", *arguments, "--json"])
         cli.main()
-        return [json.loads(each) for each in self._capsys.readouterr().out.splitlines() if each[:1] == "{"]
+        found: Any = json.loads(self._capsys.readouterr().out)
+        return found if isinstance(found, list) else [found]
 
     def __call__(self, action: str, source: str, *more: str) -> dict[str, Any]:
         (line,) = self.lines(action, "--organization", self.site.organization, "--source", source, *more)

@@ -28,7 +28,7 @@ def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     build(warehouse)
     built = ", ".join(f"('m{number:03}', 'x')" for number in range(60))
     warehouse.run([f"INSERT INTO lake.builds (model, fingerprint) VALUES {built}"])
-    monkeypatch.setattr(cli, "load", lambda: Stack("", "http://127.0.0.1:1", "us-east-1", {}, {}, ""))
+    monkeypatch.setattr("local.stack.load", lambda: Stack("", "http://127.0.0.1:1", "us-east-1", {}, {}, ""))
     monkeypatch.setattr(asking, "WAREHOUSE", warehouse.path)
     yield tmp_path
 
