@@ -252,7 +252,7 @@ def list_command(stack: Stack, as_json: bool) -> None:
     help=f"from when it is in force: {INSTANT}, or `{NOW}`",
     show_default=NOW,
 )
-@option("--note", default="", help="why, for those who come later", show_default="none")
+@option("--note", default="", help="why, for those who come later")
 @option("--rerate", is_flag=True, help="it may be in the past: run `streakline rules rerate` afterwards")
 @option("--author", default=getpass.getuser, help="who says so", show_default="your user name")
 @json_option

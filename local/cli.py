@@ -275,7 +275,7 @@ def _sentence(error: Exception) -> str | None:
 
     from local.stack import AwsError, sentence
 
-    if isinstance(error, AwsError | HTTPError):
+    if isinstance(error, (*AwsError, HTTPError)):
         return sentence(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

@@ -33,6 +33,8 @@ class Option(click.Option):
         extra = super().get_help_extra(ctx)
         if isinstance(self.show_default, str):
             extra["default"] = self.show_default
+        elif not self.is_flag and not self.required and extra.get("default", '""') == '""':
+            extra["default"] = "none"
         return extra
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:

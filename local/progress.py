@@ -23,16 +23,16 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
             task = progress.add_task(what, total=None)
             yield lambda text: progress.update(task, description=f"{what}: {text}" if text else what)
     else:
-        print(f"{what} ...", flush=True)
+        print(f"{what} ...", file=sys.stderr, flush=True)
 
         def tell(text: str) -> None:
             nonlocal said
             if time.monotonic() - said >= SAY_EVERY_SECONDS:
                 said = time.monotonic()
-                print(f"  {what}: {said - began:.0f} s, {text}", flush=True)
+                print(f"  {what}: {said - began:.0f} s, {text}", file=sys.stderr, flush=True)
 
         yield tell
-    print(f"{what}: {time.monotonic() - began:.0f} s", flush=True)
+    print(f"{what}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
 
 def progress_bar(total: int, what: str) -> Callable[[int], None]:

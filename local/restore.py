@@ -69,7 +69,6 @@ def _tables_option(name: str, which: Sequence[str], text: str) -> Any:
         type=click.Choice(which),
         metavar="TABLE",
         help=f"{text}; repeatable",
-        show_default="none",
     )
 
 
@@ -93,7 +92,6 @@ def _tables_option(name: str, which: Sequence[str], text: str) -> Any:
     type=Reader("text", table_copy),
     metavar="TABLE=NAME",
     help="fill a table first from one that came back by point-in-time recovery; repeatable",
-    show_default="none",
 )
 @_tables_option("--replace", RESTORABLE, "a damaged table: it gets what the lake has, and loses all else")
 @_tables_option("--keep", (*RESTORABLE, *FROM_ROWS), "a table to leave alone")

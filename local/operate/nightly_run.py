@@ -3,6 +3,7 @@ features of leads.
 """
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from local.cloud import patience
 from local.cloud.patience import Patience
 from local.command import DAY, FILE, FILE_OUT, command, json_option, on_stack, option, show
 from local.operate.functions import invoke
+from local.progress import working
 from local.stack import Stack
 from rules.lake.entities import ENTITIES, Unplaceable, row_of
 
@@ -29,10 +31,6 @@ SECONDS_MAX = 1800
 LAPTOP_POLL_SECONDS, AWS_POLL_SECONDS = 0.3, 5.0
 BY_HAND = "by-hand"
 DONE = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
-
-
-def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def start(
@@ -74,19 +72,20 @@ def start(
 
 
 def wait(
-    stack: Stack, execution: str, seconds_max: float = SECONDS_MAX, say: Callable[[str], None] = _print
+    stack: Stack,
+    execution: str,
+    seconds_max: float = SECONDS_MAX,
+    say: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """Wait for a nightly run to end, telling each step as it begins; returns its status.
+    """Wait for a nightly run to end, telling how far it is; returns its status.
 
     Raises RuntimeError if it takes longer than that. The run goes on.
     """
-    states, shown, deadline = stack.client("stepfunctions"), 0, time.monotonic() + seconds_max
+    states, deadline = stack.client("stepfunctions"), time.monotonic() + seconds_max
     while True:
         status = str(states.describe_execution(executionArn=execution)["status"])
         entered = _entered(states, execution)
-        for name in entered[shown:]:
-            say(f"  {name}")
-        shown = len(entered)
+        say(f"{len(entered)} steps, {re.sub('(?<=[a-z])(?=[A-Z])', ' ', (entered or [''])[-1]).lower()}")
         if status in DONE:
             return status
         if time.monotonic() > deadline:
@@ -133,7 +132,8 @@ def run(
         "full": full,
     }
     execution = start(stack, since, until, repair=repair, **more)
-    status = wait(stack, execution)
+    with working("nightly run") as tell:
+        status = wait(stack, execution, say=tell)
     if status != "SUCCEEDED":
         described = stack.client("stepfunctions").describe_execution(executionArn=execution)
         raise RuntimeError(f"the run {status.lower()}: {described.get('cause') or described.get('error')}")

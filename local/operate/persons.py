@@ -70,9 +70,8 @@ def person_options(function: Callable[..., None]) -> Callable[..., None]:
             default="",
             metavar="ID",
             help="a lead, with all that are the same person",
-            show_default=False,
         ),
-        option("--user", default="", metavar="ID", help="a user", show_default=False),
+        option("--user", default="", metavar="ID", help="a user"),
     ):
         with_person = decorate(with_person)
     return with_person
@@ -206,8 +205,8 @@ def export_command(stack: Stack, person: Person, out: Path, as_json: bool) -> No
 @command("person certificate certificate.json --user ann")
 @on_stack
 @click.argument("file", type=FILE)
-@option("--user", default="", metavar="ID", help="also check that it is about this user", show_default=False)
-@option("--lead", default="", metavar="ID", help="also check that it is about this lead", show_default=False)
+@option("--user", default="", metavar="ID", help="also check that it is about this user")
+@option("--lead", default="", metavar="ID", help="also check that it is about this lead")
 @json_option
 def certificate_command(stack: Stack, file: Path, user: str, lead: str, as_json: bool) -> None:
     """Check that a certificate of an erasure is genuine."""

@@ -85,9 +85,7 @@ secret_option = option(
 @on_stack
 @organization_source
 @secret_option
-@option(
-    "--origin", "origins", multiple=True, help="a page that may send forms; repeatable", show_default="none"
-)
+@option("--origin", "origins", multiple=True, help="a page that may send forms; repeatable")
 @option("--thanks", metavar="URL", help="where a browser goes after a form")
 @option("--per-minute", default=FORMS_PER_MINUTE, help="forms that an address sends")
 @json_option

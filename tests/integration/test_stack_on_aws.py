@@ -108,4 +108,4 @@ def test_errors_are_sentences(monkeypatch: pytest.MonkeyPatch, error: Exception,
 
     assert text in sentence(error)
     monkeypatch.setattr("local.stack.find", raised)
-    assert text in said(monkeypatch, "--stack-name", "live", "status")
+    assert text in said(monkeypatch, "status", "--stack-name", "live")
