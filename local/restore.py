@@ -73,8 +73,7 @@ def _tables_option(name: str, which: Sequence[str], text: str) -> Any:
 
 
 @command(
-    "restore --to 2026-11-24T03:00:00Z",
-    "restore --from-table Responses=responses-0300 --keep UserStreaks",
+    "restore --to 2026-11-24T03:00:00Z", "restore --from-table Responses=responses-0300 --keep UserStreaks"
 )
 @on_stack
 @option(

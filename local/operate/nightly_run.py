@@ -380,13 +380,7 @@ def rebuild_features_command(stack: Stack, leads: Sequence[str], dry_run: bool, 
 )
 @json_option
 def training_set_command(
-    *,
-    stack: Stack,
-    labels: Path,
-    out: Path,
-    known_by: bool,
-    organizations: Sequence[str],
-    as_json: bool,
+    *, stack: Stack, labels: Path, out: Path, known_by: bool, organizations: Sequence[str], as_json: bool
 ) -> None:
     """Write labels with the features of their leads as of their instants.
 
