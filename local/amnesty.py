@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,7 +17,7 @@ from adapters.platform.tables import chunks
 from analytics.amnesty import users_concerned
 from ingest.engagement.amnesty import amnesty_of_body, amnesty_view
 from ingest.web.caller import ApiError
-from local.command import FILE, INSTANT, command, json_option, on_stack, option, show
+from local.command import FILE, INSTANT, command, option
 from local.stack import Stack, accounts_of, cache_of
 from rules.days import stamp
 from rules.engagement.account_state import Amnesties, Amnesty
@@ -62,7 +63,6 @@ dry_option = option("--dry-run", is_flag=True, help="only say who would gain wha
 @command(
     "amnesty declare --from 2026-03-01T22:10:00Z --to 2026-03-02T03:00:00Z --reason 'no network' --dry-run"
 )
-@on_stack
 @option("--from", "since", type=INSTANT, required=True, help="its begin, such as 2026-03-01T22:10:00Z")
 @option("--to", "until", type=INSTANT, required=True, help="its end")
 @option("--zones", default="", help=ZONES, show_default="all")
@@ -100,7 +100,6 @@ def declare(  # noqa: PLR0917
 
 
 @command("amnesty apply 3")
-@on_stack
 @number_argument
 @users_option
 @dry_option
@@ -113,7 +112,6 @@ def apply_command(stack: Stack, number: int, users: Path | None, dry_run: bool) 
 
 
 @command("amnesty revoke 3 --dry-run")
-@on_stack
 @number_argument
 @users_option
 @dry_option
@@ -126,11 +124,9 @@ def revoke(stack: Stack, number: int, users: Path | None, dry_run: bool) -> None
 
 
 @command("amnesty list")
-@on_stack
-@json_option
-def list_command(stack: Stack, as_json: bool) -> None:
+def list_command(stack: Stack) -> Any:
     """Print all amnesties."""
-    show(list(map(amnesty_view, _store(stack).look().known)), as_json=as_json)
+    return list(map(amnesty_view, _store(stack).look().known))
 
 
 def _store(stack: Stack) -> AmnestyStore:

@@ -11,7 +11,7 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ import urllib3
 
 from ingest.web.caller import ADMIN, AGENTS, AUDIENCE, FULFILMENT, LEADS, PRODUCERS
 from local.cloud import tokens
-from local.command import command, on_stack, option
+from local.command import Function, command, option
 from local.stack import Stack
 
 # Users of a stack's Cognito pool, as the command line makes and signs them in.
@@ -243,7 +243,7 @@ GROUPS_SAID = {
 }
 
 
-def user_options(function: Callable[..., None]) -> Callable[..., None]:
+def user_options(function: Function) -> Function:
     """Give a command the options that name a user and its groups: the parameters `user` and `groups`."""
 
     @functools.wraps(function)
@@ -284,7 +284,6 @@ def user_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @command("token --user ann", "token --user ann --admin --stack-name streakline")
-@on_stack
 @user_options
 def token_command(stack: Stack, user: str, groups: Sequence[str]) -> None:
     """Print an access token of a user, who is a member of the groups that the options name."""
@@ -295,7 +294,6 @@ def token_command(stack: Stack, user: str, groups: Sequence[str]) -> None:
 
 
 @command("page --user ann", "page --user ann --admin")
-@on_stack
 @user_options
 def page_command(stack: Stack, user: str, groups: Sequence[str]) -> None:
     """Print the web page's address, with a user signed in."""

@@ -16,7 +16,7 @@ from adapters.book import BookStore, PublicationConflict, shipped_document
 from adapters.platform.objects import Objects, S3Objects
 from ingest.book import DOCUMENT_BYTES_MAX, NOW, Proposal, book_of_document, publish, version_view
 from ingest.web.caller import DETAILS_MAX
-from local.command import FILE, FILE_OUT, Reader, as_yaml, command, json_option, on_stack, option, show
+from local.command import FILE, FILE_OUT, Reader, as_yaml, command, option
 from local.stack import Stack
 from rules.book.book import differences
 from rules.book.book_schema import BOOK
@@ -214,7 +214,6 @@ def check_command(file: Path) -> None:
 
 
 @command("rules diff book.yaml", "rules diff book.yaml --at 2027-01-01")
-@on_stack
 @book_argument
 @at_option
 def diff(stack: Stack, file: Path, at: datetime | None) -> None:
@@ -224,27 +223,19 @@ def diff(stack: Stack, file: Path, at: datetime | None) -> None:
 
 
 @command("rules show > book.yaml", "rules show --at 2027-01-01")
-@on_stack
 @at_option
-@json_option
-def show_command(stack: Stack, at: datetime | None, as_json: bool) -> None:
+def show_command(stack: Stack, at: datetime | None) -> Any:
     """Print the book in force, as `rules publish` takes it."""
-    show(_document(stack, at), as_json=as_json)
+    return _document(stack, at)
 
 
 @command("rules list")
-@on_stack
-@json_option
-def list_command(stack: Stack, as_json: bool) -> None:
+def list_command(stack: Stack) -> Any:
     """Print all versions, the newest first."""
-    show(
-        [version_view(each, is_admin=True) for each in reversed(_store(stack).look().versions)],
-        as_json=as_json,
-    )
+    return [version_view(each, is_admin=True) for each in reversed(_store(stack).look().versions)]
 
 
 @command('rules publish book.yaml --note "a rainy week"', "rules publish book.yaml --effective 2027-01-01")
-@on_stack
 @book_argument
 @option(
     "--effective",
@@ -255,7 +246,6 @@ def list_command(stack: Stack, as_json: bool) -> None:
 @option("--note", default="", help="why, for those who come later")
 @option("--rerate", is_flag=True, help="it may be in the past: run `streakline rules rerate` afterwards")
 @option("--author", default=getpass.getuser, help="who says so", show_default="your user name")
-@json_option
 def publish_command(
     *,
     stack: Stack,
@@ -264,8 +254,7 @@ def publish_command(
     note: str,
     rerate: bool,
     author: str,
-    as_json: bool,
-) -> None:
+) -> Any:
     """Put a book into force; every function knows it within a minute."""
     book, store = check(file), _store(stack)
     proposal = Proposal(book.document, effective, author, note, rerate)
@@ -278,11 +267,10 @@ def publish_command(
             "somebody else has just published a version: look at `streakline rules list`"
         ) from None
     view = version_view(version, is_admin=True)
-    show(view | {"beginnings": list(beginnings(store.look(), version))}, as_json=as_json)
+    return view | {"beginnings": list(beginnings(store.look(), version))}
 
 
 @command("rules recompute")
-@on_stack
 def recompute_command(stack: Stack) -> None:
     """Recompute all points from the lake's files, and say which weeks differ from the ledger."""
     print(recompute(S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])))

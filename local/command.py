@@ -6,6 +6,7 @@ nothing that is slow, and neither may a module do that is read before its comman
 """
 
 import functools
+import inspect
 import json
 import re
 from collections.abc import Callable
@@ -73,39 +74,47 @@ INSTANT = Reader("instant", _instant)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FILE_OUT = click.Path(dir_okay=False, path_type=Path)
 option = functools.partial(click.option, cls=Option, show_default=True)
-json_option = option("--json", "as_json", is_flag=True, help="print JSON, for programs")
+_STACK = (
+    option("--stack-name", metavar="NAME", help="a stack on AWS", show_default="the laptop cloud"),
+    option("--region", help="where that stack is", show_default="as AWS_REGION and the profile say"),
+)
+_JSON = option("--json", "as_json", is_flag=True, help="print JSON, for programs")
 
 
 def command(*examples: str) -> Callable[[Function], click.Command]:
-    """Return what makes a function a command, whose help is its docstring and these examples."""
-    lines = "\n".join(f"  streakline {each}" for each in examples)
-    made = click.command(
-        epilog=f"\b\nExample{'s' if len(examples) > 1 else ''}:\n{lines}",
-        context_settings={"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]},
-    )
+    """Return what makes a function a command, whose help is its docstring and these examples.
+
+    Its parameters and what it returns say the rest:
+    - `stack`: the laptop cloud, or the stack on AWS that --stack-name and --region name; `stack_name` and
+      `region`: these options as they are.
+    - What it returns is printed: as text for people, or with --json. `as_json`: it prints by itself.
+    """
 
     def decorate(function: Function) -> click.Command:
-        return made(function)
+        signature = inspect.signature(function)
+        takes, answers = signature.parameters.keys(), signature.return_annotation is not None
+
+        @functools.wraps(function)
+        def run(**given: Any) -> None:
+            if "stack" in takes:
+                given["stack"] = find_stack(given.pop("stack_name"), given.pop("region"))
+            as_json = given.pop("as_json") if answers else False
+            answer = function(**given)
+            if answers:
+                show(answer, as_json=as_json)
+
+        made: Function = run
+        for each in _STACK if takes & {"stack", "stack_name"} else ():
+            made = each(made)
+        if answers or "as_json" in takes:
+            made = _JSON(made)
+        lines = "\n".join(f"  streakline {each}" for each in examples)
+        return click.command(
+            epilog=f"\b\nExample{'s' if len(examples) > 1 else ''}:\n{lines}",
+            context_settings={"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]},
+        )(made)
 
     return decorate
-
-
-def stack_options(function: Function) -> Function:
-    """Give a command `--stack-name` and `--region`, which `find_stack` takes."""
-    name = option("--stack-name", metavar="NAME", help="a stack on AWS", show_default="the laptop cloud")
-    where = option("--region", help="where that stack is", show_default="as AWS_REGION and the profile say")
-    decorated: Function = name(where(function))
-    return decorated
-
-
-def on_stack(function: Function) -> Function:
-    """Give a command the parameter `stack`: the laptop cloud, or the stack on AWS that its options name."""
-
-    @functools.wraps(function)
-    def with_stack(*, stack_name: str | None, region: str | None, **given: Any) -> Any:
-        return function(stack=find_stack(stack_name, region), **given)
-
-    return stack_options(with_stack)
 
 
 def find_stack(stack_name: str | None, region: str | None) -> "Stack":

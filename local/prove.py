@@ -20,7 +20,7 @@ from analytics.proof import TABLE, CopyFault, Heads, copy_faults, lake_copies, w
 from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from local import check_proof
-from local.command import FILE, FILE_OUT, command, json_option, on_stack, option, show
+from local.command import FILE, FILE_OUT, command, option, show
 from local.smoke.lake import warehouse_of
 from local.stack import Stack, accounts_of
 from rules.days import stamp
@@ -144,17 +144,15 @@ SHOWN_MAX = 1000
 
 
 @command("proof make --user ann", "proof make --user ann --entry 12 --out twelfth.json")
-@on_stack
 @option("--user", required=True, metavar="ID")
 @option("--entry", default="", metavar="ID", help="its id or seq", show_default="the newest with a root")
 @option("--out", type=FILE_OUT, default=Path("proof.json"), help="where to write it")
-@json_option
-def make(stack: Stack, user: str, entry: str, out: Path, as_json: bool) -> None:
+def make(stack: Stack, user: str, entry: str, out: Path) -> Any:
     """Write a small file that proves an entry of a user's ledger."""
     made = proof(_lake(stack), accounts_of(stack).ledger, user, entry)
     out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     seq = next(value for name, _, value in made["entry"]["shown"] if name == "seq")
-    show({"entry": int(seq), "root": made["root"], "file": str(out)}, as_json=as_json)
+    return {"entry": int(seq), "root": made["root"], "file": str(out)}
 
 
 @command("proof check proof.json --root 64_HEXADECIMAL_DIGITS")
@@ -166,9 +164,7 @@ def check_command(file: Path, root: str) -> None:
 
 
 @command("proof audit", "proof audit --user ann --user bob")
-@on_stack
 @option("--user", "users", multiple=True, metavar="ID", help="these alone; repeatable", show_default="all")
-@json_option
 def audit_command(stack: Stack, users: Sequence[str], as_json: bool) -> None:
     """Hold table, lake and warehouse against each other and the last root; fails if a copy is wrong."""
     lake, before = _lake(stack), stamp(datetime.now(UTC) - LAKE_LAG)

@@ -19,7 +19,7 @@ from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones
 from adapters.regions import Follower
 from local.api import Api
-from local.command import FILE_OUT, command, json_option, on_stack, option, show
+from local.command import FILE_OUT, command, option
 from local.region_return import FoundUnseen, Returning, ReturnOutcome, Side, UnseenFinder, WriterDoor
 from local.stack import REGISTER, Stack, fresh_client
 from rules.engagement.ledger import Entry
@@ -149,15 +149,12 @@ Say = Callable[[str], None]
 
 
 @command("region status --stack-name streakline --region eu-west-1")
-@on_stack
-@json_option
-def status_command(stack: Stack, as_json: bool) -> None:
+def status_command(stack: Stack) -> Any:
     """Print who writes, and how this region stands to that."""
-    show(status(stack, _registers(stack)), as_json=as_json)
+    return status(stack, _registers(stack))
 
 
 @command("region start --stack-name streakline --region us-east-1")
-@on_stack
 def start(stack: Stack) -> None:
     """Let the first region begin as the writer."""
     registers, register = _registers(stack), Register(1, stack.region)
@@ -169,7 +166,6 @@ def start(stack: Stack) -> None:
 
 
 @command("region promote --stack-name streakline --region us-west-2")
-@on_stack
 @option(
     "--drain-seconds",
     type=float,
@@ -210,7 +206,6 @@ def waiting_in(stack: Stack) -> int:
 
 
 @command("region return --stack-name streakline --region us-east-1 --dry-run")
-@on_stack
 @option("--dry-run", is_flag=True, help="only tell what the writer never saw; nothing changes")
 @option(
     "--report",

@@ -21,7 +21,7 @@ from adapters.platform.items import encode_item
 from adapters.platform.tables import chunks, get_all
 from local.api import Api
 from local.cloud.patience import STALLED_SECONDS_MAX, Patience, drain, drain_leads
-from local.command import command, json_option, on_stack, option, show
+from local.command import command, option, show
 from local.event_sources import Body, Purchase, from_csv, from_git, from_purchases, purchases
 from local.paths import LOCAL
 from local.progress import progress_bar
@@ -267,7 +267,6 @@ ORDERS = "orders"
 
 
 @command("events replay tests/data/commits.csv", "events replay . --format git --via both --shuffle 7")
-@on_stack
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @option(
     "--format",
@@ -280,7 +279,6 @@ ORDERS = "orders"
 @option("--via", type=click.Choice(["http", "kinesis", "queue", "both"]), default="http", help="which door")
 @option("--shuffle", type=int, metavar="SEED", help="in another order")
 @option("--twice", is_flag=True, help="every event two times")
-@json_option
 def replay_command(
     *, stack: Stack, path: Path, kind: str, via: str, shuffle: int | None, twice: bool, as_json: bool
 ) -> None:

@@ -13,7 +13,7 @@ from adapters.engagement.account_store import AccountContended
 from adapters.engagement.points import RatingResult, Rerater, Rerating, Settler
 from adapters.engagement.profiles import all_profiles
 from adapters.platform.tables import chunks
-from local.command import DAY, command, on_stack, option
+from local.command import DAY, command, option
 from local.stack import Stack, accounts_of, cache_of
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import debt_of
@@ -69,7 +69,6 @@ class Summary:
 
 
 @command("rules rerate --from 2026-11-01 --dry-run", "rules rerate --from 2026-11-01")
-@on_stack
 @option(
     "--from",
     "first",

@@ -27,7 +27,7 @@ from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import FROM_ROWS, OthersRestorer, PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
 from analytics.restore.user_rows import NOT_IN_THE_LAKE, READ, LakeBefore
-from local.command import FILE_OUT, Reader, command, on_stack, option
+from local.command import FILE_OUT, Reader, command, option
 from local.stack import Stack, accounts_of, cache_of
 from rules.days import parse_moment, stamp
 from rules.engagement.events import RETENTION
@@ -75,7 +75,6 @@ def _tables_option(name: str, which: Sequence[str], text: str) -> Any:
 @command(
     "restore --to 2026-11-24T03:00:00Z", "restore --from-table Responses=responses-0300 --keep UserStreaks"
 )
-@on_stack
 @option(
     "--to",
     type=Reader("instant", whole_second),

@@ -16,7 +16,7 @@ import click
 
 from adapters.book import shipped_document
 from local.api import Api
-from local.command import DAY, FILE, command, json_option, on_stack, option, show
+from local.command import DAY, FILE, command, option, show
 from local.event_sources import Body, from_csv
 from local.stack import Stack
 from rules.days import UnknownZone
@@ -101,7 +101,6 @@ def compare(api: Api, expected: dict[str, Expected], as_of: date) -> list[dict[s
 
 
 @command("events verify tests/data/commits.csv")
-@on_stack
 @click.argument("file", type=FILE)
 @option(
     "--as-of",
@@ -110,7 +109,6 @@ def compare(api: Api, expected: dict[str, Expected], as_of: date) -> list[dict[s
     help="as of this date",
     show_default="today",
 )
-@json_option
 def verify(stack: Stack, file: Path, as_of: date, as_json: bool) -> None:
     """Hold every user's profile against an independent calculation; fails if an answer differs."""
     expected = expect(from_csv(file), as_of)

@@ -24,7 +24,7 @@ from local.analyst import athena, catalog, redshift
 from local.analyst import query as lake_sql
 from local.analyst.answer import Answer, QueryFailed, Tell, sentence
 from local.analyst.query import Value, read_only
-from local.command import FILE_OUT, command, json_option, on_stack, option
+from local.command import FILE_OUT, command, option
 from local.paths import WAREHOUSE
 from local.stack import Stack, load
 
@@ -159,11 +159,9 @@ WIDTH_ELSEWHERE = 200  # where the output is no terminal
     'sql --on lake "SELECT COUNT(*) FROM lake.events" --json',
     "sql",
 )
-@on_stack
 @click.argument("query", required=False)
 @option("--on", type=click.Choice([ON_WAREHOUSE, ON_LAKE]), default=ON_WAREHOUSE, help="which of both")
 @option("--out", type=FILE_OUT, help="write all rows, as .csv or .parquet", show_default="a table")
-@json_option
 def sql(stack: Stack, query: str | None, on: str, out: Path | None, as_json: bool) -> None:
     """Ask the warehouse or the lake, in Redshift's SQL.
 

@@ -23,7 +23,7 @@ from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import ErasureCheck, Tombstones
 from local.api import Api
 from local.cloud.patience import Patience
-from local.command import FILE, command, on_stack, option
+from local.command import FILE, command, option
 from local.move_in.histories import (
     COLUMNS,
     Body,
@@ -189,7 +189,6 @@ class HistoryMoving:
 
 
 @command("events import history.csv --dry-run", "events import positions.ndjson history.parquet")
-@on_stack
 @click.argument("files", metavar="FILE...", type=FILE, nargs=-1, required=True)
 @option("--dry-run", is_flag=True, help="only check all lines, and write down those that are refused")
 @option(

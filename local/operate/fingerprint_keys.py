@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import click
 
-from local.command import command, json_option, on_stack, option, show
+from local.command import command, option
 from local.stack import Stack
 from rules.days import stamp, unstamp
 from rules.engagement.offline import RECEIPT_AGE_MAX
@@ -53,11 +54,9 @@ def take(step: Step, stack: Stack, of: Keys) -> dict[str, object]:
 
 
 def _command(name: str, text: str, step: Step) -> click.Command:
-    @on_stack
     @option("--receipts", is_flag=True, help="the keys of time receipts, in place of fingerprints'")
-    @json_option
-    def made(stack: Stack, receipts: bool, as_json: bool) -> None:
-        show(take(step, stack, RECEIPTS if receipts else PEOPLE), as_json=as_json)
+    def made(stack: Stack, receipts: bool) -> Any:
+        return take(step, stack, RECEIPTS if receipts else PEOPLE)
 
     made.__doc__ = text
     return command(f"key {name}", f"key {name} --receipts")(made)

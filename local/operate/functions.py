@@ -14,7 +14,7 @@ from typing import Any
 import click
 from botocore.exceptions import ClientError
 
-from local.command import command, on_stack, option
+from local.command import command, option
 from local.stack import Stack
 
 # Invokes a function of the stack, and says why it failed.
@@ -202,7 +202,6 @@ def _milliseconds(instant: datetime) -> int:
 
 
 @command("logs Engagement", "logs UsersApi --since 15m --follow")
-@on_stack
 @click.argument("function")
 @option("--since", default="1h", metavar="WHEN", help="30s, 15m, 2h, 3d, or an instant")
 @option("--follow", is_flag=True, help="go on with what is logged from now on")

@@ -21,7 +21,7 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from local.cloud import patience
 from local.cloud.patience import Patience
-from local.command import DAY, FILE, FILE_OUT, command, json_option, on_stack, option, show
+from local.command import DAY, FILE, FILE_OUT, command, option, show
 from local.operate.functions import invoke
 from local.progress import working
 from local.stack import Stack
@@ -285,13 +285,11 @@ def leads_to_rebuild(stack: Stack, segment: int) -> Iterator[str]:
 
 
 @command("night run", "night run --from 2026-11-01 --to 2026-11-03 --dry-run")
-@on_stack
 @option("--from", "since", type=DAY, help="first day", show_default="all that is new")
 @option("--to", "until", type=DAY, help="last day, included", show_default="all that is new")
 @option("--dry-run", is_flag=True, help="report differences, repair nothing")
 @option("--everybody", is_flag=True, help="look closely at all, not at whose turn it is")
 @option("--full", is_flag=True, help="build the warehouse's models anew, and test all rows")
-@json_option
 def run_command(
     *,
     stack: Stack,
@@ -313,12 +311,10 @@ def run_command(
 
 
 @command("night rebuild --from 2026-11-01 --to 2026-11-03 --entity ledger", "night rebuild --user ann")
-@on_stack
 @option("--from", "since", type=DAY, help="first day", show_default="the user's first")
 @option("--to", "until", type=DAY, help="last day, included", show_default="the user's last")
 @option("--entity", "entities", multiple=True, help="only this; repeatable", show_default="all")
 @option("--user", "users", multiple=True, metavar="ID", help="only days with rows of this user; repeatable")
-@json_option
 def rebuild_command(
     *,
     stack: Stack,
@@ -326,8 +322,7 @@ def rebuild_command(
     until: date | None,
     entities: Sequence[str],
     users: Sequence[str],
-    as_json: bool,
-) -> None:
+) -> Any:
     """Make days of the lake anew from all that came, and load them."""
     days = None
     if users:
@@ -336,37 +331,30 @@ def rebuild_command(
         since, until = since or dates[0], until or dates[-1]
     if since is None or until is None:
         raise click.UsageError("say --from and --to, or --user")
-    show(run(stack, since, until, repair=False, rebuild=True, entities=entities, days=days), as_json=as_json)
+    return run(stack, since, until, repair=False, rebuild=True, entities=entities, days=days)
 
 
 @command("night backfill --from 2025-01-01 --to 2025-12-31 --workers 20 --stack-name streakline")
-@on_stack
 @option("--from", "since", type=DAY, required=True, help="first day")
 @option("--to", "until", type=DAY, required=True, help="last day, included")
 @option("--rebuild", is_flag=True, help="also the hours that are curated already")
 @option("--workers", default=10, help="of Glue's type G.1X")
-@json_option
-def backfill_command(
-    *, stack: Stack, since: date, until: date, rebuild: bool, workers: int, as_json: bool
-) -> None:
+def backfill_command(*, stack: Stack, since: date, until: date, rebuild: bool, workers: int) -> Any:
     """Curate many days at once by Spark (Glue), then load them."""
     told = run_backfill(stack, since, until, rebuild=rebuild, workers=workers)
     print(told, file=sys.stderr, flush=True)
-    show(run(stack, since, until, repair=False), as_json=as_json)
+    return run(stack, since, until, repair=False)
 
 
 @command("features rebuild --dry-run", "features rebuild --lead 7fd0")
-@on_stack
 @option("--lead", "leads", multiple=True, metavar="ID", help="only this; repeatable", show_default="all")
 @option("--dry-run", is_flag=True, help="count the leads, send nothing")
-@json_option
-def rebuild_features_command(stack: Stack, leads: Sequence[str], dry_run: bool, as_json: bool) -> None:
+def rebuild_features_command(stack: Stack, leads: Sequence[str], dry_run: bool) -> Any:
     """Make features of leads anew from their stored events, and wait until that is done."""
-    show(rebuild_features(stack, leads, dry_run=dry_run), as_json=as_json)
+    return rebuild_features(stack, leads, dry_run=dry_run)
 
 
 @command("features training-set labels.parquet training.parquet --known-by")
-@on_stack
 @click.argument("labels", type=FILE)
 @click.argument("out", type=FILE_OUT)
 @option("--known-by", is_flag=True, help="leave out what arrived after the instant")
@@ -378,10 +366,9 @@ def rebuild_features_command(stack: Stack, leads: Sequence[str], dry_run: bool, 
     help="for a caller of this organization, to whom leads of others are unknown; repeatable",
     show_default="all",
 )
-@json_option
 def training_set_command(
-    *, stack: Stack, labels: Path, out: Path, known_by: bool, organizations: Sequence[str], as_json: bool
-) -> None:
+    *, stack: Stack, labels: Path, out: Path, known_by: bool, organizations: Sequence[str]
+) -> Any:
     """Write labels with the features of their leads as of their instants.
 
     LABELS is Parquet: lead_organization_id, as_of, anything else. OUT is Parquet, too.
@@ -398,4 +385,4 @@ def training_set_command(
         organizations=organizations or None,
         grace_days=stack.campaign_grace_days,
     )
-    show({"rows": rows, "file": str(out)}, as_json=as_json)
+    return {"rows": rows, "file": str(out)}

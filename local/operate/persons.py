@@ -3,7 +3,7 @@
 import functools
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import click
 
 from ingest.web.caller import LEADS
 from local.api import Api
-from local.command import FILE, FILE_OUT, command, json_option, on_stack, option, show
+from local.command import FILE, FILE_OUT, Function, command, option
 from local.operate.functions import invoke
 from local.stack import Stack
 from rules.json_values import DoubledKey, parse_json, unique_keys
@@ -46,16 +46,16 @@ class Person:
         return f"/v1/users/{self.user}" if self.user else f"/v1/leads/{self.lead}"
 
 
-def person_options(function: Callable[..., None]) -> Callable[..., None]:
+def person_options(function: Function) -> Function:
     """Give a command the options that name one person, and the parameter `person`."""
 
     @functools.wraps(function)
-    def with_person(user: str, lead: str, organization: str, **given: Any) -> None:
+    def with_person(user: str, lead: str, organization: str, **given: Any) -> Any:
         if bool(user) == bool(lead):
             raise click.UsageError("say --user or --lead")
         if organization and not lead:
             raise click.UsageError("--organization goes with --lead")
-        function(person=Person(user, lead, organization), **given)
+        return function(person=Person(user, lead, organization), **given)
 
     for decorate in (
         option(
@@ -171,52 +171,42 @@ def _asked(api: Api, method: str, path: str, expected: int) -> dict[str, Any]:
 
 
 @command("person erase --user ann --out certificate.json", "person erase --lead 7fd0 --organization shop")
-@on_stack
 @person_options
 @option("--out", type=FILE_OUT, help="where to write the certificate, once there is one")
-@json_option
-def erase_command(stack: Stack, person: Person, out: Path | None, as_json: bool) -> None:
+def erase_command(stack: Stack, person: Person, out: Path | None) -> Any:
     """Erase a person from every online store. The certificate comes with the nights: ask again then."""
-    show(erase(person, stack, out), as_json=as_json)
+    return erase(person, stack, out)
 
 
 @command("person lift --user ann")
-@on_stack
 @option("--user", required=True, metavar="ID")
-@json_option
-def lift(stack: Stack, user: str, as_json: bool) -> None:
+def lift(stack: Stack, user: str) -> Any:
     """Let an erased user's id be used anew.
 
     A lead's tombstones are lifted by an address or a number: `POST /v1/leads/lift`.
     """
-    show(_asked(Api(stack), "POST", f"{Person(user).path}/lift", 200), as_json=as_json)
+    return _asked(Api(stack), "POST", f"{Person(user).path}/lift", 200)
 
 
 @command("person export --user ann --out ann.zip")
-@on_stack
 @person_options
 @option("--out", type=FILE_OUT, required=True, help="where to write it")
-@json_option
-def export_command(stack: Stack, person: Person, out: Path, as_json: bool) -> None:
+def export_command(stack: Stack, person: Person, out: Path) -> Any:
     """Write everything that is known of a person, as a ZIP of JSON and CSV."""
-    show(export(person, stack, out), as_json=as_json)
+    return export(person, stack, out)
 
 
 @command("person certificate certificate.json --user ann")
-@on_stack
 @click.argument("file", type=FILE)
 @option("--user", default="", metavar="ID", help="also check that it is about this user")
 @option("--lead", default="", metavar="ID", help="also check that it is about this lead")
-@json_option
-def certificate_command(stack: Stack, file: Path, user: str, lead: str, as_json: bool) -> None:
+def certificate_command(stack: Stack, file: Path, user: str, lead: str) -> Any:
     """Check that a certificate of an erasure is genuine."""
-    show(certificate(file, user, lead, stack), as_json=as_json)
+    return certificate(file, user, lead, stack)
 
 
 @command("person who ~0123456789abcdef")
-@on_stack
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@json_option
-def who_command(stack: Stack, names: Sequence[str], as_json: bool) -> None:
+def who_command(stack: Stack, names: Sequence[str]) -> Any:
     """Say which users the logs mean. NAME is as logs have it: ~ and 16 digits. Reads all profiles' ids."""
-    show(who(set(names), stack), as_json=as_json)
+    return who(set(names), stack)

@@ -17,7 +17,7 @@ import click
 from botocore.exceptions import ClientError
 
 from local.cloud.streams import Record, kinesis_record, sequence_of, table_record
-from local.command import command, json_option, on_stack, option, show
+from local.command import command, option, show
 from local.operate.functions import invoke, meant
 from local.stack import AwsError, Stack, sentence
 
@@ -362,18 +362,14 @@ def _only(queue: str | None) -> str:
 
 
 @command("queue list", "queue list --queue EngagementFailures")
-@on_stack
 @queue_option
-@json_option
-def list_command(stack: Stack, queue: str | None, as_json: bool) -> None:
+def list_command(stack: Stack, queue: str | None) -> Any:
     """Print what waits in the failure queues, with ids and reasons."""
-    show(redrive(stack, only_list=True, only=_only(queue))["left"], as_json=as_json)
+    return redrive(stack, only_list=True, only=_only(queue))["left"]
 
 
 @command("queue redrive", "queue redrive --queue EngagementFailures")
-@on_stack
 @queue_option
-@json_option
 def redrive_command(stack: Stack, queue: str | None, as_json: bool) -> None:
     """Send what waits to its consumer again. What fails again stays, and the command fails."""
     found = redrive(stack, only=_only(queue))
@@ -386,30 +382,24 @@ def redrive_command(stack: Stack, queue: str | None, as_json: bool) -> None:
 
 
 @command("queue discard 1d2c --reason 'a test of the vendor'")
-@on_stack
 @id_argument
 @option("--reason", required=True, metavar="TEXT", help="why")
 @queue_option
-@json_option
-def discard_command(stack: Stack, message_id: str, reason: str, queue: str | None, as_json: bool) -> None:
+def discard_command(stack: Stack, message_id: str, reason: str, queue: str | None) -> Any:
     """Give one message up; it is kept for 30 days."""
-    show(discard(stack, message_id, reason, only=_only(queue)), as_json=as_json)
+    return discard(stack, message_id, reason, only=_only(queue))
 
 
 @command("queue discarded")
-@on_stack
 @queue_option
-@json_option
-def discarded_command(stack: Stack, queue: str | None, as_json: bool) -> None:
+def discarded_command(stack: Stack, queue: str | None) -> Any:
     """Print what was given up in the last 30 days, by whom and why."""
-    show(discarded(stack, only=_only(queue)), as_json=as_json)
+    return discarded(stack, only=_only(queue))
 
 
 @command("queue take-back 1d2c")
-@on_stack
 @id_argument
 @queue_option
-@json_option
-def take_back_command(stack: Stack, message_id: str, queue: str | None, as_json: bool) -> None:
+def take_back_command(stack: Stack, message_id: str, queue: str | None) -> Any:
     """Put what was given up into its queue again."""
-    show(take_back(stack, message_id, only=_only(queue)), as_json=as_json)
+    return take_back(stack, message_id, only=_only(queue))

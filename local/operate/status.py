@@ -25,7 +25,7 @@ from local.cloud.streams import (
     read_records,
     shards_of,
 )
-from local.command import command, find_stack, json_option, show, stack_options
+from local.command import command, find_stack, show
 from local.operate import verdict
 from local.operate.functions import functions
 from local.operate.verdict import Consumer, Deployment, Part, Queue
@@ -444,8 +444,6 @@ def _laptop_consumers(stack: Stack) -> Iterator[Consumer]:
 
 
 @command("status", "status --json --stack-name streakline")
-@stack_options
-@json_option
 def status(stack_name: str | None, region: str | None, as_json: bool) -> None:
     """Say whether all is well: what runs, what waits and for how long. Fails if something is wrong."""
     try:

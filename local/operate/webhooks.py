@@ -8,7 +8,7 @@ import json
 import secrets
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.validate import first_problem
-from local.command import INSTANT, command, json_option, on_stack, option, show
+from local.command import INSTANT, Function, command, option
 from local.operate.functions import invoke
 from local.operate.redrive import redrive
 from local.stack import Stack
@@ -46,17 +46,17 @@ OVERLAP_HOURS = int(OVERLAP.total_seconds() // 3600)
 SECRET_CHARACTERS_MIN = 16
 
 
-def organization_source(function: Callable[..., None]) -> Callable[..., None]:
+def organization_source(function: Function) -> Function:
     """Give a command the options that name an address, and say what is wrong with it."""
 
     @functools.wraps(function)
-    def with_both(organization: str, source: str, **given: Any) -> None:
+    def with_both(organization: str, source: str, **given: Any) -> Any:
         if problem := first_problem({"type": "string", "pattern": ORGANIZATION}, organization):
             raise RuntimeError(f"--organization {problem[1]}")
         if source not in sources.names():
             raise RuntimeError(f"--source must be one of {', '.join(sources.names())}")
         try:
-            function(organization=organization, source=source, **given)
+            return function(organization=organization, source=source, **given)
         except NoHook as missing:
             raise RuntimeError(f"there is no hook of {missing}: `streakline hook add` makes one") from None
         except HookExists as there:
@@ -66,7 +66,7 @@ def organization_source(function: Callable[..., None]) -> Callable[..., None]:
 
     name = option("--organization", metavar="ORG", required=True, help="whose leads they are")
     kind = option("--source", required=True, help="whose webhooks: a file of ingest/leads/sources")
-    decorated: Callable[..., None] = name(kind(with_both))
+    decorated: Function = name(kind(with_both))
     return decorated
 
 
@@ -82,13 +82,11 @@ secret_option = option(
     "hook add --organization shop --source stripe",
     "hook add --organization shop --source form --origin https://shop.example",
 )
-@on_stack
 @organization_source
 @secret_option
 @option("--origin", "origins", multiple=True, help="a page that may send forms; repeatable")
 @option("--thanks", metavar="URL", help="where a browser goes after a form")
 @option("--per-minute", default=FORMS_PER_MINUTE, help="forms that an address sends")
-@json_option
 def add(
     *,
     stack: Stack,
@@ -98,8 +96,7 @@ def add(
     origins: Sequence[str],
     thanks: str | None,
     per_minute: int,
-    as_json: bool,
-) -> None:
+) -> Any:
     """Make an address for a vendor's webhooks; print it with its secret."""
     read = sources.source_named(source)
     if read.from_browser is None and read.signature is None:
@@ -117,21 +114,18 @@ def add(
         raise RuntimeError("a form needs --origin, the page that may send it: https://shop.example")
     _hooks(stack).create(hook)
     time.sleep(REREAD_SECONDS)
-    show({"url": _url(stack, hook), **told}, as_json=as_json)
+    return {"url": _url(stack, hook), **told}
 
 
 @command("hook list", "hook list --organization shop")
-@on_stack
 @option("--organization", metavar="ORG", help="only this one's", show_default="all")
-@json_option
-def list_hooks(stack: Stack, organization: str | None, as_json: bool) -> None:
+def list_hooks(stack: Stack, organization: str | None) -> Any:
     """Print all addresses, without their secrets."""
     hooks = [each for each in _hooks(stack).all() if organization in (None, each.organization_id)]
-    show([_listed(stack, each) for each in hooks], as_json=as_json)
+    return [_listed(stack, each) for each in hooks]
 
 
 @command("hook rotate --organization shop --source stripe --overlap-hours 48")
-@on_stack
 @organization_source
 @secret_option
 @option(
@@ -140,7 +134,6 @@ def list_hooks(stack: Stack, organization: str | None, as_json: bool) -> None:
     default=OVERLAP_HOURS,
     help="how long the old secret is taken, too",
 )
-@json_option
 def rotate(
     *,
     stack: Stack,
@@ -148,8 +141,7 @@ def rotate(
     source: str,
     secret_file: str | None,
     overlap_hours: int,
-    as_json: bool,
-) -> None:
+) -> Any:
     """Change an address's secret."""
     store = _hooks(stack)
     hook = store.get(organization, source)
@@ -158,19 +150,17 @@ def rotate(
     store.replace(after)
     time.sleep(REREAD_SECONDS)
     ends = [each.until for each in after.secrets[1:]]
-    show({"url": _url(stack, hook), **told, "old_secret_until": ends[0] if ends else None}, as_json=as_json)
+    return {"url": _url(stack, hook), **told, "old_secret_until": ends[0] if ends else None}
 
 
 @command("hook remove --organization shop --source stripe")
-@on_stack
 @organization_source
-@json_option
-def remove(stack: Stack, organization: str, source: str, as_json: bool) -> None:
+def remove(stack: Stack, organization: str, source: str) -> Any:
     """End an address."""
     store = _hooks(stack)
     hook = store.get(organization, source)
     store.remove(organization, source)
-    show({"removed": _url(stack, hook), "closed_within_seconds": int(CACHE_SECONDS)}, as_json=as_json)
+    return {"removed": _url(stack, hook), "closed_within_seconds": int(CACHE_SECONDS)}
 
 
 def _hooks(stack: Stack) -> HookStore:
@@ -248,9 +238,7 @@ CONSUMER = "deliveries"
 
 
 @command("webhook list")
-@on_stack
-@json_option
-def list_endpoints(stack: Stack, as_json: bool) -> None:
+def list_endpoints(stack: Stack) -> Any:
     """Print the endpoints, and what they did not take."""
     store = EndpointStore(stack.client("dynamodb"), stack.tables["WebhookEndpoints"])
     endpoints = [
@@ -263,17 +251,15 @@ def list_endpoints(stack: Stack, as_json: bool) -> None:
         for each in store.all()
     ]
     left = redrive(stack, only_list=True, only=CONSUMER)["left"]
-    show({"endpoints": endpoints, "left": left}, as_json=as_json)
+    return {"endpoints": endpoints, "left": left}
 
 
 @command("webhook replay", "webhook replay --endpoint 5f1c --user ann --since 2026-11-01T00:00:00Z")
-@on_stack
 @option("--endpoint", metavar="ID", help="to this one alone, with --user, --lead or --question")
 @option("--user", metavar="ID", help="all that is kept of this user, in order")
 @option("--lead", metavar="ID", help="all that is kept of this lead, in order")
 @option("--question", metavar="ID", help="that this question was closed")
 @option("--since", type=INSTANT, help="of these, from then on")
-@json_option
 def replay(
     *,
     stack: Stack,
@@ -282,14 +268,12 @@ def replay(
     lead: str | None,
     question: str | None,
     since: datetime | None,
-    as_json: bool,
-) -> None:
+) -> Any:
     """Send again what is in DeliveryFailures; or, to one endpoint, all that is kept of somebody."""
     named = {"user_id": user, "lead_id": lead, "question_id": question}
     named = {name: each for name, each in named.items() if each}
     if not (named or endpoint or since):
-        show(redrive(stack, only=CONSUMER), as_json=as_json)
-        return
+        return redrive(stack, only=CONSUMER)
     if not endpoint or len(named) != 1:
         raise click.UsageError(
             "--endpoint goes with --user, --lead or --question;"
@@ -300,4 +284,4 @@ def replay(
     function = stack.output("WebhookDeliveryFunctionName", "outgoing webhooks")
     if failure := invoke(stack, function, payload).failure():
         raise RuntimeError(failure)
-    show({"replayed": asked}, as_json=as_json)
+    return {"replayed": asked}

@@ -2,13 +2,12 @@
 
 import functools
 import json
-from collections.abc import Callable
 from dataclasses import fields
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local.command import FILE, FILE_OUT, Reader, command, find_stack, json_option, stack_options
+from local.command import FILE, FILE_OUT, Function, Reader, command, find_stack
 from local.command import option as click_option
 from local.plan.traffic import Traffic, option
 
@@ -56,7 +55,7 @@ def number(text: str) -> float:
     return value
 
 
-def traffic_options(function: Callable[..., None]) -> Callable[..., None]:
+def traffic_options(function: Function) -> Function:
     """Give a command an option for each figure of Traffic, and the parameter `traffic`."""
     names = [each.name for each in fields(Traffic)]
 
@@ -86,13 +85,11 @@ def parameters_of(stack: "Stack") -> dict[str, str]:
 
 
 @command("plan --daily-actives 20_000", "plan --daily-actives 1_000_000 --environment large --html plan.html")
-@stack_options
 @traffic_options
 @click_option("--environment", default="small", help="an environment of samconfig.toml")
 @click_option("--prices", type=FILE, help="a price list of your own", show_default="the dated one")
 @click_option("--samconfig", type=FILE, help="environments of your own", show_default="samconfig.toml")
 @click_option("--html", type=FILE_OUT, help="write a picture from 1,000 to 100 million daily actives")
-@json_option
 def plan(
     *,
     stack_name: str | None,

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from local.command import command, json_option, on_stack
+from local.command import command
 from local.smoke import lake, parts
 from local.smoke.cleanup import CLEAN_UP
 from local.smoke.steps import (
@@ -97,8 +97,6 @@ def table(results: Sequence[StepResult]) -> str:
 
 
 @command("smoke", "smoke --stack-name streakline --json")
-@on_stack
-@json_option
 def smoke_command(stack: Stack, as_json: bool) -> None:
     """Prove a deployment: each part once, then remove what was made. Fails if a step fails."""
     if not smoke(stack, as_json=as_json):

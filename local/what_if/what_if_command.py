@@ -14,7 +14,7 @@ from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from ingest.web.validate import first_problem
 from local.analyst.answer import as_cells
 from local.book import check
-from local.command import DAY, FILE_OUT, Reader, command, json_option, on_stack, option
+from local.command import DAY, FILE_OUT, Reader, command, option
 from local.stack import Stack
 from local.what_if.figures import lines, summary
 from local.what_if.page import page
@@ -28,7 +28,6 @@ def _midnight(text: str) -> datetime:
 
 
 @command("rules what-if book.yaml --page what-if.html", "rules what-if in-force")
-@on_stack
 @click.argument("book")
 @option(
     "--from",
@@ -40,7 +39,6 @@ def _midnight(text: str) -> datetime:
 @option("--to", "until", type=Reader("day", _midnight), help="until when it is", show_default="now")
 @option("--page", "html", type=FILE_OUT, help="write a page of plots: one HTML file")
 @option("--users", "users_file", type=FILE_OUT, help="write each user's figures, before and after: CSV")
-@json_option
 def what_if_command(
     *,
     stack: Stack,

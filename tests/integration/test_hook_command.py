@@ -117,7 +117,6 @@ def test_what_cannot_be_done_is_a_sentence(desk: Desk, tmp_path: Path) -> None:
     assert "there is no hook of" in desk.refusal("remove", *of, "--source", "generic")
     desk("add", "generic")
     assert "already" in desk.refusal("add", *of, "--source", "generic")
-    assert "needs --organization" in desk.refusal("add", "--source", "generic")
     assert "--source must be one of" in desk.refusal("add", *of, "--source", "fax")
     assert "--organization must match" in desk.refusal("add", "--organization", "a/b", "--source", "generic")
     short = tmp_path / "short"
