@@ -199,7 +199,7 @@ NOTE_MAX = 500
 class Proposal:
     """A document that is to be in force from an instant on. effective_at: None for now.
 
-    rerate: it may be in the past; what happened since then is judged anew by `streakline rerate`.
+    rerate: it may be in the past; what happened since then is judged anew by `streakline rules rerate`.
     """
 
     document: Any
@@ -260,7 +260,7 @@ PUBLICATION = closed_object(
         "note?": {"type": "string", "maxLength": 500, "description": "why, for those who come later"},
         "rerate?": {
             "type": "boolean",
-            "description": "effective may be in the past: `streakline rerate` judges anew what came since",
+            "description": "effective may be in the past: `streakline rules rerate` judges anew what came since",
         },
         "dry_run?": {
             "type": "boolean",

@@ -1,12 +1,14 @@
 """`streakline amnesty declare | apply | revoke | list`: run again, it writes nothing."""
 
-import argparse
-import json
+import getpass
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import click
 
 from adapters.engagement.account_store import AccountContended
 from adapters.engagement.amnesty import AmnestyApplier, AmnestyResult, AmnestyStore, NoAmnesty
@@ -15,6 +17,7 @@ from adapters.platform.tables import chunks
 from analytics.amnesty import users_concerned
 from ingest.engagement.amnesty import amnesty_of_body, amnesty_view
 from ingest.web.caller import ApiError
+from local.command import FILE, INSTANT, command, option
 from local.stack import Stack, accounts_of, cache_of
 from rules.days import stamp
 from rules.engagement.account_state import Amnesties, Amnesty
@@ -51,55 +54,105 @@ class Applied:
         yield from (f"  left as it is: {each}" for each in self.failed)
 
 
-def run(arguments: argparse.Namespace, stack: Stack) -> None:
-    """Do what is asked."""
-    store, now = AmnestyStore(stack.client("dynamodb"), stack.tables["RuleBooks"]), datetime.now(UTC)
-    if arguments.action == "list":
-        print(json.dumps(list(map(amnesty_view, store.look().known)), indent=2))
-        return
-    said = _said(arguments, store, now)
-    users = listed(arguments.users) if arguments.users else None
+ZONES = "only for users of these zones, separated by commas; a zone that has two names is named by both"
+number_argument = click.argument("number", type=int)
+users_option = option("--users", type=FILE, help="only for these users, one a line", show_default="all")
+dry_option = option("--dry-run", is_flag=True, help="only say who would gain what")
+
+
+@command(
+    "amnesty declare --from 2026-03-01T22:10:00Z --to 2026-03-02T03:00:00Z --reason 'no network' --dry-run"
+)
+@option("--from", "since", type=INSTANT, required=True, help="its begin, such as 2026-03-01T22:10:00Z")
+@option("--to", "until", type=INSTANT, required=True, help="its end")
+@option("--zones", default="", help=ZONES, show_default="all")
+@option("--reason", required=True, help="why, for those who ask later")
+@option("--author", default=getpass.getuser, help="who says so", show_default="your user name")
+@users_option
+@dry_option
+def declare(  # noqa: PLR0917
+    stack: Stack,
+    since: datetime,
+    until: datetime,
+    zones: str,
+    reason: str,
+    author: str,
+    users: Path | None,
+    dry_run: bool,
+) -> None:
+    """Say that the dates which an outage touched are no misses; then apply it."""
+    store, now = _store(stack), datetime.now(UTC)
+    body = {
+        "from": stamp(since),
+        "to": stamp(until),
+        "zones": [each.strip() for each in zones.split(",") if each.strip()],
+        "listed": users is not None,
+        "reason": reason,
+    }
+    try:
+        made = amnesty_of_body(body, author, now)
+    except ApiError as refused:
+        raise RuntimeError(str(refused)) from None
+    if not dry_run:
+        made = store.declare(made, now)
+        print(f"amnesty {made.number} is declared; every function knows it within a minute")
+    _carry_out(stack, made, users, is_dry=dry_run)
+
+
+@command("amnesty apply 3")
+@number_argument
+@users_option
+@dry_option
+def apply_command(stack: Stack, number: int, users: Path | None, dry_run: bool) -> None:
+    """Give an amnesty to all whom it concerns. Run again, it writes nothing.
+
+    NUMBER is as `amnesty list` shows it.
+    """
+    _carry_out(stack, _numbered(stack, number), users, is_dry=dry_run)
+
+
+@command("amnesty revoke 3 --dry-run")
+@number_argument
+@users_option
+@dry_option
+def revoke(stack: Stack, number: int, users: Path | None, dry_run: bool) -> None:
+    """Take an amnesty back from all who have it."""
+    said, now = _numbered(stack, number), datetime.now(UTC)
+    if not said.revoked_at:
+        said = replace(said, revoked_at=stamp(now)) if dry_run else _store(stack).revoke(number, now)
+    _carry_out(stack, said, users, is_dry=dry_run)
+
+
+@command("amnesty list")
+def list_command(stack: Stack) -> Any:
+    """Print all amnesties."""
+    return list(map(amnesty_view, _store(stack).look().known))
+
+
+def _store(stack: Stack) -> AmnestyStore:
+    return AmnestyStore(stack.client("dynamodb"), stack.tables["RuleBooks"])
+
+
+def _numbered(stack: Stack, number: int) -> Amnesty:
+    try:
+        return _store(stack).numbered(number)
+    except NoAmnesty:
+        raise RuntimeError(f"there is no amnesty {number}") from None
+
+
+def _carry_out(stack: Stack, said: Amnesty, file: Path | None, *, is_dry: bool) -> None:
+    """Give or take an amnesty, and print what became of it. Raises RuntimeError if an account is left."""
+    users = listed(file) if file else None
     if users is None and said.is_listed:
         raise RuntimeError(f"amnesty {said.number} is for listed users: say --users FILE")
     lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
     forgiver = AmnestyApplier(accounts_of(stack), cache_of(stack))
-    amnesties = _with(store.look(), said)
+    amnesties = _with(_store(stack).look(), said)
     named = users_concerned(lake, said) if users is None else users
-    found = apply(forgiver, named, amnesties, now, is_dry=arguments.dry_run)
-    print("\n".join(found.lines(is_dry=arguments.dry_run)))
+    found = apply(forgiver, named, amnesties, datetime.now(UTC), is_dry=is_dry)
+    print("\n".join(found.lines(is_dry=is_dry)))
     if found.failed:
         raise RuntimeError(f"{len(found.failed)} accounts were left as they are: run this again")
-
-
-def _said(arguments: argparse.Namespace, store: AmnestyStore, now: datetime) -> Amnesty:
-    """Return the amnesty that is asked for; declares or revokes it, if nothing is only tried."""
-    if arguments.action == "declare":
-        made = _declared(arguments, now)
-        if not arguments.dry_run:
-            made = store.declare(made, now)
-            print(f"amnesty {made.number} is declared; every function knows it within a minute")
-        return made
-    try:
-        said = store.numbered(arguments.number)
-    except NoAmnesty:
-        raise RuntimeError(f"there is no amnesty {arguments.number}") from None
-    if arguments.action == "apply" or said.revoked_at:
-        return said
-    return replace(said, revoked_at=stamp(now)) if arguments.dry_run else store.revoke(said.number, now)
-
-
-def _declared(arguments: argparse.Namespace, now: datetime) -> Amnesty:
-    body = {
-        "from": stamp(arguments.since),
-        "to": stamp(arguments.until),
-        "zones": [each.strip() for each in arguments.zones.split(",") if each.strip()],
-        "listed": arguments.users is not None,
-        "reason": arguments.reason,
-    }
-    try:
-        return amnesty_of_body(body, arguments.author, now)
-    except ApiError as refused:
-        raise RuntimeError(str(refused)) from None
 
 
 def listed(path: Path) -> list[str]:

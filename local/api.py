@@ -4,12 +4,14 @@ of another issuer.
 
 import base64
 import contextlib
+import functools
 import json
 import os
 import secrets
 import shutil
+import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,9 @@ from urllib.parse import urlsplit
 
 import urllib3
 
-from ingest.web.caller import AUDIENCE, LEADS
+from ingest.web.caller import ADMIN, AGENTS, AUDIENCE, FULFILMENT, LEADS, PRODUCERS
 from local.cloud import tokens
+from local.command import Function, command, option
 from local.stack import Stack
 
 # Users of a stack's Cognito pool, as the command line makes and signs them in.
@@ -157,7 +160,6 @@ def subject(token: str) -> str:
         raise RuntimeError("the token is no JWT that names somebody (sub)") from None
 
 
-ADMIN = "streakline/admin"
 ATTEMPTS_MAX = 10
 
 
@@ -231,3 +233,68 @@ def page_link(stack: Stack, bearer: str) -> str:
     The token is in the fragment. Browsers send a fragment to no server, and the page removes it at once.
     """
     return f"{stack.api_url.rstrip('/')}/#token={bearer}"
+
+
+GROUPS_SAID = {
+    ADMIN: "reaches all users and may backfill",
+    PRODUCERS: "sends events of any user, also those that only a server may declare",
+    FULFILMENT: "undoes redemptions that cannot be fulfilled",
+    AGENTS: "asks questions and reads the answers",
+}
+
+
+def user_options(function: Function) -> Function:
+    """Give a command the options that name a user and its groups: the parameters `user` and `groups`."""
+
+    @functools.wraps(function)
+    def with_user(lead: Sequence[str], audience: Sequence[str], **given: Any) -> None:
+        groups = [each for each in GROUPS_SAID if given.pop(each.rpartition("/")[2])]
+        function(
+            groups=[
+                *(f"{LEADS}{each}" for each in lead),
+                *(f"{AUDIENCE}{each}" for each in audience),
+                *groups,
+            ],
+            **given,
+        )
+
+    decorators = [
+        option("--user", required=True, metavar="ID"),
+        *(
+            option(f"--{name.removesuffix('s')}", name, is_flag=True, help=does)
+            for group, does in GROUPS_SAID.items()
+            for name in [group.rpartition("/")[2]]
+        ),
+        option(
+            "--lead",
+            multiple=True,
+            metavar="ORG",
+            help="sends, reads and mends this organization's leads; repeatable",
+        ),
+        option(
+            "--audience",
+            multiple=True,
+            metavar="TAG",
+            help="sees and answers questions for this audience; repeatable",
+        ),
+    ]
+    for decorate in reversed(decorators):
+        with_user = decorate(with_user)
+    return with_user
+
+
+@command("token --user ann", "token --user ann --admin --stack-name streakline")
+@user_options
+def token_command(stack: Stack, user: str, groups: Sequence[str]) -> None:
+    """Print an access token of a user, who is a member of the groups that the options name."""
+    token = bearer(stack, user, *groups)
+    if not stack.is_laptop:
+        print(f"the API knows {user} as {subject(token)}", file=sys.stderr)
+    print(token)
+
+
+@command("page --user ann", "page --user ann --admin")
+@user_options
+def page_command(stack: Stack, user: str, groups: Sequence[str]) -> None:
+    """Print the web page's address, with a user signed in."""
+    print(page_link(stack, bearer(stack, user, *groups)))

@@ -1,8 +1,5 @@
-"""`streakline rules check | diff | publish | show | list | recompute`, and the files in which books of
-rules are written.
-"""
+"""`streakline rules`: the files in which books of rules are written, compared and put into force."""
 
-import argparse
 import getpass
 import json
 import re
@@ -12,14 +9,17 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 
-from adapters.book import BookStore, PublicationConflict
+from adapters.book import BookStore, PublicationConflict, shipped_document
 from adapters.platform.objects import Objects, S3Objects
 from ingest.book import DOCUMENT_BYTES_MAX, NOW, Proposal, book_of_document, publish, version_view
 from ingest.web.caller import DETAILS_MAX
+from local.command import FILE, FILE_OUT, Reader, as_yaml, command, option
 from local.stack import Stack
 from rules.book.book import differences
+from rules.book.book_schema import BOOK
 from rules.book.document import BookRefused
 from rules.days import parse_moment
 from rules.engagement.achievements import beginnings
@@ -161,55 +161,23 @@ def _text(node: Any) -> str:
         ) from None
 
 
-def written(document: Any) -> str:
-    """Return a document as the YAML that `read_file` reads."""
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
-
-
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 INSTANT = "a date (midnight UTC), or an instant with its zone, such as 2027-01-01T00:00:00Z"
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the actions and their options."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-
-    def action(name: str, text: str) -> argparse.ArgumentParser:
-        return actions.add_parser(name, help=text, description=text)
-
-    check = action("check", "say what is wrong with a book, by line; needs no deployment")
-    check.add_argument("file", type=Path)
-    diff = action("diff", "how a book differs from the one in force")
-    diff.add_argument("file", type=Path)
-    diff.add_argument("--at", type=_instant, help=f"from the one in force at this instant: {INSTANT}")
-    put = action("publish", "put a book into force; every function knows it within a minute")
-    put.add_argument("file", type=Path)
-    put.add_argument(
-        "--effective", type=_effective, help=f"from when it is in force: {INSTANT}, or `now`, as if left out"
-    )
-    put.add_argument("--note", default="", help="why, for those who come later")
-    put.add_argument(
-        "--rerate", action="store_true", help="it may be in the past: run `streakline rerate` afterwards"
-    )
-    put.add_argument("--author", default=getpass.getuser(), help="who says so; your user name")
-    show = action("show", "the book in force, as `publish` takes it")
-    show.add_argument("--at", type=_instant, help=f"the one in force at this instant: {INSTANT}")
-    show.add_argument("--json", action="store_true", help="as JSON")
-    action("list", "all versions, the newest first")
-    action(
-        "recompute", "recompute all points from the lake's files, and say which weeks differ from the ledger"
-    )
 
 
 def _instant(text: str) -> datetime:
     try:
         return parse_moment(f"{text}T00:00:00Z" if DATE.fullmatch(text) else text).utc
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}: {INSTANT}") from None
+        raise ValueError(f"{error}: {INSTANT}") from None
 
 
 def _effective(text: str) -> datetime | None:
     return None if text == NOW else _instant(text)
+
+
+book_argument = click.argument("file", type=FILE)
+at_option = option("--at", type=Reader("instant", _instant), help=f"at {INSTANT}", show_default="now")
 
 
 def check(path: Path) -> BookFile:
@@ -222,46 +190,100 @@ def check(path: Path) -> BookFile:
     return book
 
 
-def run(arguments: argparse.Namespace, stack: Stack | None) -> None:
-    """Carry out an action. stack: None for `check`, which needs none."""
-    if stack is None:
-        check(arguments.file)
-        print(f"{arguments.file.name}: a book of rules")
-        return
-    if arguments.action == "recompute":
-        print(recompute(S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])))
-        return
-    store = BookStore(stack.client("dynamodb"), stack.tables["RuleBooks"])
-    now = datetime.now(UTC)
-    if arguments.action == "publish":
-        _publish(store, arguments, now)
-        return
-    books = store.look()
-    if arguments.action == "list":
-        _print([version_view(each, is_admin=True) for each in reversed(books.versions)])
-        return
-    document = store.document(books.at(arguments.at or now).number)
-    if arguments.action == "show":
-        print(json.dumps(document, indent=2) if arguments.json else written(document), end="")
-    else:
-        lines = list(differences(document, check(arguments.file).document))
-        print("\n".join(lines) or "no difference")
+@command("rules init book.yaml")
+@click.argument("file", type=FILE_OUT)
+def init(file: Path) -> None:
+    """Write the book that the service comes with, to begin a book of your own."""
+    with file.open("x", encoding="utf-8") as out:
+        out.write(as_yaml(shipped_document()))
+    print(f"{file}: change it, then `streakline rules check {file}`")
 
 
-def _publish(store: BookStore, arguments: argparse.Namespace, now: datetime) -> None:
-    book = check(arguments.file)
-    proposal = Proposal(
-        book.document, arguments.effective, arguments.author, arguments.note, arguments.rerate
-    )
+@command("rules schema > book.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of a book, by which editors complete and check it."""
+    print(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **BOOK}, indent=2))
+
+
+@command("rules check book.yaml")
+@book_argument
+def check_command(file: Path) -> None:
+    """Say what is wrong with a book, by line; this needs no deployment."""
+    check(file)
+    print(f"{file.name}: a book of rules")
+
+
+@command("rules diff book.yaml", "rules diff book.yaml --at 2027-01-01")
+@book_argument
+@at_option
+def diff(stack: Stack, file: Path, at: datetime | None) -> None:
+    """Say how a book differs from the one in force."""
+    lines = list(differences(_document(stack, at), check(file).document))
+    print("\n".join(lines) or "no difference")
+
+
+@command("rules show > book.yaml", "rules show --at 2027-01-01")
+@at_option
+def show_command(stack: Stack, at: datetime | None) -> Any:
+    """Print the book in force, as `rules publish` takes it."""
+    return _document(stack, at)
+
+
+@command("rules list")
+def list_command(stack: Stack) -> Any:
+    """Print all versions, the newest first."""
+    return [version_view(each, is_admin=True) for each in reversed(_store(stack).look().versions)]
+
+
+@command('rules publish book.yaml --note "a rainy week"', "rules publish book.yaml --effective 2027-01-01")
+@book_argument
+@option(
+    "--effective",
+    type=Reader("instant", _effective),
+    help=f"from when it is in force: {INSTANT}, or `{NOW}`",
+    show_default=NOW,
+)
+@option("--note", default="", help="why, for those who come later")
+@option("--rerate", is_flag=True, help="it may be in the past: run `streakline rules rerate` afterwards")
+@option("--author", default=getpass.getuser, help="who says so", show_default="your user name")
+def publish_command(
+    *,
+    stack: Stack,
+    file: Path,
+    effective: datetime | None,
+    note: str,
+    rerate: bool,
+    author: str,
+) -> Any:
+    """Put a book into force; every function knows it within a minute."""
+    book, store = check(file), _store(stack)
+    proposal = Proposal(book.document, effective, author, note, rerate)
     try:
-        version = publish(store, proposal, now)
+        version = publish(store, proposal, datetime.now(UTC))
     except BookRefused as refused:
         raise RuntimeError(book.told(refused)) from None
     except PublicationConflict:
         raise RuntimeError(
             "somebody else has just published a version: look at `streakline rules list`"
         ) from None
-    _print(version_view(version, is_admin=True) | {"beginnings": list(beginnings(store.look(), version))})
+    view = version_view(version, is_admin=True)
+    return view | {"beginnings": list(beginnings(store.look(), version))}
+
+
+@command("rules recompute")
+def recompute_command(stack: Stack) -> None:
+    """Recompute all points from the lake's files, and say which weeks differ from the ledger."""
+    print(recompute(S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])))
+
+
+def _store(stack: Stack) -> BookStore:
+    return BookStore(stack.client("dynamodb"), stack.tables["RuleBooks"])
+
+
+def _document(stack: Stack, at: datetime | None) -> Any:
+    """Return the book in force at an instant; None: now."""
+    store = _store(stack)
+    return store.document(store.look().at(at or datetime.now(UTC)).number)
 
 
 def recompute(objects: Objects) -> str:
@@ -276,7 +298,3 @@ def recompute(objects: Objects) -> str:
     if found:
         raise RuntimeError("\n".join(found))
     return f"{weeks.num_rows} weeks of users, none of which differs"
-
-
-def _print(answer: Any) -> None:
-    print(json.dumps(answer, indent=2))

@@ -1,499 +1,293 @@
-"""`streakline`: commands for operators, of the laptop cloud or, with --stack-name, of a stack on AWS."""
+"""`streakline`: the map of its commands, and how it ends.
 
-import argparse
-import json
+Each command stands in the module that carries it out, and is imported when it is called: some import for a
+second, and `--help` and completion are to be quick.
+"""
+
 import os
 import select
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterable
-from datetime import UTC, date, datetime
-from itertools import chain
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from importlib import import_module
+from typing import NoReturn
 
-from local import options
-from local.book import add_options as rule_options
-from local.cloud import laptop_cloud
-from local.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
-from local.options import (
-    amnesty_options,
-    groups_of,
-    hook_options,
-    import_options,
-    restore_options,
-    webhooks_options,
-    what_if_options,
+import click
+from click.shell_completion import shell_complete
+
+from local.command import WIDTH
+
+PROGRAM = "streakline"
+COMPLETE = "_STREAKLINE_COMPLETE"
+
+
+class Lazy(click.Command):
+    """A command that is not imported yet: its line in the list, and where it stands (`module:name`)."""
+
+    def __init__(self, target: str, line: str) -> None:
+        super().__init__(target, short_help=line)
+        self._target = target
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        module, _, name = self._target.partition(":")
+        found: click.Command = getattr(import_module(module), name)
+        return found
+
+
+class Group(click.Group):
+    """Commands under a noun. They are listed as they are declared, at the top in sections."""
+
+    def __init__(
+        self, line: str, *parts: Mapping[str, click.Command], sections: tuple[str, ...] = ("Commands",)
+    ) -> None:
+        commands = {name: each for part in parts for name, each in part.items()}
+        super().__init__(PROGRAM, commands, help=line, no_args_is_help=True)
+        self.context_settings = {"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]}
+        self._sections = dict(zip(sections, parts, strict=True))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names in the order of their declaration."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write each section."""
+        width = max(map(len, self.commands))
+        for title, part in self._sections.items():
+            with formatter.section(title):
+                rows = [(name.ljust(width), each.get_short_help_str(WIDTH)) for name, each in part.items()]
+                formatter.write_dl(rows)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is called, imported."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found.load() if isinstance(found, Lazy) else found, rest
+
+
+RUN = {
+    "up": Lazy("local.cloud.laptop_cloud:up_command", "Start the laptop cloud and deploy to it"),
+    "down": Lazy("local.cloud.laptop_cloud:down_command", "Stop it"),
+    "status": Lazy("local.operate.status:status", "Whether all is well: what runs, what waits and how long"),
+    "logs": Lazy("local.operate.functions:logs", "What a function has logged"),
+    "smoke": Lazy("local.smoke.smoke_command:smoke_command", "Prove a deployment, each part once"),
+    "demo": Lazy("local.demo:demo_command", "Up, replay, check, show"),
+}
+USE = {
+    "events": Group(
+        "Send events, and take in those of another system.",
+        {
+            "replay": Lazy("local.replay:replay_command", "Send a file, or a history of git, as an admin"),
+            "import": Lazy("local.move_in.import_command:import_command", "Take in another system's"),
+            "verify": Lazy("local.verify:verify", "Hold profiles against an independent calculation"),
+        },
+    ),
+    "rules": Group(
+        "The book of rules: write, compare, publish.",
+        {
+            "init": Lazy("local.book:init", "Write a book to begin with"),
+            "schema": Lazy("local.book:schema", "JSON Schema of a book, for editors"),
+            "check": Lazy("local.book:check_command", "What is wrong with a book, by line"),
+            "diff": Lazy("local.book:diff", "How a book differs from the one in force"),
+            "what-if": Lazy("local.what_if.what_if_command:what_if_command", "What it would have led to"),
+            "publish": Lazy("local.book:publish_command", "Put it into force"),
+            "rerate": Lazy("local.rerate:rerate_command", "Judge past events by it"),
+            "show": Lazy("local.book:show_command", "The book in force"),
+            "list": Lazy("local.book:list_command", "All versions, the newest first"),
+            "recompute": Lazy("local.book:recompute_command", "Compare all points with the ledger"),
+        },
+    ),
+    "token": Lazy("local.api:token_command", "An access token of a user"),
+    "page": Lazy("local.api:page_command", "The web page's address, with a user signed in"),
+    "hook": Group(
+        "Addresses that vendors' webhooks come to, and their secrets.",
+        {
+            "add": Lazy("local.operate.webhooks:add", "Make an address"),
+            "list": Lazy("local.operate.webhooks:list_hooks", "All addresses"),
+            "rotate": Lazy("local.operate.webhooks:rotate", "Change an address's secret"),
+            "remove": Lazy("local.operate.webhooks:remove", "End an address"),
+        },
+    ),
+    "webhook": Group(
+        "Webhooks that the service sends: endpoints, and sending again.",
+        {
+            "list": Lazy("local.operate.webhooks:list_endpoints", "Endpoints, and what they did not take"),
+            "replay": Lazy("local.operate.webhooks:replay", "Send again"),
+        },
+    ),
+    "person": Group(
+        "What is known of a person: export, erase, prove.",
+        {
+            "export": Lazy("local.operate.persons:export_command", "All of it, as a ZIP of JSON and CSV"),
+            "erase": Lazy("local.operate.persons:erase_command", "Erase it, and wait for the certificate"),
+            "lift": Lazy("local.operate.persons:lift", "Let an erased user's id be used anew"),
+            "certificate": Lazy("local.operate.persons:certificate_command", "Check that one is genuine"),
+            "who": Lazy("local.operate.persons:who_command", "Which users the logs mean"),
+        },
+    ),
+}
+ASK = {
+    "sql": Lazy("local.analyst.sql:sql", "Ask the warehouse or the lake; without a query, a shell"),
+    "report": Lazy("local.operate.html_report:report", "One HTML file of plots"),
+    "plan": Lazy("local.plan.plan_command:plan", "What an environment costs, and what ends first"),
+    "features": Group(
+        "Features of leads: make them anew, and as of past instants.",
+        {
+            "rebuild": Lazy("local.operate.nightly_run:rebuild_features_command", "From stored events"),
+            "training-set": Lazy("local.operate.nightly_run:training_set_command", "As of labels' instants"),
+        },
+    ),
+}
+REPAIR = {
+    "night": Group(
+        "The nightly run, and days of the lake, made by hand.",
+        {
+            "run": Lazy("local.operate.nightly_run:run_command", "Load, compare and repair now"),
+            "rebuild": Lazy("local.operate.nightly_run:rebuild_command", "Days of the lake, from raw"),
+            "backfill": Lazy("local.operate.nightly_run:backfill_command", "Many days at once, by Spark"),
+        },
+    ),
+    "queue": Group(
+        "Failure queues: what could not be processed, and why.",
+        {
+            "list": Lazy("local.operate.redrive:list_command", "What waits, with ids and reasons"),
+            "redrive": Lazy("local.operate.redrive:redrive_command", "Send it to its consumer again"),
+            "discard": Lazy("local.operate.redrive:discard_command", "Give one message up"),
+            "discarded": Lazy("local.operate.redrive:discarded_command", "What was given up, and why"),
+            "take-back": Lazy("local.operate.redrive:take_back_command", "Put one into its queue again"),
+        },
+    ),
+    "amnesty": Group(
+        "Give back what an outage cost.",
+        {
+            "declare": Lazy("local.amnesty:declare", "Say which dates are no misses, and apply it"),
+            "apply": Lazy("local.amnesty:apply_command", "Give it to all whom it concerns"),
+            "revoke": Lazy("local.amnesty:revoke", "Take it back"),
+            "list": Lazy("local.amnesty:list_command", "All amnesties"),
+        },
+    ),
+    "proof": Group(
+        "Proofs of ledger entries against the published root.",
+        {
+            "make": Lazy("local.prove:make", "A small file that proves an entry"),
+            "check": Lazy("local.prove:check_command", "Verify it with nothing but the file"),
+            "audit": Lazy("local.prove:audit_command", "Table, lake and warehouse against each other"),
+        },
+    ),
+    "restore": Lazy("local.restore:restore", "What tables had before an instant, from the lake"),
+    "key": Group(
+        "Keys of fingerprints and of time receipts: replace them, step by step.",
+        {
+            "show": Lazy("local.operate.fingerprint_keys:show_keys", "How far a replacement is"),
+            "announce": Lazy("local.operate.fingerprint_keys:announce", "Make the next key"),
+            "promote": Lazy("local.operate.fingerprint_keys:promote", "Use it"),
+            "retire": Lazy("local.operate.fingerprint_keys:retire", "Forget the older ones"),
+        },
+    ),
+    "region": Group(
+        "Two regions: which one writes.",
+        {
+            "status": Lazy("local.regions:status_command", "Who writes, and what is on its way"),
+            "start": Lazy("local.regions:start", "Let the first region begin"),
+            "promote": Lazy("local.regions:promote", "Make the stack's region the writer"),
+            "return": Lazy("local.regions:return_command", "Let it follow the writer again"),
+        },
+    ),
+}
+EPILOG = f"""\b
+Example:
+  streakline up && streakline page --user ann
+\b
+Completion of commands, here for bash (zsh_source and fish_source are there, too):
+  eval "$({COMPLETE}=bash_source streakline)"
+"""
+root = Group(
+    "Commands of a laptop cloud or, with `--stack-name`, of a stack on AWS.",
+    *(RUN, USE, ASK, REPAIR),
+    sections=("Run it", "Use it", "Ask it", "Look after it"),
 )
-from local.paths import REPORT
-from local.plan.plan_command import add_options as plan_options
-from local.regions import add_options as region_options
-from local.rerate import add_options as rerate_options
-from local.stack import AwsError, Stack, load, sentence
-
-
-def _print(answer: object) -> None:
-    print(json.dumps(answer, indent=2))
-
-
-def _stack(arguments: argparse.Namespace) -> Stack:
-    """Return the stack that a command acts on: the laptop's, unless one is named."""
-    if arguments.stack_name:
-        from local.stack import find
-
-        return find(arguments.stack_name, arguments.region)
-    return load()
-
-
-def _status(arguments: argparse.Namespace) -> None:
-    from local.operate import status, verdict
-
-    try:
-        seen = status.look_at_stack(_stack(arguments)) if arguments.stack_name else status.look_at_laptop()
-    except SystemExit as nothing:  # no laptop cloud is up
-        if arguments.json:
-            _print(
-                {"is_well": False, "verdict": str(nothing.code), "problems": [{"what": str(nothing.code)}]}
-            )
-        raise
-    if arguments.json:
-        _print(verdict.as_json(seen))
-    else:
-        print(verdict.as_text(seen))
-    if verdict.problems(seen):
-        raise SystemExit(1)
-
-
-def _token(arguments: argparse.Namespace) -> None:
-    from local.api import bearer, subject
-
-    stack = _stack(arguments)
-    token = bearer(stack, arguments.user, *groups_of(arguments))
-    if not stack.is_laptop:
-        print(f"the API knows {arguments.user} as {subject(token)}", file=sys.stderr)
-    print(token)
-
-
-def _page(arguments: argparse.Namespace) -> None:
-    from local import api
-    from local.api import bearer
-
-    stack = _stack(arguments)
-    print(api.page_link(stack, bearer(stack, arguments.user, *groups_of(arguments))))
-
-
-def _smoke(arguments: argparse.Namespace) -> None:
-    from local.smoke.smoke_command import smoke
-
-    if not smoke(_stack(arguments), as_json=arguments.json):
-        raise SystemExit(1)
-
-
-def _replay(arguments: argparse.Namespace) -> None:
-    from local import replay
-
-    if arguments.orders:
-        _replay_orders(arguments)
-        return
-    source, path = _source(arguments)
-    events = list(source(path))
-    if arguments.twice:
-        events += events
-    if arguments.shuffle is not None:
-        events = replay.shuffled(events, arguments.shuffle)
-    outcome = replay.replay(_stack(arguments), events, arguments.via)
-    _print({**outcome.counts, "seconds": round(outcome.seconds, 1)})
-    if outcome.refused:
-        raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {replay.REFUSED_FILE}")
-
-
-def _replay_orders(arguments: argparse.Namespace) -> None:
-    from local import replay
-    from local.cloud import patience
-
-    webhooks = [replay.webhook(each) for each in purchases(arguments.orders)] * (2 if arguments.twice else 1)
-    if arguments.shuffle is not None:
-        webhooks = replay.shuffled(webhooks, arguments.shuffle)
-    started, stack = time.monotonic(), _stack(arguments)
-    outcome = (replay.post if arguments.via == "http" else replay.send)(stack, webhooks)
-    patience.drain_leads(stack)
-    _print({**outcome.counts, "seconds": round(time.monotonic() - started, 1)})
-
-
-def _source(arguments: argparse.Namespace) -> tuple[Callable[[Path], Iterable[Body]], Path]:
-    if arguments.git:
-        return from_git, arguments.git
-    return (from_purchases, arguments.purchases) if arguments.purchases else (from_csv, arguments.file)
-
-
-def _import(arguments: argparse.Namespace) -> None:
-    from local.move_in import import_command
-
-    import_command.run(arguments, _stack(arguments))
-
-
-def _verify(arguments: argparse.Namespace) -> None:
-    from local import verify
-    from local.api import Api
-
-    expected = verify.expect(from_csv(arguments.file), arguments.as_of)
-    differences = verify.compare(Api(_stack(arguments)), expected, arguments.as_of)
-    _print({"users": len(expected), "differences": differences})
-    if differences:
-        raise RuntimeError(f"{len(differences)} answers differ from the independent calculation")
-
-
-def _redrive(arguments: argparse.Namespace) -> None:
-    from local.operate import redrive
-
-    if (arguments.reason is None) != (arguments.discard is None):
-        raise RuntimeError("--discard ID and --reason TEXT go together")
-    only = "" if arguments.queue is None else redrive.consumer_of(arguments.queue)
-    stack = _stack(arguments)
-    if arguments.discard is not None:
-        _print({"discarded": redrive.discard(stack, arguments.discard, arguments.reason, only=only)})
-    elif arguments.take_back is not None:
-        _print({"taken_back": redrive.take_back(stack, arguments.take_back, only=only)})
-    elif arguments.discarded:
-        _print({"discarded": redrive.discarded(stack, only=only)})
-    else:
-        found = redrive.redrive(stack, only_list=arguments.list, only=only)
-        _print(found)
-        if found["left"] and not arguments.list:
-            raise RuntimeError(
-                f"{len(found['left'])} left, each with why under `again`: mend that and redrive, "
-                "or give one up: --discard ID --reason TEXT"
-            )
-
-
-def _logs(arguments: argparse.Namespace) -> None:
-    from local.operate import functions
-
-    stack, now = _stack(arguments), datetime.now(UTC)
-    wanted = arguments.function, arguments.since
-    for line in functions.lines(stack, *wanted, follow=arguments.follow, now=now):
-        print(line, flush=arguments.follow)
-
-
-def _rebuild(arguments: argparse.Namespace) -> None:
-    from local.operate import nightly_run
-    from local.operate.nightly_run import account_days, rebuild_features
-
-    if arguments.what == "features":
-        _print(rebuild_features(_stack(arguments), arguments.lead, dry_run=arguments.dry_run))
-        return
-    stack, span, days = _stack(arguments), (arguments.since, arguments.until), None
-    if arguments.dry_run or arguments.lead or (not all(span) and not arguments.user):
-        raise RuntimeError("rebuild lake takes --from and --to, or --user, and --entity")
-    if arguments.user:
-        days = account_days(stack, arguments.user)
-        dates = sorted(map(date.fromisoformat, chain(*days.values())))
-        span = (span[0] or dates[0], span[1] or dates[-1])
-    more: dict[str, Any] = {"entities": arguments.entity, "days": days}
-    _print(nightly_run.run(stack, *span, repair=False, rebuild=True, **more))
-
-
-def _recompute(arguments: argparse.Namespace) -> None:
-    from local.operate import nightly_run
-
-    if (arguments.since is None) != (arguments.until is None):
-        raise RuntimeError("--from and --to go together")
-    span, repair = (arguments.since, arguments.until), not arguments.dry_run
-    more = {"everybody": arguments.everybody, "full": arguments.full}
-    found = nightly_run.run(_stack(arguments), *span, repair=repair, **more)
-    _print(found)
-    left = {*found["unrepaired"], *found["frozen"]}
-    if left and repair:
-        raise RuntimeError(f"{len(left)} users could not be repaired")
-
-
-def _backfill(arguments: argparse.Namespace) -> None:
-    from local.operate import nightly_run
-
-    stack = _stack(arguments)
-    span = arguments.since, arguments.until
-    print(
-        nightly_run.run_backfill(stack, *span, rebuild=arguments.rebuild, workers=arguments.workers),
-        flush=True,
+root.epilog = EPILOG
+root.params.append(
+    click.Option(
+        ["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=lambda context, _, is_asked: _version(context) if is_asked else None,
+        help="Show the version and exit.",
     )
-    _print(nightly_run.run(stack, *span, repair=False))
+)
 
 
-def _sql(arguments: argparse.Namespace) -> None:
-    from local.analyst import sql
+def _version(context: click.Context) -> NoReturn:
+    from importlib.metadata import version
 
-    sql.run(arguments, _stack(arguments))
-
-
-def _report(arguments: argparse.Namespace) -> None:
-    from local.operate import html_report
-
-    html_report.write(load(), arguments.out)
-    print(arguments.out)
-
-
-def _training_set(arguments: argparse.Namespace) -> None:
-    from adapters.platform.objects import S3Objects
-    from analytics.features.training_sets import training_set
-
-    stack = _stack(arguments)
-    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    rows = training_set(
-        lake,
-        arguments.labels,
-        arguments.out,
-        known_by=arguments.known_by,
-        organizations=arguments.organization or None,
-        grace_days=stack.campaign_grace_days,
-    )
-    _print({"rows": rows, "file": str(arguments.out)})
-
-
-def _plan(arguments: argparse.Namespace) -> None:
-    from local.plan import plan_command
-
-    plan_command.run(arguments, _parameters(_stack(arguments)) if arguments.stack_name else None)
-
-
-def _parameters(stack: Stack) -> dict[str, str]:
-    """Return a stack's parameters. Of those that are hidden an output says whether they name something."""
-    known = {name: value for name, value in stack.parameters.items() if value != HIDDEN}
-    outputs = {"RedisUrl": "Redis", "IdentityUrl": "IdentityDatabase"}
-    return known | {name: YOURS for name, output in outputs.items() if stack.outputs.get(output) == YOURS}
-
-
-def _webhooks(arguments: argparse.Namespace) -> None:
-    from local.operate import webhooks
-
-    webhooks.run_webhooks(arguments, _stack(arguments))
-
-
-def _hook(arguments: argparse.Namespace) -> None:
-    from local.operate import webhooks
-
-    webhooks.run_hook(arguments, _stack(arguments))
-
-
-def _rules(arguments: argparse.Namespace) -> None:
-    from local import book
-
-    book.run(arguments, None if arguments.action == "check" else _stack(arguments))
-
-
-def _amnesty(arguments: argparse.Namespace) -> None:
-    from local import amnesty
-
-    amnesty.run(arguments, _stack(arguments))
-
-
-def _rerate(arguments: argparse.Namespace) -> None:
-    from local import rerate
-
-    rerate.run(arguments, _stack(arguments))
-
-
-def _what_if(arguments: argparse.Namespace) -> None:
-    from local.what_if import what_if_command
-
-    what_if_command.run(arguments, _stack(arguments))
-
-
-def _rotate_key(arguments: argparse.Namespace) -> None:
-    from local.operate import fingerprint_keys
-
-    keys = fingerprint_keys.RECEIPTS if arguments.receipts else fingerprint_keys.PEOPLE
-    fingerprint_keys.run(arguments.action, _stack(arguments), keys)
-
-
-def _erase(arguments: argparse.Namespace) -> None:
-    from local.operate import persons
-
-    _print(persons.erase(arguments, _stack(arguments)))
-
-
-def _export(arguments: argparse.Namespace) -> None:
-    from local.operate import persons
-
-    _print(persons.export(arguments, _stack(arguments)))
-
-
-def _certificate(arguments: argparse.Namespace) -> None:
-    from local.operate import persons
-
-    stack = _stack(arguments)
-    _print(persons.certificate(arguments.file, arguments.user, arguments.lead, stack))
-
-
-def _who(arguments: argparse.Namespace) -> None:
-    from local.operate import persons
-
-    _print(persons.who(set(arguments.names), _stack(arguments)))
-
-
-def _restore(arguments: argparse.Namespace) -> None:
-    from local import restore
-
-    restore.run(arguments, _stack(arguments))
-
-
-def _region(arguments: argparse.Namespace) -> None:
-    from local import regions
-
-    regions.run(arguments, _stack(arguments))
-
-
-def _prove(arguments: argparse.Namespace) -> None:
-    from local import prove
-
-    _print(prove.prove(arguments, _stack(arguments)))
-
-
-def _check_proof(arguments: argparse.Namespace) -> None:
-    from local import check_proof
-
-    print("\n".join(["proven:", *check_proof.check(arguments.file, arguments.root)]))
-
-
-def _audit(arguments: argparse.Namespace) -> None:
-    from local import prove
-
-    prove.audit(arguments, _stack(arguments))
-
-
-def _demo(_: argparse.Namespace) -> None:
-    from local.demo import demo
-
-    demo()
-
-
-HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it set or empty
-YOURS = "yours"  # what infra/app/network.yaml says of a cache or database that the stack has not created
-
-
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
-    _add_stack(parser, None)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def command(
-        name: str, run: Callable[[argparse.Namespace], object], text: str, *, on_aws: bool = True
-    ) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=text, description=text)
-        sub.set_defaults(run=run, on_aws=on_aws, command=name)
-        _add_stack(sub, argparse.SUPPRESS)  # what was said before the command stays
-        return sub
-
-    command(
-        "up",
-        lambda _: laptop_cloud.up(),
-        "start the laptop cloud and deploy template.yaml to it",
-        on_aws=False,
-    )
-    command("down", lambda _: laptop_cloud.down(), "stop it", on_aws=False)
-    status = command("status", _status, "whether all is well: what runs, what waits and for how long")
-    status.add_argument("--json", action="store_true", help="the same for machines")
-    command("demo", _demo, "up, replay, check, show", on_aws=False)
-    smoke = command("smoke", _smoke, "prove a deployment: each part once, then remove what was made")
-    smoke.add_argument("--json", action="store_true", help="the steps as JSON instead of a table")
-    options.user_options(command("token", _token, "print a JWT of a user"))
-    options.user_options(command("page", _page, "print the web page's address, with a user signed in"))
-    options.replay_options(
-        command("replay", _replay, "post events of a CSV file or of a git history, as an admin")
-    )
-    options.verify_options(
-        command("verify", _verify, "hold every user's profile against an independent calculation")
-    )
-    import_options(command("import", _import, "take in histories, or opening positions, of another system"))
-    hook_options(command("hook", _hook, "addresses for vendors' webhooks, and their secrets"))
-    rule_options(command("rules", _rules, "the book of rules: check, compare, publish, show"))
-    amnesty_options(command("amnesty", _amnesty, "give back what an outage cost"))
-    rerate_options(command("rerate", _rerate, "judge events anew by a version that took effect in the past"))
-    what_if_options(
-        command("what-if", _what_if, "what another book of rules would have led to, over the whole lake")
-    )
-    webhooks_options(command("webhooks", _webhooks, "outgoing webhooks: endpoints, and sending again"))
-    rotate_key = command("rotate-key", _rotate_key, "another key for the hashes of people who answer")
-    rotate_key.add_argument("action", choices=("show", "announce", "promote", "retire"))
-    rotate_key.add_argument("--receipts", action="store_true", help="the keys of time receipts instead")
-    erased = command("erase", _erase, "erase a person from every online store, and wait for the certificate")
-    options.person_options(erased, out="where to write the certificate", is_needed=False)
-    erased.add_argument("--lift", action="store_true", help="let an erased user's id be used anew instead")
-    exported = command("export", _export, "everything that is known of a person, as a ZIP of JSON and CSV")
-    options.person_options(exported, out="where to write it", is_needed=True)
-    options.certificate_options(
-        command("certificate", _certificate, "check that a certificate of an erasure is genuine")
-    )
-    named = command("who", _who, "which users the logs mean: reads all profiles' ids")
-    named.add_argument("names", nargs="+", metavar="NAME", help="as logs have it: ~ and 16 digits")
-    options.prove_options(command("prove", _prove, "a small file that proves an entry of a user's ledger"))
-    options.check_proof_options(command("check-proof", _check_proof, "verify it with nothing but the file"))
-    options.audit_options(
-        command("audit", _audit, "table, lake and warehouse against each other and the root")
-    )
-    restore_options(command("restore", _restore, "what tables had before an instant, from the lake"))
-    region_options(
-        command("region", _region, "of two regions: which one writes; promote one, let one return")
-    )
-    _repair_commands(command)
-    return parser
-
-
-def _repair_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add what repairs, recomputes, asks and plans."""
-    options.redrive_options(command("redrive", _redrive, "send what waits in the failure queues again"))
-    options.logs_options(command("logs", _logs, "what a function of the stack has logged"))
-    options.rebuild_options(
-        command("rebuild", _rebuild, "features of leads from their events; days of the lake from raw")
-    )
-    options.recompute_options(
-        command("recompute", _recompute, "the nightly run, now: lake, warehouse, reconcile, repair")
-    )
-    options.backfill_options(
-        command("backfill", _backfill, "curate many days at once by Spark (Glue), then load them")
-    )
-    options.training_set_options(
-        command("training-set", _training_set, "features of leads as of the instants of labels")
-    )
-    options.sql_options(command("sql", _sql, "ask the warehouse or the lake, in Redshift's SQL"))
-    planned = command("plan", _plan, "what an environment costs, and what ends first, for a traffic")
-    plan_options(planned)
-    html_report = command("report", _report, "write the report as one HTML file", on_aws=False)
-    html_report.add_argument("--out", type=Path, default=REPORT)
-
-
-def _add_stack(parser: argparse.ArgumentParser, default: str | None) -> None:
-    parser.add_argument("--stack-name", default=default, metavar="NAME", help="a stack on AWS; the laptop's")
-    parser.add_argument("--region", default=default, help="where it is; as AWS_REGION and the profile say")
+    print(f"streakline {version(PROGRAM)}")
+    context.exit()
 
 
 def main() -> None:
-    """Run a command. If an operator can act on an error, it ends with the error's message and status 1."""
-    arguments = parser().parse_args()
+    """Run a command; an error that somebody can act on ends it with one sentence.
+
+    Status: 0; 1 for what went wrong; 2 for a command line that is not taken; 130 after Ctrl-C; 141 if nobody
+    reads the output any more.
+    """
+    if instruction := os.environ.get(COMPLETE):
+        sys.exit(shell_complete(root, {}, PROGRAM, COMPLETE, instruction))
     try:
-        if arguments.region and not arguments.stack_name and arguments.command != "plan":
-            raise RuntimeError("--region is of a stack on AWS: name that too, with --stack-name")
-        if arguments.stack_name and not arguments.on_aws:
-            raise RuntimeError(f"`{arguments.command}` is of the laptop cloud: it knows no --stack-name")
-        arguments.run(arguments)
+        with root.make_context(PROGRAM, sys.argv[1:]) as context:
+            root.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as ended:
+        sys.exit(ended.exit_code)
+    except click.ClickException as refused:
+        _refuse(refused)
+    except (KeyboardInterrupt, click.Abort):
+        print(file=sys.stderr)
+        sys.exit(130)
     except BrokenPipeError:
         _end_quietly()
-    except AwsError as error:
-        sys.exit(f"streakline: {sentence(error)}")
-    except (RuntimeError, BadRow, OSError, ValueError) as error:
-        sys.exit(f"streakline: {error}")
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except Exception as error:
+        if (text := _sentence(error)) is None:
+            raise
+        sys.exit(f"{PROGRAM}: {text}")
 
 
-def _end_quietly() -> None:
+def _refuse(refused: click.ClickException) -> NoReturn:
+    """Say what is wrong with the command line, and where its help is."""
+    if isinstance(refused, click.exceptions.NoArgsIsHelpError):
+        print(refused.format_message(), file=sys.stderr)
+        sys.exit(refused.exit_code)
+    context = refused.ctx if isinstance(refused, click.UsageError) else None
+    where = f" (see `{context.command_path} --help`)" if context else ""
+    sys.exit(_told(f"{PROGRAM}: {refused.format_message().rstrip('.')}{where}", refused.exit_code))
+
+
+def _told(text: str, status: int) -> int:
+    print(text, file=sys.stderr)
+    return status
+
+
+def _sentence(error: Exception) -> str | None:
+    """Return what went wrong, for an error that somebody can act on; None: the program is at fault."""
+    from urllib3.exceptions import HTTPError
+
+    from local.stack import AwsError, sentence
+
+    if isinstance(error, (*AwsError, HTTPError)):
+        return sentence(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error) if isinstance(error, RuntimeError | OSError | ValueError) else None
+
+
+def _end_quietly() -> NoReturn:
     """End as a program does whose reader has left (`| head`); say so if another connection broke."""
     output = select.poll()
     output.register(sys.stdout.fileno(), 0)
     if not output.poll(0):
-        sys.exit("streakline: a connection was cut off: try again")
+        sys.exit(f"{PROGRAM}: a connection was cut off: try again")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end
     sys.exit(128 + signal.SIGPIPE)
 

@@ -18,6 +18,7 @@ from ingest.web.caller import AGENTS
 from local import replay, verify
 from local.api import ADMIN, Api, bearer, page_link
 from local.cloud import laptop_cloud, patience
+from local.command import command
 from local.event_sources import Body, from_git, synthetic_crowd
 from local.operate import html_report, nightly_run
 from local.paths import LOCAL, REPORT, ROOT
@@ -436,3 +437,9 @@ def _show(stack: Stack) -> None:
         print(f"\n{board:<22}{'rank':>5}{unit:>9}")
         for row in api.get(f"/v1/leaderboards/{board}?limit=8")["entries"]:
             print(f"{row['alias']:<22}{row['rank']:>5}{row['score']:>9}")
+
+
+@command("demo")
+def demo_command() -> None:
+    """Start the laptop cloud, replay real input through both doors, check the results, and show them."""
+    demo()

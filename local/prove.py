@@ -1,13 +1,13 @@
-"""`streakline prove` and `audit` (rule 19): audit compares all copies of ledgers with each other and the last
-root.
-"""
+"""`streakline proof` (rule 19)."""
 
-import argparse
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+
+import click
 
 from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import LedgerStore
@@ -18,6 +18,8 @@ from analytics.lake import curated_files, layout
 from analytics.proof import TABLE, CopyFault, Heads, copy_faults, lake_copies, warehouse_copies
 from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
+from local import check_proof
+from local.command import FILE, FILE_OUT, command, option, show
 from local.smoke.lake import warehouse_of
 from local.stack import Stack, accounts_of
 from rules.days import stamp
@@ -54,7 +56,9 @@ def proof(objects: Objects, ledger: LedgerStore, user_id: str, named: str = "") 
     if faults := own_faults(user_id, links):
         raise RuntimeError(f"the ledger of {user_id} contradicts itself: {'; '.join(fault_texts(faults))}")
     if chain.leaf_at(leaf.seq) != leaf.digest:
-        raise RuntimeError(f"the ledger of {user_id} is not the one of the last root: `streakline audit`")
+        raise RuntimeError(
+            f"the ledger of {user_id} is not the one of the last root: `streakline proof audit`"
+        )
     entry = _named(entries, leaf.seq, named)
     return proof_of(entry, chain, leaf.seq, heads.path(leaves, bucket, chain.name), heads.root)
 
@@ -139,25 +143,40 @@ def _entry(stored: Item) -> Entry:
 SHOWN_MAX = 1000
 
 
-def prove(arguments: argparse.Namespace, stack: Stack) -> dict[str, Any]:
-    """Write a proof; returns what it is of."""
-    made = proof(_lake(stack), accounts_of(stack).ledger, arguments.user, arguments.entry)
-    arguments.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+@command("proof make --user ann", "proof make --user ann --entry 12 --out twelfth.json")
+@option("--user", required=True, metavar="ID")
+@option("--entry", default="", metavar="ID", help="its id or seq", show_default="the newest with a root")
+@option("--out", type=FILE_OUT, default=Path("proof.json"), help="where to write it")
+def make(stack: Stack, user: str, entry: str, out: Path) -> Any:
+    """Write a small file that proves an entry of a user's ledger."""
+    made = proof(_lake(stack), accounts_of(stack).ledger, user, entry)
+    out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     seq = next(value for name, _, value in made["entry"]["shown"] if name == "seq")
-    return {"entry": int(seq), "root": made["root"], "file": str(arguments.out)}
+    return {"entry": int(seq), "root": made["root"], "file": str(out)}
 
 
-def audit(arguments: argparse.Namespace, stack: Stack) -> None:
-    """Print what is wrong with any copy of these users' ledgers; raises RuntimeError if something is."""
+@command("proof check proof.json --root 64_HEXADECIMAL_DIGITS")
+@click.argument("file", type=FILE)
+@option("--root", required=True, help="as it was announced: 64 hexadecimal digits")
+def check_command(file: Path, root: str) -> None:
+    """Verify a proof with nothing but its file and the announced root."""
+    print("\n".join(["proven:", *check_proof.check(file, root)]))
+
+
+@command("proof audit", "proof audit --user ann --user bob")
+@option("--user", "users", multiple=True, metavar="ID", help="these alone; repeatable", show_default="all")
+def audit_command(stack: Stack, users: Sequence[str], as_json: bool) -> None:
+    """Hold table, lake and warehouse against each other and the last root; fails if a copy is wrong."""
     lake, before = _lake(stack), stamp(datetime.now(UTC) - LAKE_LAG)
-    users = set(arguments.user) or accounts_in(lake)
+    accounts = set(users) or accounts_in(lake)
     warehouse = warehouse_of(stack)
-    checked_warehouse = None if isinstance(warehouse, NoWarehouse) else warehouse
-    auditor = Auditor(lake, accounts_of(stack).ledger, checked_warehouse, before)
-    found = list(auditor.audit(users))
-    print(
-        "\n".join([*(each.text for each in found[:SHOWN_MAX]), f"{len(users)} accounts; {len(found)} faults"])
-    )
+    known = None if isinstance(warehouse, NoWarehouse) else warehouse
+    found = list(Auditor(lake, accounts_of(stack).ledger, known, before).audit(accounts))
+    texts = [each.text for each in found[:SHOWN_MAX]]
+    if as_json:
+        show({"accounts": len(accounts), "faults": len(found), "first_faults": texts}, as_json=True)
+    else:
+        print("\n".join([*texts, f"{len(accounts)} accounts; {len(found)} faults"]))
     if found:
         raise RuntimeError("copies of the ledger differ: see docs/runbook.md")
 

@@ -3,7 +3,6 @@
 It acts on the region of the stack that is named. The stack of the other region has the same name.
 """
 
-import argparse
 import json
 import time
 from collections import Counter
@@ -20,6 +19,7 @@ from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Tombstones
 from adapters.regions import Follower
 from local.api import Api
+from local.command import FILE_OUT, command, option
 from local.region_return import FoundUnseen, Returning, ReturnOutcome, Side, UnseenFinder, WriterDoor
 from local.stack import REGISTER, Stack, fresh_client
 from rules.engagement.ledger import Entry
@@ -148,25 +148,41 @@ SHOWN = 20
 Say = Callable[[str], None]
 
 
-def run(arguments: argparse.Namespace, stack: Stack) -> None:
-    """Carry out an action. Raises RuntimeError if something is listed that somebody must decide about."""
+@command("region status --stack-name streakline --region eu-west-1")
+def status_command(stack: Stack) -> Any:
+    """Print who writes, and how this region stands to that."""
+    return status(stack, _registers(stack))
+
+
+@command("region start --stack-name streakline --region us-east-1")
+def start(stack: Stack) -> None:
+    """Let the first region begin as the writer."""
+    registers, register = _registers(stack), Register(1, stack.region)
+    if (read := registers.read()) and read.writer != stack.region:
+        raise NotPossible(f"{read.writer} writes already")
+    if read is None:
+        registers.change(None, register)
+    print(f"{stack.region} writes, epoch {read.epoch if read else register.epoch}")
+
+
+@command("region promote --stack-name streakline --region us-west-2")
+@option(
+    "--drain-seconds",
+    type=float,
+    default=DRAIN_SECONDS_MAX,
+    metavar="N",
+    help="how long what was sent may take to arrive",
+)
+def promote(stack: Stack, drain_seconds: float) -> None:
+    """Make the stack's region the writer. If this dies, run it again: it goes on."""
+    waiting = lambda: waiting_in(stack)  # noqa: E731 (a word for a call)
+    Promoting(_registers(stack), stack.region, waiting, time.sleep, _say).run(drain_seconds)
+    change_role(stack, ACTIVE, _say)
+
+
+def _registers(stack: Stack) -> RegisterStore:
     table = stack.output(REGISTER, "second region (Role is single)")
-    registers = RegisterStore(stack.free_client("dynamodb"), table)
-    if arguments.action == "status":
-        print(json.dumps(status(stack, registers), indent=2))
-    elif arguments.action == "start":
-        register = Register(1, stack.region)
-        if (read := registers.read()) and read.writer != stack.region:
-            raise NotPossible(f"{read.writer} writes already")
-        if read is None:
-            registers.change(None, register)
-        print(f"{stack.region} writes, epoch {read.epoch if read else register.epoch}")
-    elif arguments.action == "promote":
-        waiting = lambda: waiting_in(stack)  # noqa: E731 (a word for a call)
-        Promoting(registers, stack.region, waiting, time.sleep, _say).run(arguments.drain_seconds)
-        change_role(stack, ACTIVE, _say)
-    else:
-        _return(arguments, stack, registers)
+    return RegisterStore(stack.free_client("dynamodb"), table)
 
 
 def status(stack: Stack, registers: RegisterStore) -> dict[str, Any]:
@@ -189,31 +205,46 @@ def waiting_in(stack: Stack) -> int:
     return sum(int(told["Attributes"][each]) for each in names)
 
 
-def _return(arguments: argparse.Namespace, stack: Stack, registers: RegisterStore) -> None:
+@command("region return --stack-name streakline --region us-east-1 --dry-run")
+@option("--dry-run", is_flag=True, help="only tell what the writer never saw; nothing changes")
+@option(
+    "--report",
+    "file",
+    type=FILE_OUT,
+    default=lambda: Path(f"region-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"),
+    help="what was unseen, applied and listed",
+    show_default="region-NOW.json",
+)
+def return_command(stack: Stack, dry_run: bool, file: Path) -> None:
+    """Let the stack's region follow the writer, once all that nobody saw was told and applied.
+
+    It fails if something is listed that somebody must decide about.
+    """
     from local.stack import find
 
-    if arguments.report.exists():
-        raise RuntimeError(f"{arguments.report} is there: it is the report of a former attempt; name another")
+    if file.exists():
+        raise RuntimeError(f"{file} is there: it is the report of a former attempt; name another")
+    registers = _registers(stack)
     register = registers.read()
     if register is None:
         raise NotPossible("there is no register yet: `streakline region start` in the region that writes")
     if register.phase is not Phase.OPEN or register.writer == stack.region:
         raise NotPossible(f"{register.writer} writes, phase {register.phase}: {stack.region} cannot return")
     writer = find(stack.name, register.writer)
-    if not arguments.dry_run:
+    if not dry_run:
         change_role(stack, STANDBY, _say)
         _say(f"waiting {QUIET_SECONDS:.0f} s for the last lease")
         time.sleep(QUIET_SECONDS)
     steps = Steps(side_of(stack), side_of(writer), registers, Api(writer), time.sleep, _say)
     found = steps.find(tombstones_of_stack(writer), datetime.now(UTC))
-    report = _write(arguments.report, report_of(found, ReturnOutcome(names=list(found.listed))))
-    if not arguments.dry_run:
+    report = _write(file, report_of(found, ReturnOutcome(names=list(found.listed))))
+    if not dry_run:
         # Written before anything is cut: a second attempt would find nothing of this any more.
-        report = _write(arguments.report, report_of(found, steps.apply(found)))
+        report = _write(file, report_of(found, steps.apply(found)))
         steps.follow(found, following_client(stack, registers), datetime.now(UTC))
     for line in report["listed"][:SHOWN]:
         print(f"listed, {line['store']} {line['key']}: {line['reason']}")
-    print(f"{len(report['unseen'])} entries were unseen; applied: {report['applied']}; {arguments.report}")
+    print(f"{len(report['unseen'])} entries were unseen; applied: {report['applied']}; {file}")
     if report["listed"]:
         raise RuntimeError(f"{len(report['listed'])} things are listed: somebody must decide about them")
 
@@ -306,36 +337,3 @@ def _told(entry: Entry) -> dict[str, Any]:
 
 def _say(line: str) -> None:
     print(line, flush=True)
-
-
-# The options of `streakline region`.
-
-
-ACTIONS = ("status", "start", "promote", "return")
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "action",
-        choices=ACTIONS,
-        help="status: who writes; start: the first region begins; promote: the stack's region becomes the"
-        " writer; return: it follows the writer, once all that nobody saw was told and applied",
-    )
-    parser.add_argument(
-        "--drain-seconds",
-        type=float,
-        default=DRAIN_SECONDS_MAX,
-        metavar="N",
-        help="promote: how long what was sent may take to arrive (default: %(default)g)",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="return: only tell what the writer never saw; nothing changes"
-    )
-    parser.add_argument(
-        "--report",
-        type=Path,
-        default=Path(f"region-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"),
-        metavar="FILE",
-        help="return: what was unseen, applied and listed (default: region-NOW.json)",
-    )

@@ -4,24 +4,27 @@ processed.
 
 import json
 import random
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import click
 from aws_kinesis_agg.aggregator import RecordAggregator
 
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import encode_item
 from adapters.platform.tables import chunks, get_all
 from local.api import Api
-from local.cloud.patience import STALLED_SECONDS_MAX, Patience, drain
-from local.event_sources import Body, Purchase
+from local.cloud.patience import STALLED_SECONDS_MAX, Patience, drain, drain_leads
+from local.command import command, option, show
+from local.event_sources import Body, Purchase, from_csv, from_git, from_purchases, purchases
 from local.paths import LOCAL
+from local.progress import progress_bar
 from local.stack import Stack
 from rules.days import parse_moment, stamp
 from rules.engagement.events import event_id
@@ -33,7 +36,7 @@ from rules.engagement.events import event_id
 
 READERS = 8
 PAUSE_SECONDS = 2.0
-HELP = "`streakline status` and `streakline redrive --list` say what is wrong"
+HELP = "`streakline status` and `streakline queue list` say what is wrong"
 # This machine's clock and AWS's may differ by so much.
 SKEW = timedelta(minutes=5)
 
@@ -107,25 +110,6 @@ class ReplayResult:
     counts: Counter[str] = field(default_factory=Counter)
     refused: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
-
-
-def progress_bar(total: int, what: str) -> Callable[[int], None]:
-    """Return a function that is called with how many more are done; on a terminal it draws a bar."""
-    done, started, shown = 0, time.monotonic(), 0.0
-
-    def more(number: int) -> None:
-        nonlocal done, shown
-        done += number
-        now = time.monotonic()
-        last = done >= total
-        if sys.stderr.isatty() and (last or now - shown > 0.2):
-            shown = now
-            bar = "#" * (30 * done // max(total, 1))
-            rate = done / max(now - started, 1e-9)
-            end = "\n" if last else ""
-            print(f"\r{what} [{bar:30}] {done}/{total} {rate:,.0f}/s", end=end, file=sys.stderr, flush=True)
-
-    return more
 
 
 def post_events(stack: Stack, events: Sequence[Body], batch: int = BATCH) -> ReplayResult:
@@ -275,4 +259,46 @@ def send(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
             failed = {each["Id"] for each in answer.get("Failed", ())}
             entries = [each for each in entries if each["Id"] in failed]
         outcome.counts["sent"] += len(some)
+    return outcome
+
+
+SOURCES = {"csv": from_csv, "git": from_git, "purchases": from_purchases}
+ORDERS = "orders"
+
+
+@command("events replay tests/data/commits.csv", "events replay . --format git --via both --shuffle 7")
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@option(
+    "--format",
+    "kind",
+    type=click.Choice([*SOURCES, ORDERS]),
+    default="csv",
+    help="csv: user_id, occurred_at, idempotency_key, ...; git: a repository, each commit a contribution;"
+    " purchases: customer_id, date, quantity, amount; orders: the same as order webhooks of leads",
+)
+@option("--via", type=click.Choice(["http", "kinesis", "queue", "both"]), default="http", help="which door")
+@option("--shuffle", type=int, metavar="SEED", help="in another order")
+@option("--twice", is_flag=True, help="every event two times")
+def replay_command(
+    *, stack: Stack, path: Path, kind: str, via: str, shuffle: int | None, twice: bool, as_json: bool
+) -> None:
+    """Send events of a file or of a git history, as an admin, and wait for their effects."""
+    if kind == ORDERS:
+        outcome = _replay_orders(stack, path, via, shuffle, copies=1 + twice)
+    else:
+        events = list(SOURCES[kind](path)) * (1 + twice)
+        outcome = replay(stack, events if shuffle is None else shuffled(events, shuffle), via)
+    show({**outcome.counts, "seconds": round(outcome.seconds, 1)}, as_json=as_json)
+    if outcome.refused and kind != ORDERS:
+        raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {REFUSED_FILE}")
+
+
+def _replay_orders(stack: Stack, path: Path, via: str, seed: int | None, copies: int) -> ReplayResult:
+    webhooks = [webhook(each) for each in purchases(path)] * copies
+    if seed is not None:
+        webhooks = shuffled(webhooks, seed)
+    started = time.monotonic()
+    outcome = (post if via == "http" else send)(stack, webhooks)
+    drain_leads(stack)
+    outcome.seconds = time.monotonic() - started
     return outcome

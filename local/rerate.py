@@ -1,9 +1,8 @@
-"""`streakline rerate`: gives all ledgers what the book says now, after a publication into the past (rule 12).
+"""`streakline rules rerate`: gives ledgers what a book says that took effect in the past (rule 12).
 
 Run again, it writes nothing. It is safe while events arrive: entries are appended as any others.
 """
 
-import argparse
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from adapters.engagement.account_store import AccountContended
 from adapters.engagement.points import RatingResult, Rerater, Rerating, Settler
 from adapters.engagement.profiles import all_profiles
 from adapters.platform.tables import chunks
+from local.command import DAY, command, option
 from local.stack import Stack, accounts_of, cache_of
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import debt_of
@@ -68,28 +68,28 @@ class Summary:
         yield from (f"  left as it is: {each}" for each in self.failed)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    told = "the first activity date; the whole week of it is rated, and all that follows"
-    parser.add_argument(
-        "--from", dest="first", type=date.fromisoformat, required=True, metavar="DAY", help=told
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only say who would gain and lose")
-    parser.add_argument("--reason", default="", help="what the entries say; the version, if it is left out")
-
-
-def run(arguments: argparse.Namespace, stack: Stack) -> None:
-    """Rate all accounts of a stack."""
+@command("rules rerate --from 2026-11-01 --dry-run", "rules rerate --from 2026-11-01")
+@option(
+    "--from",
+    "first",
+    type=DAY,
+    required=True,
+    help="the first activity date; the whole week of it is rated, and all that follows",
+)
+@option("--dry-run", is_flag=True, help="only say who would gain and lose")
+@option("--reason", default="", help="what the entries say", show_default="the version")
+def rerate_command(stack: Stack, first: date, dry_run: bool, reason: str) -> None:
+    """Judge past events by a version that took effect in the past. Run again, it writes nothing."""
     dynamodb = stack.client("dynamodb")
     accounts, cache = accounts_of(stack), cache_of(stack)
     books = BookStore(dynamodb, stack.tables["RuleBooks"])
     known = books.look()
-    reason = arguments.reason or f"judged anew by version {known.newest.number} of the rules"
-    rating = Rerating.since(arguments.first, known, reason)
+    told = reason or f"judged anew by version {known.newest.number} of the rules"
+    rating = Rerating.since(first, known, told)
     profiles = (each for page, _ in all_profiles(dynamodb, stack.tables["UserStreaks"]) for each in page)
     rerater = Rerater(accounts, Settler(accounts, books), cache)
-    found = rerate(rerater, profiles, rating, is_dry=arguments.dry_run)
-    print("\n".join(found.lines(is_dry=arguments.dry_run)))
+    found = rerate(rerater, profiles, rating, is_dry=dry_run)
+    print("\n".join(found.lines(is_dry=dry_run)))
     if found.failed:
         raise RuntimeError(f"{len(found.failed)} accounts could not be rated: mend them, and run this again")
 

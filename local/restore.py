@@ -3,12 +3,14 @@
 It writes what is missing, so it may be killed and run again.
 """
 
-import argparse
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
+
+import click
 
 from adapters.book import BookStore
 from adapters.engagement.projections import Projections
@@ -25,14 +27,16 @@ from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import FROM_ROWS, OthersRestorer, PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
 from analytics.restore.user_rows import NOT_IN_THE_LAKE, READ, LakeBefore
+from local.command import FILE_OUT, Reader, command, option
 from local.stack import Stack, accounts_of, cache_of
-from rules.days import stamp
+from rules.days import parse_moment, stamp
 from rules.engagement.events import RETENTION
 from rules.lake.table_items import KEYS, PHONES
 from rules.leads.lead_events import SORT_KEY
 
 EVERY = 1000  # users between two lines
 REASONS_SHOWN = 20
+RESTORABLE = (*RESTORED, PHONES)
 TABLE_KEYS = {
     **KEYS,
     "RewardsLedger": ("account_id", "created_at"),
@@ -42,32 +46,92 @@ TABLE_KEYS = {
 }
 
 
-def run(arguments: argparse.Namespace, stack: Stack) -> None:
-    """Restore, tell what came of it, and write the report. Raises RuntimeError if something is lacking."""
+def whole_second(text: str) -> datetime:
+    """Read a whole second; raises ValueError."""
+    found = parse_moment(text).utc
+    if found.microsecond:
+        raise ValueError("no whole second: streams tell seconds")
+    return found
+
+
+def table_copy(text: str) -> tuple[str, str]:
+    """Read TABLE=NAME; raises ValueError."""
+    table, is_there, name = text.partition("=")
+    if not (table and is_there and name):
+        raise ValueError("must be TABLE=NAME")
+    return table, name
+
+
+def _tables_option(name: str, which: Sequence[str], text: str) -> Any:
+    return option(
+        name,
+        multiple=True,
+        type=click.Choice(which),
+        metavar="TABLE",
+        help=f"{text}; repeatable",
+    )
+
+
+@command(
+    "restore --to 2026-11-24T03:00:00Z", "restore --from-table Responses=responses-0300 --keep UserStreaks"
+)
+@option(
+    "--to",
+    type=Reader("instant", whole_second),
+    help="what was written before it comes back: a whole second",
+    show_default="all",
+)
+@option(
+    "--lake", "lake_bucket", metavar="BUCKET", help="of a stack that is gone", show_default="the stack's own"
+)
+@option(
+    "--from-table",
+    multiple=True,
+    type=Reader("text", table_copy),
+    metavar="TABLE=NAME",
+    help="fill a table first from one that came back by point-in-time recovery; repeatable",
+)
+@_tables_option("--replace", RESTORABLE, "a damaged table: it gets what the lake has, and loses all else")
+@_tables_option("--keep", (*RESTORABLE, *FROM_ROWS), "a table to leave alone")
+@option("--report", "report_file", type=FILE_OUT, default=Path("restore.json"), help="what could not be had")
+def restore(
+    *,
+    stack: Stack,
+    to: datetime | None,
+    lake_bucket: str | None,
+    from_table: Sequence[tuple[str, str]],
+    replace: Sequence[str],
+    keep: Sequence[str],
+    report_file: Path,
+) -> None:
+    """Bring back what the tables had before an instant, from the lake. It writes what is missing.
+
+    It may be killed and run again. It fails if something could not be had.
+    """
     now = datetime.now(UTC)
-    until = arguments.to or now.replace(microsecond=0) + timedelta(seconds=1)
+    until = to or now.replace(microsecond=0) + timedelta(seconds=1)
     if until > now + timedelta(seconds=1):
         raise RuntimeError(f"--to: {stamp(until)} is in the future")
-    lake = S3Objects(stack.client("s3"), arguments.lake or stack.outputs["LakeBucketName"])
+    lake = S3Objects(stack.client("s3"), lake_bucket or stack.outputs["LakeBucketName"])
     print(f"curated: {curate_new(lake, now)} partitions that no night has yet", flush=True)
     erased = _tombstones(stack)
-    for table, source in arguments.from_table:
+    for table, source in from_table:
         put, refused = _copy(stack, table, source, erased)
         print(f"{table}: {put} items from {source}; {refused} of persons who were erased", flush=True)
     hot = timedelta(days=int(settings_of(stack.parameters.get("Settings", ""))["EventHotDays"]))  # rule 22
     before = LakeBefore(lake, until, now, max(RETENTION, hot))
-    restorer = _restorer(stack, before, erased, arguments)
+    restorer = _restorer(stack, before, erased, (keep, replace))
     told = restorer.run(now, _say)
     # Before questions: who hears of one that comes back must be known, and what was told already, too.
     phones = PhoneTable(stack.client("dynamodb"), stack.tables[PHONES], stack.tables["Limits"])
-    PhonesRestorer(before, phones, erased, arguments.keep, arguments.replace).run(told, now)
+    PhonesRestorer(before, phones, erased, keep, replace).run(told, now)
     named = (*FROM_ROWS, "IdempotencyKeys")
-    OthersRestorer(before, _tables(stack, named), erased, arguments.keep).run(told, now)
-    report = report_of(told, until, restorer.lake.later(), {table for table, _ in arguments.from_table})
-    arguments.report.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    OthersRestorer(before, _tables(stack, named), erased, keep).run(told, now)
+    report = report_of(told, until, restorer.lake.later(), {table for table, _ in from_table})
+    report_file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print("\n".join(lines(report)))
     if told.lacks:
-        raise RuntimeError(f"{len(told.lacks)} things could not be had: {arguments.report} names them")
+        raise RuntimeError(f"{len(told.lacks)} things could not be had: {report_file} names them")
 
 
 def curate_new(lake: S3Objects, now: datetime) -> int:
@@ -119,7 +183,9 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     yield "not from the lake: " + ", ".join(report["not_in_the_lake"])
 
 
-def _restorer(stack: Stack, lake: LakeBefore, erased: Tombstones, arguments: argparse.Namespace) -> Restorer:
+def _restorer(
+    stack: Stack, lake: LakeBefore, erased: Tombstones, keep_replace: tuple[Sequence[str], Sequence[str]]
+) -> Restorer:
     dynamodb, accounts, cache = stack.client("dynamodb"), accounts_of(stack), cache_of(stack)
     history = SettingsHistory(lake.objects)
     books = BookStore(dynamodb, stack.tables["RuleBooks"])
@@ -131,8 +197,7 @@ def _restorer(stack: Stack, lake: LakeBefore, erased: Tombstones, arguments: arg
         Reconciler(*(accounts, projections, cache, history, history.pauses), repair=True, books=books.books),
         cache,
         erased,
-        arguments.keep,
-        arguments.replace,
+        *keep_replace,
     )
 
 

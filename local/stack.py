@@ -13,6 +13,7 @@ import boto3
 from botocore import exceptions
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from urllib3.exceptions import HTTPError
 
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
@@ -199,6 +200,7 @@ KINDS: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
         "AWS cannot be reached: is the region's name right (--region), and the network there?",
     ),
 )
+LOOPBACK = "127.0.0.1"  # in the error of whoever asks the laptop cloud
 REFUSED = frozenset(
     {
         "ExpiredToken",
@@ -215,10 +217,18 @@ def sentence(error: Exception) -> str:
     """Return what went wrong, and what to do about it if that is known."""
     if isinstance(error, ClientError):
         return _answered(error)
+    if LOOPBACK in str(error) or isinstance(error, HTTPError):
+        where = "laptop cloud" if LOOPBACK in str(error) else "service"
+        return f"the {where} does not answer: `streakline status` says why ({_cause(error)})"
     for kinds, text in KINDS:
         if isinstance(error, kinds):
             return f"{text} ({error})"
     return f"{error}" or type(error).__name__
+
+
+def _cause(error: Exception) -> str:
+    """Return an error in a line, without the object that it happened to."""
+    return str(error).rpartition(">: ")[2] or type(error).__name__
 
 
 def _answered(error: ClientError) -> str:

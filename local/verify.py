@@ -7,13 +7,18 @@ brute force over the whole history. It knows no freezes, pauses or skipped dates
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import click
+
 from adapters.book import shipped_document
 from local.api import Api
-from local.event_sources import Body
+from local.command import DAY, FILE, command, option, show
+from local.event_sources import Body, from_csv
+from local.stack import Stack
 from rules.days import UnknownZone
 from rules.zone_names import find_zone
 
@@ -93,3 +98,21 @@ def compare(api: Api, expected: dict[str, Expected], as_of: date) -> list[dict[s
             if got[name] != value
         ]
     return wrong
+
+
+@command("events verify tests/data/commits.csv")
+@click.argument("file", type=FILE)
+@option(
+    "--as-of",
+    type=DAY,
+    default=lambda: datetime.now(UTC).date(),
+    help="as of this date",
+    show_default="today",
+)
+def verify(stack: Stack, file: Path, as_of: date, as_json: bool) -> None:
+    """Hold every user's profile against an independent calculation; fails if an answer differs."""
+    expected = expect(from_csv(file), as_of)
+    differences = compare(Api(stack), expected, as_of)
+    show({"users": len(expected), "differences": differences}, as_json=as_json)
+    if differences:
+        raise RuntimeError(f"{len(differences)} answers differ from the independent calculation")

@@ -1,4 +1,4 @@
-// For admins: draws what another book would have led to, from the report of `streakline what-if`. The file stays here.
+// For admins: draws what another book would have led to, from the report of `streakline rules what-if`. The file stays here.
 
 import { count, h, number, say, spoken, table, trouble } from "./dom.js";
 import { figure } from "./plots.js";
@@ -7,7 +7,7 @@ const BYTES_MAX = 10_000_000;
 const IMPOSSIBLE_SHOWN = 100;
 const MONTHS_MAX = 24;
 const REASONS_SHOWN = 3;
-const COMMAND = "streakline what-if book.yaml --json > what-if.json";
+const COMMAND = "streakline rules what-if book.yaml --json > what-if.json";
 
 const share = (value) => `${(100 * value).toFixed(1)} %`;
 const change = ({ before, after }) => (after > before ? "+" : "") + number(after - before);

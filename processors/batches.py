@@ -2,7 +2,7 @@
 
 A consumer is a function: of a stream's records (`stream_consumer`), or of one message of a queue
 (`queue_consumer`). Lambda is answered with what must come again. Poison waits in the consumer's failure
-queue, with the reason, until an operator runs `streakline redrive`; what fails again then stays there.
+queue, with the reason, until an operator runs `streakline queue redrive`; what fails again then stays there.
 """
 
 from collections import Counter

@@ -206,7 +206,7 @@ def _line(cells: Iterable[object]) -> bytes:
 
 def _manifest(kind: PersonKind, subject: str, files: list[dict[str, Any]], now: datetime) -> dict[str, Any]:
     return {
-        "manifest": "streakline export",
+        "manifest": "streakline person export",
         "format": 1,
         "kind": kind.value,
         "id": subject,

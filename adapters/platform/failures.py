@@ -1,4 +1,4 @@
-"""Failure queues: poison waits there, with its reason, until an operator runs `streakline redrive`."""
+"""Failure queues: poison waits there, with its reason, until an operator runs `streakline queue redrive`."""
 
 import hashlib
 import json

@@ -185,7 +185,7 @@ def _set_rows(found: LakeRows, name: str, rows: list[Row]) -> None:
 NOT_IN_THE_LAKE = {
     "Event": "the integrations' own words of leads' events, unless they are large: the bucket has these",
     "Memory": "nothing: it follows from Event",
-    "Feature": "nothing: it follows from Event; streakline rebuild features makes sure",
+    "Feature": "nothing: it follows from Event; streakline features rebuild makes sure",
     "GroupEvents": "nothing: it follows from Event",
     "PostgreSQL": "who is who: addresses, numbers and ids of leads. Its own backups have them;"
     " whoever sends from an address that they lack becomes another lead",

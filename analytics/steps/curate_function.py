@@ -1,7 +1,7 @@
 """Curation's steps of the nightly run: plan, curate a batch of tasks, give up one of them, commit.
 
 A night with much to read is handed to the Spark job first (analytics/curation/spark_job.py). The function
-also stores the job's code at each deployment, and starts the job for `streakline backfill`.
+also stores the job's code at each deployment, and starts the job for `streakline night backfill`.
 """
 
 from dataclasses import asdict

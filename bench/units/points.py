@@ -20,7 +20,7 @@ from rules.engagement.opening_positions import OpeningPosition
 Measured = Iterator[tuple[str, dict[str, Units]]]
 EXPIRING = 10  # accounts of one sweep, which share its queries
 LASTS_DAYS = 30
-OPERATOR = "import"  # no function: `streakline import` on the operator's machine
+OPERATOR = "import"  # no function: `streakline events import` on the operator's machine
 REWARDS = {
     "mug": {"price_points": 10, "brand": "acme", "stock": 1000, "limit_per_user": 5},
     "pin": {"price_points": 10, "brand": "acme", "stock": 0},

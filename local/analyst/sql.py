@@ -2,16 +2,17 @@
 as a table or into a file.
 """
 
-import argparse
+import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import click
 import duckdb
 import pyarrow as pa
 
@@ -19,10 +20,11 @@ from analytics.warehouse import analyst_clients
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse, sql_for
 from local.analyst import answer as printing
-from local.analyst import athena, redshift
+from local.analyst import athena, catalog, redshift
 from local.analyst import query as lake_sql
 from local.analyst.answer import Answer, QueryFailed, Tell, sentence
 from local.analyst.query import Value, read_only
+from local.command import FILE_OUT, command, option
 from local.paths import WAREHOUSE
 from local.stack import Stack, load
 
@@ -37,7 +39,7 @@ BATCH_ROWS = 10_000
 def laptop_answer(path: Path, query: str) -> Iterator[Answer]:
     """Ask the file at path; until the block ends, nobody can write to it. Raises QueryFailed."""
     if not path.exists():
-        raise QueryFailed(f"there is no warehouse at {path}: `streakline recompute` makes it")
+        raise QueryFailed(f"there is no warehouse at {path}: `streakline night run` makes it")
     try:
         with DuckWarehouse(path, read_only=True).reading() as connection:
             reader = connection.sql(sql_for(connection, query)).to_arrow_reader(BATCH_ROWS)
@@ -152,19 +154,99 @@ def warehouse_of(stack: Stack) -> tuple[str, str]:
 WIDTH_ELSEWHERE = 200  # where the output is no terminal
 
 
-def run(arguments: argparse.Namespace, stack: Stack) -> None:
-    """Ask, and print the rows or write them to --out.
+@command(
+    'sql "SELECT * FROM marts.daily_actives ORDER BY date_day DESC"',
+    'sql --on lake "SELECT COUNT(*) FROM lake.events" --json',
+    "sql",
+)
+@click.argument("query", required=False)
+@option("--on", type=click.Choice([ON_WAREHOUSE, ON_LAKE]), default=ON_WAREHOUSE, help="which of both")
+@option("--out", type=FILE_OUT, help="write all rows, as .csv or .parquet", show_default="a table")
+def sql(stack: Stack, query: str | None, on: str, out: Path | None, as_json: bool) -> None:
+    """Ask the warehouse or the lake, in Redshift's SQL.
+
+    Without QUERY this is a shell: a query ends with a semicolon, `.tables` and `.describe NAME` say what
+    there is, `.quit` ends it. `SHOW TABLES` and `DESCRIBE NAME` are taken everywhere.
+    """
+    if query is None:
+        if out is not None:
+            raise click.UsageError("--out goes with a query")
+        shell(stack, on, as_json=as_json)
+    else:
+        answer_query(stack, query, on, out, as_json=as_json)
+
+
+def answer_query(
+    stack: Stack, query: str, on: str, out: Path | None = None, *, as_json: bool = False
+) -> None:
+    """Ask, and print the rows or write them to a file.
 
     Raises QueryFailed, ValueError and what botocore raises.
     """
-    if arguments.out is not None:
-        printing.check_file(arguments.out)
+    if (listed := catalog.answer(query)) is not None:
+        print(json.dumps(listed, indent=2) if as_json else catalog.as_text(listed))
+        return
+    if out is not None:
+        printing.check_file(out)
     began, tell = time.monotonic(), _teller()
-    with ask(stack, arguments.query, on=arguments.on, tell=tell) as answer:
+    with ask(stack, query, on=on, tell=tell) as answer:
         tell("")
-        summary = _written(answer, arguments.out) if arguments.out else _printed(answer)
+        if as_json:
+            rows = answer.table()
+            print(json.dumps(rows.to_pylist(), indent=2, default=str))
+            summary = f"{rows.num_rows} rows"
+        else:
+            summary = _written(answer, out) if out else _printed(answer)
     scanned = "" if answer.scanned_bytes is None else f", {answer.scanned_bytes:,} bytes scanned"
     print(f"{summary}; {answer.engine}, {time.monotonic() - began:.1f} s{scanned}", file=sys.stderr)
+
+
+def shell(stack: Stack, on: str, *, as_json: bool) -> None:
+    """Answer queries of the standard input, one after the other. One that is refused ends nothing."""
+    is_terminal = sys.stdin.isatty()
+    if is_terminal:
+        import readline
+
+        readline.set_completer(_completer(list(catalog.names())))
+        readline.set_completer_delims(" \t\n,()=")
+        readline.parse_and_bind("tab: complete")
+        print("A query ends with a semicolon. `.tables`, `.describe NAME`, `.quit`.")
+    while (query := _read_query(is_terminal=is_terminal)) is not None:
+        try:
+            if query:
+                answer_query(stack, query, on, as_json=as_json)
+        except QueryFailed as refused:
+            print(refused, file=sys.stderr)
+
+
+def _read_query(*, is_terminal: bool) -> str | None:
+    """Return the next query or command, "" after Ctrl-C, None at the end."""
+    lines: list[str] = []
+    try:
+        while True:
+            prompt = ("...> " if lines else "sql> ") if is_terminal else ""
+            line = input(prompt).rstrip()
+            if not lines and line.startswith("."):
+                return None if line in (".quit", ".exit") else line
+            if line:
+                lines.append(line)
+            if line.endswith(";"):
+                return "\n".join(lines)
+    except EOFError:
+        return "\n".join(lines) or None
+    except KeyboardInterrupt:
+        if not is_terminal:
+            raise
+        print()
+        return ""
+
+
+def _completer(names: Sequence[str]) -> Callable[[str, int], str | None]:
+    def complete(begin: str, place: int) -> str | None:
+        fitting = [each for each in names if each.startswith(begin)]
+        return fitting[place] if place < len(fitting) else None
+
+    return complete
 
 
 def _written(answer: Answer, path: Path) -> str:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from infra.template_text import parse
 from local.cloud import tokens
 from local.cloud.processes import sam
 from local.paths import LOCAL, LOGS, ROOT, WAREHOUSE
+from local.progress import working
 from local.stack import KEY, REGION, SECRET, Stack, tables_in
 
 # What the emulator cannot do with a built template is done beforehand.
@@ -116,6 +118,11 @@ DEPLOYED_PARTS = (
 BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
 
 
+LOOK_EVERY_SECONDS = 0.3
+# What is counted in the log, and what it means.
+SAM_STEPS = {"build": ("Running ", "steps"), "deploy": ("CREATE_COMPLETE", "resources are there")}
+
+
 def _sam(arguments: list[str], endpoint: str) -> None:
     env = {
         **os.environ,
@@ -131,17 +138,24 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         "LAYER_PLATFORM": f"{PLATFORM}-manylinux_2_28",
     }
     log = LOGS / f"sam-{arguments[0]}.log"
-    with log.open("wb") as out:
-        done = subprocess.run(
+    line, what = SAM_STEPS[arguments[0]]
+    with log.open("wb") as out, working(f"sam {arguments[0]}") as tell:
+        running = subprocess.Popen(
             [*sam(), *arguments],
             env=env,
             cwd=ROOT,
             stdout=out,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            check=False,
         )
-    if done.returncode:
+        try:
+            while running.poll() is None:
+                tell(f"{log.read_text(errors='replace').count(line)} {what}")
+                time.sleep(LOOK_EVERY_SECONDS)
+        except BaseException:
+            running.terminate()
+            raise
+    if running.returncode:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
         raise RuntimeError(f"sam {arguments[0]} failed; the end of {log}:\n{tail}")
 
@@ -156,12 +170,10 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
     if DEPLOYED.exists() and DEPLOYED.read_text() == digest:
         print("deployed already, and nothing has changed since", flush=True)
         return
-    print("sam build ...", flush=True)
     _sam(["build"], endpoint)
     BUILT.write_text(taken(BUILT.read_text(), dict(each.split("=", 1) for each in parameters)))
     for nested in BUILT.parent.glob("*/template.yaml"):
         nested.write_text(as_json(nested.read_text()))
-    print("sam deploy ...", flush=True)
     bare = Stack("", endpoint, REGION, {}, {}, "")
     bare.client("s3").create_bucket(Bucket=ARTIFACTS)
     tokens.publish(bare)

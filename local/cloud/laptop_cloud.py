@@ -18,6 +18,7 @@ from local.cloud import embedded_postgres, processes
 from local.cloud.deployment import DEPLOYED, allowed_to_pages, deploy, describe
 from local.cloud.poller import HEARTBEAT
 from local.cloud.processes import emulator
+from local.command import command
 from local.paths import LOCAL, ROOT, STACK, WAREHOUSE
 from local.stack import KEY, SECRET, Stack, load
 
@@ -266,3 +267,15 @@ def list_boards(stack: Stack) -> None:
     """List the first of each board as they are now. Otherwise the lists are up to a minute old."""
     lists = json.dumps({"streakline_refresh": "lists"}).encode()
     stack.client("lambda").invoke(FunctionName=stack.outputs["RanksFunctionName"], Payload=lists)
+
+
+@command("up")
+def up_command() -> None:
+    """Start what does not run of the laptop cloud, and deploy template.yaml to it."""
+    up()
+
+
+@command("down")
+def down_command() -> None:
+    """Stop the laptop cloud. Its data ends with it."""
+    down()

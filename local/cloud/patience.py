@@ -139,7 +139,7 @@ def await_stream(stack: Stack, consumer: str, patience: Patience) -> None:
     function, sent_at = stack.outputs[f"{consumer}FunctionName"], time.time()
     poller.ask(function, sent_at)
     while (state := state_of(function)).get("caught_up_at", 0.0) <= sent_at:
-        patience.wait(f"{function} has not caught up", f"{state.get('records', 0)} records", PAUSE_SECONDS)
+        patience.wait(f"waiting for {consumer}", f"{state.get('records', 0):,} records so far", PAUSE_SECONDS)
 
 
 def state_of(function: str) -> dict[str, Any]:

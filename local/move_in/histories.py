@@ -141,9 +141,7 @@ ROWS_AT_ONCE = 500_000  # are held in memory; a larger file is read several time
 PAUSE_SECONDS = 2.0
 SAME, OTHER_DATE, ABSENT = "same", "another date", "not there"
 HEADER = ("line", "user_id", "event_id", "date_in_file", "date_that_counts", "points", "outcome")
-WAITS = (
-    "some rows are in no ledger yet: `streakline status` and `streakline redrive --list` say what is wrong"
-)
+WAITS = "some rows are in no ledger yet: `streakline status` and `streakline queue list` say what is wrong"
 
 
 @dataclass(frozen=True, slots=True)

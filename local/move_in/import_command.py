@@ -1,9 +1,8 @@
-"""`streakline import`: takes files in, and says of each row what the system shows (rule 20).
+"""`streakline events import`: takes files in, and says of each row what the system shows (rule 20).
 
 Run again, it goes on where it was killed; at the end it compares. What comes twice changes nothing.
 """
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -12,6 +11,8 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
+
+import click
 
 from adapters.book import BookStore
 from adapters.engagement.goals import AchievementStore
@@ -22,6 +23,7 @@ from adapters.platform.tables import chunks
 from adapters.privacy.tombstones import ErasureCheck, Tombstones
 from local.api import Api
 from local.cloud.patience import Patience
+from local.command import FILE, command, option
 from local.move_in.histories import (
     COLUMNS,
     Body,
@@ -46,6 +48,7 @@ from rules.engagement.opening_positions import COLUMNS as POSITION_COLUMNS
 
 
 NOTE = "rows-taken"
+STALLED_SECONDS = 60.0
 
 
 class MarkStore:
@@ -185,28 +188,51 @@ class HistoryMoving:
         return HistoryComparison(told, self.ledger, self.patience).write(out, rows)
 
 
-def run(arguments: argparse.Namespace, stack: Stack) -> None:
-    """Take files in, one after another."""
+@command("events import history.csv --dry-run", "events import positions.ndjson history.parquet")
+@click.argument("files", metavar="FILE...", type=FILE, nargs=-1, required=True)
+@option("--dry-run", is_flag=True, help="only check all lines, and write down those that are refused")
+@option(
+    "--leave-refused",
+    is_flag=True,
+    help="take in the others although some are refused; these are kept in a file, to be mended",
+)
+@option(
+    "--stalled",
+    type=float,
+    default=STALLED_SECONDS,
+    metavar="SECONDS",
+    help="how long the comparison waits while nothing more arrives",
+)
+def import_command(
+    stack: Stack, files: Sequence[Path], dry_run: bool, leave_refused: bool, stalled: float
+) -> None:
+    """Take in histories, or opening positions, of another system.
+
+    FILE is .csv, .ndjson or .parquet: events (user_id, event_type, occurred_at, ...), or opening positions
+    (user_id, as_of, streak, longest, last_date, balance, ...).
+    """
     dynamodb = stack.client("dynamodb")
     left = 0
-    for path in arguments.files:
-        moving = _moving(path, arguments, stack)
+    for path in files:
+        moving = _moving(path, stalled, stack)
         marks = MarkStore(dynamodb, stack.tables["IdempotencyKeys"], digest_of_file(path))
-        left += move_in(path, moving, marks, arguments)
+        left += move_in(path, moving, marks, dry_run=dry_run, leave_refused=leave_refused)
     if left:
         raise RuntimeError(f"{left} lines were not taken in: mend the file of refused ones and import that")
 
 
-def move_in(path: Path, moving: Moving, marks: MarkStore, arguments: argparse.Namespace) -> int:
+def move_in(
+    path: Path, moving: Moving, marks: MarkStore, *, dry_run: bool = False, leave_refused: bool = False
+) -> int:
     """Take one file in; returns how many of its lines the system does not have then."""
     columns = columns_of(path)
     with RefusedFile(path, columns) as refused:
         rows = validate(path, moving.check, refused)
         print(f"{path}: {rows} rows, {rows - refused.count} of them can be taken in")
         print("\n".join(refused.lines()), end="\n" if refused.count else "")
-        if arguments.dry_run:
+        if dry_run:
             return 0
-        if refused.count and not arguments.leave_refused:
+        if refused.count and not leave_refused:
             raise RuntimeError("nothing is taken in; --leave-refused takes in the others")
     with RefusedFile(path, columns) as refused:
         found = take(path, moving.check, moving.send, marks, refused)
@@ -232,7 +258,7 @@ def _lines(found: TakenIn) -> Iterator[str]:
     yield f"{found.sent} rows are sent"
 
 
-def _moving(path: Path, arguments: argparse.Namespace, stack: Stack) -> Moving:
+def _moving(path: Path, stalled: float, stack: Stack) -> Moving:
     dynamodb, erased = stack.client("dynamodb"), _tombstones(stack)
     books = BookStore(dynamodb, stack.tables["RuleBooks"]).look()
     if is_of_positions(columns_of(path)):
@@ -240,7 +266,7 @@ def _moving(path: Path, arguments: argparse.Namespace, stack: Stack) -> Moving:
         mover = PositionImporter(accounts_of(stack), cache_of(stack), achievements)
         return PositionMoving(mover, books, erased, partial(datetime.now, UTC))
     ledger, door = LedgerStore(dynamodb, stack.tables["RewardsLedger"]), EventsDoor(Api(stack))
-    return HistoryMoving(door, ledger, books, datetime.now(UTC), lambda: Patience(arguments.stalled), erased)
+    return HistoryMoving(door, ledger, books, datetime.now(UTC), lambda: Patience(stalled), erased)
 
 
 def is_of_positions(columns: Sequence[str]) -> bool:

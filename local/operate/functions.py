@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import click
 from botocore.exceptions import ClientError
 
+from local.command import command, option
 from local.stack import Stack
 
 # Invokes a function of the stack, and says why it failed.
@@ -197,3 +199,13 @@ def _line(event: dict[str, Any]) -> str:
 
 def _milliseconds(instant: datetime) -> int:
     return max(0, round(instant.timestamp() * 1000))
+
+
+@command("logs Engagement", "logs UsersApi --since 15m --follow")
+@click.argument("function")
+@option("--since", default="1h", metavar="WHEN", help="30s, 15m, 2h, 3d, or an instant")
+@option("--follow", is_flag=True, help="go on with what is logged from now on")
+def logs(stack: Stack, function: str, since: str, follow: bool) -> None:
+    """Print what a function of the stack, such as Engagement or UsersApi, has logged."""
+    for line in lines(stack, function, since, follow=follow, now=datetime.now(UTC)):
+        print(line, flush=follow)

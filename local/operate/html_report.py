@@ -18,9 +18,10 @@ from adapters.platform.items import decode_item
 from adapters.platform.objects import NoObject, Objects, S3Objects
 from analytics.lake.layout import report_key
 from analytics.warehouse.warehouse import Warehouse
-from local.paths import ROOT, WAREHOUSE
+from local.command import FILE_OUT, command, option
+from local.paths import REPORT, ROOT, WAREHOUSE
 from local.plots import THEME, Figure, bars, columns, grid, share, whole
-from local.stack import Stack
+from local.stack import Stack, load
 from rules.engagement.earnings import points_by_type
 
 STYLE = ROOT / "local" / "operate" / "report.css"
@@ -395,3 +396,11 @@ def _page(
 <pre tabindex=0 role=region aria-label="The last nightly run">{html.escape(last_night)}</pre>
 </main></body></html>
 """
+
+
+@command("report", "report --out report.html")
+@option("--out", type=FILE_OUT, default=REPORT, help="where to write it", show_default=".local/report.html")
+def report(out: Path) -> None:
+    """Write the laptop cloud's data as one HTML file of plots."""
+    write(load(), out)
+    print(out)

@@ -3,11 +3,17 @@ features of leads.
 """
 
 import json
+import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
+from itertools import chain
+from pathlib import Path
 from typing import Any
+
+import click
 
 from adapters import clock
 from adapters.leads.feature_store import FeatureQueue
@@ -15,7 +21,9 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.platform.tables import query_all
 from local.cloud import patience
 from local.cloud.patience import Patience
+from local.command import DAY, FILE, FILE_OUT, command, option, show
 from local.operate.functions import invoke
+from local.progress import working
 from local.stack import Stack
 from rules.lake.entities import ENTITIES, Unplaceable, row_of
 
@@ -23,10 +31,6 @@ SECONDS_MAX = 1800
 LAPTOP_POLL_SECONDS, AWS_POLL_SECONDS = 0.3, 5.0
 BY_HAND = "by-hand"
 DONE = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
-
-
-def _print(text: str) -> None:
-    print(text, flush=True)
 
 
 def start(
@@ -68,19 +72,20 @@ def start(
 
 
 def wait(
-    stack: Stack, execution: str, seconds_max: float = SECONDS_MAX, say: Callable[[str], None] = _print
+    stack: Stack,
+    execution: str,
+    seconds_max: float = SECONDS_MAX,
+    say: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """Wait for a nightly run to end, telling each step as it begins; returns its status.
+    """Wait for a nightly run to end, telling how far it is; returns its status.
 
     Raises RuntimeError if it takes longer than that. The run goes on.
     """
-    states, shown, deadline = stack.client("stepfunctions"), 0, time.monotonic() + seconds_max
+    states, deadline = stack.client("stepfunctions"), time.monotonic() + seconds_max
     while True:
         status = str(states.describe_execution(executionArn=execution)["status"])
         entered = _entered(states, execution)
-        for name in entered[shown:]:
-            say(f"  {name}")
-        shown = len(entered)
+        say(f"{len(entered)} steps, {re.sub('(?<=[a-z])(?=[A-Z])', ' ', (entered or [''])[-1]).lower()}")
         if status in DONE:
             return status
         if time.monotonic() > deadline:
@@ -127,7 +132,8 @@ def run(
         "full": full,
     }
     execution = start(stack, since, until, repair=repair, **more)
-    status = wait(stack, execution)
+    with working("nightly run") as tell:
+        status = wait(stack, execution, say=tell)
     if status != "SUCCEEDED":
         described = stack.client("stepfunctions").describe_execution(executionArn=execution)
         raise RuntimeError(f"the run {status.lower()}: {described.get('cause') or described.get('error')}")
@@ -157,7 +163,7 @@ def run_backfill(
     Raises RuntimeError on a laptop, which has no Glue, and with Glue's reason if the job does not succeed.
     """
     if "CurateJobName" not in stack.outputs:
-        raise RuntimeError("no Glue here: `streakline recompute --from DAY --to DAY` curates these days, too")
+        raise RuntimeError("no Glue here: `streakline night run --from DAY --to DAY` curates these days, too")
     job, glue = stack.outputs["CurateJobName"], stack.client("glue")
     days = {"from": since.isoformat(), "to": until.isoformat(), "rebuild": str(rebuild).lower()}
     asked = {"step": "backfill", "arguments": days, "workers": workers}
@@ -180,7 +186,7 @@ def _backfill_end(glue: Any, job: str, started: str, pause: Callable[[float], No
         pause(POLL_SECONDS)
 
 
-# In which of the lake's days an account has rows: `streakline rebuild lake --user` curates these alone.
+# In which of the lake's days an account has rows: `streakline night rebuild --user` curates these alone.
 
 
 TABLES = {
@@ -227,7 +233,7 @@ def _items_of(stack: Stack, entity: str, user: str) -> Iterator[dict[str, Any]]:
     yield from map(decode_item, found)
 
 
-# streakline rebuild features: makes the live features of all leads what their stored events say.
+# `streakline features rebuild`: makes the live features of all leads what their stored events say.
 #
 # It sends the leads' ids to the feature-refresh queue, and the deployed processor does the work. The
 # processor reads each lead's events once and writes only what differs, on condition that nobody has changed
@@ -276,3 +282,107 @@ def leads_to_rebuild(stack: Stack, segment: int) -> Iterator[str]:
     )
     for page in pages:
         yield from (each["lead_organization_id"]["S"] for each in page["Items"])
+
+
+@command("night run", "night run --from 2026-11-01 --to 2026-11-03 --dry-run")
+@option("--from", "since", type=DAY, help="first day", show_default="all that is new")
+@option("--to", "until", type=DAY, help="last day, included", show_default="all that is new")
+@option("--dry-run", is_flag=True, help="report differences, repair nothing")
+@option("--everybody", is_flag=True, help="look closely at all, not at whose turn it is")
+@option("--full", is_flag=True, help="build the warehouse's models anew, and test all rows")
+def run_command(
+    *,
+    stack: Stack,
+    since: date | None,
+    until: date | None,
+    dry_run: bool,
+    everybody: bool,
+    full: bool,
+    as_json: bool,
+) -> None:
+    """Do the nightly run now: load the lake and the warehouse, compare, repair. Fails if somebody is left."""
+    if (since is None) != (until is None):
+        raise click.UsageError("--from and --to go together")
+    found = run(stack, since, until, repair=not dry_run, everybody=everybody, full=full)
+    show(found, as_json=as_json)
+    left = {*found["unrepaired"], *found["frozen"]}
+    if left and not dry_run:
+        raise RuntimeError(f"{len(left)} users could not be repaired")
+
+
+@command("night rebuild --from 2026-11-01 --to 2026-11-03 --entity ledger", "night rebuild --user ann")
+@option("--from", "since", type=DAY, help="first day", show_default="the user's first")
+@option("--to", "until", type=DAY, help="last day, included", show_default="the user's last")
+@option("--entity", "entities", multiple=True, help="only this; repeatable", show_default="all")
+@option("--user", "users", multiple=True, metavar="ID", help="only days with rows of this user; repeatable")
+def rebuild_command(
+    *,
+    stack: Stack,
+    since: date | None,
+    until: date | None,
+    entities: Sequence[str],
+    users: Sequence[str],
+) -> Any:
+    """Make days of the lake anew from all that came, and load them."""
+    days = None
+    if users:
+        days = account_days(stack, users)
+        dates = sorted(map(date.fromisoformat, chain(*days.values())))
+        since, until = since or dates[0], until or dates[-1]
+    if since is None or until is None:
+        raise click.UsageError("say --from and --to, or --user")
+    return run(stack, since, until, repair=False, rebuild=True, entities=entities, days=days)
+
+
+@command("night backfill --from 2025-01-01 --to 2025-12-31 --workers 20 --stack-name streakline")
+@option("--from", "since", type=DAY, required=True, help="first day")
+@option("--to", "until", type=DAY, required=True, help="last day, included")
+@option("--rebuild", is_flag=True, help="also the hours that are curated already")
+@option("--workers", default=10, help="of Glue's type G.1X")
+def backfill_command(*, stack: Stack, since: date, until: date, rebuild: bool, workers: int) -> Any:
+    """Curate many days at once by Spark (Glue), then load them."""
+    told = run_backfill(stack, since, until, rebuild=rebuild, workers=workers)
+    print(told, file=sys.stderr, flush=True)
+    return run(stack, since, until, repair=False)
+
+
+@command("features rebuild --dry-run", "features rebuild --lead 7fd0")
+@option("--lead", "leads", multiple=True, metavar="ID", help="only this; repeatable", show_default="all")
+@option("--dry-run", is_flag=True, help="count the leads, send nothing")
+def rebuild_features_command(stack: Stack, leads: Sequence[str], dry_run: bool) -> Any:
+    """Make features of leads anew from their stored events, and wait until that is done."""
+    return rebuild_features(stack, leads, dry_run=dry_run)
+
+
+@command("features training-set labels.parquet training.parquet --known-by")
+@click.argument("labels", type=FILE)
+@click.argument("out", type=FILE_OUT)
+@option("--known-by", is_flag=True, help="leave out what arrived after the instant")
+@option(
+    "--organization",
+    "organizations",
+    multiple=True,
+    metavar="ORG",
+    help="for a caller of this organization, to whom leads of others are unknown; repeatable",
+    show_default="all",
+)
+def training_set_command(
+    *, stack: Stack, labels: Path, out: Path, known_by: bool, organizations: Sequence[str]
+) -> Any:
+    """Write labels with the features of their leads as of their instants.
+
+    LABELS is Parquet: lead_organization_id, as_of, anything else. OUT is Parquet, too.
+    """
+    from adapters.platform.objects import S3Objects
+    from analytics.features.training_sets import training_set
+
+    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
+    rows = training_set(
+        lake,
+        labels,
+        out,
+        known_by=known_by,
+        organizations=organizations or None,
+        grace_days=stack.campaign_grace_days,
+    )
+    return {"rows": rows, "file": str(out)}

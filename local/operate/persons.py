@@ -1,13 +1,18 @@
-"""`streakline erase`, `export`, `certificate` and `who`: what is known of a person (rule 10)."""
+"""`streakline person`: what is known of a person (rule 10)."""
 
-import argparse
+import functools
 import json
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
+
 from ingest.web.caller import LEADS
 from local.api import Api
+from local.command import FILE, FILE_OUT, Function, command, option
 from local.operate.functions import invoke
 from local.stack import Stack
 from rules.json_values import DoubledKey, parse_json, unique_keys
@@ -20,16 +25,66 @@ WAIT_SECONDS_MAX = 45 * 60
 NIGHTLY = {store.name for kind in PersonKind for store in nightly_plan_of(kind)}
 
 
-def erase(arguments: argparse.Namespace, stack: Stack) -> dict[str, Any]:
-    """Erase a person and wait until the nights alone are awaited; or lift the tombstone.
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A user, or a lead with all leads that are the same person.
+
+    organization: on behalf of its integration, to which leads of others are unknown; "": of an admin.
+    """
+
+    user: str = ""
+    lead: str = ""
+    organization: str = ""
+
+    def api(self, stack: Stack) -> Api:
+        """Return the API as whoever asks for this person may call it."""
+        return Api(stack, group=f"{LEADS}{self.organization}") if self.organization else Api(stack)
+
+    @property
+    def path(self) -> str:
+        """The person's path."""
+        return f"/v1/users/{self.user}" if self.user else f"/v1/leads/{self.lead}"
+
+
+def person_options(function: Function) -> Function:
+    """Give a command the options that name one person, and the parameter `person`."""
+
+    @functools.wraps(function)
+    def with_person(user: str, lead: str, organization: str, **given: Any) -> Any:
+        if bool(user) == bool(lead):
+            raise click.UsageError("say --user or --lead")
+        if organization and not lead:
+            raise click.UsageError("--organization goes with --lead")
+        return function(person=Person(user, lead, organization), **given)
+
+    for decorate in (
+        option(
+            "--organization",
+            default="",
+            metavar="ORG",
+            help="as its integration: leads of others are unknown",
+            show_default="as an admin",
+        ),
+        option(
+            "--lead",
+            default="",
+            metavar="ID",
+            help="a lead, with all that are the same person",
+        ),
+        option("--user", default="", metavar="ID", help="a user"),
+    ):
+        with_person = decorate(with_person)
+    return with_person
+
+
+def erase(person: Person, stack: Stack, out: Path | None = None) -> dict[str, Any]:
+    """Erase a person and wait until the nights alone are awaited.
 
     Returns what the API says. Asked again after these nights, it has the certificate, and writes it to `out`.
     Raises RuntimeError for what it refuses, and if online stores are still awaited after 45 minutes.
     """
-    api, path = _api(arguments, stack), _path(arguments)
-    if arguments.lift:
-        return _asked(api, "POST", f"{path}/lift", 200)
-    told = _asked(api, "DELETE", path, 202)
+    api = person.api(stack)
+    told = _asked(api, "DELETE", person.path, 202)
     until = time.monotonic() + WAIT_SECONDS_MAX
     while is_online(told) and time.monotonic() < until:
         # The schedule would go on with it within five minutes.
@@ -45,8 +100,8 @@ def erase(arguments: argparse.Namespace, stack: Stack) -> dict[str, Any]:
         # If the last night was just now, the certificate need not wait for the schedule.
         invoke(stack, stack.output("ErasureFunctionName", "erasures"), {})
         told = _asked(api, "GET", f"/v1/erasures/{told['erasure_id']}", 200)
-    if arguments.out and "certificate" in told:
-        arguments.out.write_text(json.dumps(told["certificate"], indent=2) + "\n")
+    if out and "certificate" in told:
+        out.write_text(json.dumps(told["certificate"], indent=2) + "\n")
     return told
 
 
@@ -55,12 +110,12 @@ def is_online(told: dict[str, Any]) -> bool:
     return told["status"] == "open" and not set(told["awaits"]) <= NIGHTLY
 
 
-def export(arguments: argparse.Namespace, stack: Stack) -> dict[str, Any]:
+def export(person: Person, stack: Stack, out: Path) -> dict[str, Any]:
     """Ask for a person's export, wait for it and write it; returns the file and its size.
 
     Raises RuntimeError for what the API refuses, and if there is no export after 45 minutes.
     """
-    api, path = _api(arguments, stack), f"{_path(arguments)}/export"
+    api, path = person.api(stack), f"{person.path}/export"
     told = _asked(api, "POST", path, 202)
     until = time.monotonic() + WAIT_SECONDS_MAX
     while told["status"] == "running" and time.monotonic() < until:
@@ -68,7 +123,7 @@ def export(arguments: argparse.Namespace, stack: Stack) -> dict[str, Any]:
         told = _asked(api, "GET", path, 200)
     if told["status"] == "running":
         raise RuntimeError("the export is not made yet: ask again, or see why in the log of ErasureFunction")
-    return {"file": str(arguments.out), "bytes": api.download(told["url"], arguments.out)}
+    return {"file": str(out), "bytes": api.download(told["url"], out)}
 
 
 def certificate(file: Path, user: str, lead: str, stack: Stack) -> dict[str, Any]:
@@ -107,25 +162,51 @@ def who(names: set[str], stack: Stack) -> dict[str, Any]:
     return found
 
 
-def _api(arguments: argparse.Namespace, stack: Stack) -> Api:
-    if arguments.organization:
-        if not arguments.lead:
-            raise RuntimeError("--organization goes with --lead")
-        return Api(stack, group=f"{LEADS}{arguments.organization}")
-    return Api(stack)
-
-
-def _path(arguments: argparse.Namespace) -> str:
-    if arguments.user:
-        return f"/v1/users/{arguments.user}"
-    if getattr(arguments, "lift", False):
-        raise RuntimeError("a lead's tombstones are lifted by an address or a number: POST /v1/leads/lift")
-    return f"/v1/leads/{arguments.lead}"
-
-
 def _asked(api: Api, method: str, path: str, expected: int) -> dict[str, Any]:
     status, told = api.call(method, path)
     if status != expected:
         raise RuntimeError(f"{method} {path}: {status} {told}")
     answer: dict[str, Any] = told
     return answer
+
+
+@command("person erase --user ann --out certificate.json", "person erase --lead 7fd0 --organization shop")
+@person_options
+@option("--out", type=FILE_OUT, help="where to write the certificate, once there is one")
+def erase_command(stack: Stack, person: Person, out: Path | None) -> Any:
+    """Erase a person from every online store. The certificate comes with the nights: ask again then."""
+    return erase(person, stack, out)
+
+
+@command("person lift --user ann")
+@option("--user", required=True, metavar="ID")
+def lift(stack: Stack, user: str) -> Any:
+    """Let an erased user's id be used anew.
+
+    A lead's tombstones are lifted by an address or a number: `POST /v1/leads/lift`.
+    """
+    return _asked(Api(stack), "POST", f"{Person(user).path}/lift", 200)
+
+
+@command("person export --user ann --out ann.zip")
+@person_options
+@option("--out", type=FILE_OUT, required=True, help="where to write it")
+def export_command(stack: Stack, person: Person, out: Path) -> Any:
+    """Write everything that is known of a person, as a ZIP of JSON and CSV."""
+    return export(person, stack, out)
+
+
+@command("person certificate certificate.json --user ann")
+@click.argument("file", type=FILE)
+@option("--user", default="", metavar="ID", help="also check that it is about this user")
+@option("--lead", default="", metavar="ID", help="also check that it is about this lead")
+def certificate_command(stack: Stack, file: Path, user: str, lead: str) -> Any:
+    """Check that a certificate of an erasure is genuine."""
+    return certificate(file, user, lead, stack)
+
+
+@command("person who ~0123456789abcdef")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+def who_command(stack: Stack, names: Sequence[str]) -> Any:
+    """Say which users the logs mean. NAME is as logs have it: ~ and 16 digits. Reads all profiles' ids."""
+    return who(set(names), stack)

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import click
 from botocore.exceptions import ClientError
 
 from local.cloud.streams import Record, kinesis_record, sequence_of, table_record
+from local.command import command, option, show
 from local.operate.functions import invoke, meant
 from local.stack import AwsError, Stack, sentence
 
@@ -211,7 +213,7 @@ def discard(stack: Stack, message_id: str, reason: str, *, only: str = "") -> di
     RuntimeError without a reason, or if no such message is seen.
     """
     if not reason.strip():
-        raise RuntimeError("--discard wants --reason: why is it given up?")
+        raise RuntimeError("--reason: why is it given up?")
     found = _found(stack, message_id, only)
     kept = _told(found, "") | {
         "discarded_at": datetime.now(UTC).isoformat(),
@@ -243,7 +245,7 @@ def _found(stack: Stack, message_id: str, only: str) -> Waiting:
             return found
     raise RuntimeError(
         f"no message {message_id} is seen in {'this queue' if only else 'a failure queue'}: "
-        "`streakline redrive --list` shows the ids; what somebody has just read is hidden for two minutes"
+        "`streakline queue list` shows the ids; what somebody has just read is hidden for two minutes"
     )
 
 
@@ -268,7 +270,7 @@ def take_back(stack: Stack, message_id: str, *, only: str = "") -> dict[str, Any
     if found is None:
         raise RuntimeError(
             f"no message {message_id} {'of this queue ' if only else ''}was given up in the last 30 days: "
-            "`streakline redrive --discarded`"
+            "`streakline queue discarded`"
         )
     url = stack.outputs[_queue(found["consumer"])]
     stack.client("sqs").send_message(QueueUrl=url, MessageBody=found["message"])
@@ -347,3 +349,57 @@ def _stored(stack: Stack, url: str) -> Any:
 def _image(answer: dict[str, Any]) -> dict[str, Any]:
     """Return the item's present state as NewImage. If the item has expired, the record goes out as it was."""
     return {"NewImage": answer["Item"]} if "Item" in answer else {}
+
+
+queue_option = option(
+    "--queue", metavar="NAME", help="only this one, such as EngagementFailures", show_default="all"
+)
+id_argument = click.argument("message_id", metavar="ID")
+
+
+def _only(queue: str | None) -> str:
+    return "" if queue is None else consumer_of(queue)
+
+
+@command("queue list", "queue list --queue EngagementFailures")
+@queue_option
+def list_command(stack: Stack, queue: str | None) -> Any:
+    """Print what waits in the failure queues, with ids and reasons."""
+    return redrive(stack, only_list=True, only=_only(queue))["left"]
+
+
+@command("queue redrive", "queue redrive --queue EngagementFailures")
+@queue_option
+def redrive_command(stack: Stack, queue: str | None, as_json: bool) -> None:
+    """Send what waits to its consumer again. What fails again stays, and the command fails."""
+    found = redrive(stack, only=_only(queue))
+    show(found, as_json=as_json)
+    if found["left"]:
+        raise RuntimeError(
+            f"{len(found['left'])} left, each with why under `again`: mend that and redrive, "
+            "or give one up: `streakline queue discard ID --reason TEXT`"
+        )
+
+
+@command("queue discard 1d2c --reason 'a test of the vendor'")
+@id_argument
+@option("--reason", required=True, metavar="TEXT", help="why")
+@queue_option
+def discard_command(stack: Stack, message_id: str, reason: str, queue: str | None) -> Any:
+    """Give one message up; it is kept for 30 days."""
+    return discard(stack, message_id, reason, only=_only(queue))
+
+
+@command("queue discarded")
+@queue_option
+def discarded_command(stack: Stack, queue: str | None) -> Any:
+    """Print what was given up in the last 30 days, by whom and why."""
+    return discarded(stack, only=_only(queue))
+
+
+@command("queue take-back 1d2c")
+@id_argument
+@queue_option
+def take_back_command(stack: Stack, message_id: str, queue: str | None) -> Any:
+    """Put what was given up into its queue again."""
+    return take_back(stack, message_id, only=_only(queue))

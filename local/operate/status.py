@@ -25,6 +25,8 @@ from local.cloud.streams import (
     read_records,
     shards_of,
 )
+from local.command import command, find_stack, show
+from local.operate import verdict
 from local.operate.functions import functions
 from local.operate.verdict import Consumer, Deployment, Part, Queue
 from local.stack import AwsError, Stack, load, sentence
@@ -439,3 +441,22 @@ def _laptop_consumers(stack: Stack) -> Iterator[Consumer]:
             yield Consumer(
                 name, tuple(states), trouble=trouble(states), mend="`streakline up` enables it again"
             )
+
+
+@command("status", "status --json --stack-name streakline")
+def status(stack_name: str | None, region: str | None, as_json: bool) -> None:
+    """Say whether all is well: what runs, what waits and for how long. Fails if something is wrong."""
+    try:
+        stack = find_stack(stack_name, region)
+    except SystemExit as nothing:  # no laptop cloud is up
+        if as_json:
+            text = str(nothing.code)
+            show({"is_well": False, "verdict": text, "problems": [{"what": text}]}, as_json=True)
+        raise
+    seen = look_at_laptop() if stack.is_laptop else look_at_stack(stack)
+    if as_json:
+        show(verdict.as_json(seen), as_json=True)
+    else:
+        print(verdict.as_text(seen))
+    if verdict.problems(seen):
+        raise SystemExit(1)

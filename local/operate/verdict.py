@@ -105,7 +105,7 @@ def problems(seen: Deployment) -> list[Problem]:
         *(
             Problem(
                 f"{counted(messages, 'message')} in {name}",
-                f"`streakline redrive --list --queue {name}` says why"
+                f"`streakline queue list --queue {name}` says why"
                 if name != "ShipmentFailures"
                 else "ask the partner: docs/runbook.md",
             )

@@ -1,18 +1,20 @@
-"""`streakline hook` and `streakline webhooks`: addresses that vendors send to, and endpoints that the
+"""`streakline hook` and `streakline webhook`: addresses that vendors send to, and endpoints that the
 stack sends to.
 """
 
-import argparse
 import base64
+import functools
 import json
 import secrets
 import sys
 import time
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import click
 
 from adapters import clock
 from adapters.leads.ecdsa import new_key_pair, public_key
@@ -23,77 +25,146 @@ from ingest.leads.hooks import CACHE_SECONDS, REREAD_SECONDS
 from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.validate import first_problem
+from local.command import INSTANT, Function, command, option
 from local.operate.functions import invoke
 from local.operate.redrive import redrive
 from local.stack import Stack
-from rules.days import parse_moment, stamp
-from rules.leads.hooks import STANDARD_PREFIX, Algorithm, Hook, HookSecret, challenge_token, rotate_hook
+from rules.days import stamp
+from rules.leads.hooks import (
+    FORMS_PER_MINUTE,
+    OVERLAP,
+    STANDARD_PREFIX,
+    Algorithm,
+    Hook,
+    HookSecret,
+    challenge_token,
+    rotate_hook,
+)
 
 SECRET_BYTES = 32
+OVERLAP_HOURS = int(OVERLAP.total_seconds() // 3600)
 SECRET_CHARACTERS_MIN = 16
 
 
-def run_hook(arguments: argparse.Namespace, stack: Stack) -> None:
-    """Carry out one action; prints JSON, one line a hook. Raises RuntimeError for what cannot be done."""
-    store = HookStore(stack.client("secretsmanager"), stack.output("HookSecretPrefix", "webhooks"))
-    if arguments.action == "list":
-        for hook in store.all():
-            if arguments.organization in (None, hook.organization_id):
-                _tell(_listed(stack, hook))
-        return
-    if not arguments.organization or not arguments.source:
-        raise RuntimeError(f"`hook {arguments.action}` needs --organization and --source")
-    if problem := first_problem({"type": "string", "pattern": ORGANIZATION}, arguments.organization):
-        raise RuntimeError(f"--organization {problem[1]}")
-    if arguments.source not in sources.names():
-        raise RuntimeError(f"--source must be one of {', '.join(sources.names())}")
-    try:
-        ACTIONS[arguments.action](store, arguments, stack)
-    except NoHook as missing:
-        raise RuntimeError(f"there is no hook of {missing}: `streakline hook add` makes one") from None
-    except HookExists as there:
-        raise RuntimeError(
-            f"there is a hook of {there} already: `hook rotate` changes its secret, `hook remove` ends it"
-        ) from None
+def organization_source(function: Function) -> Function:
+    """Give a command the options that name an address, and say what is wrong with it."""
+
+    @functools.wraps(function)
+    def with_both(organization: str, source: str, **given: Any) -> Any:
+        if problem := first_problem({"type": "string", "pattern": ORGANIZATION}, organization):
+            raise RuntimeError(f"--organization {problem[1]}")
+        if source not in sources.names():
+            raise RuntimeError(f"--source must be one of {', '.join(sources.names())}")
+        try:
+            return function(organization=organization, source=source, **given)
+        except NoHook as missing:
+            raise RuntimeError(f"there is no hook of {missing}: `streakline hook add` makes one") from None
+        except HookExists as there:
+            raise RuntimeError(
+                f"there is a hook of {there} already: `hook rotate` changes its secret, `hook remove` ends it"
+            ) from None
+
+    name = option("--organization", metavar="ORG", required=True, help="whose leads they are")
+    kind = option("--source", required=True, help="whose webhooks: a file of ingest/leads/sources")
+    decorated: Function = name(kind(with_both))
+    return decorated
 
 
-def _add(store: HookStore, arguments: argparse.Namespace, stack: Stack) -> None:
-    read = sources.source_named(arguments.source)
+secret_option = option(
+    "--secret-file",
+    metavar="FILE",
+    help="the vendor's own secret or public key; -: stdin",
+    show_default="a new one",
+)
+
+
+@command(
+    "hook add --organization shop --source stripe",
+    "hook add --organization shop --source form --origin https://shop.example",
+)
+@organization_source
+@secret_option
+@option("--origin", "origins", multiple=True, help="a page that may send forms; repeatable")
+@option("--thanks", metavar="URL", help="where a browser goes after a form")
+@option("--per-minute", default=FORMS_PER_MINUTE, help="forms that an address sends")
+def add(
+    *,
+    stack: Stack,
+    organization: str,
+    source: str,
+    secret_file: str | None,
+    origins: Sequence[str],
+    thanks: str | None,
+    per_minute: int,
+) -> Any:
+    """Make an address for a vendor's webhooks; print it with its secret."""
+    read = sources.source_named(source)
     if read.from_browser is None and read.signature is None:
-        raise RuntimeError(f"{arguments.source} names no signature: it takes no webhooks here")
-    checked, told = _secret(read, arguments.secret_file)
+        raise RuntimeError(f"{source} names no signature: it takes no webhooks here")
+    checked, told = _secret(read, secret_file)
     hook = Hook(
-        arguments.organization,
-        arguments.source,
+        organization,
+        source,
         (HookSecret(checked),),
-        tuple(map(_origin, arguments.origin)),
-        arguments.thanks,
-        per_minute=arguments.per_minute,
+        tuple(map(_origin, origins)),
+        thanks,
+        per_minute=per_minute,
     )
     if read.from_browser is not None and not hook.origins:
         raise RuntimeError("a form needs --origin, the page that may send it: https://shop.example")
-    store.create(hook)
+    _hooks(stack).create(hook)
     time.sleep(REREAD_SECONDS)
-    _tell({"url": _url(stack, hook), **told})
+    return {"url": _url(stack, hook), **told}
 
 
-def _rotate(store: HookStore, arguments: argparse.Namespace, stack: Stack) -> None:
-    hook = store.get(arguments.organization, arguments.source)
-    checked, told = _secret(sources.source_named(arguments.source), arguments.secret_file)
-    after = rotate_hook(hook, checked, clock.now(), timedelta(hours=max(0, arguments.overlap_hours)))
+@command("hook list", "hook list --organization shop")
+@option("--organization", metavar="ORG", help="only this one's", show_default="all")
+def list_hooks(stack: Stack, organization: str | None) -> Any:
+    """Print all addresses, without their secrets."""
+    hooks = [each for each in _hooks(stack).all() if organization in (None, each.organization_id)]
+    return [_listed(stack, each) for each in hooks]
+
+
+@command("hook rotate --organization shop --source stripe --overlap-hours 48")
+@organization_source
+@secret_option
+@option(
+    "--overlap-hours",
+    type=click.IntRange(min=0),
+    default=OVERLAP_HOURS,
+    help="how long the old secret is taken, too",
+)
+def rotate(
+    *,
+    stack: Stack,
+    organization: str,
+    source: str,
+    secret_file: str | None,
+    overlap_hours: int,
+) -> Any:
+    """Change an address's secret."""
+    store = _hooks(stack)
+    hook = store.get(organization, source)
+    checked, told = _secret(sources.source_named(source), secret_file)
+    after = rotate_hook(hook, checked, clock.now(), timedelta(hours=overlap_hours))
     store.replace(after)
     time.sleep(REREAD_SECONDS)
     ends = [each.until for each in after.secrets[1:]]
-    _tell({"url": _url(stack, hook), **told, "old_secret_until": ends[0] if ends else None})
+    return {"url": _url(stack, hook), **told, "old_secret_until": ends[0] if ends else None}
 
 
-def _remove(store: HookStore, arguments: argparse.Namespace, stack: Stack) -> None:
-    hook = store.get(arguments.organization, arguments.source)
-    store.remove(arguments.organization, arguments.source)
-    _tell({"removed": _url(stack, hook), "closed_within_seconds": int(CACHE_SECONDS)})
+@command("hook remove --organization shop --source stripe")
+@organization_source
+def remove(stack: Stack, organization: str, source: str) -> Any:
+    """End an address."""
+    store = _hooks(stack)
+    hook = store.get(organization, source)
+    store.remove(organization, source)
+    return {"removed": _url(stack, hook), "closed_within_seconds": int(CACHE_SECONDS)}
 
 
-ACTIONS = {"add": _add, "rotate": _rotate, "remove": _remove}
+def _hooks(stack: Stack) -> HookStore:
+    return HookStore(stack.client("secretsmanager"), stack.output("HookSecretPrefix", "webhooks"))
 
 
 def _secret(read: Source, file: str | None) -> tuple[str, dict[str, Any]]:
@@ -160,56 +231,57 @@ def _listed(stack: Stack, hook: Hook) -> dict[str, Any]:
     return {**told, "url": _url(stack, hook), "secrets_until": ends, **more}
 
 
-def _tell(found: Mapping[str, Any]) -> None:
-    print(json.dumps(found))
-
-
-# `streakline webhooks`: endpoints of outgoing webhooks, what they did not take, and sending it again.
+# `streakline webhook`: endpoints of outgoing webhooks, what they did not take, and sending it again.
 
 
 CONSUMER = "deliveries"
 
 
-def run_webhooks(arguments: argparse.Namespace, stack: Stack) -> None:
-    """Carry out one action; prints JSON. Raises RuntimeError for what cannot be done."""
-    if arguments.action == "list":
-        store = EndpointStore(stack.client("dynamodb"), stack.tables["WebhookEndpoints"])
-        for each in store.all():
-            about = {"endpoint_id": each.endpoint_id, "url": each.url, "disabled": each.disabled}
-            _tell_plain({**about, "organization_id": each.organization_id})
-        _tell_plain(redrive(stack, only_list=True, only=CONSUMER))
-    elif _named(arguments) or arguments.endpoint or arguments.since:
-        _tell_plain(_of_one(arguments, stack))
-    else:
-        _tell_plain(redrive(stack, only=CONSUMER))
+@command("webhook list")
+def list_endpoints(stack: Stack) -> Any:
+    """Print the endpoints, and what they did not take."""
+    store = EndpointStore(stack.client("dynamodb"), stack.tables["WebhookEndpoints"])
+    endpoints = [
+        {
+            "endpoint_id": each.endpoint_id,
+            "url": each.url,
+            "disabled": each.disabled,
+            "organization_id": each.organization_id,
+        }
+        for each in store.all()
+    ]
+    left = redrive(stack, only_list=True, only=CONSUMER)["left"]
+    return {"endpoints": endpoints, "left": left}
 
 
-def _named(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return whose notifications are meant, as messages name them."""
-    named = {"user_id": arguments.user, "lead_id": arguments.lead, "question_id": arguments.question}
-    return {name: each for name, each in named.items() if each}
-
-
-def _of_one(arguments: argparse.Namespace, stack: Stack) -> Mapping[str, Any]:
-    named = _named(arguments)
-    if not arguments.endpoint or len(named) != 1:
-        raise RuntimeError(
-            "replay takes --endpoint with --user, --lead or --question;"
-            " without them it sends what is in DeliveryFailures"
+@command("webhook replay", "webhook replay --endpoint 5f1c --user ann --since 2026-11-01T00:00:00Z")
+@option("--endpoint", metavar="ID", help="to this one alone, with --user, --lead or --question")
+@option("--user", metavar="ID", help="all that is kept of this user, in order")
+@option("--lead", metavar="ID", help="all that is kept of this lead, in order")
+@option("--question", metavar="ID", help="that this question was closed")
+@option("--since", type=INSTANT, help="of these, from then on")
+def replay(
+    *,
+    stack: Stack,
+    endpoint: str | None,
+    user: str | None,
+    lead: str | None,
+    question: str | None,
+    since: datetime | None,
+) -> Any:
+    """Send again what is in DeliveryFailures; or, to one endpoint, all that is kept of somebody."""
+    named = {"user_id": user, "lead_id": lead, "question_id": question}
+    named = {name: each for name, each in named.items() if each}
+    if not (named or endpoint or since):
+        return redrive(stack, only=CONSUMER)
+    if not endpoint or len(named) != 1:
+        raise click.UsageError(
+            "--endpoint goes with --user, --lead or --question;"
+            " without them all that is in DeliveryFailures is sent"
         )
-    asked = {"endpoint_id": arguments.endpoint, **named}
-    if arguments.since:
-        try:
-            asked["since"] = stamp(parse_moment(arguments.since).utc)
-        except ValueError as error:
-            raise RuntimeError(f"--since {error}") from None
+    asked = {"endpoint_id": endpoint, **named, **({"since": stamp(since)} if since else {})}
     payload = {"Records": [{"messageId": "replay", "body": json.dumps(asked)}], "streakline_redrive": True}
-    if failure := invoke(
-        stack, stack.output("WebhookDeliveryFunctionName", "outgoing webhooks"), payload
-    ).failure():
+    function = stack.output("WebhookDeliveryFunctionName", "outgoing webhooks")
+    if failure := invoke(stack, function, payload).failure():
         raise RuntimeError(failure)
     return {"replayed": asked}
-
-
-def _tell_plain(told: Mapping[str, Any]) -> None:
-    print(json.dumps(told))

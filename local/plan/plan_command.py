@@ -1,15 +1,22 @@
 """`streakline plan`: its options, and what it prints."""
 
-import argparse
+import functools
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from local.command import FILE, Function, Reader, command, find_stack
+from local.command import option as click_option
 from local.plan.traffic import Traffic, option
 
+if TYPE_CHECKING:
+    from local.stack import Stack
+
 REGION = "us-east-1"
+HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it set or empty
+NAMED = "yours"  # what infra/app/network.yaml says of a cache or database that the stack has not created
 # Parameters that name what is yours, and the prices that the stack then does not pay.
 YOURS = {
     "RedisUrl": ("valkey",),
@@ -19,63 +26,75 @@ YOURS = {
 }
 
 
-def number(name: str) -> Callable[[str], float]:
-    """Return a reader of an option's number; argparse names the option in its error."""
-
-    def read(text: str) -> float:
-        try:
-            value = float(text.replace("_", "").replace(",", ""))
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
-        if not isfinite(value) or value < 0:
-            raise argparse.ArgumentTypeError(f"{text!r} must be a number from 0")
-        return value
-
-    read.__name__ = name
-    return read
+def number(text: str) -> float:
+    """Read a figure of a plan, such as 20_000 or 20,000; raises ValueError."""
+    try:
+        value = float(text.replace("_", "").replace(",", ""))
+    except ValueError:
+        raise ValueError("no number") from None
+    if not isfinite(value) or value < 0:
+        raise ValueError("must be a number from 0")
+    return value
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options to a parser: one for each figure of Traffic, and where the plan is for."""
-    for each in fields(Traffic):
+def traffic_options(function: Function) -> Function:
+    """Give a command an option for each figure of Traffic, and the parameter `traffic`."""
+    names = [each.name for each in fields(Traffic)]
+
+    @functools.wraps(function)
+    def with_traffic(**given: Any) -> None:
+        function(traffic=Traffic(**{name: given.pop(name) for name in names}), **given)
+
+    for each in reversed(fields(Traffic)):
         is_needed = each.name == "daily_actives"
-        shown = "" if is_needed else f" (default: {each.default:g})"
-        parser.add_argument(
+        add = click_option(
             option(each.name),
-            type=number(each.name),
+            type=Reader("n", number),
             required=is_needed,
             default=None if is_needed else each.default,
-            metavar="N",
-            help=each.metadata["about"] + shown,
+            help=each.metadata["about"],
+            show_default=False if is_needed else f"{each.default:g}",
         )
-    parser.add_argument("--environment", default="small", help="small, standard or large (samconfig.toml)")
-    parser.add_argument("--prices", type=Path, metavar="FILE", help="a price list of your own")
-    parser.add_argument("--json", action="store_true", help="the whole plan as JSON")
+        with_traffic = add(with_traffic)
+    return with_traffic
 
 
-def run(arguments: argparse.Namespace, parameters: Mapping[str, str] | None = None) -> None:
-    """Print a plan. parameters: those of a stack on AWS, in place of an environment's.
+def parameters_of(stack: "Stack") -> dict[str, str]:
+    """Return a stack's parameters. Of those that are hidden an output says whether they name something."""
+    known = {name: value for name, value in stack.parameters.items() if value != HIDDEN}
+    outputs = {"RedisUrl": "Redis", "IdentityUrl": "IdentityDatabase"}
+    return known | {name: NAMED for name, output in outputs.items() if stack.outputs.get(output) == NAMED}
 
-    arguments.region: whose prices (local/plan/prices). Raises ValueError for what cannot be planned; the text
-    names the option.
+
+@command("plan --daily-actives 20_000", "plan --daily-actives 1_000_000 --environment large")
+@traffic_options
+@click_option("--environment", default="small", help="small, standard or large (samconfig.toml)")
+@click_option("--prices", type=FILE, help="a price list of your own", show_default="the dated one")
+def plan(
+    *,
+    stack_name: str | None,
+    region: str | None,
+    traffic: Traffic,
+    environment: str,
+    prices: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what an environment costs for a traffic, and which limit ends first.
+
+    With --stack-name the plan is for that stack's parameters. --region says whose prices hold.
     """
     from adapters.settings.choices import settings_of
     from local.plan.bill import make_plan
     from local.plan.measured_units import load_units
     from local.plan.price_list import prices_of
-    from local.plan.report import as_json, table
+    from local.plan.report import as_json as json_of
+    from local.plan.report import table
 
-    traffic = Traffic(**{each.name: getattr(arguments, each.name) for each in fields(Traffic)})
-    prices, units, given = (
-        prices_of(arguments.region or REGION, arguments.prices),
-        load_units(),
-        parameters or {},
-    )
-    size = units.size(given.get("Size", "small") if given else arguments.environment)
+    price_list, units = prices_of(region or REGION, prices), load_units()
+    given = parameters_of(find_stack(stack_name, region)) if stack_name else {}
+    size = units.size(given.get("Size", "small") if given else environment)
     yours = {service for name, services in YOURS.items() if given.get(name) for service in services}
-    size = replace(
-        size, idle={name: n for name, n in size.idle.items() if name.partition(".")[0] not in yours}
-    )
+    idle = {name: count for name, count in size.idle.items() if name.partition(".")[0] not in yours}
     hot_days = float(settings_of(given.get("Settings", "")).get("EventHotDays", 0))
-    plan = make_plan(traffic, units, size, prices, hot_days)
-    print(json.dumps(as_json(plan), indent=2) if arguments.json else table(plan))
+    made = make_plan(traffic, units, replace(size, idle=idle), price_list, hot_days)
+    print(json.dumps(json_of(made), indent=2) if as_json else table(made))

@@ -46,7 +46,7 @@ def nightly(subject: Subject) -> str:
     stack, day = subject.stack, subject.days[0]
     execution = nightly_run.start(stack, day, day, repair=False, name=subject.name)
     subject.executions.append(execution)
-    status = nightly_run.wait(stack, execution, say=lambda _: None)
+    status = nightly_run.wait(stack, execution)
     must(status == "SUCCEEDED", "a nightly run that succeeds", f"{status}: {execution}")
     report = nightly_run.report_of(stack, execution)
     must(report["error"] is None, "a report without an error", report["error"])

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from local.command import command
 from local.smoke import lake, parts
 from local.smoke.cleanup import CLEAN_UP
 from local.smoke.steps import (
@@ -93,3 +94,10 @@ def table(results: Sequence[StepResult]) -> str:
     counts = {outcome: sum(each.outcome is outcome for each in results) for outcome in StepOutcome}
     told = ", ".join(f"{number} {outcome.value}" for outcome, number in counts.items())
     return "\n".join([*lines, f"{'':<23}{total:>8.1f}{units_total:>8g}  {told}", UNITS])
+
+
+@command("smoke", "smoke --stack-name streakline --json")
+def smoke_command(stack: Stack, as_json: bool) -> None:
+    """Prove a deployment: each part once, then remove what was made. Fails if a step fails."""
+    if not smoke(stack, as_json=as_json):
+        raise SystemExit(1)

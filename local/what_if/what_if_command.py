@@ -1,11 +1,11 @@
-"""`streakline what-if BOOK`: asks the lake what another book would have led to. It writes nothing to it."""
+"""`streakline rules what-if`: asks the lake what another book would have led to."""
 
-import argparse
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
 
+import click
 import pyarrow.csv as pa_csv
 
 from adapters.platform.objects import Objects, S3Objects
@@ -14,35 +14,67 @@ from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from ingest.web.validate import first_problem
 from local.analyst.answer import as_cells
 from local.book import check
-from local.options import IN_FORCE
+from local.command import DAY, FILE_OUT, Reader, command, option
 from local.stack import Stack
 from local.what_if.figures import lines, summary
 from local.what_if.page import page
 from rules.book.document import read_book
 
+IN_FORCE = "in-force"
 
-def run(arguments: argparse.Namespace, stack: Stack) -> None:
-    """Ask, and print the answer."""
+
+def _midnight(text: str) -> datetime:
+    return datetime.combine(DAY.convert(text, None, None), time(), UTC)
+
+
+@command("rules what-if book.yaml --page what-if.html", "rules what-if in-force")
+@click.argument("book")
+@option(
+    "--from",
+    "since",
+    type=Reader("day", _midnight),
+    help="from when it is in force (UTC)",
+    show_default="ever",
+)
+@option("--to", "until", type=Reader("day", _midnight), help="until when it is", show_default="now")
+@option("--page", "html", type=FILE_OUT, help="write a page of plots: one HTML file")
+@option("--users", "users_file", type=FILE_OUT, help="write each user's figures, before and after: CSV")
+def what_if_command(
+    *,
+    stack: Stack,
+    book: str,
+    since: datetime | None,
+    until: datetime | None,
+    html: Path | None,
+    users_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Ask the lake what a book would have led to. It writes nothing to it.
+
+    BOOK is a file, as `rules check` takes it; or `in-force`: the versions that were, which must change
+    nothing.
+    """
     lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    name, found = ask(lake, arguments, datetime.now(UTC))
+    name, found = ask(lake, book, datetime.now(UTC), since, until)
     told = summary(found, name)
-    if arguments.page:
-        arguments.page.write_text(page(told), encoding="utf-8")
-    if arguments.users:
-        pa_csv.write_csv(as_cells(found.users.select(USERS.names[:-1])), arguments.users)
-    print(json.dumps(told, indent=2) if arguments.json else "\n".join(lines(told)))
+    if html:
+        html.write_text(page(told), encoding="utf-8")
+    if users_file:
+        pa_csv.write_csv(as_cells(found.users.select(USERS.names[:-1])), users_file)
+    print(json.dumps(told, indent=2) if as_json else "\n".join(lines(told)))
 
 
-def ask(lake: Objects, arguments: argparse.Namespace, now: datetime) -> tuple[str, WhatIfAnswer]:
+def ask(
+    lake: Objects, book: str, now: datetime, since: datetime | None = None, until: datetime | None = None
+) -> tuple[str, WhatIfAnswer]:
     """Return the book's name and the answer; raises RuntimeError with a line for each fault of the book."""
-    since, until = arguments.since, arguments.until
     if since and until and since >= until:
         raise RuntimeError("--from must be before --to")
-    if arguments.book == IN_FORCE:
+    if book == IN_FORCE:
         if since or until:
             raise RuntimeError(f"{IN_FORCE} has no span: it is the versions as they were")
         return "the book as it was", what_if(lake, WhatIfQuestion(None, now))
-    file = check(Path(arguments.book))
+    file = check(Path(book))
     asked = WhatIfQuestion(read_book(file.document), now, since, until, _refuses)
     return file.path.name, what_if(lake, asked)
 

@@ -276,7 +276,7 @@ def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None
         'rewards.posternothing{"brand":"acme","price_points":70}',
     ]
     assert found.evaluate("(table) => table.closest('[aria-live=polite]') !== null")
-    assert "streakline what-if book.yaml --json > what-if.json" in shown.text_content()
+    assert "streakline rules what-if book.yaml --json > what-if.json" in shown.text_content()
     assert page.locator("main img").count() == 0
     admin.shoot("book-compared-375")
 

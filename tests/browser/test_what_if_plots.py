@@ -1,4 +1,4 @@
-"""An admin opens the report of `streakline what-if` in the page: plots, the figures behind them, and wrong files."""
+"""An admin opens the report of `streakline rules what-if` in the page: plots, the figures behind them, and wrong files."""
 
 import json
 from datetime import UTC, datetime

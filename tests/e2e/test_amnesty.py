@@ -39,7 +39,7 @@ def test_a_listed_user_gets_the_streak_back_and_loses_it_when_it_is_revoked(
     assert "streak 1 -> 2" in amnesty("declare", *said)
     assert me.get(f"/v1/users/{user}")["current_streak"] == 2
     why = me.get(f"/v1/users/{user}/streak/explain?date={two.date()}")
-    listed: list[dict[str, Any]] = json.loads(amnesty("list"))
+    listed: list[dict[str, Any]] = json.loads(amnesty("list", "--json"))
     assert (why["reason"], why["amnesty"]) == ("amnesty", listed[-1]["number"])
     number = str(listed[-1]["number"])
     assert is_indexed(stack, user), "operators' commands leave users in StreakLeaderboard"

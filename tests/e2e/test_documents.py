@@ -105,7 +105,7 @@ def client_premises(stack: Stack, user: str, folder: Path) -> Premises:
     (folder / "points.ndjson").write_text(ndjson({"user_id": user, "as_of": today, "balance": 340}))
     people = " ".join(bearer(stack, f"{user}-{number}") for number in range(5))
     shell = f"""{ACTIVATE}
-streakline import points.ndjson > /dev/null
+streakline events import points.ndjson > /dev/null
 export AGENT={user} PEOPLE="{people}" TOKEN=$(streakline token --user {user} --agent)
 for second in {{1..{BOOK_KNOWN_SECONDS}}}; do
   curl -s -H "Authorization: Bearer $TOKEN" "$STREAKLINE_URL/v1/rewards" | grep -q mug && break || sleep 1
@@ -234,7 +234,7 @@ def test_typescript_that_documents_show_compiles_and_works(stack: Stack, user: s
     (tmp_path / "points.ndjson").write_text(
         ndjson({"user_id": user, "as_of": datetime.now(UTC).date().isoformat(), "balance": 340})
     )
-    printed("import", str(tmp_path / "points.ndjson"))
+    printed("events", "import", str(tmp_path / "points.ndjson"))
     me = Api(stack, user, admin=False)
     until = time.monotonic() + BOOK_KNOWN_SECONDS
     while "mug" not in json.dumps(me.get("/v1/rewards")):
@@ -262,7 +262,7 @@ def test_typescript_that_documents_show_compiles_and_works(stack: Stack, user: s
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ("```bash\necho a\n```\n```bash\nstreakline redrive --lst\necho b\n```", "streakline redrive --lst: status 2"),
+        ("```bash\necho a\n```\n```bash\nstreakline queue list --qeue\necho b\n```", "streakline queue list --qeue: status 2"),
         ("```sql\nSELECT activity_date FROM marts.daily_actives\n```", "a.md:1: status 1"),
         ("```python\nfrom local.analyst import frames\n```", "cannot import name 'frames'"),
         ("```bash\nfalse | true\n```", "a.md:1: status 1"),

@@ -4,7 +4,6 @@ import io
 import json
 import time
 import zipfile
-from argparse import Namespace
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,20 +44,20 @@ def test_a_user_is_exported_and_forgotten(
     nightly_run.run(stack, today - timedelta(days=1), today, repair=False)
     before = {each.partition("/")[0] for each in _lines_with(stack, user)}
     assert before >= {"raw", "curated", "runs"}
-    about = {"user": user, "lead": "", "organization": None, "lift": False}
-    persons.export(Namespace(**about, out=tmp_path / "export.zip"), stack)
+    person = persons.Person(user)
+    persons.export(person, stack, tmp_path / "export.zip")
     with zipfile.ZipFile(tmp_path / "export.zip") as archive:
         held = {each: len(json.loads(archive.read(f"{each}.json"))) for each in ("BPEvents", "RewardsLedger")}
     assert held["BPEvents"] == 3
 
-    told = persons.erase(Namespace(**about, out=tmp_path / "certificate.json"), stack)
+    told = persons.erase(person, stack, tmp_path / "certificate.json")
     assert (told["status"], "events" in told["awaits"]) == ("open", True)
     assert not (tmp_path / "certificate.json").exists()
     names = ["events", "ledger", "daily_activity", "streaks"]
     assert all(_lines_with(stack, user, f"raw/{name}/") for name in names)
     for _ in range(4):  # two, or more if the first begins while something is on its way yet
         nightly_run.run(stack, today - timedelta(days=1), today, repair=False)
-        told = persons.erase(Namespace(**about, out=tmp_path / "certificate.json"), stack)
+        told = persons.erase(person, stack, tmp_path / "certificate.json")
         if told["status"] == "finished":
             break
     assert told["status"] == "finished"
@@ -79,19 +78,19 @@ def test_an_organization_erases_a_lead_and_its_command_run_again_has_the_certifi
     send(stack, organization, bought(datetime.now(UTC).date() - timedelta(days=1), "5", customer="erased"))
     drain_leads(stack)
     lead = lead_of(organization, "order:erased-1")
-    about = {"user": "", "lead": lead, "lift": False, "out": tmp_path / "certificate.json"}
-    first = persons.erase(Namespace(**about, organization=organization), stack)
+    person, out = persons.Person("", lead, organization), tmp_path / "certificate.json"
+    first = persons.erase(person, stack, out)
     today = datetime.now(UTC).date()
     for _ in range(4):
         nightly_run.run(stack, today - timedelta(days=1), today, repair=False)
-        told = persons.erase(Namespace(**about, organization=organization), stack)
+        told = persons.erase(person, stack, out)
         assert told["erasure_id"] == first["erasure_id"]
         if told["status"] == "finished":
             break
     assert persons.certificate(tmp_path / "certificate.json", "", lead, stack)["genuine"]
-    assert persons.erase(Namespace(**about, organization=organization), stack) == told
+    assert persons.erase(person, stack, out) == told
     with pytest.raises(RuntimeError, match="404"):
-        persons.erase(Namespace(**about, organization=f"{organization}x"), stack)
+        persons.erase(persons.Person("", lead, f"{organization}x"), stack, out)
 
 
 def _lines_with(stack: Stack, user: str, prefix: str = "") -> list[str]:

@@ -25,9 +25,8 @@ ORIGIN = "https://acme.example"
 
 
 def hook(*arguments: str) -> dict[str, Any]:
-    """What `streakline hook` prints: one line of JSON."""
-    (line,) = printed("hook", *arguments).splitlines()
-    found: dict[str, Any] = json.loads(line)
+    """What `streakline hook` prints."""
+    found: dict[str, Any] = json.loads(printed("hook", *arguments, "--json"))
     return found
 
 

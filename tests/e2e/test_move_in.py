@@ -35,7 +35,7 @@ def test_a_history_and_a_position_come_in_once_and_are_compared(
         written(tmp_path / "positions.csv", [{**position, "longest": "40", "balance": "250"}]),
     )
     for attempt in ("first", "again"):
-        told = [printed("import", str(file)) for file in files]
+        told = [printed("events", "import", str(file)) for file in files]
         assert "3 rows" in told[0], attempt
         assert all("1 users compared, row by row" in each for each in told), attempt
         long_ago, moved = (admin.get(f"/v1/users/{name}") for name in (user, f"p-{user}"))

@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import time
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,10 +13,9 @@ import pytest
 from standardwebhooks import Webhook
 
 from local.api import Api
-from local.operate import webhooks
 from local.operate.functions import invoke
 from local.stack import Stack
-from tests.e2e.conftest import event
+from tests.e2e.conftest import event, printed
 from tests.e2e.test_survival import workers
 from tests.support.hook_receiver import Receiver, receiver
 from tests.support.lead_orders import bought, send
@@ -118,9 +116,8 @@ def test_what_happens_is_told_of_users_leads_and_questions(
     assert updated["organization_id"] == organization
     assert updated["features"]["has_purchased"]
 
-    replay = {"action": "replay", "user": user, "lead": None, "question": None, "since": None}
     before = len(customer.there.received)
-    webhooks.run_webhooks(Namespace(endpoint=customer.id, **replay), stack)
+    printed("webhook", "replay", "--endpoint", customer.id, "--user", user)
     until(lambda: len(customer.there.received) >= before + 7)
     assert [each["current_streak"] for each in customer.heard("streak.extended", user_id=user)] == [1, 2, 3]
 

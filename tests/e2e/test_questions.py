@@ -14,9 +14,9 @@ import urllib3
 from adapters.platform.items import encode_item
 from local.api import Api
 from local.cloud.patience import drain
-from local.operate import fingerprint_keys
 from local.stack import Stack
-from rules.key_ring import KeyRing, StepRefused, from_text, to_text
+from rules.key_ring import KeyRing, from_text, to_text
+from tests.e2e.conftest import printed
 from tests.support.released import release, variables_of
 
 # There is one cloud: one process runs all of these.
@@ -122,12 +122,12 @@ def test_a_person_stays_the_same_while_the_key_of_the_fingerprints_is_rotated(
     me = Api(stack, user, admin=False)
     first, second = (asked(agent, key, required_responses=3) for key in "ab")
     assert answer(me, first)[0] == 201
-    fingerprint_keys.run("announce", stack)
-    with pytest.raises(StepRefused, match="not before"):
-        fingerprint_keys.run("promote", stack)
+    printed("key", "announce")
+    with pytest.raises(RuntimeError, match="not before"):
+        printed("key", "promote")
     put(stack, replace(ring_of(stack), announced_at="2026-01-01T00:00:00.000000Z"))
     assert answer(me, first)[1]["error"]["code"] == "already_answered"
-    fingerprint_keys.run("promote", stack)
+    printed("key", "promote")
     put(stack, ring_of(stack))
     assert answer(me, first)[1]["error"]["code"] == "already_answered"
     assert answer(me, second)[0] == 201

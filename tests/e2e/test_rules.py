@@ -61,8 +61,8 @@ def test_events_of_a_type_wait_until_the_book_has_learned_it(
         )
     )
     assert f"event_types.{name}: new" in rules("diff", str(file))
-    told = json.loads(rules("publish", str(file), "--effective", "now", "--note", "reading counts"))
-    assert {**json.loads(rules("list"))[0], "beginnings": []} == told
+    told = json.loads(rules("publish", str(file), "--effective", "now", "--note", "reading counts", "--json"))
+    assert {**json.loads(rules("list", "--json"))[0], "beginnings": []} == told
     with pytest.raises(RuntimeError, match="effective is in the past"):
         rules("publish", str(file), "--effective", "2026-01-01T00:00:00Z")
     file.write_text(file.read_text().replace("points: 9", "points: 6"))

@@ -1,15 +1,15 @@
 """What admins declare, apply and revoke over HTTP (rule 17)."""
 
-import argparse
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+import click
 import pytest
 
 from adapters.engagement.amnesty import FRESH_SECONDS, AmnestyStore
-from local.options import amnesty_options
+from local import amnesty as command
 from rules.engagement.account_state import Amnesty
 from rules.engagement.streak import DAY
 from tests.support.engine import Engine
@@ -129,14 +129,14 @@ def test_two_who_declare_at_once_get_two_numbers(engine: Engine) -> None:
 
 
 def test_the_options_name_instants_with_their_zone() -> None:
-    parser = argparse.ArgumentParser()
-    amnesty_options(parser)
-    told = parser.parse_args(
-        ["declare", "--from", "2026-03-01T22:00:00+01:00", "--to", "2026-03-02T01:00:00Z", "--reason", "x"]
+    words = ["--from", "2026-03-01T22:00:00+01:00", "--to", "2026-03-02T01:00:00Z", "--reason", "x"]
+    assert command.declare.make_context("declare", words).params["since"] == datetime(
+        2026, 3, 1, 21, tzinfo=UTC
     )
-    assert told.since == datetime(2026, 3, 1, 21, tzinfo=UTC)
-    with pytest.raises(SystemExit):
-        parser.parse_args(["declare", "--from", "2026-03-01T22:00:00", "--to", "x", "--reason", "x"])
+    with pytest.raises(click.BadParameter):
+        command.declare.make_context(
+            "declare", ["--from", "2026-03-01T22:00:00", "--to", "x", "--reason", "x"]
+        )
 
 
 def test_the_first_date_is_a_local_one() -> None:

@@ -127,7 +127,7 @@ def test_a_run_that_does_not_succeed_says_why(backfilled: Callable[..., str]) ->
 
 
 def test_a_laptop_says_what_to_do_instead(backfilled: Callable[..., str]) -> None:
-    with pytest.raises(RuntimeError, match="no Glue here: `streakline recompute"):
+    with pytest.raises(RuntimeError, match="no Glue here: `streakline night run"):
         backfilled(Glue(), {"LakeBucketName": "lake"})
 
 

@@ -26,7 +26,7 @@ class Desk:
         self.site, self._patch, self._capsys = site, patch, capsys
         stack = Stack("https://api", "", "eu-west-1", {"HookSecretPrefix": PREFIX}, {}, "", "live")
         patch.setattr(Stack, "client", lambda _, service: site.secrets)
-        patch.setattr(cli, "_stack", lambda _: replace(stack))
+        patch.setattr("local.command.find_stack", lambda *_: replace(stack))
         # Of this module alone: another thread that sleeps would move this clock on.
         patch.setattr("local.operate.webhooks.time", SimpleNamespace(sleep=self.waited))
 
@@ -34,9 +34,10 @@ class Desk:
         self.site.seconds += seconds
 
     def lines(self, *arguments: str) -> list[dict[str, Any]]:
-        self._patch.setattr("sys.argv", ["streakline", "hook", *arguments])
+        self._patch.setattr("sys.argv", ["streakline", "hook", *arguments, "--json"])
         cli.main()
-        return [json.loads(each) for each in self._capsys.readouterr().out.splitlines() if each[:1] == "{"]
+        found: Any = json.loads(self._capsys.readouterr().out)
+        return found if isinstance(found, list) else [found]
 
     def __call__(self, action: str, source: str, *more: str) -> dict[str, Any]:
         (line,) = self.lines(action, "--organization", self.site.organization, "--source", source, *more)
@@ -116,7 +117,6 @@ def test_what_cannot_be_done_is_a_sentence(desk: Desk, tmp_path: Path) -> None:
     assert "there is no hook of" in desk.refusal("remove", *of, "--source", "generic")
     desk("add", "generic")
     assert "already" in desk.refusal("add", *of, "--source", "generic")
-    assert "needs --organization" in desk.refusal("add", "--source", "generic")
     assert "--source must be one of" in desk.refusal("add", *of, "--source", "fax")
     assert "--organization must match" in desk.refusal("add", "--organization", "a/b", "--source", "generic")
     short = tmp_path / "short"

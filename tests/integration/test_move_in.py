@@ -1,6 +1,5 @@
 """Histories are taken into a system that is in use: checked first, killed twice, compared, twice (rule 20)."""
 
-import argparse
 import csv
 import json
 import threading
@@ -34,7 +33,6 @@ from tests.support.memory import forget
 from tests.support.real_input import PURCHASES
 from tests.support.site import Site
 
-OPTIONS = argparse.Namespace(dry_run=False, leave_refused=False)
 NOW = datetime(2026, 4, 20, 12, tzinfo=UTC)
 
 
@@ -72,7 +70,7 @@ class Mover:
 
     api: Site
     path: Path
-    options: argparse.Namespace = field(default_factory=lambda: OPTIONS)
+    leave_refused: bool = False
     said: list[str] = field(default_factory=list)
 
     def run(self, door: Door | None = None) -> int:
@@ -91,7 +89,7 @@ class Mover:
             Tombstones(dynamodb, "Erasures", KeyedHash(lambda: client("secretsmanager"), SECRET)),
         )
         marks = MarkStore(dynamodb, "IdempotencyKeys", digest_of_file(self.path))
-        return move_in(self.path, moving, marks, self.options)
+        return move_in(self.path, moving, marks, leave_refused=self.leave_refused)
 
     def compared(self) -> list[dict[str, str]]:
         with self.path.with_name(f"{self.path.stem}.compared.csv").open() as lines:
@@ -228,7 +226,7 @@ def test_all_lines_are_checked_first_and_the_refused_ones_can_be_mended(
         (13, "line"),
     ]
     assert "line 3: event_type JUGGLED is in no book" in capsys.readouterr().out
-    leave = Mover(api, path, argparse.Namespace(dry_run=False, leave_refused=True))
+    leave = Mover(api, path, True)
     assert leave.run() == 7
     mended = [{**each, **row} for each, row in zip(told[:6], rows[1:7], strict=True)]
     for each in mended:
@@ -241,7 +239,7 @@ def test_all_lines_are_checked_first_and_the_refused_ones_can_be_mended(
 def test_an_erased_person_does_not_come_back(api: Site, user: str, tmp_path: Path) -> None:
     rows = history(user, users=2, events=20)
     assert api.admin("DELETE", f"/v1/users/{user}-0")[0] == 202
-    leave = argparse.Namespace(dry_run=False, leave_refused=True)
+    leave = True
     assert Mover(api, ndjson(tmp_path / "old.ndjson", rows), leave).run() == 10
     kept = [json.loads(line) for line in (tmp_path / "old.refused.ndjson").read_text().splitlines()]
     assert {(each["user_id"], each["refused_field"]) for each in kept} == {(f"{user}-0", "user_id")}
@@ -254,7 +252,7 @@ def test_who_comes_anew_brings_nothing_of_before(api: Site, user: str, tmp_path:
     """The same file with the same keys: its events are of before the erasure, whenever they are sent."""
     rows = history(user, users=1, events=6)
     name = rows[0]["user_id"]
-    leave = argparse.Namespace(dry_run=False, leave_refused=True)
+    leave = True
     path = ndjson(tmp_path / "old.ndjson", rows)
     assert Mover(api, path).run() == 0
     assert api.admin("DELETE", f"/v1/users/{name}")[0] == 202

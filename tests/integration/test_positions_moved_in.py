@@ -1,11 +1,10 @@
 """Opening positions of another system: shown as they were told, and gone on from by events (rule 20)."""
 
-import argparse
 import csv
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from tests.support.dying import Dying, Killed
 from tests.support.effort import effort
 from tests.support.site import Site
 
-OPTIONS = argparse.Namespace(dry_run=False, leave_refused=False)
 AS_OF = date(2026, 3, 10)
 NOW = datetime(2026, 3, 10, 20, tzinfo=UTC)
 
@@ -34,7 +32,7 @@ NOW = datetime(2026, 3, 10, 20, tzinfo=UTC)
 class Mover:
     api: Site
     path: Path
-    options: argparse.Namespace = field(default_factory=lambda: OPTIONS)
+    leave_refused: bool = False
 
     def run(self, dynamodb: Any = None) -> int:
         real = self.api.engine.client("dynamodb")
@@ -43,7 +41,10 @@ class Mover:
         mover = PositionImporter(accounts, EngagementCache(""), AchievementStore(used, "DailyActivity"))
         moving = PositionMoving(mover, BookStore(real, "RuleBooks").look(), NO_ERASURES, lambda: NOW)
         return move_in(
-            self.path, moving, MarkStore(used, "IdempotencyKeys", digest_of_file(self.path)), self.options
+            self.path,
+            moving,
+            MarkStore(used, "IdempotencyKeys", digest_of_file(self.path)),
+            leave_refused=self.leave_refused,
         )
 
     def compared(self) -> list[dict[str, str]]:
@@ -149,7 +150,7 @@ def test_who_has_a_history_here_or_another_position_is_refused(api: Site, user: 
     api.send("operator", event(user, date(2026, 1, 5), "old"), groups=("streakline/admin",))
     row = {"user_id": user, "as_of": "2026-03-10", "streak": 3, "longest": 3, "last_date": "2026-03-10"}
     other = {**row, "user_id": f"{user}-b"}
-    leave = argparse.Namespace(dry_run=False, leave_refused=True)
+    leave = True
     assert Mover(api, ndjson(tmp_path / "a.ndjson", [row, other]), leave).run() == 1
     kept = json.loads((tmp_path / "a.refused.ndjson").read_text())
     assert (kept["refused_line"], kept["refused_field"]) == (1, "user_id")
@@ -191,7 +192,7 @@ def test_achievements_stay_with_their_instants_and_unknown_ones_are_refused(
         "achievements": {name: "2021-05-06T07:08:09Z"},
     }
     other = {**row, "user_id": f"{user}-b", "achievements": {"of_no_book": "2021-05-06T07:08:09Z"}}
-    leave = argparse.Namespace(dry_run=False, leave_refused=True)
+    leave = True
     assert Mover(api, ndjson(tmp_path / "a.ndjson", [row, other]), leave).run() == 1
     kept = json.loads((tmp_path / "a.refused.ndjson").read_text())
     assert (kept["user_id"], kept["refused_field"]) == (f"{user}-b", "achievements")

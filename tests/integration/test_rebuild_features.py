@@ -1,4 +1,4 @@
-"""streakline rebuild features, on the engine, with the deployed processor in this process."""
+"""streakline features rebuild, on the engine, with the deployed processor in this process."""
 
 import json
 import sys
@@ -250,10 +250,10 @@ def test_a_queue_that_nobody_empties_is_told(stack: Stack, monkeypatch: pytest.M
 def test_the_command(
     stack: Stack, leads: Leads, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli, "load", lambda: stack)
+    monkeypatch.setattr("local.command.find_stack", lambda *_: stack)
 
     def run(*arguments: str) -> Any:
-        monkeypatch.setattr(sys, "argv", ["streakline", "rebuild", "features", *arguments])
+        monkeypatch.setattr(sys, "argv", ["streakline", "features", "rebuild", "--json", *arguments])
         cli.main()
         return json.loads(capsys.readouterr().out)
 

@@ -1,4 +1,4 @@
-"""`streakline --stack-name NAME redrive`: SQS and DynamoDB by moto, functions from here."""
+"""`streakline queue redrive --stack-name NAME`: SQS and DynamoDB by moto, functions from here."""
 
 import base64
 import io
@@ -113,18 +113,18 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @pytest.fixture
-def redrive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def queue(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Run the command. What it prints must tell of leftovers exactly if it ends with an error."""
 
     def run(*arguments: str) -> Any:
-        monkeypatch.setattr("sys.argv", ["streakline", "--stack-name", "live", "redrive", *arguments])
+        monkeypatch.setattr("sys.argv", ["streakline", "queue", *arguments, "--stack-name", "live", "--json"])
         ended = None
         try:
             cli.main()
         except SystemExit as error:
             ended = error
         told = json.loads(capsys.readouterr().out)
-        assert bool(ended) is (bool(told.get("left")) and "--list" not in arguments)
+        assert bool(ended) is (arguments[0] == "redrive" and bool(told["left"]))
         assert ended is None or "left" in str(ended.code)
         return told
 
@@ -132,7 +132,7 @@ def redrive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
-    monkeypatch.setattr("sys.argv", ["streakline", "--stack-name", "live", "redrive", *arguments])
+    monkeypatch.setattr("sys.argv", ["streakline", "queue", *arguments, "--stack-name", "live", "--json"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     return str(ended.value.code)
@@ -153,19 +153,19 @@ def given_up(queue: str, aws: Any) -> None:
     keep(aws, queue, {"requestContext": {"condition": "RetryAttemptsExhausted"}, "DDBStreamBatchInfo": PLACE})
 
 
-def test_a_message_made_by_hand_is_listed_and_sent(aws: Any, redrive: Any) -> None:
+def test_a_message_made_by_hand_is_listed_and_sent(aws: Any, queue: Any) -> None:
     keep(aws, "Engagement", by_hand())
-    (left,) = redrive("--list")["left"]
+    (left,) = queue("list")
     assert (left["consumer"], left["reason"]) == ("engagement", "by hand")
     assert aws.functions.asked == []
-    assert redrive() == {"redriven": 1, "left": []}
+    assert queue("redrive") == {"redriven": 1, "left": []}
     ((function, payload),) = aws.functions.asked
     assert (function, payload["streakline_redrive"]) == ("Engagement", True)
     assert payload["Records"][0]["dynamodb"]["NewImage"] == STORED
-    assert redrive("--list") == {"redriven": 0, "left": []}
+    assert queue("list") == []
 
 
-def test_what_fails_again_is_kept_with_the_reason_and_stops_nothing(aws: Any, redrive: Any) -> None:
+def test_what_fails_again_is_kept_with_the_reason_and_stops_nothing(aws: Any, queue: Any) -> None:
     keep(aws, "Engagement", by_hand())
     keep(aws, "Feature", '{"lead": 1}')
     keep(aws, "Memory", '{"lead": 2}')
@@ -174,70 +174,70 @@ def test_what_fails_again_is_kept_with_the_reason_and_stops_nothing(aws: Any, re
         "Engagement": {"batchItemFailures": failed},
         "Memory": {"errorMessage": "out of memory"},
     }
-    answer = redrive()
+    answer = queue("redrive")
     assert answer["redriven"] == 1
     told = {each["consumer"]: (each["reason"], each["again"]) for each in answer["left"]}
     assert told["engagement"] == ("by hand", "idempotency_key is missing")
     assert told["memory"][1] == "Unhandled: out of memory"
-    assert {each["consumer"] for each in redrive("--list")["left"]} == {"engagement", "memory"}
+    assert {each["consumer"] for each in queue("list")} == {"engagement", "memory"}
 
 
-def test_a_transient_failure_s_reason_is_in_the_log(aws: Any, redrive: Any) -> None:
+def test_a_transient_failure_s_reason_is_in_the_log(aws: Any, queue: Any) -> None:
     keep(aws, "Engagement", by_hand())
     aws.functions.answers = {"Engagement": {"batchItemFailures": [{"itemIdentifier": "1"}]}}
     trouble = {"level": "ERROR", "message": "to come again", "exception": "Traceback\nUnprocessed: busy"}
     aws.functions.log = f"START\n{json.dumps(trouble)}\n" + '{"level": "INFO", "message": "batch"}\nEND\n'
-    assert redrive()["left"][0]["again"] == "to come again: Unprocessed: busy"
+    assert queue("redrive")["left"][0]["again"] == "to come again: Unprocessed: busy"
     aws.functions.log = ""
-    assert "log says why" in redrive()["left"][0]["again"]
+    assert "log says why" in queue("redrive")["left"][0]["again"]
 
 
-def test_a_batch_that_its_stream_still_has_is_read_and_sent(aws: Any, redrive: Any) -> None:
+def test_a_batch_that_its_stream_still_has_is_read_and_sent(aws: Any, queue: Any) -> None:
     given_up("Engagement", aws)
     aws.streams.parts = [[10, 11], [], [20, 21]]  # a part in the middle of a shard may be empty
-    assert redrive() == {"redriven": 1, "left": []}
+    assert queue("redrive") == {"redriven": 1, "left": []}
     ((_, payload),) = aws.functions.asked
     assert [each["dynamodb"]["SequenceNumber"] for each in payload["Records"]] == ["10", "11", "20"]
 
 
-def test_a_batch_that_is_trimmed_is_kept_and_the_others_go_on(aws: Any, redrive: Any) -> None:
+def test_a_batch_that_is_trimmed_is_kept_and_the_others_go_on(aws: Any, queue: Any) -> None:
     given_up("Engagement", aws)
     keep(aws, "Feature", '{"lead": 1}')
     aws.streams.gone = True
-    answer = redrive()
+    answer = queue("redrive")
     assert answer["redriven"] == 1
     (left,) = answer["left"]
     assert "no longer in the stream" in left["again"]
     assert left["reason"] == "RetryAttemptsExhausted"
 
 
-def test_a_function_that_may_not_be_called_and_a_message_that_is_none(aws: Any, redrive: Any) -> None:
+def test_a_function_that_may_not_be_called_and_a_message_that_is_none(aws: Any, queue: Any) -> None:
     keep(aws, "Feature", '{"lead": 1}')
     keep(aws, "Publisher", {"reason": "odd", "record": {"no": "keys"}})
     aws.functions.answers = {"Features": refusal("AccessDeniedException", "Invoke")}
-    told = {each["consumer"]: each["again"] for each in redrive()["left"]}
+    told = {each["consumer"]: each["again"] for each in queue("redrive")["left"]}
     assert told["features"] == "these credentials may not do Invoke: no"
     assert "cannot be read" in told["publisher"]
 
 
-def test_a_stack_without_the_kinesis_door_has_no_queue_of_it(aws: Any, redrive: Any) -> None:
+def test_a_stack_without_the_kinesis_door_has_no_queue_of_it(aws: Any, queue: Any) -> None:
     door = {"EventsStreamFunctionName", "EventsStreamFailuresUrl"}
     aws.found["Outputs"] = [each for each in aws.found["Outputs"] if each["OutputKey"] not in door]
     keep(aws, "Feature", '{"lead": 1}')
-    assert redrive() == {"redriven": 1, "left": []}
+    assert queue("redrive") == {"redriven": 1, "left": []}
 
 
 # ---- one queue, and one message
 
 
 @pytest.mark.parametrize("name", ["FeatureFailures", "features", "feature", "FEATURE-failures"])
-def test_one_queue_alone_by_its_name_or_its_consumer_s(aws: Any, redrive: Any, name: str) -> None:
+def test_one_queue_alone_by_its_name_or_its_consumer_s(aws: Any, queue: Any, name: str) -> None:
     keep(aws, "Feature", '{"lead": 1}')
     keep(aws, "Memory", '{"lead": 2}')
-    assert [each["queue"] for each in redrive("--list", "--queue", name)["left"]] == ["FeatureFailures"]
-    assert redrive("--queue", name) == {"redriven": 1, "left": []}
+    assert [each["queue"] for each in queue("list", "--queue", name)] == ["FeatureFailures"]
+    assert queue("redrive", "--queue", name) == {"redriven": 1, "left": []}
     assert [function for function, _ in aws.functions.asked] == ["Features"]
-    assert [each["queue"] for each in redrive("--list")["left"]] == ["MemoryFailures"]
+    assert [each["queue"] for each in queue("list")] == ["MemoryFailures"]
 
 
 @pytest.mark.parametrize(
@@ -251,49 +251,47 @@ def test_one_queue_alone_by_its_name_or_its_consumer_s(aws: Any, redrive: Any, n
 def test_a_queue_that_is_none_of_ours_says_which_there_are(
     aws: Any, monkeypatch: pytest.MonkeyPatch, name: str, text: str
 ) -> None:
-    assert text in refused(monkeypatch, "--queue", name)
+    assert text in refused(monkeypatch, "list", "--queue", name)
 
 
-def test_what_is_given_up_leaves_its_queue_and_is_kept_with_who_when_and_why(aws: Any, redrive: Any) -> None:
+def test_what_is_given_up_leaves_its_queue_and_is_kept_with_who_when_and_why(aws: Any, queue: Any) -> None:
     for number in range(12):
         keep(aws, "Feature", json.dumps({"lead": number}))
     given_up("Engagement", aws)
     odd = "no JSON: \U0001f600 {"
     keep(aws, "LeadIngestion", odd)
-    for each in redrive("--list")["left"]:
+    for each in queue("list"):
         if each["consumer"] != "features":
-            told = redrive("--discard", each["id"], "--reason", f"why {each['queue']}")["discarded"]
+            told = queue("discard", each["id"], "--reason", f"why {each['queue']}")
             assert told["record"] == each["record"]
-    kept = {each["queue"]: each for each in redrive("--discarded")["discarded"]}
+    kept = {each["queue"]: each for each in queue("discarded")}
     assert set(kept) == {"EngagementFailures", "LeadIngestionFailures"}
     assert kept["EngagementFailures"]["discard_reason"] == "why EngagementFailures"
     assert kept["EngagementFailures"]["reason"] == "RetryAttemptsExhausted"
     assert json.loads(kept["EngagementFailures"]["message"])["DDBStreamBatchInfo"] == PLACE
     assert kept["LeadIngestionFailures"]["message"] == odd
     assert kept["EngagementFailures"]["discarded_by"].startswith("arn:aws:")
-    assert len(redrive("--list")["left"]) == 12, "nobody else's message is touched, or hidden"
-    assert [each["queue"] for each in redrive("--discarded", "--queue", "leads")["discarded"]] == [
-        "LeadIngestionFailures"
-    ]
+    assert len(queue("list")) == 12, "nobody else's message is touched, or hidden"
+    assert [each["queue"] for each in queue("discarded", "--queue", "leads")] == ["LeadIngestionFailures"]
 
 
-def test_what_was_given_up_can_be_taken_back(aws: Any, redrive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_given_up_can_be_taken_back(aws: Any, queue: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(aws, "Feature", '{"lead": 1}')
-    (left,) = redrive("--list")["left"]
-    redrive("--discard", left["id"], "--reason", "a test")
-    assert redrive() == {"redriven": 0, "left": []}
-    elsewhere = ("--take-back", left["id"], "--queue", "memory")
+    (left,) = queue("list")
+    queue("discard", left["id"], "--reason", "a test")
+    assert queue("redrive") == {"redriven": 0, "left": []}
+    elsewhere = ("take-back", left["id"], "--queue", "memory")
     assert "of this queue was given up" in refused(monkeypatch, *elsewhere)
-    redrive("--take-back", left["id"], "--queue", "FeatureFailures")
-    assert redrive("--discarded") == {"discarded": []}
-    assert redrive() == {"redriven": 1, "left": []}
+    queue("take-back", left["id"], "--queue", "FeatureFailures")
+    assert queue("discarded") == []
+    assert queue("redrive") == {"redriven": 1, "left": []}
     assert aws.functions.asked[0][1]["Records"][0]["body"] == '{"lead": 1}'
 
 
 @pytest.mark.parametrize("name", ["", " ", "-"])
 @pytest.mark.parametrize(
     "does",
-    [(), ("--list",), ("--discarded",), ("--discard", "x", "--reason", "a test"), ("--take-back", "x")],
+    [("redrive",), ("list",), ("discarded",), ("discard", "x", "--reason", "a test"), ("take-back", "x")],
 )
 def test_a_queue_without_a_name_is_not_every_queue(
     aws: Any, monkeypatch: pytest.MonkeyPatch, does: tuple[str, ...], name: str
@@ -304,28 +302,26 @@ def test_a_queue_without_a_name_is_not_every_queue(
 
 
 def test_nothing_is_given_up_without_a_reason_or_by_another_id(
-    aws: Any, redrive: Any, monkeypatch: pytest.MonkeyPatch
+    aws: Any, queue: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep(aws, "Feature", '{"lead": 1}')
-    (left,) = redrive("--list")["left"]
-    assert "--reason" in refused(monkeypatch, "--discard", left["id"])
-    assert "--reason" in refused(monkeypatch, "--discard", left["id"], "--reason", " ")
-    assert "go together" in refused(monkeypatch, "--reason", "no id")
-    assert "no message nope" in refused(monkeypatch, "--discard", "nope", "--reason", "a test")
-    elsewhere = ("--discard", left["id"], "--reason", "a test", "--queue", "memory")
+    (left,) = queue("list")
+    assert "--reason" in refused(monkeypatch, "discard", left["id"], "--reason", " ")
+    assert "no message nope" in refused(monkeypatch, "discard", "nope", "--reason", "a test")
+    elsewhere = ("discard", left["id"], "--reason", "a test", "--queue", "memory")
     assert "in this queue" in refused(monkeypatch, *elsewhere)
-    assert "was given up" in refused(monkeypatch, "--take-back", left["id"])
-    assert redrive("--list")["left"] == [left]
+    assert "was given up" in refused(monkeypatch, "take-back", left["id"])
+    assert queue("list") == [left]
 
 
 def test_a_message_stays_where_it_is_if_it_cannot_be_kept(
-    aws: Any, redrive: Any, monkeypatch: pytest.MonkeyPatch
+    aws: Any, queue: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep(aws, "Feature", '{"lead": 1}')
-    (left,) = redrive("--list")["left"]
+    (left,) = queue("list")
     aws.found["Outputs"] = [
         {**each, "OutputValue": "gone"} if each["OutputKey"] == "PayloadBucketName" else each
         for each in aws.found["Outputs"]
     ]
-    assert "NoSuchBucket" in refused(monkeypatch, "--discard", left["id"], "--reason", "a test")
-    assert redrive("--list")["left"] == [left]
+    assert "NoSuchBucket" in refused(monkeypatch, "discard", left["id"], "--reason", "a test")
+    assert queue("list") == [left]

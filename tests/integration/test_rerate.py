@@ -1,6 +1,5 @@
 """Versions take effect in the past, and ledgers follow (rule 12): the real handlers on a real engine."""
 
-import argparse
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +15,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points import Rerater, Rerating, Settler
 from adapters.platform.items import encode_item
-from local.rerate import Summary, add_options, rerate, run
+from local.rerate import Summary, rerate
 from local.stack import Stack
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import debt_of
@@ -25,6 +24,7 @@ from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.dynamodb_engine import TABLES
 from tests.support.memory import forget
 from tests.support.site import Site
+from tests.support.typed_command import typed
 
 BEGIN = datetime(2027, 1, 30, 9, tzinfo=UTC)
 FIRST = date(2027, 1, 11)
@@ -159,18 +159,16 @@ def test_the_command_rates_everybody(bureau: Bureau, capsys: pytest.CaptureFixtu
     bureau.patch.setattr(Stack, "client", lambda _, service: engine.client(service))
     bureau.patch.setattr("local.rerate.all_profiles", lambda *_: [([bureau.profile_read()], "")])
     before = bureau.entries()
-    asked = argparse.ArgumentParser()
-    add_options(asked)
-    run(asked.parse_args(["--from", str(FIRST), "--dry-run"]), stack)
+    typed(stack, "rules", "rerate", "--from", str(FIRST), "--dry-run")
     assert f"  {bureau.user}: +20, balance 10 -> 30\n" in capsys.readouterr().out
     assert bureau.entries() == before
-    run(asked.parse_args(["--from", str(FIRST)]), stack)
+    typed(stack, "rules", "rerate", "--from", str(FIRST))
     assert bureau.told()[0] == 30
     assert bureau.entries()[-1]["reason"] == "judged anew by version 2 of the rules"
     key = {"user_id": {"S": bureau.user}}
     stored = engine.client("dynamodb").get_item(TableName="UserStreaks", Key=key)["Item"]
     assert "leaderboard_partition" in stored, "operators' commands leave users in StreakLeaderboard"
-    run(asked.parse_args(["--from", str(FIRST)]), stack)
+    typed(stack, "rules", "rerate", "--from", str(FIRST))
     assert "0 changed, by 0 entries" in capsys.readouterr().out
 
 

@@ -1,6 +1,5 @@
 """The drill: tables are lost, and filled again from the lake alone. Every answer is the same (rule 21)."""
 
-import argparse
 import json
 import os
 import shutil
@@ -23,8 +22,6 @@ from adapters.platform.objects import FolderObjects, S3Objects
 from adapters.platform.redis import Redis
 from analytics.lake.layout import curated_files
 from analytics.restore.restorer import RESTORED, copy_table
-from local import restore
-from local.options import restore_options
 from local.stack import Stack
 from rules.days import stamp
 from rules.engagement.proof import chain_of, link_of, own_faults
@@ -38,6 +35,7 @@ from tests.support.restore_drill import Drill, keys_of, tombstones
 from tests.support.rewards import publish, with_rewards
 from tests.support.site import PRODUCERS, Site, site
 from tests.support.template import table_definition
+from tests.support.typed_command import typed
 
 SEEDS = range(1, effort(1, soak=30) + 1)
 LOST = (
@@ -130,11 +128,8 @@ def test_the_command_curates_restores_and_names_what_it_cannot_have(
         lake.put(each.key, lived.objects.get(each.key))
     outputs = {"LakeBucketName": "lake", "ErasureSecretId": SECRET, "LeaderboardShards": "2"}
     stack = Stack("", engine.endpoint, "us-east-1", outputs, {name: name for name in TABLES}, "")
-    parser = argparse.ArgumentParser()
-    restore_options(parser)
     report = tmp_path / "report.json"
-    arguments = parser.parse_args(["--report", str(report)])
-    restore.run(arguments, stack)
+    typed(stack, "restore", "--report", str(report))
     told = json.loads(report.read_text())
     assert (told["users"], told["lacks"]) == (len(lived.users), [])
     assert {"Questions", "PostgreSQL", "Notifications"} <= told["not_in_the_lake"].keys()
@@ -144,8 +139,7 @@ def test_the_command_curates_restores_and_names_what_it_cannot_have(
     lived.dynamodb.create_table(**table_definition("Questions", "questions-0300"))
     for name in ("q1", "q2"):
         lived.dynamodb.put_item(TableName="questions-0300", Item=encode_item({"question_id": name}))
-    again = parser.parse_args(["--report", str(report), "--from-table", "Questions=questions-0300"])
-    restore.run(again, stack)
+    typed(stack, "restore", "--report", str(report), "--from-table", "Questions=questions-0300")
     assert {"q1", "q2"} < {each["question_id"]["S"] for each in lived.items("Questions")}
     assert "Questions" not in json.loads(report.read_text())["not_in_the_lake"]
     assert not any(json.loads(report.read_text())["written"].values())

@@ -1,4 +1,4 @@
-"""`streakline rotate-key`: each step on a real secret, refused when it is too early, and no key is printed."""
+"""`streakline key`: each step on a real secret, refused when it is too early, and no key is printed."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ class Desk:
         outputs = {"FingerprintSecretId": name, "ReceiptSecretId": name}
         stack = Stack("https://api", "", "eu-west-1", outputs, {}, "", "live")
         patch.setattr(Stack, "client", lambda _, service: self._secrets)
-        patch.setattr(cli, "_stack", lambda _: stack)
+        patch.setattr("local.command.find_stack", lambda *_: stack)
 
     def __call__(self, action: str) -> dict[str, Any]:
         before = self.ring
@@ -47,7 +47,7 @@ class Desk:
         return found
 
     def run(self, action: str) -> None:
-        self._patch.setattr("sys.argv", ["streakline", "rotate-key", action, *self.more])
+        self._patch.setattr("sys.argv", ["streakline", "key", action, "--json", *self.more])
         cli.main()
 
     def refusal(self, action: str) -> str:

@@ -1,6 +1,8 @@
 """`streakline sql` as one types it: what is printed, what is written, how it ends."""
 
 import csv
+import io
+import json
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
@@ -14,7 +16,7 @@ from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from local import cli
-from local.analyst import answer
+from local.analyst import answer, catalog
 from local.analyst import sql as asking
 from local.analyst.answer import Answer
 from local.stack import Stack
@@ -28,7 +30,7 @@ def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     build(warehouse)
     built = ", ".join(f"('m{number:03}', 'x')" for number in range(60))
     warehouse.run([f"INSERT INTO lake.builds (model, fingerprint) VALUES {built}"])
-    monkeypatch.setattr(cli, "load", lambda: Stack("", "http://127.0.0.1:1", "us-east-1", {}, {}, ""))
+    monkeypatch.setattr("local.stack.load", lambda: Stack("", "http://127.0.0.1:1", "us-east-1", {}, {}, ""))
     monkeypatch.setattr(asking, "WAREHOUSE", warehouse.path)
     yield tmp_path
 
@@ -153,3 +155,89 @@ def test_no_more_than_needed_is_read() -> None:
 
     rows, are_more = answer.first_rows(Answer("e", schema, batches()))
     assert (rows.num_rows, are_more, len(read)) == (40, True, 2)
+
+
+@pytest.mark.parametrize("query", ["SHOW TABLES", "show  tables;", ".tables"])
+def test_what_there_is_to_ask(
+    query: str, laptop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(monkeypatch, query) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("marts.")
+    assert any(each.startswith("lake.events ") for each in lines)
+    assert typed(monkeypatch, query, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"name", "grain"} == told[0].keys()
+    assert all(each["grain"] for each in told)
+
+
+@pytest.mark.parametrize(
+    "query", ["DESCRIBE marts.daily_actives", "desc daily_actives;", ".describe Marts.Daily_Actives"]
+)
+def test_a_table_is_described(
+    query: str, laptop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(monkeypatch, query, "--json") == 0
+    said = {each["column"]: each["says"] for each in json.loads(capsys.readouterr().out)}
+    assert "date_day" in said
+    assert all(said.values())
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("DESCRIBE daily_active", "did you mean daily_actives"),
+        ("DESCRIBE zzzz", "`.tables` lists all"),
+        ("DESCRIBE", "`.tables` lists all"),
+        (".tabels", "there are .tables, .describe NAME and .quit"),
+    ],
+)
+def test_what_is_no_table_says_what_there_is(
+    query: str, why: str, laptop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(monkeypatch, query) == 1
+    assert why in capsys.readouterr().out
+
+
+def test_every_column_of_every_table_is_described() -> None:
+    for name in catalog.names():
+        assert [each["column"] for each in catalog.describe(name) if not each["says"]] == [], name
+
+
+def test_rows_are_json_for_programs(
+    laptop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = "SELECT 1 AS n, CAST('1.50' AS DECIMAL(4, 2)) AS money, CAST(NULL AS INTEGER) AS nothing"
+    assert typed(monkeypatch, query, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == [{"n": 1, "money": "1.50", "nothing": None}]
+
+
+def test_without_a_query_it_is_a_shell_that_goes_on_after_a_mistake(
+    laptop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        "SELECT 1",
+        "  AS one;",
+        "",
+        "SELECT nope;",
+        ".tabels",
+        ".describe daily_actives",
+        "SELECT 2 AS two",
+    ]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
+    assert typed(monkeypatch) == 0
+    told = capsys.readouterr()
+    shown = [line.strip() for line in told.out.splitlines()]
+    assert shown[:3] == ["one", "---", "1"]
+    assert shown[-3:] == ["two", "---", "2"]
+    assert any(line.startswith("date_day ") for line in shown)
+    assert "nope" in told.err
+    assert "there is no .tabels" in told.err
+
+
+def test_quit_ends_the_shell(
+    laptop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(".quit\nSELECT 1 AS one;\n"))
+    assert typed(monkeypatch) == 0
+    assert capsys.readouterr().out == ""

@@ -116,7 +116,7 @@ def test_a_driver_is_used_only_where_there_is_a_way(engines: Engines) -> None:
 
 def test_a_laptop_without_a_warehouse(tmp_path: Path) -> None:
     with (
-        pytest.raises(QueryFailed, match="streakline recompute"),
+        pytest.raises(QueryFailed, match="streakline night run"),
         on_laptop.laptop_answer(tmp_path / "a.duckdb", "SELECT 1"),
     ):
         pass

@@ -4,12 +4,10 @@
 the template. The shell takes a block apart: it runs, and each command in it notes its words instead of acting.
 """
 
-import argparse
 import ast
-import contextlib
+import copy
 import functools
 import inspect
-import io
 import json
 import re
 import shlex
@@ -17,9 +15,10 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import botocore.session
+import click
 import jmespath
 from botocore import xform_name
 from botocore.model import OperationModel, Shape
@@ -101,65 +100,61 @@ def comment_problems(line: str) -> Iterator[str]:
 # ---- streakline -----------------------------------------------------------------------------------
 
 
-def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    return {
-        name: sub
-        for action in parser._actions
-        if isinstance(action, argparse._SubParsersAction)
-        for name, sub in action.choices.items()
-    }
+def groups() -> set[str]:
+    """The names at the top."""
+    return set(cli.root.commands)
+
+
+@cache
+def commands() -> dict[str, click.Command]:
+    """Each command that takes no further command, by its words: `rules publish`."""
+    found: dict[str, click.Command] = {}
+
+    def walk(group: click.Group, words: tuple[str, ...]) -> None:
+        for name, each in group.commands.items():
+            if isinstance(each, click.Group):
+                walk(each, (*words, name))
+            else:
+                found[" ".join((*words, name))] = each.load() if isinstance(each, cli.Lazy) else each
+
+    walk(cli.root, ())
+    return found
 
 
 @cache
 def leaves() -> dict[str, frozenset[str]]:
-    """The options of each command that takes no further command, by its words: `rules publish`."""
-    found: dict[str, frozenset[str]] = {}
-
-    def walk(parser: argparse.ArgumentParser, words: tuple[str, ...], known: frozenset[str]) -> None:
-        known |= frozenset(parser._option_string_actions)
-        below = _subparsers(parser)
-        for name, sub in below.items():
-            walk(sub, (*words, name), known)
-        if not below:
-            found[" ".join(words)] = known
-
-    walk(cli.parser(), (), frozenset())
-    return found
+    """The options of each command that takes no further command, by its words."""
+    return {
+        name: frozenset(option for each in command.params for option in (*each.opts, *each.secondary_opts))
+        for name, command in commands().items()
+    }
 
 
-def _relaxed(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Let a parser take a command of which a sentence leaves something out, or says it by a PLACEHOLDER."""
-    for action in parser._actions:
-        action.required = False
-        if action.nargs in (None, "+") and isinstance(action, argparse._StoreAction | argparse._AppendAction):
-            action.nargs = "?" if action.nargs is None else "*"
-        if not isinstance(action, argparse._SubParsersAction) and action.nargs != 0:
-            action.type, action.choices = _placeholder_or(action.type, action.choices), None
-    for group in parser._mutually_exclusive_groups:
-        group.required = False
-    for sub in _subparsers(parser).values():
-        _relaxed(sub)
-    return parser
+class _Relaxed(click.ParamType):
+    """Takes what a sentence says by a PLACEHOLDER."""
+
+    name = "relaxed"
+
+    def __init__(self, inner: click.ParamType) -> None:
+        self._inner = inner
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and PLACEHOLDER.fullmatch(value):
+            return value
+        return self._inner.convert(value, param, ctx)
 
 
-def _placeholder_or(kind: Any, choices: Any) -> Callable[[str], object]:
-    def value(text: str) -> object:
-        if PLACEHOLDER.fullmatch(text):
-            return text
-        read = kind(text) if callable(kind) else text
-        if choices is not None and read not in choices:
-            raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(map(str, choices))}")
-        return read
-
-    return value
-
-
-def _exact(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Let a parser take no option by its first letters: what is shown is what `--help` shows."""
-    parser.allow_abbrev = False
-    for sub in _subparsers(parser).values():
-        _exact(sub)
-    return parser
+def _relaxed(parameter: click.Parameter, *, whole: bool) -> click.Parameter:
+    """A parameter that asks for no file to be there; unless it is a whole command, it may be left out, too."""
+    made = copy.copy(parameter)
+    if isinstance(made.type, click.Path):
+        made.type = click.Path()
+    if not whole:
+        made.required = False
+        if isinstance(made, click.Option) and not made.is_flag:
+            made._flag_needs_value, made.flag_value = True, "VALUE"
+        made.type = _Relaxed(made.type)
+    return made
 
 
 def streakline(words: Words, *, whole: bool = True) -> None:
@@ -167,16 +162,23 @@ def streakline(words: Words, *, whole: bool = True) -> None:
 
     whole: False where a sentence speaks of a command, and need not name all that it must have.
     """
-    said, parser = io.StringIO(), _exact(cli.parser() if whole else _relaxed(cli.parser()))
     try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
-            found = parser.parse_args(list(words))
-    except SystemExit as ended:
-        if ended.code:
-            raise WrongCommand(said.getvalue().strip().rpartition("error: ")[2]) from None
+        context = click.Context(cli.root, info_name="streakline")
+        command, rest = cast("click.Command", cli.root), list(words)
+        while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+            _, found, rest = command.resolve_command(context, rest)
+            command = cast("click.Command", found)
+        if isinstance(command, click.Group):
+            if rest or whole:
+                command.make_context("streakline", rest)
+            return
+        relaxed = copy.copy(command)
+        relaxed.params = [_relaxed(each, whole=whole) for each in command.params]
+        relaxed.make_context("streakline", rest)
+    except click.ClickException as refused:
+        raise WrongCommand(refused.format_message()) from None
+    except click.exceptions.Exit:
         return
-    if found.stack_name and not getattr(found, "on_aws", True):
-        raise WrongCommand("it is of the laptop cloud, and knows no --stack-name")
 
 
 def options_together(words: Words) -> None:
@@ -356,9 +358,7 @@ def _check_span(words: Words) -> None:
         CHECKS[name](words[1:], whole=False)
     elif name.startswith("--") and name not in OF_SAM and not name.startswith("--streakline-"):
         options_together(words)
-    elif (
-        name in _subparsers(cli.parser()) and len(words) > 1 and name != "import"
-    ):  # a line of Python or TypeScript
+    elif name in groups() and len(words) > 1 and name != "import":  # a line of Python or TypeScript
         streakline(words, whole=False)
 
 

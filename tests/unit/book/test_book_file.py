@@ -7,7 +7,8 @@ import pytest
 
 from adapters.book import shipped_document
 from ingest.book import DOCUMENT_BYTES_MAX
-from local.book import FILE_BYTES_MAX, UnreadableBook, check, read_file, written
+from local.book import FILE_BYTES_MAX, UnreadableBook, check, read_file
+from local.command import as_yaml
 
 SMALL = """# points for readers
 event_types:
@@ -29,7 +30,7 @@ def file_of(folder: Path, text: str, name: str = "book.yaml") -> Path:
 
 def test_what_is_shown_is_read_again(tmp_path: Path) -> None:
     for text in (
-        written(shipped_document()),
+        as_yaml(shipped_document()),
         json.dumps(shipped_document()),
         json.dumps(shipped_document(), indent="\t"),
     ):
@@ -44,13 +45,13 @@ def test_signs_of_all_planes_are_read_as_json_writes_them(tmp_path: Path, ensure
     document = {**document, "event_types": {**document["event_types"], "CHECK_IN": festive}}
     told = json.dumps(document, indent=2, ensure_ascii=ensure_ascii)
     assert check(file_of(tmp_path, told, "book.json")).document == document
-    assert check(file_of(tmp_path, written(document))).document == document
+    assert check(file_of(tmp_path, as_yaml(document))).document == document
 
 
 def test_an_instant_is_a_text_as_in_json(tmp_path: Path) -> None:
     document = check(file_of(tmp_path, SMALL)).document
     assert document["boosts"][0]["since"] == "2026-06-01T00:00:00Z"
-    assert check(file_of(tmp_path, written(document))).document == document
+    assert check(file_of(tmp_path, as_yaml(document))).document == document
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What `rules publish` says of new streaks and achievements is what readers do (rules 14 and 15)."""
 
-import argparse
 import copy
 import json
 from collections.abc import Iterator
@@ -8,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
 from adapters.book import shipped_document
-from local import book as command
 from rules.book.book import Books, Version
 from rules.book.document import read_book
 from rules.book.goal_rules import NeedKind
@@ -21,6 +20,7 @@ from rules.engagement.goals import midnight, rule_of
 from tests.support.effort import effort
 from tests.support.goal_story import GoalStory
 from tests.support.published_books import Table
+from tests.support.typed_command import typed
 
 THURSDAY = datetime(2026, 11, 26, 9, 12, 30, tzinfo=UTC)
 WEEKLY = {"per": "week", "needs": {"events": 2}, "event_types": ["READ"]}
@@ -148,9 +148,7 @@ class Stack:
 
 
 def run(stack: Stack, *words: str) -> None:
-    parser = argparse.ArgumentParser()
-    command.add_options(parser)
-    command.run(parser.parse_args(words), stack)  # type: ignore[arg-type]
+    typed(stack, "rules", *words, *([] if words[0] == "diff" else ["--json"]))
 
 
 def test_publish_is_for_now_unless_it_says_otherwise_and_tells_from_when_each_counts(
@@ -181,13 +179,12 @@ def test_publish_is_for_now_unless_it_says_otherwise_and_tells_from_when_each_co
 @pytest.mark.parametrize(
     "text", ["2026-11-31", "tomorrow", "2026-11-01T10:00:00", "20261101", "２０２６-11-01"]
 )
-def test_another_instant_is_refused_with_what_is_taken(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        run(Stack(), "publish", str(tmp_path / "book.yaml"), "--effective", text)
-    said = " ".join(capsys.readouterr().err.split())
-    assert "--effective:" in said
+def test_another_instant_is_refused_with_what_is_taken(text: str, tmp_path: Path) -> None:
+    (file := tmp_path / "book.yaml").touch()
+    with pytest.raises(click.BadParameter) as refused:
+        run(Stack(), "publish", str(file), "--effective", text)
+    said = refused.value.format_message()
+    assert "--effective" in said
     assert "a date (midnight UTC), or an instant with its zone" in said
 
 

@@ -13,9 +13,8 @@ from adapters.platform.items import decode_item, encode_item
 from adapters.questions.phone_table import Phone
 from adapters.questions.subscription_store import items_of
 from analytics.forgetting.gone_phones import _finder
-from analytics.restore import other_tables
 from analytics.restore.user_rows import NOT_IN_THE_LAKE
-from local.options import TABLES_FILLED, TABLES_RESTORED, table_copy, whole_second
+from local.restore import RESTORABLE, table_copy, whole_second
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import Head
@@ -164,11 +163,10 @@ def test_that_a_phone_is_gone_is_kept_and_that_other_items_are_is_not() -> None:
 
 
 def test_the_options_name_every_table_and_refuse_what_is_no_instant() -> None:
-    assert {*KEYS, "RewardsLedger", "BPEvents"} == {*TABLES_RESTORED}
-    assert TABLES_FILLED == other_tables.FROM_ROWS
+    assert {*KEYS, "RewardsLedger", "BPEvents"} == {*RESTORABLE}
     assert whole_second("2026-11-24T03:00:00+01:00") == datetime(2026, 11, 24, 2, tzinfo=UTC)
     for wrong in ("2026-11-24T03:00:00.5Z", "2026-11-24T03:00:00", "soon"):
-        with pytest.raises(Exception, match=wrong[:10]):
+        with pytest.raises(Exception, match=r"RFC 3339|no whole second"):
             whole_second(wrong)
     assert table_copy("Questions=q-1") == ("Questions", "q-1")
     with pytest.raises(Exception, match="TABLE=NAME"):
@@ -181,7 +179,7 @@ def test_of_every_store_it_is_told_what_a_restore_cannot_have() -> None:
     stores = {each.name for each in INVENTORY if each.kind in kinds}
     whole = {"RewardsLedger", "DailyActivity", "UserStreaks", "BPEvents", "Rewards", "RuleBooks"}
     assert stores - whole == NOT_IN_THE_LAKE.keys() - {"PayloadBucket"}
-    assert whole <= {*TABLES_RESTORED}
+    assert whole <= {*RESTORABLE}
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
 """CSV files as spreadsheets write them are replayed; what is wrong is told by place and column."""
 
-import argparse
 import re
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from local.cli import _source
 from local.event_sources import BadRow, from_csv, from_purchases, purchases
+from local.replay import SOURCES
 from local.verify import local_date
 
 EVENTS = 'user_id,occurred_at,idempotency_key,properties\nj\u00fcrgen,2026-06-01T12:00:00Z,k1,"{""a"": 1}"\n'
@@ -37,8 +36,7 @@ def test_a_file_is_read_with_a_byte_order_mark_and_without(tmp_path: Path, encod
 
 def test_the_mark_hides_no_column_from_the_command(tmp_path: Path) -> None:
     path = written(tmp_path / "b.csv", PURCHASES, "utf-8-sig")
-    source, file = _source(argparse.Namespace(git=None, purchases=path, file=None))
-    assert len(list(source(file))) == 1
+    assert len(list(SOURCES["purchases"](path))) == 1
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_a_reader_who_leaves_ends_a_command_quietly() -> None:
     """As `| head` does; the text is larger than a pipe."""
     script = (
         "import sys; from local import cli; sys.argv = ['streakline', 'demo'];"
-        "cli._demo = lambda _: [print('x' * 99) for _ in range(9999)]; cli.main()"
+        "import local.demo; local.demo.demo = lambda: [print('x' * 99) for _ in range(9999)]; cli.main()"
     )
     told = subprocess.Popen(
         [sys.executable, "-c", script],

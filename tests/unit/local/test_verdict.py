@@ -123,7 +123,7 @@ def test_what_is_under_way_is_not_wrong(change: dict[str, Any]) -> None:
 def test_of_many_problems_the_first_are_told_and_the_others_counted() -> None:
     seen = replace(WELL, failures={f"Q{number}Failures": 1 for number in range(9)})
     assert verdict(seen).endswith("in Q2Failures; and 6 more.")
-    assert "Q8Failures: `streakline redrive --list --queue Q8Failures`" in as_text(seen)
+    assert "Q8Failures: `streakline queue list --queue Q8Failures`" in as_text(seen)
 
 
 def test_what_machines_read_has_instants_and_no_guess() -> None:

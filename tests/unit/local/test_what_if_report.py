@@ -1,6 +1,5 @@
 """What-if as text and as a page, from a lake of a few users; and a book that is none."""
 
-import argparse
 import json
 import re
 from datetime import UTC, datetime
@@ -10,15 +9,15 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+import click
 import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.what_if.runs import RunLengths
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
-from local.options import what_if_options
 from local.what_if.figures import lines, summary
 from local.what_if.page import Plot, page
-from local.what_if.what_if_command import ask
+from local.what_if.what_if_command import ask, what_if_command
 from rules.book.document import read_book
 from tests.support.what_if_goals import GoalWhatIfStory
 from tests.support.what_if_story import WhatIfStory
@@ -139,24 +138,18 @@ def test_a_plot_of_nothing_is_drawn() -> None:
     assert "<svg" in Plot("steps", "None", "nothing", [], is_steps=True).svg()
 
 
-def asked(*words: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    what_if_options(parser)
-    return parser.parse_args(words)
-
-
 def test_a_book_that_is_none_is_told_by_line(tmp_path: Path) -> None:
     path = tmp_path / "book.yaml"
     path.write_text("format: 1\nevent_types:\n  READ:\n    points: 5\n    cap: {points: 3, per: day}\n")
     lake, now = FolderObjects(tmp_path / "lake"), datetime(2027, 1, 1, tzinfo=UTC)
     with pytest.raises(RuntimeError, match=r"^book\.yaml:5: event_types\.READ\.cap\.points is below"):
-        ask(lake, asked(str(path)), now)
+        ask(lake, str(path), now)
     path.write_text("format: 1\nevent_types: {READ: {points: 5}}\n")
-    assert ask(lake, asked(str(path), "--from", "2027-01-01"), now)[1].users.num_rows == 0
-    assert ask(lake, asked("in-force"), now)[0] == "the book as it was"
+    assert ask(lake, str(path), now, now)[1].users.num_rows == 0
+    assert ask(lake, "in-force", now)[0] == "the book as it was"
     with pytest.raises(RuntimeError, match="--from must be before --to"):
-        ask(lake, asked(str(path), "--from", "2027-01-02", "--to", "2027-01-02"), now)
+        ask(lake, str(path), now, since=now, until=now)
     with pytest.raises(RuntimeError, match="in-force has no span"):
-        ask(lake, asked("in-force", "--from", "2027-01-02"), now)
-    with pytest.raises(SystemExit):
-        asked(str(path), "--to", "tomorrow")
+        ask(lake, "in-force", now, since=now)
+    with pytest.raises(click.BadParameter, match="tomorrow: no day"):
+        what_if_command.make_context("what-if", [str(path), "--to", "tomorrow"])

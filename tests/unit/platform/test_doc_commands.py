@@ -42,8 +42,8 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
     "docs/decisions/0016-packed-records.md": {'{"dt":"2026-11-21","hour":"05","rows":[': "a shape of lines"},
     "docs/guides/operator.md": {"make deploy": AWS},
     "docs/runbook.md": {
-        "streakline --stack-name streakline --region eu-west-1 status": AWS,
-        "streakline --stack-name streakline rotate-key announce": AWS,
+        "streakline status --stack-name streakline --region eu-west-1": AWS,
+        "streakline key announce --stack-name streakline": AWS,
         "from local.stack import find": AWS,
         'aws dynamodb scan --table-name REWARDS_TABLE --filter-expression "fulfilment = :requested" '
         """--expression-attribute-values '{":requested": {"S": "requested"}}'""": AWS,
@@ -179,13 +179,13 @@ def test_commands_are_called_in_one_way(document: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ("streakline --stack-name streakline recompute --dryrun", "unrecognized arguments: --dryrun"),
-        ("streakline rerate --dry-run", "required: --from"),
-        ("streakline rebuild lakes", "invalid choice: 'lakes'"),
-        ("streakline rerate --from yesterday", "invalid fromisoformat value"),
-        ("streakline rerate --fro 2026-03-01", "--fro"),
-        ("streakline recompute  # --form DAY", "no --form here"),
-        ("streakline report --stack-name NAME", "of the laptop cloud"),
+        ("streakline night run --stack-name streakline --dryrun", "No such option '--dryrun'"),
+        ("streakline rules rerate --dry-run", "Missing option '--from'"),
+        ("streakline night rebild", "No such command 'rebild'"),
+        ("streakline rules rerate --from yesterday", "yesterday: no day"),
+        ("streakline rules rerate --fro 2026-03-01", "--fro"),
+        ("streakline night run  # --form DAY", "no --form here"),
+        ("streakline report --stack-name NAME", "No such option '--stack-name'"),
         (".venv/bin/streakline status", "No such file"),
         ("streaklin status", "command not found"),
         ("aws dynamo scan --table-name T", "no service 'dynamo'"),
@@ -211,13 +211,13 @@ def test_a_wrong_command_in_a_block_is_found(wrong: str, why: str, tmp_path: Pat
     "wrong",
     [
         "streakline reports",
-        "streakline recompute --form DAY",
+        "streakline night run --form DAY",
         "streakline rules check | dif | publish",
         "streakline up, dwn, status",
         "--from 1970-01-01T00:00:00Z --rerate",
         "--leave-refuse",
         "hook lst",
-        "rebuild lake --users U",
+        "night rebuild --users U",
         "aws sqs receive-messages",
         "make chek",
         "sam deploy --parameter-override A=b",
@@ -229,7 +229,12 @@ def test_a_wrong_command_in_a_sentence_is_found(wrong: str) -> None:
 
 @pytest.mark.parametrize(
     "right",
-    ["streakline", "streakline rebuild lake --from DAY --to DAY [--entity E]", "aws s3 sync", "import boto3"],
+    [
+        "streakline",
+        "streakline night rebuild --from DAY --to DAY [--entity E]",
+        "aws s3 sync",
+        "import boto3",
+    ],
 )
 def test_a_sentence_need_not_say_all(right: str) -> None:
     assert span_problem(right) is None

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest d0031389730f0538d1a7bdf4bf1bc0f4f22867adcc63771b6e5842a35cadbb19.
+// Made by `make clients` from the API with the digest 73e837f6b783685bf3360e5345b46c9ee005eecf8ca7dab5b38df1c976f75c6c.
 
 export interface paths {
     "/": {
@@ -2945,7 +2945,7 @@ export interface operations {
                     effective?: string;
                     /** @description why, for those who come later */
                     note?: string;
-                    /** @description effective may be in the past: `streakline rerate` judges anew what came since */
+                    /** @description effective may be in the past: `streakline rules rerate` judges anew what came since */
                     rerate?: boolean;
                 };
             };

@@ -1,0 +1,69 @@
+"""What there is to ask: `SHOW TABLES` and `DESCRIBE NAME`, by the declarations of lake and models."""
+
+import difflib
+import re
+import shutil
+import textwrap
+from collections.abc import Iterator
+
+from analytics.warehouse.ddl import LOAD_NUMBER
+from analytics.warehouse.models import LOAD_NUMBER_DOC, models
+from local.analyst.answer import QueryFailed
+from rules.lake.entities import LOADED
+
+Rows = list[dict[str, str]]
+TABLES = re.compile(r"(?:show\s+tables|\.tables)\s*;?", re.IGNORECASE)
+DESCRIBE = re.compile(r"(?:describe|desc|\.describe)(?:\s+([\w.]+))?\s*;?", re.IGNORECASE)
+
+
+def names() -> Iterator[str]:
+    """Yield the name of each table and view, what is asked most first: marts, then facts and dimensions."""
+    found = models()
+    for folder in ("marts", "dimensions", "facts", "staging"):
+        yield from sorted(name for name in found if name.startswith(f"{folder}."))
+    yield from (f"lake.{name}" for name in LOADED)
+
+
+def answer(query: str) -> Rows | None:
+    """Return the rows of SHOW TABLES or DESCRIBE; None for another query. Raises QueryFailed."""
+    text = query.strip()
+    if TABLES.fullmatch(text):
+        return [{"name": name, "grain": grain_of(name)} for name in names()]
+    if found := DESCRIBE.fullmatch(text):
+        return describe(found[1] or "")
+    if text.startswith("."):
+        raise QueryFailed(f"there is no {text.split()[0]}: there are .tables, .describe NAME and .quit")
+    return None
+
+
+def grain_of(name: str) -> str:
+    """Return what a row of a table or view is."""
+    folder, _, own = name.partition(".")
+    return LOADED[own].doc if folder == "lake" else models()[name].grain
+
+
+def describe(name: str) -> Rows:
+    """Return the columns of a table or view, with what they say. `funnel` would be marts.funnel."""
+    known = list(names())
+    found = next((each for each in known if name.lower() in (each, each.partition(".")[2])), None)
+    if found is None:
+        near = difflib.get_close_matches(name, [*known, *(each.partition(".")[2] for each in known)])
+        hint = f"did you mean {' or '.join(near)}?" if near else "`.tables` lists all"
+        raise QueryFailed(f"there is no {name or 'name'} to describe: {hint}")
+    folder, _, own = found.partition(".")
+    if folder == "lake":
+        columns = {each.name: each.doc for each in LOADED[own].fields} | {LOAD_NUMBER: LOAD_NUMBER_DOC}
+    else:
+        columns = dict(models()[found].columns)
+    return [{"column": column, "says": says} for column, says in columns.items()]
+
+
+def as_text(rows: Rows) -> str:
+    """Return rows of two columns as lines; the second column is broken where the terminal ends."""
+    size = max((len(next(iter(row.values()))) for row in rows), default=0) + 2
+    room = max(30, shutil.get_terminal_size((110, 24)).columns - size)
+    lines = []
+    for first, second in (row.values() for row in rows):
+        parts = textwrap.wrap(second, room) or [""]
+        lines += [f"{first:<{size}}{parts[0]}".rstrip(), *(" " * size + each for each in parts[1:])]
+    return "\n".join(lines)
