@@ -35,7 +35,6 @@ from rules.engagement.goals import (
     outcome,
     progress,
     rule_of,
-    shown_goal_streak,
 )
 from rules.engagement.ledger import debt_of
 from rules.engagement.streak import DAY, DateReason, Streak, covered_dates, explain_date, fold, shown_streak
@@ -264,9 +263,7 @@ def _goal_view(
 ) -> dict[str, Any]:
     first = per.first(when)
     rule = rule_of(known.books, name)(first)
-    past = known.before(name, per, first)
-    have = progress(rule, first, known.days) if rule else 0
-    seen, status = shown_goal_streak(rule, past, have, profile.cover)
+    seen, status = known.standing(name, per, when, profile.cover)
     return {
         "name": name,
         "per": per.value,
