@@ -37,7 +37,7 @@ def what_if_users(folder: Path) -> int:
 
     found = what_if(FolderObjects(folder), WhatIfQuestion(read_book(CANDIDATE), datetime.now(UTC)))
     told = summary(found, "candidate")
-    print(json.dumps({"points": told["points"], "users": told["users"], "replayed": _replayed(found)}))
+    print(json.dumps({"points": told["points"], "users": told["users"]}))
     return int(found.users.num_rows)
 
 
