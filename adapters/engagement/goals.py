@@ -31,12 +31,9 @@ from rules.engagement.achievements import (
 from rules.engagement.goals import (
     KnownPeriods,
     MeasuredDays,
-    Outcome,
     SettledGoals,
     first_date_needed,
     is_usable,
-    outcome,
-    rule_of,
     settled_until,
     unsettled_goals,
 )
@@ -169,12 +166,7 @@ class StreakReader:
         when = date_at(profile, now)
         first_of_all = min(per.first(when) for per in pers.values())
         profile, known = self.periods(profile, first_of_all, when, now, is_strong=is_strong)
-        periods = {}
-        for name, per in pers.items():
-            first = per.first(when)
-            letter = outcome(rule_of(books, name)(first), per, first, known.days)
-            past = known.before(name, per, first)
-            periods[name] = past.then(letter) if letter is Outcome.REACHED else past
+        periods = {name: known.until(name, per, when) for name, per in pers.items()}
         return profile, StreakHistory(periods, profile.cover, books)
 
 

@@ -1,11 +1,10 @@
 """The figures of all users, added up part by part."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 
 import pyarrow as pa
-
-from analytics.what_if.runs import RunLengths
 
 # What is told of each user, before and after.
 MEASURES = ("earned", "balance", "shown", "length", "longest", "active_days", "last")
@@ -13,9 +12,34 @@ USERS = pa.schema(
     [
         ("user_id", pa.string()),
         *((f"{name}_{when}", pa.int64()) for when in ("before", "after") for name in MEASURES),
-        ("is_replayed", pa.bool_()),
     ]
 )
+
+
+@dataclass(slots=True)
+class RunLengths:
+    """How many runs had which length: those that have ended, and those that go on."""
+
+    ended: Counter[int] = field(default_factory=Counter)
+    alive: Counter[int] = field(default_factory=Counter)
+
+    def survival(self, days: Iterable[int]) -> dict[int, float]:
+        """Return the share of runs that reach so many dates, by Kaplan and Meier.
+
+        A run that goes on is known to have reached its length, and no more.
+        """
+        share, shares = 1.0, {}
+        at_risk = self.ended.total() + self.alive.total()
+        lengths = sorted(self.ended.keys() | self.alive.keys())
+        place = 0
+        for day in sorted(days):
+            while place < len(lengths) and lengths[place] < day:
+                ended, alive = self.ended[lengths[place]], self.alive[lengths[place]]
+                share *= 1 - ended / at_risk
+                at_risk -= ended + alive
+                place += 1
+            shares[day] = share
+        return shares
 
 
 @dataclass(slots=True)
@@ -39,6 +63,12 @@ class GoalSums:
     reached: int = 0
     current: int = 0
     longest: int = 0
+
+    def add(self, other: "GoalSums") -> None:
+        """Count other users in."""
+        self.reached += other.reached
+        self.current += other.current
+        self.longest = max(self.longest, other.longest)
 
 
 @dataclass(slots=True)
@@ -83,7 +113,6 @@ class Figures:
     impossible: list[Impossible] = field(default_factory=list)
     redemptions: int = 0
     entries: int = 0
-    changes: Counter[int] = field(default_factory=Counter)
     streaks: list[GoalChange] = field(default_factory=list)
     achievements: list[GoalChange] = field(default_factory=list)
 
@@ -94,3 +123,24 @@ class Figures:
     def of_month(self, name: str) -> list[int]:
         """Return the sums of a month."""
         return self.months.setdefault(name, [0, 0])
+
+    def add(self, other: "Figures") -> None:
+        """Count other users in. Both are of one question, so streaks and achievements are the same."""
+        for name, sums in other.types.items():
+            known = self.of_type(name)
+            for each in fields(TypeSums):
+                setattr(known, each.name, getattr(known, each.name) + getattr(sums, each.name))
+        for name, (before, after) in other.months.items():
+            month = self.of_month(name)
+            month[0] += before
+            month[1] += after
+        for mine, theirs in ((self.runs_before, other.runs_before), (self.runs_after, other.runs_after)):
+            mine.ended.update(theirs.ended)
+            mine.alive.update(theirs.alive)
+        self.impossible += other.impossible
+        self.redemptions += other.redemptions
+        self.entries += other.entries
+        ours, others = ([*each.streaks, *each.achievements] for each in (self, other))
+        for mine_of, theirs_of in zip(ours, others, strict=True):
+            mine_of.before.add(theirs_of.before)
+            mine_of.after.add(theirs_of.after)

@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,8 +19,8 @@ from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from rules.book.book import NO_FREEZES, NO_PAUSES, Book, Books, FreezeRules, PauseRules, Version
 from rules.book.document import read_book
-from rules.book.point_rules import Cap
-from rules.days import stamp
+from rules.book.point_rules import Cap, lot_of
+from rules.days import EPOCH, MICROSECOND, stamp
 from rules.lake.entities import RULES
 from rules.lake.rule_entities import BOOK, book_of
 
@@ -46,6 +46,72 @@ class Ruling:
     later: tuple[tuple[datetime, "Ruling"], ...] = ()
     factor: int = 1
     version: int | None = None
+
+
+@dataclass(slots=True)
+class Terms:
+    """What is the same of all entries whose events one ruling judges, with what they come to.
+
+    is_active, was_active: whether such an event keeps a streak. later: by which terms those are judged that
+    arrived then or later (microseconds since 1970). sums: entries, points that they earned and would earn, and
+    how many events would be refused.
+    """
+
+    event_type: str
+    ruling: Ruling
+    cap: Cap | None
+    is_active: bool
+    was_active: bool
+    is_broken: bool
+    later: tuple[tuple[int, "Terms"], ...] = ()
+    sums: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    _ends: dict[date, date] = field(default_factory=dict)
+
+    def at(self, created_at: int) -> "Terms":
+        """Return those of an entry that was written at an instant."""
+        return (
+            next((each for begins, each in self.later if created_at >= begins), self) if self.later else self
+        )
+
+    def end_of(self, day: date) -> date:
+        """Return when points of a date expire. The ruling has a rule of expiry."""
+        if (found := self._ends.get(day)) is None:
+            found = self._ends[day] = lot_of(self.ruling.expiry or "", day, self.cap)
+        return found
+
+
+class TermsMemo(dict[tuple[Any, ...], Terms]):
+    """Terms by what an entry says: event_type, version, cap, is_passive, segment, is_broken."""
+
+    def __init__(self, timeline: "Timeline") -> None:
+        super().__init__()
+        self._timeline = timeline
+
+    def __missing__(self, key: tuple[Any, ...]) -> Terms:
+        event_type, version, cap, is_passive, segment, is_broken = key
+        occurred = self._timeline.begin_of(segment)
+        ruling = self._timeline.ruling(event_type, version or None, occurred, is_broken=is_broken)
+
+        def terms(ruling: Ruling) -> Terms:
+            is_known, keeps = ruling.points is not None, ruling.keeps_streak
+            return Terms(
+                event_type,
+                ruling,
+                ruling.cap if is_known else Cap.of(cap),
+                not ruling.is_refused and (not is_passive if keeps is None else keeps),
+                not is_passive,
+                is_broken,
+            )
+
+        found = self[key] = terms(ruling)
+        found.later = tuple(((at - EPOCH) // MICROSECOND, terms(each)) for at, each in ruling.later)
+        return found
+
+    def all(self) -> Iterator[Terms]:
+        """Yield all that were asked for."""
+        for each in self.values():
+            yield each
+            yield from (later for _, later in each.later)
 
 
 @dataclass(frozen=True)
@@ -142,7 +208,7 @@ class Timeline:
         candidate, since, until = self.candidate, self.since, self.until
         number = self.real.newest.number + 1
         versions = [each for each in self.real.versions if since and each.effective_at < since]
-        versions.append(Version(number, since or FIRST_INSTANT, lambda: candidate))
+        versions.append(Version(number, since or FIRST_INSTANT, partial(_same, candidate)))
         if until:
             versions.append(replace(self.real.at(until), effective_at=until))
             versions += [each for each in self.real.versions if each.effective_at > until]
@@ -208,6 +274,39 @@ def _ruling_of(
     )
 
 
+CANDIDATE = 0  # its number among predicted versions: lower than that of any version
+
+
+class PredictedBooks(Books):
+    """The versions that are in force with the candidate in the place of some, as published by an instant.
+
+    Those that it replaces still tell what they said of the events that they have judged.
+    """
+
+    def __init__(self, timeline: Timeline, now: datetime) -> None:
+        known = [_with_expiry(each, timeline) for each in timeline.real.versions if each.published_at <= now]
+        in_force = [each for each in known if not timeline.is_candidates(each.effective_at)]
+        if (candidate := timeline.candidate) is not None:
+            in_force.append(Version(CANDIDATE, timeline.since or FIRST_INSTANT, partial(_same, candidate)))
+        if (until := timeline.until) and known:
+            last = Books(known).at(until)
+            in_force = [each for each in in_force if each.number != last.number]
+            in_force.append(replace(last, effective_at=until))
+        super().__init__(in_force or known)
+        self._numbered = {each.number: each for each in (*known, *self.versions)}
+
+
+def _with_expiry(version: Version, timeline: Timeline) -> Version:
+    """Return a version with the rule of expiry that its events name; the lake's books have none."""
+    rule = timeline.expiries.get(version.number)
+    return replace(version, read=partial(replace, version.book, expiry=rule)) if rule else version
+
+
+def _same(book: Book) -> Book:
+    """Return a book: a version that is sent to another process must not name a function without a name."""
+    return book
+
+
 # The versions of the book that were in force, with what freezes and pauses cost by them, from the lake.
 
 
@@ -230,7 +329,10 @@ def real_books(objects: Objects) -> Books:
         for number, items in rows.items()
         for first in (next(iter(items.values())),)
     ]
-    return Books(versions if FIRST in rows else [shipped_version(), *versions])
+    if FIRST not in rows:
+        shipped = shipped_version()
+        versions.insert(0, replace(shipped, read=partial(_same, shipped.book)))
+    return Books(versions)
 
 
 def _book(rows: Rows) -> Book:

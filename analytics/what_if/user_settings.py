@@ -1,11 +1,9 @@
-"""What the newest profiles say that cannot be computed: pauses, skipped dates, and which date is today."""
+"""What the lake says beside the ledger: pauses, skipped dates, zones, and what events were sent with."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -13,13 +11,14 @@ import pyarrow as pa
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.layout import curated_files
+from analytics.lake.user_rows import small_database
 from analytics.recompute.activity_runs import dates_of, opening_of, pauses_of
 from analytics.recompute.ledger_totals import NEWEST
-from analytics.what_if.ledger_parts import EVENTS, small_database
 from analytics.what_if.timeline import Timeline
+from analytics.what_if.user_fold import UserSettings
 from rules.book.book import Book
 from rules.days import UnknownZone, today
-from rules.engagement.streak import Checkpoint, paused_dates_a_year
+from rules.engagement.streak import paused_dates_a_year
 
 Pauses = tuple[tuple[date, date], ...]
 NONE_SETTLED = "CREATE TEMP VIEW settled AS SELECT * FROM profiles WHERE false"
@@ -27,15 +26,6 @@ LISTED = """SELECT user_id, pauses, skipped_dates, opening FROM settings
 WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
 ZONES = "SELECT DISTINCT timezone FROM settings WHERE timezone > ''"
 LIVING_IN = "SELECT user_id, timezone FROM settings WHERE timezone IN (SELECT unnest(?))"
-
-
-@dataclass(frozen=True, slots=True)
-class UserSettings:
-    """pauses: both dates included. skipped: dates that are no misses. opening: see Cover."""
-
-    pauses: Pauses = ()
-    skipped: frozenset[date] = frozenset()
-    opening: Checkpoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +40,9 @@ class Todays:
         return self.others.get(user, self.in_utc)
 
 
-def user_settings(objects: Objects, now: datetime) -> tuple[dict[str, UserSettings], Todays]:
+def user_settings(
+    objects: Objects, timeline: Timeline, now: datetime
+) -> tuple[dict[str, UserSettings], Todays]:
     """Return the settings of the users who have pauses, skipped dates or an opening; and everybody's date."""
     db = small_database()
     with table_of(db, "profiles", objects, "streaks"):
@@ -60,10 +52,11 @@ def user_settings(objects: Objects, now: datetime) -> tuple[dict[str, UserSettin
         in_utc = now.astimezone(UTC).date()
         there = {zone: _today(now, zone) for (zone,) in db.execute(ZONES).fetchall()}
         others = db.execute(LIVING_IN, [[zone for zone, day in there.items() if day != in_utc]]).fetchall()
-    settings = {
-        user: UserSettings(pauses_of(pauses), frozenset(dates_of(skipped)), opening_of(opening))
-        for user, pauses, skipped, opening in rows
-    }
+    settings = {}
+    for user, listed, skipped, opening in rows:
+        pauses, dates = pauses_of(listed), frozenset(dates_of(skipped))
+        left = pauses_left(pauses, timeline)[0]
+        settings[user] = UserSettings(pauses, dates, opening_of(opening), left)
     return settings, Todays(in_utc, {user: there[zone] for user, zone in others})
 
 
@@ -92,12 +85,11 @@ def pauses_left(pauses: Pauses, timeline: Timeline) -> tuple[Pauses, Pauses]:
     return tuple(kept), tuple(refused)
 
 
-# What the events say that the ledger does not: the dates that they claim, their zones, their properties.
+# What the events say that the ledger does not: whose dates contradict each other, and properties.
 
 
-Row = dict[str, Any]
+EVENTS = pa.schema([("user_id", pa.string()), ("event_id", pa.string())])
 Refuses = Callable[[Any, Any], bool]
-BATCH_ROWS = 20_000
 DOUBTED_BYTES = 300_000_000  # of curated files: some five million events
 # Of one calendar the dates of later instants are never earlier, and three of them take more than a day.
 DOUBTFUL = """
@@ -113,13 +105,6 @@ SELECT DISTINCT user_id FROM beside
 WHERE next_first <= last OR (next_day >= day + 2 AND next_first < last + INTERVAL 1 DAY)
   OR third_first < last + INTERVAL 1 DAY
 """
-LEDGER_OF = (
-    "SELECT ledger.* FROM ledger SEMI JOIN asked ON asked.user_id = account_id ORDER BY account_id, seq"
-)
-CLAIMS_OF = """SELECT user_id, event_id, activity_date, zone FROM events SEMI JOIN asked USING (user_id)
-ORDER BY user_id"""
-SENT_BY = """SELECT user_id, event_id, event_type, properties FROM events SEMI JOIN asked USING (user_id)
-WHERE properties IS NOT NULL ORDER BY user_id"""
 PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
 WHERE event_type IN (SELECT event_type FROM contracts)"""
 BROKEN_BY = """SELECT user_id, event_id FROM events SEMI JOIN refused
@@ -164,41 +149,3 @@ def _read_json(text: str | None) -> Any:
         return json.loads(text or "{}")
     except ValueError:
         return {}
-
-
-def ledgers_of(objects: Objects, users: Collection[str]) -> Iterator[tuple[str, list[Row]]]:
-    """Yield some users with their ledger's rows, in the order of the ids."""
-    yield from _rows_by_user(objects, "ledger", LEDGER_OF, "account_id", users)
-
-
-def claims_of(objects: Objects, users: Collection[str]) -> dict[str, dict[str, tuple[date, str]]]:
-    """Return, by user and event, the date that it claims and the zone that it was read in."""
-    found = _rows_by_user(objects, "events", CLAIMS_OF, "user_id", users)
-    return {
-        user: {each["event_id"]: (each["activity_date"], each["zone"]) for each in rows}
-        for user, rows in found
-    }
-
-
-def sent_properties(
-    objects: Objects, users: Collection[str], types: Collection[str]
-) -> dict[str, dict[str, str]]:
-    """Return, by user and event, the properties of events of some types, as far as they are in the event."""
-    found = _rows_by_user(objects, "events", SENT_BY, "user_id", users) if types else ()
-    return {
-        user: {each["event_id"]: each["properties"] for each in rows if each["event_type"] in types}
-        for user, rows in found
-    }
-
-
-def _rows_by_user(
-    objects: Objects, entity: str, sql: str, key: str, users: Collection[str]
-) -> Iterator[tuple[str, list[Row]]]:
-    if not users:
-        return
-    asked = pa.table({"user_id": pa.array(sorted(users), pa.string())})
-    with table_of(db := small_database(), entity, objects, entity), arrow_table(db, "asked", asked):
-        reader = db.sql(sql).to_arrow_reader(BATCH_ROWS)
-        rows = (row for batch in reader for row in batch.to_pylist())
-        for user, some in groupby(rows, key=itemgetter(key)):
-            yield user, list(some)

@@ -1,132 +1,67 @@
 """What another book would have led to: for every user, as a fresh stack would show it after the same history.
 
-The ledger is read once, and worked on in parts of whole users, in columns. Users whose answer depends on
-more than sums are replayed one by one (one_user.py). Nothing is written but temporary files.
+The ledger is read once, and written in parts of whole users. Each part is replayed by the rules, in as many
+processes as there are cores; their figures are added up. Nothing is written but temporary files.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import multiprocessing
+import os
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from adapters.platform.objects import Objects
-from analytics.lake.curated_files import query, table_of
-from analytics.what_if.figures import USERS, Figures, Impossible
+from analytics.lake.curated_files import arrow_table, query, table_of
+from analytics.lake.user_rows import part_source, parts_of, rows_of_users, small_database, write_parts
+from analytics.what_if.counted_users import NOBODYS, CountedUsers, PartAnswer, Replay
+from analytics.what_if.figures import Figures, Impossible
 from analytics.what_if.goals import Goals, Kept
-from analytics.what_if.judged_part import PartJudge
-from analytics.what_if.ledger_parts import ledger_parts, small_database
-from analytics.what_if.one_user import EventOutcome, OneUser
-from analytics.what_if.runs import FIRST, fold_user
 from analytics.what_if.timeline import Timeline, real_books
+from analytics.what_if.user_fold import Row, UserSettings
 from analytics.what_if.user_settings import (
     Refuses,
-    UserSettings,
     broken_contracts,
-    claims_of,
     doubtful_users,
-    ledgers_of,
-    pauses_left,
     user_settings,
 )
 from rules.book.book import Book, Books
-from rules.book.point_rules import Cap
-from rules.engagement.earnings import instant_of
+from rules.engagement.ledger import EntryKind
 
-# Why a user would gain or lose: by event type and cause, with dates.
-
-
-@dataclass(slots=True)
-class Reason:
-    """What changes the points of some of a user's events. cause: in words. points: the change."""
-
-    cause: str
-    events: int
-    points: int
-    first: date
-    last: date
-
-    @property
-    def text(self) -> str:
-        """The reason as a line."""
-        days = str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
-        events = "1 event" if self.events == 1 else f"{self.events} events"
-        return f"{self.points:+,} points, {events}, {days}: {self.cause}"
-
-
-def reasons(user: OneUser, timeline: Timeline) -> list[Reason]:
-    """Return what changes a user's points, the largest change first."""
-    found: dict[str, Reason] = {}
-    for each in user.earned:
-        change = (each.points or 0) - each.row["points"]
-        if not change:
-            continue
-        cause = ": ".join(_cause(each, timeline))
-        known = found.setdefault(cause, Reason(cause, 0, 0, each.day, each.day))
-        known.events += 1
-        known.points += change
-        known.first, known.last = min(known.first, each.day), max(known.last, each.day)
-    return sorted(found.values(), key=lambda each: (-abs(each.points), each.cause))
-
-
-def other_reasons(user: OneUser, expired_before: int, now: datetime) -> Iterator[str]:
-    """Yield what changes a user's balance and streak, beside the points of events.
-
-    expired_before: how many points of the user have expired by now.
-    """
-    if (expired := user.expired(now)) != expired_before:
-        yield f"{expired:,} points would have expired by now, in place of {expired_before:,}"
-    was, then = user.corrected_before, sum(each.points for each in user.corrected)
-    if was != then:
-        yield f"{then:+,} points by reversed events and corrections, in place of {was:+,}"
-    rows = [each.row for each in user.earned if each.row["event_id"] not in user.reversed]
-    was_active = {row["activity_date"] for row in rows if not row["is_passive"]}
-    active = set(user.active)
-    for days, word in ((was_active - active, "no longer be"), (active - was_active, "be")):
-        if days:
-            span = str(min(days)) if len(days) == 1 else f"{min(days)} to {max(days)}"
-            dates = "1 date" if len(days) == 1 else f"{len(days)} dates"
-            yield f"{dates} would {word} active, {span}: which events keep a streak has changed"
-
-
-def _cause(each: EventOutcome, timeline: Timeline) -> Iterator[str]:
-    """Yield how the candidate's terms of an event differ from those that were."""
-    row, ruling = each.row, each.ruling
-    kind, occurred = row["event_type"], instant_of(row["event_id"])
-    number = row["rules_version"]
-    yield f"{kind}, judged by version {number}"
-    if each.points is None:
-        yield "breaks the contract: refused" if row.get("is_broken") else "is not in this book: refused"
-        return
-    before = next((v.book for v in timeline.real.versions if v.number == number), None)
-    was, factor_was = _worth(before, kind, occurred)
-    now = ruling.points
-    changes = []
-    if was is not None and now is not None and was * ruling.factor != now * factor_was:
-        changes.append(f"{was // factor_was} -> {now // ruling.factor} points each")
-    if factor_was != ruling.factor:
-        changes.append(f"boost x{factor_was} -> x{ruling.factor}")
-    caps = [cap.text if cap else "none" for cap in (Cap.of(row["cap"]), ruling.cap)]
-    if ruling.points is not None and caps[0] != caps[1]:
-        changes.append(f"cap {caps[0]} -> {caps[1]}")
-    if each.day != row["activity_date"]:
-        changes.append("counts for another date")
-    yield "; ".join(changes) or "other events leave another part of its cap"
-
-
-def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None, int]:
-    if book is None or kind not in book.event_types:
-        return None, 1
-    return book.points(kind, occurred), book.factor(kind, occurred)
-
-
-TOP = 20
+# ruff: noqa: S608 (no input but names of a book, and instants that are written as stamps)
 EXPIRIES = (
     "SELECT DISTINCT rules_version, expiry FROM events WHERE expiry IS NOT NULL AND rules_version IS NOT NULL"
 )
+KEEPING = f"""SELECT DISTINCT event_type, coalesce(is_passive, false) AS is_passive FROM ledger
+WHERE kind = '{EntryKind.EARN}'"""
+# What a row of the fold has out of the ledger, and what its event was sent with.
+ENTRIES = f"""
+SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
+  coalesce(is_passive, false) AS is_passive, {{segment}} AS segment, broken_id IS NOT NULL AS is_broken,
+  epoch_us(created_at) AS created_at, seq, points, event_id, activity_date AS day, expires_on, held_at, reverses,
+  "freeze", freeze_date, reward_id, measures
+FROM ledger
+LEFT JOIN (SELECT DISTINCT user_id AS broken_user, event_id AS broken_id FROM broken)
+  ON broken_user = account_id AND broken_id = event_id
+WHERE kind <> '{EntryKind.OPEN}'
+  AND (kind <> '{EntryKind.EARN}' OR (activity_date IS NOT NULL AND event_id IS NOT NULL))
+"""
+SENT = """
+SELECT user_id, event_id, CASE WHEN is_doubtful THEN activity_date END AS claimed,
+  CASE WHEN is_doubtful THEN zone END AS zone, CASE WHEN is_summed THEN properties END AS properties
+FROM (SELECT *, user_id IN (SELECT user_id FROM doubted) AS is_doubtful,
+  properties IS NOT NULL AND event_type IN (SELECT event_type FROM summed) AS is_summed FROM events)
+WHERE is_doubtful OR is_summed
+"""
+ROWS = """SELECT entries.*, {sent} FROM {source} AS entries {join} ORDER BY user_id, created_at, seq"""
+UNSENT = "NULL AS claimed, NULL AS zone, NULL AS properties"
+WITH_SENT = """LEFT JOIN (SELECT user_id, event_id, any_value(claimed) AS claimed, any_value(zone) AS zone,
+    any_value(properties) AS properties FROM {sent} GROUP BY ALL) AS sent USING (user_id, event_id)"""
 
 
 def _refuses_nothing(contract: Any, properties: Any) -> bool:
@@ -166,150 +101,27 @@ class WhatIfAnswer:
     goals: Kept = field(default_factory=dict)
 
 
-class WhatIf:
-    """One question to a lake."""
-
-    def __init__(self, objects: Objects, asked: WhatIfQuestion) -> None:
-        self._objects, self._asked, self.figures = objects, asked, Figures()
-        self.timeline = Timeline(real_books(objects), asked.book, asked.since, asked.until)
-        if asked.book and self.timeline.is_partial:
-            self.timeline.expiries.update(_expiries(objects, self.timeline.real))
-        self._settings, self._todays = user_settings(objects, asked.now)
-        self._broken = broken_contracts(objects, asked.book, asked.refuses)
-        self._doubtful = cache(lambda: doubtful_users(objects))
-        self._days: dict[tuple[str, date], int] = {}
-        self._kept: Kept = {}
-        kept = self._kept if asked.keep_days else None
-        self._goals = Goals(self.timeline, asked.now, self._todays, self.figures, kept)
-        if self.timeline.changes_pauses:
-            self._note_pauses()
-
-    def _note_pauses(self) -> None:
-        for user, known in self._settings.items():
-            for first, last in pauses_left(known.pauses, self.timeline)[1]:
-                why = f"it would have been one of too many dates up to {last}"
-                self.figures.impossible.append(Impossible(user, "pause", first.isoformat(), 0, 0, why))
-
-    def answer(self) -> WhatIfAnswer:
-        """Work everything out."""
-        tables, replayed = [], set[str]()
-        for users, names, days in self._parts():
-            tables.append(users)
-            replayed |= names
-            self._keep(days, names)
-        told = self._goals.add_replayed(
-            (each for _, each in self._replayed(replayed)), self._objects, replayed
-        )
-        rows = {each.user_id: self._row(each) for each in told}
-        users = pa.concat_tables([USERS.empty_table(), *tables]).combine_chunks()
-        users = _with_rows(users, rows).sort_by("user_id")
-        return WhatIfAnswer(self._asked, users, self.figures, self._top(users), self._days, self._kept)
-
-    def _parts(self) -> Iterator[tuple[pa.Table, set[str], Callable[[], pa.Table]]]:
-        asked, known = self._asked, (self._settings, self._todays)
-        judge = PartJudge(self.timeline, asked.now, *known, self._doubtful, self.figures, self._goals)
-        summed = self._goals.summed if self._goals.is_asked else None
-        with ledger_parts(self._objects, self.timeline.stamps, self._broken, summed) as parts:
-            for part in parts:
-                yield judge.judge(part)
-
-    def _keep(self, days: Callable[[], pa.Table], left_out: set[str]) -> None:
-        if self._asked.keep_days:
-            for row in days().to_pylist():
-                if row["user_id"] not in left_out:
-                    self._days[row["user_id"], FIRST.fromordinal(FIRST.toordinal() + row["day"])] = row[
-                        "points_sum"
-                    ]
-
-    # ---- one by one
-
-    def _replayed(self, users: set[str]) -> Iterator[tuple[str, OneUser]]:
-        places_anew = self._doubtful.cache_info().currsize > 0
-        doubtful = {each for each in users if places_anew and self._is_doubtful(each)}
-        claims = claims_of(self._objects, doubtful)
-        broken = self._broken_events(users)
-        for user, rows in ledgers_of(self._objects, users):
-            known = self._settings.get(user) or UserSettings()
-            for row in rows:
-                row["is_broken"] = (user, row["event_id"]) in broken
-            made = OneUser(
-                user,
-                self.timeline,
-                pauses_left(known.pauses, self.timeline)[0],
-                known.skipped,
-                claims.get(user),
-                known.opening,
-            )
-            yield user, made.replay(rows)
-
-    def _is_doubtful(self, user: str) -> bool:
-        return user in self._doubtful() or bool((self._settings.get(user) or UserSettings()).skipped)
-
-    def _broken_events(self, users: set[str]) -> set[tuple[str, str]]:
-        some = self._broken
-        some = some.filter(pc.is_in(some["user_id"], pa.array(sorted(users), pa.string())))
-        return {(each["user_id"], each["event_id"]) for each in some.to_pylist()}
-
-    def _row(self, user: OneUser) -> dict[str, int]:
-        """Count a replayed user in; returns what the user would have."""
-        for each in user.earned:
-            sums = self.figures.of_type(each.row["event_type"])
-            sums.after += each.points or 0
-            sums.refused += each.points is None
-            sums.broken += each.points is None and bool(each.row["is_broken"])
-            self.figures.of_month(f"{each.row['activity_date']:%Y-%m}")[1] += each.points or 0
-            if self._asked.keep_days:
-                key = user.user_id, each.day
-                self._days[key] = self._days.get(key, 0) + (each.points or 0)
-        for draft in user.corrected:
-            day = date.fromisoformat(draft.activity_date or "")
-            self.figures.of_type(draft.event_type or "").after += draft.points
-            self.figures.of_month(f"{day:%Y-%m}")[1] += draft.points
-            if self._asked.keep_days:
-                self._days[user.user_id, day] = self._days.get((user.user_id, day), 0) + draft.points
-        self.figures.impossible += user.impossible
-        today = self._todays.of(user.user_id)
-        streak, shown = fold_user(user.active, user.cover, today, self.figures.runs_after)
-        return {
-            "earned_after": user.total,
-            "balance_after": user.balance(self._asked.now),
-            "shown_after": shown,
-            "length_after": streak.length if streak else 0,
-            "longest_after": streak.longest if streak else 0,
-            "active_days_after": streak.active_days if streak else 0,
-            "last_after": (streak.last - FIRST).days if streak else 0,
-        }
-
-    # ---- who changes most
-
-    def _top(self, users: pa.Table) -> list[dict[str, Any]]:
-        earned, balance, longest = (
-            pc.subtract(users[f"{name}_after"], users[f"{name}_before"])
-            for name in ("earned", "balance", "longest")
-        )
-        score = pc.max_element_wise(pc.abs(earned), pc.abs(balance), pc.abs(longest))
-        order = pc.sort_indices(
-            pa.table({"score": score, "user_id": users["user_id"]}),
-            sort_keys=[("score", "descending"), ("user_id", "ascending")],
-        )[:TOP]
-        found = users.take(order).append_column("score", score.take(order)).to_pylist()
-        rows = {row["user_id"]: row for row in found if row.pop("score")}
-        kept, self.figures = self.figures, Figures()  # these users are counted already
-        for user, made in self._replayed(set(rows)):
-            row = rows[user]
-            expired = row["earned_before"] - made.spent_before - row["balance_before"]
-            others = other_reasons(made, expired, self._asked.now)
-            row["why"] = [*(each.text for each in reasons(made, self.timeline)), *others]
-            rows[user]["impossible"] = [
-                f"{each.what} of {each.points} at {each.at}" for each in made.impossible
-            ]
-        self.figures = kept
-        return list(rows.values())
-
-
 def what_if(objects: Objects, asked: WhatIfQuestion) -> WhatIfAnswer:
     """Return what a book would have led to."""
-    return WhatIf(objects, asked).answer()
+    timeline = Timeline(real_books(objects), asked.book, asked.since, asked.until)
+    if asked.book and timeline.is_partial:
+        timeline.expiries.update(_expiries(objects, timeline.real))
+    settings, todays = user_settings(objects, timeline, asked.now)
+    broken = broken_contracts(objects, asked.book, asked.refuses)
+    if broken.num_rows or (asked.book and _changes_activity(objects, asked.book)):
+        doubtful = doubtful_users(objects) | {user for user, each in settings.items() if each.skipped}
+        for user in doubtful:
+            settings[user] = replace(settings.get(user, NOBODYS), has_doubts=True)
+    replay = Replay(timeline, settings, todays, asked.now, asked.keep_days)
+    summed = Goals(timeline, asked.now, Figures(), None).summed
+    with TemporaryDirectory() as name:
+        parts = _write_history(objects, Path(name), replay, broken, summed)
+        found = replayed(replay, Path(name), parts)
+    found.figures.impossible += _impossible_pauses(settings)
+    users = found.users.combine_chunks().sort_by("user_id")
+    for each in found.top:
+        del each["score"]
+    return WhatIfAnswer(asked, users, found.figures, found.top, found.days, found.goals)
 
 
 def _expiries(objects: Objects, real: Books) -> dict[int, str]:
@@ -318,10 +130,73 @@ def _expiries(objects: Objects, real: Books) -> dict[int, str]:
     return {each.number: each.book.expiry for each in real.versions if each.book.expiry} | named
 
 
-def _with_rows(users: pa.Table, rows: dict[str, dict[str, int]]) -> pa.Table:
-    """Return the users with what replayed ones would have."""
-    if not rows:
-        return users
-    some = users.filter(users["is_replayed"]).to_pylist()
-    changed = pa.Table.from_pylist([each | rows[each["user_id"]] for each in some], USERS)
-    return pa.concat_tables([users.filter(pc.invert(users["is_replayed"])), changed])
+def _changes_activity(objects: Objects, book: Book) -> bool:
+    """Whether a book may make another date an active one: it refuses events, or others keep a streak."""
+    with table_of(db := small_database(), "ledger", objects, "ledger"):
+        kinds = db.execute(KEEPING).fetchall()
+    return any(
+        kind not in book.event_types or book.event_types[kind].keeps_streak == is_passive
+        for kind, is_passive in kinds
+    )
+
+
+def _write_history(
+    objects: Objects, folder: Path, replay: Replay, broken: pa.Table, summed: Collection[str]
+) -> int:
+    """Write the ledger, and what its events were sent with as far as it is needed; returns how many parts.
+
+    broken: events whose properties the candidate refuses. summed: the event types of which streaks and
+    achievements sum a property.
+    """
+    stamps = replay.timeline.stamps
+    segment = " + ".join(f"(coalesce(event_id, '') >= '{each}')::INTEGER" for each in stamps) or "0"
+    parts = parts_of(objects, "ledger")
+    with table_of(db := small_database(), "ledger", objects, "ledger"), arrow_table(db, "broken", broken):
+        write_parts(db, ENTRIES.format(segment=segment), folder / "ledger", parts)
+    doubted = [user for user, each in replay.settings.items() if each.has_doubts]
+    if doubted or summed:
+        some = {"doubted": {"user_id": doubted}, "summed": {"event_type": sorted(summed)}}
+        with table_of(db := small_database(), "events", objects, "events"):
+            for name, columns in some.items():
+                db.register(name, pa.table({each: pa.array(of, pa.string()) for each, of in columns.items()}))
+            write_parts(db, SENT, folder / "sent", parts)
+    return parts
+
+
+def replayed(replay: Replay, folder: Path, parts: int) -> PartAnswer:
+    """Return the answer of all parts. Each process has its own ones."""
+    processes = min(os.cpu_count() or 1, parts)
+    shares = [range(first, parts, processes) for first in range(processes)]
+    if processes == 1:
+        return replay_parts(replay, folder, shares[0])
+    # A forked process would inherit locks held by threads of DuckDB or Arrow.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        first, *others = pool.map(
+            replay_parts, *zip(*((replay, folder, each) for each in shares), strict=True)
+        )
+    for each in others:
+        first.add(each)
+    return first
+
+
+def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> PartAnswer:
+    """Return the answer of some parts."""
+    counted = CountedUsers(replay)
+    for part in parts:
+        if (source := part_source(folder / "ledger", part)) is None:
+            continue
+        sent = part_source(folder / "sent", part)
+        join = WITH_SENT.format(sent=sent) if sent else ""
+        sql = ROWS.format(sent="claimed, zone, properties" if sent else UNSENT, source=source, join=join)
+        for _, rows in rows_of_users(small_database(), sql):
+            counted.add([Row._make(each) for each in rows])
+    return counted.answer()
+
+
+def _impossible_pauses(settings: dict[str, UserSettings]) -> Iterator[Impossible]:
+    for user, known in settings.items():
+        for first, last in known.pauses:
+            if (first, last) not in known.pauses_after:
+                why = f"it would have been one of too many dates up to {last}"
+                yield Impossible(user, "pause", first.isoformat(), 0, 0, why)

@@ -35,7 +35,6 @@ from rules.engagement.goals import (
     outcome,
     progress,
     rule_of,
-    shown_goal_streak,
 )
 from rules.engagement.ledger import debt_of
 from rules.engagement.lots import held_points
@@ -270,9 +269,7 @@ def _goal_view(
 ) -> dict[str, Any]:
     first = per.first(when)
     rule = rule_of(periods.books, name)(first)
-    past = periods.before(name, per, first)
-    have = progress(rule, first, periods.days) if rule else 0
-    seen, status = shown_goal_streak(rule, past, have, profile.cover)
+    seen, status = periods.standing(name, per, when, profile.cover)
     return {
         "name": name,
         "per": per.value,

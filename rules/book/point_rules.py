@@ -33,6 +33,10 @@ class Cap:
         """Return the last date of the period that a date is in: of a week its Sunday."""
         return day if self.per is Period.DAY else day + (7 - day.isoweekday()) * DAY
 
+    def first(self, day: date) -> date:
+        """Return the first date of the period that a date is in: of a week its Monday."""
+        return day if self.per is Period.DAY else day - day.weekday() * DAY
+
     @property
     def text(self) -> str:
         """The cap as it is stored: `100/day`."""

@@ -135,24 +135,43 @@ def dates_of_caps(events: Iterable[Event]) -> set[date]:
     return {day for when in weekly for near in (-2, 0, 2) for day in week_of(when + near * DAY)}
 
 
+class CappedPoints:
+    """What a user's events have earned under each cap so far, in each period. days: see Account."""
+
+    def __init__(self, days: Mapping[date, Day | None] | None = None) -> None:
+        self._days = days or {}
+        self._earned: dict[tuple[str, date, str], dict[int, int]] = {}
+
+    def add(self, event_type: str, day: date, cap: Cap, points: int) -> None:
+        """Count points in that are under a cap, or are taken back from what is."""
+        earned = self._of(event_type, day, cap)
+        earned[cap.points] = earned.get(cap.points, 0) + points
+
+    def award(self, event_type: str, day: date, worth: int, cap: Cap | None) -> int:
+        """Return the points that its cap leaves of an event's, and count them in."""
+        if cap is None:
+            return worth
+        earned = self._of(event_type, day, cap)
+        points = points_left(worth, cap.points, earned)
+        earned[cap.points] = earned.get(cap.points, 0) + points
+        return points
+
+    def _of(self, event_type: str, day: date, cap: Cap) -> dict[int, int]:
+        first = cap.first(day)
+        place = event_type, first, cap.per.value
+        if (earned := self._earned.get(place)) is None:
+            dates = week_of(first) if cap.per is Period.WEEK else [first]
+            known = filter(None, map(self._days.get, dates)) if self._days else ()
+            earned = self._earned[place] = _points_by_cap(event_type, cap.per, known)
+        return earned
+
+
 def awards(events: Iterable[Event], days: Mapping[date, Day | None]) -> list[int]:
     """Return the points that caps leave of each event's. days: see Account."""
-    earned: dict[tuple[str, Period, date], dict[int, int]] = {}
-    given: list[int] = []
-    for event in events:
-        if event.cap is None:
-            given.append(event.points_awarded)
-            continue
-        dates = week_of(event.activity_date) if event.cap.per is Period.WEEK else [event.activity_date]
-        place = event.event_type, event.cap.per, dates[0]
-        if place not in earned:
-            earned[place] = _points_by_cap(
-                event.event_type, event.cap.per, filter(None, map(days.get, dates))
-            )
-        points = points_left(event.points_awarded, event.cap.points, earned[place])
-        earned[place][event.cap.points] += points
-        given.append(points)
-    return given
+    capped = CappedPoints(days)
+    return [
+        capped.award(each.event_type, each.activity_date, each.points_awarded, each.cap) for each in events
+    ]
 
 
 def _points_by_cap(event_type: str, per: Period, days: Iterable[Day]) -> dict[int, int]:

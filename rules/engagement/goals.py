@@ -343,6 +343,22 @@ class KnownPeriods:
         kept = {name: each for name, each in past.items() if each.letters}
         return SettledGoals(until, head, kept, self.books.newest.number)
 
+    def standing(
+        self, name: str, per: StreakPeriod, when: date, cover: Cover
+    ) -> tuple[GoalStreak, StreakStatus]:
+        """Return a streak as it shows on a date."""
+        first = per.first(when)
+        rule = rule_of(self.books, name)(first)
+        have = progress(rule, first, self.days) if rule else 0
+        return shown_goal_streak(rule, self.before(name, per, first), have, cover)
+
+    def until(self, name: str, per: StreakPeriod, when: date) -> PastPeriods:
+        """Return a streak's periods up to the newest that is over on a date, or has been reached."""
+        first = per.first(when)
+        letter = outcome(rule_of(self.books, name)(first), per, first, self.days)
+        past = self.before(name, per, first)
+        return past.then(letter) if letter is Outcome.REACHED else past
+
 
 # Why a period counts for a streak that the book declares, or does not (docs/rules.md, rule 14).
 

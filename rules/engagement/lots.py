@@ -3,7 +3,7 @@ before.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from uuid import UUID, uuid5
@@ -136,30 +136,62 @@ def settlement_of(position: Position, now: datetime, dates_max: int = DATES_MAX)
     if len(dates) > dates_max:
         dates = dates[:dates_max]
         until = dates[-1]
-    moved = _spendings(position.entries)
     earned = expiry.settled_points - sum(
         some for on, some in lots.items() if first <= on <= expiry.settled_on
     )
     gone = position.total - position.balance - sum(written.values())
     drafts, kept = [], None
-    for on in dates:
-        earned += lots.get(on, 0)
-        at = instant_of_expiry(on)
-        spent_later = sum(points for when, points in moved if when > at)
-        held = sum(each.points for each in position.holds if unstamp(each.held_at) <= at)
-        left = earned - gone + spent_later
-        if held and left > 0:
+    moved = _spendings(position.entries)
+    for on, expired, is_held in expiring(dates, lots, (earned, gone), moved, position.holds):
+        if is_held:
             kept = kept or on  # what is held does not expire meanwhile: to be looked at again
-        expired = max(0, left - held)
-        gone += expired
         if change := expired - written.get(on, 0):
             drafts.append(Draft(EntryKind.EXPIRE, -change, expires_on=on.isoformat()))
+    earned += sum(lots.get(on, 0) for on in dates)
     reached = max(until, expiry.settled_on)
     rest = [on for on in lots if on > until and lots[on] > 0]
     earned += sum(some for on, some in lots.items() if until < on <= reached)
     next_on = kept or min(rest, default=None)
     # What comes back comes first: the balance is never below 0 in between.
     return Settlement(sorted(drafts, key=lambda each: -each.points), Expiry(next_on, reached, earned))
+
+
+Spending = tuple[datetime, int]  # when points were spent, and how many; below 0: given back
+
+
+def expiring(
+    dates: Iterable[date],
+    lots: Mapping[date, int],
+    before: tuple[int, int],
+    moved: Iterable[Spending],
+    holds: Iterable[Hold] = (),
+) -> Iterator[tuple[date, int, bool]]:
+    """Yield what expires of each lot, and whether some of it is held, so that it does not yet.
+
+    dates: those of the lots, ascending. before: what was earned with an earlier expiry; and what expired
+    earlier, with all that was ever spent. moved: all that was spent since the first of these dates.
+    """
+    (earned, gone), spendings = before, sorted(moved)
+    later, index = sum(points for _, points in spendings), 0
+    for on in dates:
+        earned += lots.get(on, 0)
+        at = instant_of_expiry(on)
+        while index < len(spendings) and spendings[index][0] <= at:
+            later -= spendings[index][1]
+            index += 1
+        held = sum(each.points for each in holds if unstamp(each.held_at) <= at)
+        left = earned - gone + later
+        expired = max(0, left - held)
+        gone += expired
+        yield on, expired, held > 0 and left > 0
+
+
+def expired_points(lots: Mapping[date, int], moved: Sequence[Spending], now: datetime) -> int:
+    """Return what has expired by an instant of an account that has spent so much in all."""
+    until = last_expired(now)
+    dates = sorted(on for on in lots if on <= until)
+    spent = sum(points for _, points in moved)
+    return sum(expired for _, expired, _ in expiring(dates, lots, (0, spent), moved)) if dates else 0
 
 
 def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], former: Expiry, updated_at: str) -> Expiry:
@@ -210,7 +242,7 @@ def _expired_points(entries: Iterable[Entry], first: date) -> dict[date, int]:
     return {on: points for on, points in written.items() if on >= first and points}
 
 
-def _spendings(entries: Iterable[Entry]) -> list[tuple[datetime, int]]:
+def _spendings(entries: Iterable[Entry]) -> list[Spending]:
     """Return when points were spent, and how many.
 
     Points that were held are spent from the moment when they were held. A reversal counts, below 0, when what

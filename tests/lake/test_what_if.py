@@ -7,22 +7,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
-from analytics.recompute import goal_columns
-from analytics.what_if import entry_columns, goals, judged_part, ledger_parts, one_user, user_settings
+from analytics.what_if import goals, user_fold, user_settings
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.event_sources import from_csv
 from local.what_if.figures import summary
 from rules.book.document import read_book
-from rules.book.point_rules import points_left
+from rules.book.point_rules import Cap
 from rules.days import parse_moment
 from rules.engagement.events import event_id
+from rules.engagement.goals import KnownPeriods, fold_periods
+from rules.engagement.streak import Cover
 from tests.support.effort import effort
 from tests.support.real_input import COMMITS
 from tests.support.what_if_goals import FIVE, GoalWhatIfStory, plain_figures
@@ -100,17 +99,12 @@ def test_a_prediction_is_what_a_fresh_account_shows(tmp_path: Path, seed: int) -
 
 
 def test_the_stories_ask_for_all_of_it(tmp_path: Path) -> None:
-    """Of some users columns tell, others are replayed; something is impossible, of each kind."""
-    kinds, ways = set(), set()
+    """Something is impossible, of each kind."""
+    kinds = set()
     for seed in STORIES:
         found = compare(tmp_path / str(seed), seed)
         kinds |= {each.what for each in found.figures.impossible}
-        ways |= {
-            (row["is_replayed"], row["earned_before"] != row["earned_after"])
-            for row in found.users.to_pylist()
-        }
     assert kinds >= {"redemption", "hold", "freeze"}
-    assert ways >= {(True, True), (False, True)}
 
 
 @pytest.mark.parametrize("seed", range(CORRECTED + 2, CORRECTED + 2 + effort(1, soak=3000)))
@@ -224,40 +218,47 @@ def test_streaks_and_achievements_that_differ_are_those_of_the_plain_reading(
 
 
 def test_the_stories_of_goals_ask_for_all_of_it(tmp_path: Path) -> None:
-    """Streaks and achievements are new, changed and removed; of users who are replayed and of others."""
-    changes, ways, has_figures = set(), set(), set()
+    """Streaks and achievements are new, changed and removed; somebody has some in either world."""
+    changes, has_figures = set(), set()
     for seed in range(4):
         found = compare_goals(tmp_path / str(seed), seed)
         changes |= {(each.change, each.per is None) for each in found.figures.streaks}
         changes |= {(each.change, each.per is None) for each in found.figures.achievements}
-        ways |= set(found.users["is_replayed"].to_pylist())
         has_figures |= {(at, name in FIVE) for at, name, _ in found.goals}
     assert len(changes) == 6
-    assert ways == {True, False}
     assert len(has_figures) == 4
 
 
 def sums_as_they_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(goals.Goals, "_measures", lambda self, ruling, kind, was, sent: was)
+    monkeypatch.setattr(goals.Goals, "_measures", lambda self, row, terms: row.measures)
 
 
 def covers_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(goals, "_by_name", lambda *some: {})
+    real = goals.Goals.count
+    nothing = (Cover(), Cover())
+    monkeypatch.setattr(
+        goals.Goals, "count", lambda self, user, covers, today: real(self, user, nothing, today)
+    )
 
 
 def open_periods_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = goal_columns._walk_periods
-    monkeypatch.setattr(goal_columns, "_walk_periods", lambda *some: real(*some[:4]))
+    monkeypatch.setattr(
+        KnownPeriods,
+        "standing",
+        lambda self, name, per, when, cover: (
+            fold_periods(self.before(name, per, per.after(when)), cover),
+            None,
+        ),
+    )
 
 
 def reversed_events_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, name = goals.history_of, "is_counted"
+    real = goals.ordered_history
 
-    def kept(events: pa.Table, some: pa.Table) -> pa.Table:
-        place = events.column_names.index(name)
-        return real(events.set_column(place, name, pa.repeat(True, events.num_rows)), some)
+    def kept(entries: Any) -> Any:
+        return real(each for each in entries if each.draft.kind != "CLAWBACK")
 
-    monkeypatch.setattr(goals, "history_of", kept)
+    monkeypatch.setattr(goals, "ordered_history", kept)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +284,7 @@ def test_a_book_without_other_streaks_and_achievements_asks_for_nothing(
     document = copy.deepcopy(story.documents[story.books.at(story.now).number - 1])
     for each in document["event_types"].values():
         each["points"], each["cap"] = 9, {"points": 99, "per": "day"}
-    monkeypatch.setattr("analytics.what_if.goals.history_of", None)
+    monkeypatch.setattr("analytics.what_if.goals.ordered_history", None)
     found = ask(story, objects, document)
     assert (found.figures.streaks, found.figures.achievements, found.goals) == ([], [], {})
     assert summary(found, "book")["goals"] == {"streaks": [], "achievements": []}
@@ -328,29 +329,45 @@ def test_the_book_in_force_changes_nothing(tmp_path: Path, seed: int) -> None:
 
 def nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lots expire as if nothing had been spent of them."""
-    monkeypatch.setattr(ledger_parts, "_spent_until", lambda users, *some: users * 0)
+    real = user_fold.expired_points
+    monkeypatch.setattr(user_fold, "expired_points", lambda lots, moved, now: real(lots, (), now))
 
 
-def nobody_is_overdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = judged_part.PartJudge._overdrawn
-    monkeypatch.setattr(judged_part.PartJudge, "_overdrawn", lambda *some: real(*some) & False)
+def everything_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_fold.UserFold, "_missing", lambda *some: 0)
 
 
-def nobody_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = judged_part.PartJudge._watched
-    monkeypatch.setattr(judged_part.PartJudge, "_watched", lambda *some: real(*some) & False)
+def any_number_of_freezes_may_be_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_fold.UserFold, "_too_many", lambda *some: "")
+
+
+def without(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Have all replays go without something that they find they need."""
+    real = user_fold.UserFold.replay
+
+    def replay(self: Any) -> Any:
+        setattr(self, name, False)
+        return real(self)
+
+    monkeypatch.setattr(user_fold.UserFold, "replay", replay)
 
 
 def dates_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytics.what_if.what_if.claims_of", lambda *some: {})
+    without(monkeypatch, "_claims")
 
 
 def reversed_dates_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entry_columns.EntryColumns, "was_active", property(lambda self: ~self.was_passive))
+    real = user_fold.UserFold._claw_back
+
+    def kept(self: Any, row: Any) -> None:
+        real(self, row)
+        self._taken_back.clear()
+
+    monkeypatch.setattr(user_fold.UserFold, "_claw_back", kept)
 
 
 def corrections_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judged_part.PartJudge, "_corrected", lambda self, entries, touched: touched & False)
+    without(monkeypatch, "_rates")
 
 
 def prices_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,25 +376,30 @@ def prices_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def clawbacks_of_one_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clawback takes what the event has earned; nothing takes its place."""
-    real = one_user.Corrections.reversed
-    monkeypatch.setattr(one_user.Corrections, "reversed", lambda *some: real(*some)[-1:])
+    real = user_fold.clawback
+    monkeypatch.setattr(user_fold, "clawback", lambda *some: real(*some)[-1:])
 
 
 def nothing_is_rated_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_user.Corrections, "rated", lambda *some: [])
+    monkeypatch.setattr(user_fold, "shortfalls", lambda *some: {})
+
+
+def caps_of_days_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cap, "first", lambda self, day: day)
 
 
 # By fault, a story in which it shows.
 FAULTS = {
     nothing_is_spent: 0,
-    nobody_is_overdrawn: 0,
-    nobody_is_watched: 22,
+    everything_is_possible: 0,
+    any_number_of_freezes_may_be_held: 22,
     dates_as_they_were: 3,
     reversed_dates_stay: 1000,
     corrections_as_they_were: 1001,
     prices_as_they_were: 1003,
     clawbacks_of_one_event: 1000,
-    nothing_is_rated_anew: 1002,
+    nothing_is_rated_anew: 1005,
+    caps_of_days_alone: 0,
 }
 
 
@@ -389,24 +411,6 @@ def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 # ---- parts of it
-
-
-@pytest.mark.parametrize("seed", range(effort(20, soak=5000)))
-def test_caps_leave_each_entry_what_the_rule_does(seed: int) -> None:
-    chance = random.Random(seed)
-    size = chance.randrange(1, 60)
-    groups = np.array([chance.randrange(4) for _ in range(size)])
-    points = np.array([chance.choice((0, 1, 5, 7)) for _ in range(size)])
-    limit = np.array([chance.choice((0, 3, 10, 11, ledger_parts.UNLIMITED)) for _ in range(size)])
-    earned: dict[int, dict[int, int]] = {}
-    expected = []
-    for group, worth, most in zip(groups.tolist(), points.tolist(), limit.tolist(), strict=True):
-        had = earned.setdefault(group, {})
-        left = points_left(worth, None if most == ledger_parts.UNLIMITED else most, had)
-        if most < ledger_parts.UNLIMITED:
-            had[most] = had.get(most, 0) + left
-        expected.append(left)
-    assert ledger_parts.earned_points(groups, points, limit).tolist() == expected
 
 
 class Watched(FolderObjects):

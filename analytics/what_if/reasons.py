@@ -1,0 +1,90 @@
+"""Why a user would gain or lose: by event type and cause, with dates."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from analytics.what_if.timeline import Timeline
+from analytics.what_if.user_fold import Outcome, UserFold, World
+from rules.book.book import Book
+from rules.book.point_rules import Cap
+from rules.engagement.earnings import instant_of
+
+
+@dataclass(slots=True)
+class Reason:
+    """What changes the points of some of a user's events. cause: in words. points: the change."""
+
+    cause: str
+    events: int
+    points: int
+    first: date
+    last: date
+
+    @property
+    def text(self) -> str:
+        """The reason as a line."""
+        days = str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
+        events = "1 event" if self.events == 1 else f"{self.events} events"
+        return f"{self.points:+,} points, {events}, {days}: {self.cause}"
+
+
+def reasons(user: UserFold, timeline: Timeline) -> list[Reason]:
+    """Return what changes a user's points, the largest change first."""
+    found: dict[str, Reason] = {}
+    for each in user.outcomes:
+        change = (each.points or 0) - each.row.points
+        if not change:
+            continue
+        cause = ": ".join(_cause(each, timeline))
+        known = found.setdefault(cause, Reason(cause, 0, 0, each.day, each.day))
+        known.events += 1
+        known.points += change
+        known.first, known.last = min(known.first, each.day), max(known.last, each.day)
+    return sorted(found.values(), key=lambda each: (-abs(each.points), each.cause))
+
+
+def other_reasons(was: World, then: World, corrected: tuple[int, int]) -> Iterator[str]:
+    """Yield what changes a user's balance and streak, beside the points of events.
+
+    corrected: points of reversed events and corrections, as they are and as they would be.
+    """
+    if then.expired != was.expired:
+        yield f"{then.expired:,} points would have expired by now, in place of {was.expired:,}"
+    if corrected[0] != corrected[1]:
+        yield f"{corrected[1]:+,} points by reversed events and corrections, in place of {corrected[0]:+,}"
+    for days, word in ((was.active - then.active, "no longer be"), (then.active - was.active, "be")):
+        if days:
+            span = str(min(days)) if len(days) == 1 else f"{min(days)} to {max(days)}"
+            dates = "1 date" if len(days) == 1 else f"{len(days)} dates"
+            yield f"{dates} would {word} active, {span}: which events keep a streak has changed"
+
+
+def _cause(each: Outcome, timeline: Timeline) -> Iterator[str]:
+    """Yield how the candidate's terms of an event differ from those that were."""
+    row, ruling = each.row, each.terms.ruling
+    kind, occurred, number = row.event_type, instant_of(row.event_id), row.version or None
+    yield f"{kind}, judged by version {number}"
+    if each.points is None:
+        yield "breaks the contract: refused" if row.is_broken else "is not in this book: refused"
+        return
+    before = next((v.book for v in timeline.real.versions if v.number == number), None)
+    was, factor_was = _worth(before, kind, occurred)
+    now = ruling.points
+    changes = []
+    if was is not None and now is not None and was * ruling.factor != now * factor_was:
+        changes.append(f"{was // factor_was} -> {now // ruling.factor} points each")
+    if factor_was != ruling.factor:
+        changes.append(f"boost x{factor_was} -> x{ruling.factor}")
+    caps = [cap.text if cap else "none" for cap in (Cap.of(row.cap), ruling.cap)]
+    if ruling.points is not None and caps[0] != caps[1]:
+        changes.append(f"cap {caps[0]} -> {caps[1]}")
+    if each.day != row.day:
+        changes.append("counts for another date")
+    yield "; ".join(changes) or "other events leave another part of its cap"
+
+
+def _worth(book: Book | None, kind: str, occurred: datetime) -> tuple[int | None, int]:
+    if book is None or kind not in book.event_types:
+        return None, 1
+    return book.points(kind, occurred), book.factor(kind, occurred)

@@ -1,0 +1,537 @@
+"""One user's history under other books, replayed by the rules: what events earn, and what was possible."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import groupby, repeat
+from typing import NamedTuple
+
+from analytics.what_if.figures import Impossible
+from analytics.what_if.timeline import CANDIDATE, PredictedBooks, Terms, TermsMemo, Timeline
+from rules.book.point_rules import Cap
+from rules.days import EPOCH, MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
+from rules.engagement.account import apply_to_days
+from rules.engagement.account_state import Day
+from rules.engagement.earnings import CappedPoints, assign_dates, dates_beside, flight_gap_dates
+from rules.engagement.events import Event
+from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.lots import Spending, expired_points
+from rules.engagement.points import balancing_entries, clawback, is_earning, monday_of, shortfalls
+from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, return_date, shown_streak
+
+DATED = timedelta(days=1)
+NO_DATES: frozenset[date] = frozenset()
+
+
+class Row(NamedTuple):
+    """An entry of the ledger, and what its event was sent with. See LEDGER of rules.lake.
+
+    created_at: microseconds since 1970. segment: how many boundaries of the timeline the event is not before.
+    is_broken: whether the candidate's contract refuses the properties. claimed, zone: the date that the event
+    claims, and the zone that it was read in; of users whose dates may be placed anew. properties: of types
+    that are summed.
+    """
+
+    user_id: str
+    kind: str
+    event_type: str
+    version: int
+    cap: str | None
+    is_passive: bool
+    segment: int
+    is_broken: bool
+    created_at: int
+    seq: int
+    points: int
+    event_id: str
+    day: date
+    expires_on: date | None
+    held_at: str | None
+    reverses: str | None
+    freeze: str | None
+    freeze_date: date | None
+    reward_id: str | None
+    measures: str | None
+    claimed: date | None
+    zone: str | None
+    properties: str | None
+
+    @property
+    def at(self) -> datetime:
+        """When it was written."""
+        return EPOCH + self.created_at * MICROSECOND
+
+    @property
+    def counts_at(self) -> datetime:
+        """When it counts: of what was held, when it was held."""
+        return unstamp(self.held_at) if self.kind == EntryKind.REDEEM and self.held_at else self.at
+
+    @property
+    def is_price(self) -> bool:
+        """Whether it is a redemption at a price of the book."""
+        return bool(self.version and self.reward_id and not self.freeze)
+
+
+JUDGED = slice(Row._fields.index("event_type"), Row._fields.index("is_broken") + 1)
+
+
+class Outcome(NamedTuple):
+    """What came of one event. day: the date that it counts for. points: None if it is refused."""
+
+    row: Row
+    terms: Terms
+    day: date
+    points: int | None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it keeps a streak."""
+        return self.points is not None and self.terms.is_active
+
+
+@dataclass(frozen=True, slots=True)
+class UserSettings:
+    """pauses: both dates included. skipped: dates that are no misses. opening: see Cover.
+
+    pauses_after: those that the books allow. has_doubts: whether the dates of the events contradict each
+    other (rule 8), so that other ones may count if some events do not.
+    """
+
+    pauses: tuple[tuple[date, date], ...] = ()
+    skipped: frozenset[date] = NO_DATES
+    opening: Checkpoint | None = None
+    pauses_after: tuple[tuple[date, date], ...] = ()
+    has_doubts: bool = False
+
+
+@dataclass(slots=True)
+class World:
+    """What a user has. earned: points ever. balance: without what has expired."""
+
+    earned: int
+    balance: int
+    expired: int
+    active: set[date]
+    cover: Cover
+
+
+def as_it_was(rows: Sequence[Row], known: UserSettings, now: datetime) -> World:
+    """Return what the ledger says."""
+    lots: dict[date, int] = defaultdict(int)
+    moves: list[Spending] = []
+    freezes: list[tuple[date, int]] = []
+    gone = {row.event_id for row in rows if row.kind == EntryKind.CLAWBACK}
+    earned = others = 0
+    active = set()
+    for row in rows:
+        kind = row.kind
+        if kind in EARNING:
+            earned += row.points
+            if row.expires_on:
+                lots[row.expires_on] += row.points
+            if kind == EntryKind.EARN and not row.is_passive and row.event_id not in gone:
+                active.add(row.day)
+        elif kind != EntryKind.EXPIRE:
+            others += row.points
+            if row.points and kind in (EntryKind.REDEEM, EntryKind.REVERSE):
+                when = row.held_at or row.reverses
+                moves.append((unstamp(when) if when else row.at, -row.points))
+            if row.freeze_date and row.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED):
+                freezes.append((row.freeze_date, 1 if row.freeze == FreezeNote.GRANTED else -1))
+    cover = Cover(net_freezes(freezes), known.pauses, known.skipped, opening=known.opening)
+    expired = expired_points(lots, moves, now)
+    return World(earned, earned + others - expired, expired, active, cover)
+
+
+class UserFold:
+    """A user's ledger, gone through in order under the books of a timeline.
+
+    outcomes: of the events. corrected: the CLAWBACK and RERATE entries that there would be, with their points
+    alone where they stay as they are.
+    """
+
+    def __init__(
+        self, rows: Sequence[Row], timeline: Timeline, terms_of: TermsMemo, known: UserSettings
+    ) -> None:
+        self.rows, self.timeline, self.known = rows, timeline, known
+        self.user_id = rows[0].user_id
+        self.outcomes: list[Outcome] = []
+        self.corrected: list[Draft] = []
+        self.impossible: list[Impossible] = []
+        self.sum = 0
+        self.lots: dict[date, int] = defaultdict(int)
+        self.moves: dict[str, Spending] = {}
+        self._judged = {
+            row.event_id: terms_of[row[JUDGED]].at(row.created_at)
+            for row in rows
+            if row.kind == EntryKind.EARN
+        }
+        judged = self._judged.values()
+        corrections = [row for row in rows if row.kind in INTO_DEBT]
+        self.reversed = {row.event_id for row in corrections if row.event_id}
+        is_touched = any(each.ruling.is_new for each in judged)
+        # Of whom the candidate judges nothing keeps what there is. What is left of a cap follows from
+        # corrections in between, too.
+        self._keeps = not is_touched and bool(timeline.candidate or corrections)
+        self._rates = bool(corrections) and not self._keeps
+        self._rerated = rerated_since(rows) if self._rates else {}
+        self._drafts: list[Draft] = []
+        self.has_changed = any(each.is_active != each.was_active for each in judged)
+        self._claims = self.has_changed and known.has_doubts
+        self._days: dict[date, Day] = {}
+        self._capped = CappedPoints()
+        self._undone: set[str] = set()
+        self._held: dict[str, int] = {}
+        self._freezes: list[tuple[date, int]] = []
+        self._granted: dict[str, date] = {}
+        self._free: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        self._taken_back: set[str] = set()
+
+    def replay(self) -> "UserFold":
+        """Go through the rows; returns itself."""
+        steps = {
+            EntryKind.REDEEM: self._redeem,
+            EntryKind.REVERSE: self._reverse,
+            EntryKind.EXPIRE: self._ignore,
+            EntryKind.CLAWBACK: self._claw_back,
+            EntryKind.RERATE: self._rerate,
+        }
+        for kind, some in groupby(self._steps(), key=lambda each: each[0].kind):
+            if kind == EntryKind.EARN and self._claims:
+                for batch in _batches([row for row, _ in some]):
+                    self._earn(batch, self._placed(batch))
+            elif kind == EntryKind.EARN:
+                self._earn([row for row, _ in some], {})
+            else:
+                step = steps.get(EntryKind(kind), self._other)
+                for row, is_capture in some:
+                    (self._capture if is_capture else step)(row)
+        return self
+
+    def _steps(self) -> Iterable[tuple[Row, bool]]:
+        """Return the rows in their order. What was held is there twice: when it was held, and captured."""
+        captured = [row for row in self.rows if row.held_at and row.kind == EntryKind.REDEEM]
+        if not captured:
+            return zip(self.rows, repeat(False))
+        both = [(row.counts_at, row.seq, row, False) for row in self.rows]
+        both += [(row.at, row.seq, row, True) for row in captured if row.counts_at != row.at]
+        return [(row, is_capture) for _, _, row, is_capture in sorted(both, key=lambda each: each[:2])]
+
+    # ---- what it comes to
+
+    def world(self, now: datetime) -> World:
+        """Return what the user would have."""
+        earned = sum(each.points or 0 for each in self.outcomes) + sum(each.points for each in self.corrected)
+        expired = expired_points(self.lots, list(self.moves.values()), now)
+        return World(earned, self.sum - expired, expired, self.active, self.cover)
+
+    @property
+    def cover(self) -> Cover:
+        """What protects the streak."""
+        return Cover(
+            net_freezes(self._freezes), self.known.pauses_after, self._skipped(), opening=self.known.opening
+        )
+
+    @property
+    def active(self) -> set[date]:
+        """The active dates so far."""
+        gone = self._taken_back
+        return {
+            day
+            for row, terms, day, points in self.outcomes
+            if terms.is_active and points is not None and row.event_id not in gone
+        }
+
+    def _skipped(self) -> frozenset[date]:
+        """Return the dates that are no misses: where dates are placed anew, flights may leave out others."""
+        if not self._claims:
+            return self.known.skipped
+        earns = [row for row in self.rows if row.kind == EntryKind.EARN]
+        before = _left_out((row, row.day) for row in earns if not row.is_passive)
+        after = _left_out((each.row, each.day) for each in self.outcomes if each.is_active)
+        zones = {row.zone for row in earns if row.zone}
+        taken = {each.row.zone for each in self.outcomes if each.points is not None and each.row.zone}
+        others = self.known.skipped.difference(
+            before, *map(_skipped_in, zones)
+        )  # such as those of an amnesty
+        return others.union(after, *map(_skipped_in, taken))
+
+    # ---- events
+
+    def _earn(self, rows: Iterable[Row], placed: Mapping[str, date]) -> None:
+        """Apply the entries of events. placed: by event, the dates that are not those of the ledger."""
+        judged, keeps, award, note = self._judged, self._keeps, self._capped.award, self.outcomes.append
+        lots = self.lots
+        for row in rows:
+            terms = judged[row.event_id]
+            ruling = terms.ruling
+            if ruling.is_refused:
+                note(Outcome(row, terms, row.day, None))
+                continue
+            day = placed.get(row.event_id, row.day) if placed else row.day
+            points = row.points
+            if not keeps:
+                worth = points if ruling.points is None else ruling.points
+                points = award(row.event_type, day, worth, terms.cap)
+            self.sum += points
+            note(Outcome(row, terms, day, points))
+            ends = None if ruling.is_new else row.expires_on
+            if ends is None and ruling.expiry:
+                ends = terms.end_of(day)
+            if ends and points:
+                lots[ends] += points
+            if self._rates:
+                self._drafts.append(_earn_draft(row, terms, day, points, ends if points else None))
+
+    def _placed(self, batch: Sequence[Row]) -> dict[str, date]:
+        """Return the dates of the events of one transaction, which are placed together (rule 8)."""
+        events = []
+        for row in batch:
+            terms = self._judged[row.event_id]
+            if not terms.ruling.is_refused:
+                at = row.event_id
+                day = row.claimed or row.day
+                told = (self.user_id, at, "", row.event_type, at, day, "UTC", 0, "", "")
+                events.append(Event(*told, is_passive=not terms.is_active))
+        near = dates_beside(each.activity_date for each in events)
+        placed = assign_dates(events, {day: self._days.get(day) for day in near})
+        days = {each.event_id: each.activity_date for each in placed}
+        for row in batch:
+            if day := days.get(row.event_id):
+                is_passive = not self._judged[row.event_id].is_active
+                told = (EntryKind.EARN, 0, row.event_id, row.event_type, day.isoformat())
+                self._count_day(row, Draft(*told, is_passive=is_passive))
+        return days
+
+    def _count_day(self, row: Row, draft: Draft) -> None:
+        self._days |= apply_to_days(self._days, [Entry(self.user_id, stamp(row.at), row.seq, 0, draft)])
+
+    # ---- what is taken back (rule 12)
+    #
+    # CLAWBACK and RERATE entries follow from the events that count and from the book. Under another book they
+    # are worked out anew, by the functions that wrote them, when they were written.
+
+    def _claw_back(self, row: Row) -> None:
+        if not self._rates:
+            self._taken_back.add(row.event_id)
+            self._correct(row, [_correction(row)])
+            return
+        named = [each for each in self._drafts if each.event_id == row.event_id]
+        if len(named) == 1:  # nothing is written of an event that has not counted
+            self._taken_back.add(row.event_id)
+            books = PredictedBooks(self.timeline, row.at)
+            self._correct(row, clawback(named[0], "", self._drafts, books, ""))
+
+    def _rerate(self, row: Row) -> None:
+        """Write what is lacking by the versions that are known, from a date's week on."""
+        if not self._rates:
+            self._correct(row, [_correction(row)])
+        elif first := self._rerated.get(row.created_at):
+            since, books = monday_of(first), PredictedBooks(self.timeline, row.at)
+            entries = [
+                each for each in self._drafts if is_earning(each) and monday_of(_day_of(each)) >= since
+            ]
+            self._correct(row, balancing_entries(shortfalls(entries, books), books.newest.number, ""))
+
+    def _correct(self, row: Row, drafts: Sequence[Draft]) -> None:
+        self._drafts += drafts
+        for each in drafts:
+            self.sum += each.points
+            if each.expires_on and each.points:
+                self.lots[date.fromisoformat(each.expires_on)] += each.points
+            if each.cap:
+                self._capped.add(each.event_type or "", _day_of(each), each.cap, each.points)
+            if each.kind is EntryKind.CLAWBACK and self._claims:
+                self._count_day(row, each)
+            self.corrected.append(each)
+
+    # ---- commands
+
+    def _redeem(self, row: Row) -> None:
+        at, price = row.counts_at, -row.points
+        is_freeze = row.freeze == FreezeNote.GRANTED
+        if row.is_price:
+            asked = self.timeline.price(row.reward_id or "", price, row.at)
+            if isinstance(asked, str):
+                self._refuse(row, "redemption", price, 0, asked)
+                return
+            price = asked
+        if is_freeze:
+            price = self._price(row)
+            if why := self._too_many(row):
+                self._refuse(row, "freeze", price, 0, why)
+                return
+        missing = self._missing(price, self.sum, at)
+        if price and missing > 0:
+            what = "freeze" if is_freeze else "hold" if row.held_at else "redemption"
+            self._refuse(row, what, price, missing, "the balance would not have covered it")
+            return
+        if is_freeze:
+            self._take(row)
+        self.sum -= price
+        self.moves[stamp(row.at)] = (at, price)
+        if row.held_at:
+            self._held[stamp(row.at)] = price
+
+    def _missing(self, price: int, have: int, now: datetime) -> int:
+        """Return how many points are missing; 0 or below for none. have: what has expired is part of it."""
+        return price - have + (expired_points(self.lots, list(self.moves.values()), now) if self.lots else 0)
+
+    def _capture(self, row: Row) -> None:
+        """Spend what was held, if a clawback has left it; otherwise it is free again."""
+        if (price := self._held.get(place := stamp(row.at))) is None:
+            return
+        # What is held is still part of the balance.
+        missing = self._missing(price, self.sum + sum(self._held.values()), row.at)
+        del self._held[place]
+        if price and missing > 0:
+            self.moves.pop(place, None)
+            self.sum += price
+            self._refuse(row, "hold", price, missing, "what was taken back would have left too little of it")
+
+    def _refuse(self, row: Row, what: str, price: int, missing: int, why: str) -> None:
+        at = stamp(row.counts_at)
+        self.impossible.append(Impossible(self.user_id, what, at, price, missing, why))
+        self._undone.add(stamp(row.at))
+
+    def _reverse(self, row: Row) -> None:
+        """Undo what a redemption took, if there was one. Spent freezes that come back have no points."""
+        undone = row.reverses or ""
+        if undone in self.moves:
+            _, price = self.moves.pop(undone)
+            self.sum += price
+            if row.freeze == FreezeNote.REVOKED and undone in self._granted:
+                self._freezes.append((self._gone_from(row, self._granted.pop(undone)), -1))
+        elif undone not in self._undone and not row.freeze:
+            self._other(row)
+
+    def _other(self, row: Row) -> None:
+        """Take an entry of another kind as it is. A freeze may have come with an opening position."""
+        self.sum += row.points
+        if row.freeze == FreezeNote.GRANTED and row.freeze_date:
+            self._freezes.append((row.freeze_date, 1))
+
+    def _ignore(self, row: Row) -> None:
+        """An expiry follows from the rest."""
+
+    # ---- freezes
+
+    def _price(self, row: Row) -> int:
+        """Return what a freeze costs: one of the month's free ones, a gift, or at its price."""
+        if self._is_gift(row):
+            return 0
+        return self.timeline.freezes(row.at).price(self._free[f"{row.at:%Y-%m}"][1])
+
+    def _is_gift(self, row: Row) -> bool:
+        """Whether a freeze for nothing was a gift: there was none of the month's free ones any more."""
+        real = self.timeline.real_at(row.at).freezes
+        used = self._free[f"{row.at:%Y-%m}"][0]
+        return row.points == 0 and used >= real.free_a_month and bool(real.price_points)
+
+    def _take(self, row: Row) -> None:
+        at, day = row.at, row.freeze_date
+        free, is_gift = self._free[f"{at:%Y-%m}"], self._is_gift(row)
+        # Only a free one that the month still has is one of the month's: another may cost nothing, too.
+        free[0] += row.points == 0 and free[0] < self.timeline.real_at(at).freezes.free_a_month
+        free[1] += not is_gift and free[1] < self.timeline.freezes(at).free_a_month
+        if day:
+            self._freezes.append((day, 1))
+            self._granted[stamp(at)] = day
+
+    @property
+    def _is_as_it_was(self) -> bool:
+        """Whether active dates, freezes and pauses have been so far what they were."""
+        return not (self.has_changed or self.impossible or self.known.pauses != self.known.pauses_after)
+
+    def _too_many(self, row: Row) -> str:
+        """Return why no further freeze may be held; a gift for a date of its own always may."""
+        at, day = row.at, row.freeze_date
+        if day is None or abs(day - at.astimezone(UTC).date()) > DATED:
+            return ""
+        terms = self.timeline.freezes(at)
+        if self._is_as_it_was and terms == self.timeline.real_at(at).freezes:
+            return ""  # as many were held then
+        cover = self.cover
+        streak = fold(self.active, cover)
+        held = shown_streak(streak, cover, max(day, streak.last) if streak else day).freezes_available
+        most = terms.held_max
+        return f"{held} freezes would have been held, and {most} may be" if held >= most else ""
+
+    def _gone_from(self, row: Row, granted: date) -> date:
+        """Return from when a returned freeze is gone: as the ledger says, if it was in use there too."""
+        stored = row.freeze_date
+        if stored and self._is_as_it_was:
+            return stored
+        found = return_date(fold(self.active, self.cover), self.cover, granted, row.at.astimezone(UTC).date())
+        return stored if stored and granted not in (found, stored) else found
+
+
+def rerated_since(rows: Iterable[Row]) -> dict[int, date]:
+    """Return when a ledger was rated anew, with the earliest of the dates of which it was, by place.
+
+    rows: in the order of the ledger. The RERATE entries of a CLAWBACK's transaction belong to that.
+    """
+    found: dict[int, date] = {}
+    rerated: list[Row] = []
+    for row in (*rows, None):
+        if row is not None and row.kind == EntryKind.RERATE:
+            rerated.append(row)
+            continue
+        if row is not None and row.kind == EntryKind.CLAWBACK:
+            at = row.created_at
+            while rerated and rerated[-1].created_at == at - 1:
+                at = rerated.pop().created_at
+        if rerated:
+            found[rerated[0].created_at] = min(each.day for each in rerated)
+        rerated.clear()
+    return found
+
+
+def _earn_draft(row: Row, terms: Terms, day: date, points: int, ends: date | None) -> Draft:
+    ruling = terms.ruling
+    number = (row.version or None) if ruling.points is None else ruling.version
+    return Draft(
+        *(EntryKind.EARN, points, row.event_id, row.event_type, day.isoformat()),
+        rules_version=CANDIDATE if ruling.is_new and number is None else number,
+        cap=terms.cap,
+        is_passive=not terms.is_active,
+        expires_on=ends.isoformat() if ends else None,
+    )
+
+
+def _correction(row: Row) -> Draft:
+    """Return an entry of CLAWBACK or RERATE as it is."""
+    return Draft(
+        *(EntryKind(row.kind), row.points, row.event_id, row.event_type, row.day.isoformat()),
+        cap=Cap.of(row.cap),
+        is_passive=row.is_passive,
+        expires_on=row.expires_on.isoformat() if row.expires_on else None,
+    )
+
+
+def _day_of(draft: Draft) -> date:
+    return date.fromisoformat(draft.activity_date or "")
+
+
+def _left_out(events: Iterable[tuple[Row, date]]) -> set[date]:
+    return flight_gap_dates([(row.event_id, day) for row, day in events], {})
+
+
+def _skipped_in(zone: str) -> frozenset[date]:
+    try:
+        return skipped_dates(zone)
+    except UnknownZone:
+        return NO_DATES
+
+
+def _batches(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the entries of each transaction: their places are a microsecond apart."""
+    batch: list[Row] = []
+    for row in rows:
+        if batch and row.created_at - batch[-1].created_at != 1:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
