@@ -11,7 +11,6 @@ import pytest
 from analytics.lake.curated_files import date_of
 from analytics.recompute.settled_users import UserShare, lake_files
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.warehouse.night import Item, Kind, State, WarehouseNight
 from rules.engagement.reconciliation import share_of
 from tests.support.corruptions import HAND
 from tests.support.engine import Engine
@@ -115,67 +114,3 @@ def test_what_a_call_has_no_time_for_is_done_by_the_next(town: Town, monkeypatch
     assert {*found["different"], *found["frozen"]} == set(users.values())
     assert found["counts"]["looked_at"] == len(town.users)
     assert found["counts"]["repaired"] == 4
-
-
-def chosen(town: Town, run_id: str) -> tuple[str, str]:
-    told = json.loads(town.objects.get(f"runs/{run_id}/shares/way.json"))
-    return told["way"], told["why"]
-
-
-@pytest.mark.parametrize("share_bytes", [2**30, 3_000], ids=["one-share", "shares"])
-def test_the_warehouse_names_whom_to_look_at_where_there_is_much_to_read(
-    town: Town, share_bytes: int
-) -> None:
-    town.share_bytes, town.warehouse_from_gb = share_bytes, 1e-9
-    town.now += timedelta(days=9)  # what was lived so far is settled
-    town.reconcile("first")
-    assert chosen(town, "first") == ("lake", "all accounts are to be compared")
-    town.now += timedelta(days=1)
-    user, raised = town.users[:2]
-    town.apply([town.event(each, 50, 0) for each in (user, raised)])
-    town.curate()
-    town.models("second")
-    HAND["day lost"](town, user)
-    HAND["total"](town, user)
-    LEDGER["1000 points more"](town, raised)
-    found = town.reconcile("second")
-    assert town.unloads == ["done"]
-    assert (shares_of(town, "second") > 1) == (share_bytes == 3_000)
-    assert chosen(town, "second")[0] == "warehouse"
-    assert (found["different"], found["unrepaired"]) == ([user, raised], [raised])
-    assert found["frozen"] == [raised]
-    assert found["counts"]["users"] == len(town.users)
-    assert 2 <= found["counts"]["looked_at"] < len(town.users), "those that changed, and whose turn it is"
-    report = town.steps.report({"run_id": "second"}, town.now)
-    assert report["is_whole"]
-    told = town.objects.get("reports/second.md").decode()
-    assert "Recomputed in the warehouse: 0.000 GB of curated files are to be read" in told
-    assert json.loads(town.objects.get("reports/second.json"))["warehouse_and_lake"] == []
-
-
-def test_repair_does_not_wait_long_for_a_warehouse(town: Town) -> None:
-    town.warehouse_from_gb = 1e-9
-    town.reconcile("first")
-    HAND["total"](town, town.users[0])
-    town.now += timedelta(hours=1)
-    steps = town.steps.way
-    assert steps.choose({"run_id": "second"}, town.now) == {"way": "warehouse"}
-    assert steps.unload({"run_id": "second"}, town.now) == {"state": "waiting"}
-    assert steps.unload({"run_id": "second"}, town.now + timedelta(minutes=31)) == {"state": "away"}
-    way, why = chosen(town, "second")
-    assert way == "lake"
-    assert why.endswith("the warehouse was not ready within 0:30:00")
-    assert town.reconcile("third")["different"] == [town.users[0]], "the state machine goes on with the lake"
-    assert chosen(town, "third")[1].endswith("the warehouse did not answer")
-
-
-def test_a_model_or_a_query_that_failed_is_not_waited_for(town: Town) -> None:
-    town.warehouse_from_gb = 1e-9
-    town.reconcile("first")
-    steps = town.steps.way
-    for run_id, state, reason in (("skipped", State.SKIPPED, "skipped"), ("done", State.DONE, "failed: ")):
-        items = [Item(Kind.MODEL, "marts.streaks_recomputed", state)]
-        WarehouseNight(run_id, town.now.isoformat(), False, False, items).save(town.objects)
-        steps.choose({"run_id": run_id}, town.now)
-        assert steps.unload({"run_id": run_id}, town.now) == {"state": "away"}, "it has no such table"
-        assert reason in chosen(town, run_id)[1]

@@ -25,7 +25,6 @@ from adapters.platform.objects import FolderObjects
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import Task, curate
-from analytics.reconcile.shares.recompute_choice import WarehouseRecompute
 from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.steps.reconcile_function import ReconcileSteps
 from analytics.warehouse import night
@@ -105,14 +104,12 @@ class Town:
     redis: EngagementCache = field(default_factory=lambda: EngagementCache(""))
     now: datetime = START
     share_bytes: int = 2**23
-    warehouse_from_gb: float = 0.0
     gives_up: tuple[type[Exception], ...] = ()
     has_time: Callable[[], bool] = lambda: True
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.name)
         self.tasks: list[Task] = []
-        self.unloads: list[str] = []
         self.users = [f"{self.name}-{number:03}" for number in range(self.size)]
         self.dynamodb = Recorder(self.real)
         ledger = LedgerStore(self.dynamodb, "RewardsLedger")
@@ -135,9 +132,6 @@ class Town:
         return ReconcileSteps(
             self.objects,
             self.warehouse,
-            WarehouseRecompute(
-                self.objects, self.warehouse, str(self.folder / "lake"), "", self.warehouse_from_gb
-            ),
             ShareSteps(
                 *(self.objects, self.accounts, self.projections, self.redis),
                 self.share_bytes,
@@ -243,8 +237,6 @@ class Town:
     def reconcile(self, run_id: str, repair: bool = True, **more: Any) -> dict[str, Any]:
         """Do all steps of the comparison, as the state machine does; returns differences.json."""
         steps = self.steps
-        if steps.way.choose({"run_id": run_id, **more}, self.now)["way"] == "warehouse":
-            self.unloads.append(steps.way.unload({"run_id": run_id}, self.now)["state"])
         planned = steps.shares.plan({"run_id": run_id, "repair": repair, **more}, self.now)
         for each in self.held(planned["splits_key"]):
             steps.shares.split({"run_id": run_id, "part": each})

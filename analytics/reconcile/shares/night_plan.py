@@ -70,7 +70,6 @@ SPLITS, SHARES = FOLDER + "splits.json", FOLDER + "shares.json"
 # Of a history, so much more than of the last days is no reason for another share.
 HISTORY = 512
 BATCH_BYTES = 64 * 2**20  # of curated files that one call splits
-ACCOUNTS = "accounts"
 SCANS_MIN = 4
 SHARES_A_SCAN = 2  # one call scans for so many shares
 READERS = 16
@@ -82,8 +81,7 @@ class NightPlan:
     """at: up to when the night compares. span: first and last activity date to compare, if given.
 
     before: for each share, when it was compared last. after: by entity, for each share, the last partition
-    that it does not need ("": it needs all). unloaded: the files that the warehouse has unloaded for the
-    night; None: the lake is recomputed.
+    that it does not need ("": it needs all).
     """
 
     run_id: str
@@ -93,7 +91,6 @@ class NightPlan:
     span: tuple[date, date] | None
     before: list[datetime | None]
     after: dict[str, list[str]]
-    unloaded: list[str] | None = None
 
     @cached_property
     def compares_all_days(self) -> bool:
@@ -114,12 +111,12 @@ class NightPlan:
 
 
 def plan_night(
-    objects: Objects, now: datetime, share_bytes: int, event: Mapping[str, Any], unloaded: list[str] | None
+    objects: Objects, now: datetime, share_bytes: int, event: Mapping[str, Any]
 ) -> tuple[NightPlan, list[dict[str, Any]]]:
     """Plan and store a night's comparison; returns it, and what is to be split.
 
     share_bytes: of curated files of the last days that one share is for. event: `run_id`, and the run's
-    `everybody`, `from` and `to`. unloaded: see NightPlan. One share is not split.
+    `everybody`, `from` and `to`. One share is not split.
     """
     run_id = event["run_id"]
     files, everybody = lake_files(objects), event.get("everybody") is True
@@ -129,9 +126,8 @@ def plan_night(
     if event.get("from") and event.get("to"):
         span = (date.fromisoformat(event["from"]), date.fromisoformat(event["to"]))
     before = [None if everybody else compared_before(compared, UserShare(n, shares)) for n in range(shares)]
-    is_split = shares > 1 and unloaded is None
-    after = _after(objects, files, before, span, everybody=everybody) if is_split else {}
-    plan = NightPlan(run_id, now, shares, everybody, span, before, after, unloaded)
+    after = _after(objects, files, before, span, everybody=everybody) if shares > 1 else {}
+    plan = NightPlan(run_id, now, shares, everybody, span, before, after)
     plan.save(objects)
     _save_files(objects, run_id, files)
     return plan, _splits(plan, files) if shares > 1 else []
@@ -143,20 +139,6 @@ def _parts(files: Files, today: date, share_bytes: int) -> float:
     every = [each for some in files.values() for each in some]
     late = sum(each.size for each in every if date_of(each) > settled)
     return max(late, sum(each.size for each in every) / HISTORY) / share_bytes
-
-
-def is_of_all(event: Mapping[str, Any]) -> bool:
-    """Whether a run is asked for everybody, or for some dates."""
-    return event.get("everybody") is True or bool(event.get("from") and event.get("to"))
-
-
-def bytes_to_read(objects: Objects, files: Files, today: date) -> int:
-    """Return how many bytes of curated files the lake's recompute would read: all if nothing is settled."""
-    shares = max(1, len(read_compared(objects)))
-    every = [UserShare(number, shares) for number in range(shares)]
-    untils = _untils(objects, files, every)
-    after = "" if None in untils else min(each.isoformat() for each in untils if each)
-    return sum(each.size for some in files.values() for each in some if date_of(each) > after)
 
 
 def _untils(objects: Objects, files: Files, shares: list[UserShare]) -> list[date | None]:
@@ -186,8 +168,6 @@ def _after(
 
 def _splits(plan: NightPlan, files: Files) -> list[dict[str, Any]]:
     """Return the input of each call that splits: some files of an entity, or a segment of a table."""
-    if plan.unloaded is not None:
-        return [{"what": ACCOUNTS, "keys": [key]} for key in plan.unloaded]
     found: list[dict[str, Any]] = []
     for entity, some in files.items():
         keys: list[str] = []

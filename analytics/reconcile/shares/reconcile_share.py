@@ -92,8 +92,6 @@ class ShareReconciliation:
     def _suspects(self, now: datetime) -> Suspects:
         plan, reconciler = self.plan, self.reconciler
         lake = Snapshot(RecomputedUsers.load(self.objects, plan.run_id, self.share).table)
-        if plan.unloaded is not None:
-            return self._named(lake, now)
         scans = TableScans(self.objects, plan, reconciler.projections)
         scan = scan_profiles(scans.of("profiles", self.share), lake, reconciler.accounts.shards, now)
         before = plan.before[self.share.number]
@@ -119,13 +117,6 @@ class ShareReconciliation:
         if is_smoke(user_id) or is_residue(user_id):
             return True
         return self.erased.of(user_subject(user_id)) is not None
-
-    def _named(self, lake: Snapshot, now: datetime) -> Suspects:
-        """Return all accounts that the warehouse has named, and nobody else: no table is scanned."""
-        named = [each for each in lake.ids if not self._is_left_out(each)]
-        profiles = partial(self.reconciler.projections.some_profiles, named)
-        scan = scan_profiles([profiles], lake, self.reconciler.accounts.shards, now)
-        return Suspects(scan, frozenset(named), frozenset(), lake)
 
     def _days(self, before: datetime | None) -> tuple[LakeDays, set[str]]:
         """Return the days to compare; and users of whom all days are to be compared."""

@@ -17,13 +17,11 @@ from analytics.proof import Heads, PreviousTree, changes_of, publish_root
 from analytics.recompute.book_points import lake_books
 from analytics.recompute.recompute import LakeUser, RecomputedUsers, Snapshot, recompute
 from analytics.recompute.settled_users import FOLDED, LakeFiles, UserShare
-from analytics.recompute.warehouse_recompute import unloaded_accounts
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.shares import findings as failed
 from analytics.reconcile.shares.findings import PROGRESS, Findings
 from analytics.reconcile.shares.night_plan import (
-    ACCOUNTS,
     SHARES,
     SPLITS,
     NightPlan,
@@ -31,15 +29,14 @@ from analytics.reconcile.shares.night_plan import (
     plan_night,
     planned_files,
 )
-from analytics.reconcile.shares.recompute_choice import UNLOADED, WAREHOUSE, RecomputeChoice
 from analytics.reconcile.shares.reconcile_share import ShareReconciliation
-from analytics.reconcile.shares.split import TableScans, split_accounts, split_files
+from analytics.reconcile.shares.split import TableScans, split_files
 from rules.engagement.reconciliation import Doubt, is_no_fault_of_theirs
 
 # What all shares of a night found, and what only all of them together can decide: who is frozen.
 
 
-PIECES = ("curated/", "profiles/", "days/", f"{ACCOUNTS}/")
+PIECES = ("curated/", "profiles/", "days/")
 SPARED = (Doubt.UNPROVEN, Doubt.LACKING)  # of these there may be too many to be true
 NO_RESULT = {"Error": "NoResult", "Cause": "the share has left no result"}
 
@@ -58,7 +55,6 @@ def collect(
     by_share, given_up = _findings(objects, plan)
     for found in by_share.values():
         whole.join(found)
-    whole.users = RecomputeChoice.load(objects, plan.run_id).users or whole.users
     whole.spared = _excessive_doubts(whole.users, by_share)
     _freeze(whole, _to_freeze(objects, plan, whole.spared, by_share), reconciler, now)
     for users in (whole.different, whole.unrepaired, whole.contended, whole.frozen):
@@ -168,11 +164,7 @@ class ShareSteps:
         without both, those that have changed. everybody: look closely at all users.
         """
         run_id, repair = event["run_id"], event.get("repair") is True
-        way, unloaded = RecomputeChoice.settled(self.objects, run_id), None
-        if way.way == WAREHOUSE:
-            unloaded = [each.key for each in self.objects.list(run_key(run_id, UNLOADED))]
-            now = datetime.fromisoformat(way.at)  # entries that came while the warehouse loaded are not in it
-        plan, splits = plan_night(self.objects, now, self.share_bytes, event, unloaded)
+        plan, splits = plan_night(self.objects, now, self.share_bytes, event)
         items = [{"run_id": run_id, "share": number, "repair": repair} for number in range(plan.shares)]
         keys = {"splits_key": run_key(run_id, SPLITS), "shares_key": run_key(run_id, SHARES)}
         self._put(keys["splits_key"], [{"run_id": run_id, **each} for each in splits])
@@ -186,8 +178,6 @@ class ShareSteps:
         """{"run_id", "part": {"what", "keys"? or "segment", "segments"}} -> how many pieces, or items."""
         plan, part = NightPlan.load(self.objects, event["run_id"]), event["part"]
         what = part["what"]
-        if what == ACCOUNTS:
-            return {"pieces": split_accounts(self.objects, plan, part["keys"])}
         if what in FOLDED:
             return {"pieces": split_files(self.objects, plan, what, part["keys"])}
         place = (part["segment"], part["segments"])
@@ -197,23 +187,14 @@ class ShareSteps:
         """{"run_id", "share"} -> how many users were recomputed, and the key of the result."""
         plan = NightPlan.load(self.objects, event["run_id"])
         share = UserShare(event["share"], plan.shares)
-        made = self._of_lake(plan, share) if plan.unloaded is None else self._of_warehouse(plan, share)
-        return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, plan.run_id, share)}
-
-    def _of_lake(self, plan: NightPlan, share: UserShare) -> RecomputedUsers:
         whole = planned_files(self.objects, plan.run_id)
         read = whole
         if share.of > 1:
             folder = share.key(plan.run_id)
             read = {entity: curated_files(self.objects, entity, folder=folder) for entity in FOLDED}
         files = LakeFiles(whole, read)
-        return recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share, files=files)
-
-    def _of_warehouse(self, plan: NightPlan, share: UserShare) -> RecomputedUsers:
-        keys = plan.unloaded or []
-        if share.of > 1:
-            keys = [each.key for each in self.objects.list(share.key(plan.run_id, f"{ACCOUNTS}/"))]
-        return unloaded_accounts(self.objects, keys)
+        made = recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share, files=files)
+        return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, plan.run_id, share)}
 
     def reconcile(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True

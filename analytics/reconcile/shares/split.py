@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from analytics.recompute.activity_runs import ACTIVE_COLUMNS
 from analytics.recompute.ledger_totals import ENTRY_COLUMNS, SETTINGS
 from analytics.recompute.settled_users import SHARE, UserShare
 from analytics.reconcile.candidates import SEGMENTS
-from analytics.reconcile.shares.night_plan import ACCOUNTS, NightPlan
+from analytics.reconcile.shares.night_plan import NightPlan
 from rules.engagement.reconciliation import share_of
 
 COLUMNS = {
@@ -52,20 +51,6 @@ def split_files(objects: Objects, plan: NightPlan, entity: str, keys: Sequence[s
             raise ValueError(f"{key} is no curated file")
         wanted = {number for number, after in enumerate(plan.after[entity]) if place.dt > after}
         pieces += _split_file(objects, plan, entity, key, wanted)
-    return pieces
-
-
-def split_accounts(objects: Objects, plan: NightPlan, keys: Sequence[str]) -> int:
-    """Write each share's rows of what the warehouse has unloaded; returns how many pieces."""
-    pieces = 0
-    for key in keys:
-        whole = pq.read_table(pa.BufferReader(objects.get(key)))
-        for number, rows in _rows_by_share(whole, "user_id", plan.shares):
-            data = BytesIO()
-            pq.write_table(rows, data, compression="zstd")
-            name = f"{ACCOUNTS}/{key.rpartition('/')[2]}"
-            objects.put(UserShare(number, plan.shares).key(plan.run_id, name), data.getvalue())
-            pieces += 1
     return pieces
 
 
