@@ -44,7 +44,7 @@ from analytics.reconcile.run_report import (
     with_warehouse,
 )
 from analytics.reconcile.shares.night_plan import NightPlan
-from analytics.reconcile.shares.share_steps import SHARE_BYTES, ShareSteps
+from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.warehouse.night import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
@@ -154,9 +154,8 @@ def _steps() -> ReconcileSteps:
             AccountStore(dynamodb, profiles, days, ledger, config.leaderboard_shards),
             Projections(dynamodb, profiles, days),
             EngagementCache(config.redis_url),
-            SHARE_BYTES,
-            tombstones_of(config),
-            objects_at(f"s3://{config.roots_bucket}"),
+            erased=tombstones_of(config),
+            roots=objects_at(f"s3://{config.roots_bucket}"),
         ),
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
         ResponseStore(dynamodb, config.responses_table),
@@ -175,8 +174,6 @@ def handler(event: dict[str, Any], context: Any) -> StepAnswer:
     end = time.monotonic() + SECONDS_MAX
     known: dict[str, Callable[[], StepAnswer]] = {
         "plan": lambda: steps.shares.plan(event, now),
-        "split": lambda: steps.shares.split(event),
-        "recompute": lambda: steps.shares.recompute(event),
         "reconcile": lambda: steps.shares.reconcile(event, now, lambda: time.monotonic() < end),
         "give_up": lambda: steps.shares.give_up(event),
         "collect": lambda: steps.collect(event, now),

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.lake.curated_files import date_of
-from analytics.recompute.settled_users import UserShare, lake_files
+from analytics.recompute.settled_users import UserShare
 from analytics.reconcile.reconcile_user import Reconciler
 from rules.engagement.reconciliation import share_of
 from tests.support.corruptions import HAND
@@ -25,13 +24,8 @@ DONE = ("total", "day lost", "day made up", "longest")
 def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
     name = f"{request.node.name[5:20]}{len(request.node.name)}"  # the engine keeps the ledgers of other towns
     with lived_in(engine, tmp_path, name, 12) as made:
-        files = [each for some in lake_files(made.objects).values() for each in some]
-        made.share_bytes = sum(each.size for each in files if date_of(each) > "2026-03-15") // 3
+        made.shares = 4
         yield made
-
-
-def shares_of(town: Town, run_id: str) -> int:
-    return int(json.loads(town.objects.get(f"runs/{run_id}/shares/plan.json"))["shares"])
 
 
 def corrupted(town: Town) -> dict[str, str]:
@@ -47,15 +41,12 @@ def corrupted(town: Town) -> dict[str, str]:
 def test_all_shares_find_what_one_finds(town: Town) -> None:
     users = corrupted(town)
     in_shares = town.reconcile("shares", repair=False)
-    assert shares_of(town, "shares") == 4
-    assert [*town.objects.list("runs/shares/shares/0000/curated/")] == [], "pieces do not stay"
-    town.share_bytes, share_bytes = 2**30, town.share_bytes
+    town.shares = 1
     at_once = town.reconcile("once", repair=False)
-    assert shares_of(town, "once") == 1
     assert in_shares["counts"] == at_once["counts"]
     for name in ("different", "unrepaired", "differences", "disagreements", "frozen"):
         assert sorted(map(str, in_shares[name])) == sorted(map(str, at_once[name])), name
-    town.share_bytes = share_bytes
+    town.shares = 4
     wet = town.reconcile("wet")
     assert (wet["frozen"], wet["counts"]["repaired"]) == ([users["raised"]], 4)
     again = town.reconcile("again", everybody=True)
@@ -84,9 +75,8 @@ def test_a_share_that_fails_is_told_and_taken_up_the_next_night(
     with monkeypatch.context() as patched:
         patched.setattr(Reconciler, "examine", failing)
         found = town.reconcile("second", everybody=True)
-    shares = shares_of(town, "second")
-    given_up = share_of(bad, shares)
-    others = {user for user in users.values() if share_of(user, shares) != given_up}
+    given_up = share_of(bad, town.shares)
+    others = {user for user in users.values() if share_of(user, town.shares) != given_up}
     assert others
     told = {*found["different"], *found["frozen"]}
     assert others <= told <= set(users.values()) - {bad}
@@ -96,7 +86,9 @@ def test_a_share_that_fails_is_told_and_taken_up_the_next_night(
     assert failed["share"] == given_up
     assert "Broken" in failed["reason"]
     compared = json.loads(town.objects.get("state/ledgers_compared.json"))["compared_at"]
-    assert [each == min(compared) for each in compared] == [number == given_up for number in range(shares)]
+    assert [each == min(compared) for each in compared] == [
+        number == given_up for number in range(town.shares)
+    ]
     town.now += timedelta(days=1)
     after = town.reconcile("third", everybody=True)
     assert told | {*after["different"], *after["frozen"]} == set(users.values())
@@ -105,7 +97,7 @@ def test_a_share_that_fails_is_told_and_taken_up_the_next_night(
 
 def test_what_a_call_has_no_time_for_is_done_by_the_next(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     users = corrupted(town)
-    town.share_bytes = 2**30
+    town.shares = 1
     monkeypatch.setattr("analytics.reconcile.shares.reconcile_share.USERS_AT_ONCE", 5)
     town.has_time = lambda: False
     found = town.reconcile("slowly", everybody=True)

@@ -103,7 +103,7 @@ class Town:
     size: int
     redis: EngagementCache = field(default_factory=lambda: EngagementCache(""))
     now: datetime = START
-    share_bytes: int = 2**23
+    shares: int = 1
     gives_up: tuple[type[Exception], ...] = ()
     has_time: Callable[[], bool] = lambda: True
 
@@ -134,7 +134,7 @@ class Town:
             self.warehouse,
             ShareSteps(
                 *(self.objects, self.accounts, self.projections, self.redis),
-                self.share_bytes,
+                self.shares,
                 roots=FolderObjects(self.folder / "roots"),
             ),
             UserStatsStore(self.dynamodb, "UserStats", SHARDS),
@@ -238,12 +238,9 @@ class Town:
         """Do all steps of the comparison, as the state machine does; returns differences.json."""
         steps = self.steps
         planned = steps.shares.plan({"run_id": run_id, "repair": repair, **more}, self.now)
-        for each in self.held(planned["splits_key"]):
-            steps.shares.split({"run_id": run_id, "part": each})
         now = self.tick()
-        for each in self.held(planned["shares_key"]):
+        for each in planned["items"]:
             try:
-                steps.shares.recompute(each)
                 while steps.shares.reconcile(each, now, self.has_time)["is_left"]:
                     pass
             except self.gives_up as error:
@@ -251,11 +248,6 @@ class Town:
         steps.collect({"run_id": run_id, "repair": repair}, now)
         told: dict[str, Any] = json.loads(self.objects.get(f"runs/{run_id}/differences.json"))
         return told
-
-    def held(self, key: str) -> list[dict[str, Any]]:
-        """Return the items of a map of the state machine."""
-        items: list[dict[str, Any]] = json.loads(self.objects.get(key))
-        return items
 
     def models(self, run_id: str) -> None:
         """Load, and build what reports ask, as a run's work in the warehouse."""
