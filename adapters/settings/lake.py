@@ -79,14 +79,12 @@ class PastEventsSettings:
 class ReconcileSettings:
     """analytics.steps.reconcile_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
 
-    copy_role_arn: the role that Redshift writes unloaded files with.
     roots_bucket: where roots over all ledgers are published.
     """
 
     lake_bucket: str
     roots_bucket: str
     warehouse_url: str
-    copy_role_arn: str
     leaderboard_shards: int
     user_streaks_table: str
     daily_activity_table: str

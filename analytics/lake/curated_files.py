@@ -4,7 +4,7 @@ in memory, and takes Arrow; what does not fit into memory goes to the temporary 
 
 import io
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date
@@ -113,16 +113,19 @@ def reader(
     objects: Objects,
     entity: str,
     names: Sequence[str],
-    threads: int = 1,
     files: Iterable[StoredObject] | None = None,
+    keep: Callable[[pa.Table], pa.Table] = lambda rows: rows,
 ) -> pa.RecordBatchReader:
-    """Return the same columns of some files, or all, as one stream of Arrow batches. It can be read once."""
+    """Return the same columns of some files, or all, as one stream of Arrow batches. It can be read once.
+
+    keep: returns those of a file's rows that are meant.
+    """
     declared = arrow_schema(ENTITIES[entity])
     schema = pa.schema([declared.field(name) for name in names])
     if files is None:
         files = curated_files(objects, entity)
-    found = tables(objects, entity, files, names, threads)
-    batches = (batch for _, table in found for batch in table.to_batches())
+    found = tables(objects, entity, files, names)
+    batches = (batch for _, table in found for batch in keep(table).to_batches())
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 

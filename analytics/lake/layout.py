@@ -6,10 +6,10 @@ raw/{entity}/any other name                         no hour's: all lines are ref
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet      an hour; or day.parquet: the whole day
 quarantine/{entity}/dt=.../hour=HH/[arrived=.../]NAME.ndjson  the refused lines of one raw object
 state/watermark.json, state/failed_tasks.json, state/ledgers_compared.json
-state/users.parquet or state/users/OF/NUMBER.parquet (shares), state/answers.parquet,
+state/users/OF/NUMBER.parquet (shares of the users), state/answers.parquet,
 state/answers_compared.json, state/leads_compared.json, state/unloaded/{run_id}.json, state/warehouse.json
 runs/{run_id}/NAME, reports/{run_id}.*
-runs/{run_id}/shares/NUMBER/curated/... one share's rows of curated files
+runs/{run_id}/shares/NUMBER/NAME what came of one share of the users
 """
 
 import re
@@ -34,9 +34,7 @@ _RAW = re.compile(
     r"raw/(\w+)/(?:arrived=(\d{4}-\d{2}-\d{2})/)?dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII
 )
 _QUARANTINE = re.compile(r"quarantine/(\w+)/(dt=[^/]+/hour=\d{2}/)(arrived=[^/]+/)(.+)", re.ASCII)
-_CURATED = re.compile(
-    r"(?:runs/[^/]+/shares/\d+/)?curated/(\w+)/dt=(\d{4}-\d{2}-\d{2})/(?:hour-(\d{2})|day)\.parquet", re.ASCII
-)
+_CURATED = re.compile(r"curated/(\w+)/dt=(\d{4}-\d{2}-\d{2})/(?:hour-(\d{2})|day)\.parquet", re.ASCII)
 # The date that stands for no date: raw objects under an impossible hour are accounted for there.
 NOWHERE = "0001-01-01"
 DAYS_LISTED_MAX = 62  # a longer range is listed in one go, which is then cheaper than one listing per day
@@ -150,22 +148,16 @@ def report_key(run_id: str, suffix: str) -> str:
 
 
 def curated_files(
-    objects: Objects,
-    entity: str,
-    since_dt: str | None = None,
-    until_dt: str | None = None,
-    folder: str = "",
+    objects: Objects, entity: str, since_dt: str | None = None, until_dt: str | None = None
 ) -> list[StoredObject]:
     """Return the files to read for an entity's rows of these days (both included), by key.
-
-    folder: of a share of the users, with their rows alone; "": the lake itself.
 
     If a day has a day's file, the files of its hours are left out: an unfinished compaction left them there,
     and the day's file has all their rows.
     """
     found: dict[str, list[tuple[Place, StoredObject]]] = {}
     for prefix in _prefixes(entity, since_dt, until_dt):
-        for stored in objects.list(folder + prefix):
+        for stored in objects.list(prefix):
             place = curated_place(stored.key)
             if place and (since_dt or "") <= place.dt <= (until_dt or date.max.isoformat()):
                 found.setdefault(place.dt, []).append((place, stored))

@@ -4,7 +4,7 @@ Without freezes, pauses and skipped dates a missed date always ends a run. For t
 the dates themselves are handed on, and the rule folds them (rules.engagement.streak).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date
 
 import duckdb
@@ -66,17 +66,21 @@ FROM (
 
 
 def create_runs(
-    db: duckdb.DuckDBPyConnection, objects: Objects, files: Collection[StoredObject], covered: Collection[str]
+    db: duckdb.DuckDBPyConnection,
+    objects: Objects,
+    files: Collection[StoredObject],
+    covered: Collection[str],
+    keep: Callable[[pa.Table], pa.Table] = lambda rows: rows,
 ) -> dict[str, list[date]]:
     """Create the table `runs`: a row for each user with activity in some files, as if nobody had cover.
 
     covered: users who have cover; returns the active dates of those who have any, ascending. A row's date is
-    that of its partition (see analytics.lake.layout).
+    that of its partition (see analytics.lake.layout). keep: returns those of a file's rows that are meant.
     """
     places = places_of(date.fromisoformat(curated_files.date_of(each)) for each in files)
     known = pa.table([pa.array(list(places)), pa.array(list(places.values()))], schema=PLACES)
     some = pa.table([pa.array(list(covered), pa.string())], schema=COVERED)
-    rows = pa.RecordBatchReader.from_batches(ACTIVITY, _rows(objects, files, places))
+    rows = pa.RecordBatchReader.from_batches(ACTIVITY, _rows(objects, files, places, keep))
     with (
         arrow_table(db, "places", known),
         arrow_table(db, "covered", some),
@@ -118,12 +122,16 @@ def places_of(days: Iterable[date]) -> dict[date, int]:
 
 
 def _rows(
-    objects: Objects, files: Iterable[StoredObject], places: Mapping[date, int]
+    objects: Objects,
+    files: Iterable[StoredObject],
+    places: Mapping[date, int],
+    keep: Callable[[pa.Table], pa.Table],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of all files, those of small files together."""
     waiting: list[pa.Table] = []
     rows = 0
-    for day, table in _active(objects, files):
+    for day, whole in _active(objects, files):
+        table = keep(whole)
         place = pa.array(np.full(table.num_rows, places[day], np.int32))
         waiting.append(pa.table([table["user_id"], place], schema=ACTIVITY))
         rows += table.num_rows

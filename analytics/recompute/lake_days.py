@@ -4,7 +4,7 @@ A signature and its key take eight bytes each, so all days of a long history fit
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapters.platform.objects import Objects, StoredObject
+from adapters.platform.objects import Objects
 from analytics.lake import curated_files, layout
 from analytics.lake.curated_files import STAMP, arrow_table, connect, query
 from analytics.recompute.ledger_totals import EARNED
+from analytics.recompute.settled_users import ALL, UserShare
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EntryKind
 
@@ -28,7 +29,6 @@ EPOCH = date(1970, 1, 1)
 DAY_BITS = 24
 DAY_ZERO = 1 << 23  # added to a day's number, so that days before 1970 are positive too
 Flags = NDArray[np.bool_]
-Ledger = Sequence[StoredObject] | None
 
 # Twin of rules.engagement.account.apply_to_days. `text` must be what `signature` makes of the same day.
 SIGNATURES = f"""
@@ -93,23 +93,11 @@ OF_CHANGED = "CREATE VIEW ledger AS FROM entries SEMI JOIN changed USING (accoun
 EARNED_WITHIN = timedelta(days=5)
 
 
-def first_partition(since: date | None) -> date:
-    """Return the first partition with entries of an activity date: a zone may be a day ahead of UTC."""
-    return since - timedelta(days=1) if since and since > date.min else date.min
-
-
-def oldest_date(since: datetime) -> date:
-    """Return the oldest activity date of which `touched` reads the entries."""
-    return since.date() - EARNED_WITHIN
-
-
-def _entries(objects: Objects, since: date | None, files: Ledger) -> pa.RecordBatchReader:
-    """Return the entries that can be of an activity date or later."""
-    first = first_partition(since).isoformat()
-    if files is None:
-        files = layout.curated_files(objects, "ledger", first)
-    some = [each for each in files if curated_files.date_of(each) >= first]
-    return curated_files.reader(objects, "ledger", COLUMNS, files=some)
+def _entries(objects: Objects, since: date, share: UserShare) -> pa.RecordBatchReader:
+    """Return the entries that can be of an activity date or later: a zone may be a day ahead of UTC."""
+    first = (since - timedelta(days=1) if since > date.min else since).isoformat()
+    files = layout.curated_files(objects, "ledger", first)
+    return curated_files.reader(objects, "ledger", COLUMNS, files=files, keep=share.rows_of("account_id"))
 
 
 def signature(day: Day) -> int:
@@ -131,36 +119,32 @@ def signature(day: Day) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LakeDays:
-    """The days of a range of dates, sorted by key. is_whole: no range was given, so all days are here."""
+    """The days of a range of dates, sorted by key."""
 
     ids: pa.StringArray
     places: dict[str, int]
     order: NDArray[np.int64]
     signatures: NDArray[np.uint64]
-    is_whole: bool
 
     @classmethod
     def read(
-        cls, objects: Objects, since: date | None = None, until: date | None = None, files: Ledger = None
+        cls, objects: Objects, since: date = date.min, until: date = date.max, share: UserShare = ALL
     ) -> "LakeDays":
-        """Read the days from one date to another, both included; None: open on that side.
-
-        files: of the ledger, with the rows of some users; None: all.
-        """
-        span = {"since": since or date.min, "until": until or date.max}
-        with arrow_table(db := connect(), "ledger", _entries(objects, since, files)):
-            found = query(db, SIGNATURES, span)
-        return cls._of(found, since is None and until is None)
+        """Read the days of a share's users from one date to another, both included."""
+        with arrow_table(db := connect(), "ledger", _entries(objects, since, share)):
+            return cls._of(query(db, SIGNATURES, {"since": since, "until": until}))
 
     @classmethod
-    def touched(cls, objects: Objects, since: datetime, files: Ledger = None) -> "tuple[LakeDays, set[str]]":
-        """Read the days that entries of an instant or later have changed.
+    def touched(
+        cls, objects: Objects, since: datetime, share: UserShare = ALL
+    ) -> "tuple[LakeDays, set[str]]":
+        """Read the days of a share's users that entries of an instant or later have changed.
 
         Returns these days; and the users who have earned for a date so long ago that other entries of that
         date may lie in partitions that this does not read.
         """
-        oldest = oldest_date(since)
-        with arrow_table(db := connect(), "read", _entries(objects, oldest, files)):
+        oldest = since.date() - EARNED_WITHIN
+        with arrow_table(db := connect(), "read", _entries(objects, oldest, share)):
             db.execute("CREATE TABLE entries AS FROM read")
         changed = query(db, TOUCHED, {"since": since})
         is_old = pc.less(changed["activity_date"], oldest)
@@ -168,10 +152,10 @@ class LakeDays:
         with arrow_table(db, "changed", recent):
             db.execute(OF_CHANGED)
             found = query(db, SIGNATURES, {"since": oldest, "until": date.max})
-        return cls._of(found, is_whole=False), set(long_ago["account_id"].to_pylist())
+        return cls._of(found), set(long_ago["account_id"].to_pylist())
 
     @classmethod
-    def _of(cls, found: pa.Table, is_whole: bool) -> "LakeDays":
+    def _of(cls, found: pa.Table) -> "LakeDays":
         users = found["user_id"].combine_chunks().dictionary_encode()
         codes = users.indices.to_numpy().astype(np.int64)
         days = found["activity_date"].cast(pa.int32()).to_numpy()
@@ -180,7 +164,7 @@ class LakeDays:
         ids = users.dictionary
         places = {user: place for place, user in enumerate(ids.to_pylist())}
         signatures = found["signature"].to_numpy()[order]
-        return cls(ids, places, keys[order], signatures, is_whole)
+        return cls(ids, places, keys[order], signatures)
 
     def place(self, user_id: str, when: str) -> int | None:
         """Return a day's place among these; None if the curated ledger has no entry of that user and date."""

@@ -1,6 +1,6 @@
 """What the curated ledger and profiles say of each user: totals, freezes and settings."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -108,12 +108,24 @@ class Totals:
     db: duckdb.DuckDBPyConnection
     freezes: Grants = field(default_factory=dict)
 
-    def read(self, objects: Objects, ledger: Iterable[StoredObject], streaks: Iterable[StoredObject]) -> None:
-        """Add curated entries and profiles to those of the table `settled`. Each file is read once."""
-        rows = curated_files.reader(objects, "ledger", ENTRY_COLUMNS, files=ledger)
+    def read(
+        self,
+        objects: Objects,
+        ledger: Iterable[StoredObject],
+        streaks: Iterable[StoredObject],
+        rows_of: Callable[[str], Callable[[pa.Table], pa.Table]],
+    ) -> None:
+        """Add curated entries and profiles to those of the table `settled`. Each file is read once.
+
+        rows_of: see settled_users.UserShare.
+        """
+        rows = curated_files.reader(
+            objects, "ledger", ENTRY_COLUMNS, files=ledger, keep=rows_of("account_id")
+        )
         with arrow_table(self.db, "ledger", self._noting_freezes(rows)):
             self.db.execute(TOTALS)
-        profiles = curated_files.reader(objects, "streaks", ("user_id", *SETTINGS), files=streaks)
+        columns = ("user_id", *SETTINGS)
+        profiles = curated_files.reader(objects, "streaks", columns, files=streaks, keep=rows_of("user_id"))
         with arrow_table(self.db, "profiles", profiles):
             self.db.execute(NEWEST)
 

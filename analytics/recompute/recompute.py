@@ -5,8 +5,10 @@ computed (last_activity_date to digest) and the settings of the newest profile, 
 anything else. What older partitions come to is kept (settled_users.py); a night reads the later ones.
 """
 
+import json
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import reduce
 from io import BytesIO
 from typing import Any
 
@@ -16,21 +18,22 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import STAMP, arrow_table, connect, query
-from analytics.recompute.activity_runs import STREAK, dates_of
+from analytics.recompute.activity_runs import STREAK, dates_of, pauses_of
 from analytics.recompute.ledger_totals import PROFILE
 from analytics.recompute.settled_users import (
     ALL,
     SETTLED_AFTER,
-    LakeFiles,
     SettledUsers,
     UserShare,
     etags_digest,
     fold_users,
+    lake_files,
 )
-from rules.days import stamp
-from rules.engagement.streak import Streak
+from rules.days import DAY, stamp
+from rules.engagement.streak import Cover, Streak, lapse_date
 
 RESULT = "streaks.parquet"
+COVER = ("freezes", "pauses", "skipped_dates")
 # An account is sound if its entries are numbered 0, 1, 2 ... and the points add up to the balance.
 RECOMPUTED = f"""
 SELECT user_id, {", ".join(name for name, _ in STREAK)},
@@ -38,7 +41,7 @@ SELECT user_id, {", ".join(name for name, _ in STREAK)},
   strftime(head_at::TIMESTAMP, {STAMP}) AS ledger_head, ledger_seq,
   first_seq = 0 AND seq_sum = last_seq * (last_seq + 1) // 2 AND numbered = last_seq AND points = balance
     AS sound,
-  digest, {", ".join(name for name, _ in PROFILE)}
+  digest, freezes, {", ".join(name for name, _ in PROFILE)}
 FROM users ORDER BY user_id
 """  # noqa: S608 (no input)
 
@@ -57,6 +60,11 @@ class RecomputedUsers:
         objects.put(key, data.getvalue())
         return key
 
+    @staticmethod
+    def is_there(objects: Objects, run_id: str, share: UserShare) -> bool:
+        """Whether a nightly run has a result of a share."""
+        return objects.etag(share.key(run_id, RESULT)) is not None
+
     @classmethod
     def load(cls, objects: Objects, run_id: str, share: UserShare = ALL) -> "RecomputedUsers":
         """Read a nightly run's result. Raises adapters.platform.objects.NoObject if there is none."""
@@ -64,25 +72,20 @@ class RecomputedUsers:
 
 
 def recompute(
-    objects: Objects,
-    today: date,
-    *,
-    anew: bool = False,
-    share: UserShare = ALL,
-    files: LakeFiles | None = None,
+    objects: Objects, today: date, *, anew: bool = False, share: UserShare = ALL
 ) -> RecomputedUsers:
     """Recompute the users of a share. today: UTC; what is old enough by then is settled for the next time.
 
-    anew: from all partitions, whatever is settled. files: None for all users at once.
+    anew: from all partitions, whatever is settled.
     """
-    files, until = files or LakeFiles.of_all(objects), today - SETTLED_AFTER
-    settled = SettledUsers() if anew else SettledUsers.load(objects, files.whole, share)
+    files, until = lake_files(objects), today - SETTLED_AFTER
+    settled = SettledUsers() if anew else SettledUsers.load(objects, files, share)
     if settled.until is None or settled.until < until:
-        table = fold_users(objects, settled, files, until)
-        settled = SettledUsers(until, table, etags_digest(files.whole, until))
+        table = fold_users(objects, settled, files, until, share)
+        settled = SettledUsers(until, table, etags_digest(files, until))
         settled.save(objects, share)
     db = connect()
-    with arrow_table(db, "users", fold_users(objects, settled, files, None)):
+    with arrow_table(db, "users", fold_users(objects, settled, files, None, share)):
         return RecomputedUsers(query(db, RECOMPUTED))
 
 
@@ -131,6 +134,23 @@ class Snapshot:
         entry = pc.greater_equal(self._columns["ledger_head"], stamp(since))
         profile = pc.greater_equal(self._columns["updated_at"], since)
         return set(self._columns["user_id"].filter(pc.or_kleene(entry, profile)).to_pylist())
+
+    def lapsing(self, first: date, last: date) -> set[str]:
+        """Return the users whose streak becomes 0 on one of these dates, both included, as things stand."""
+        active = self._columns["last_activity_date"]
+        is_plain = pc.and_(pc.greater_equal(active, first - 2 * DAY), pc.less_equal(active, last - 2 * DAY))
+        is_covered = reduce(pc.or_, (pc.is_valid(self._columns[each]) for each in COVER))
+        may = pc.fill_null(pc.or_kleene(is_plain, pc.and_(is_covered, pc.is_valid(active))), False)
+        columns = ("user_id", "last_activity_date", "freezes_spent", *COVER)
+        found = set()
+        for user, day, spent, freezes, pauses, skipped in zip(
+            *(self._columns[each].filter(may).to_pylist() for each in columns), strict=True
+        ):
+            changes = tuple((date.fromisoformat(on), change) for on, change in json.loads(freezes or "[]"))
+            cover = Cover(changes, pauses_of(pauses), frozenset(dates_of(skipped)))
+            if first <= lapse_date(Streak(day, 1, 1, 1, dates_of(spent)), cover) <= last:
+                found.add(user)
+        return found
 
     def user(self, user_id: str) -> LakeUser | None:
         """Return a user, or None if the lake does not know the user."""

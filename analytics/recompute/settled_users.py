@@ -1,6 +1,6 @@
 """All users as the lake's older partitions make them. A night starts from there, and reads the later ones.
 
-Stored as state/users.parquet, or a file for each share of the users, with the date up to which partitions are
+Stored as a file for each share of the users, with the date up to which partitions are
 folded in, and a digest of the ETags of their files. It counts only while all of these files are as they were.
 Otherwise, and if one of the statements that made it has changed, everything is recomputed, and stored anew.
 """
@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from functools import partial
 from io import BytesIO
 
 import duckdb
@@ -18,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import NoObject, Objects, StoredObject
-from analytics.lake.bookkeeping import footer_of
 from analytics.lake.curated_files import arrow_table, connect, date_of, query
 from analytics.lake.layout import curated_files, run_key
 from analytics.recompute import activity_runs, ledger_totals
@@ -33,7 +31,7 @@ from analytics.recompute.activity_runs import (
 )
 from analytics.recompute.ledger_totals import PARTS, PROFILE, Grants, Totals
 from rules.book.book import USUAL_OFFLINE
-from rules.engagement.reconciliation import HASH_DIGITS, HASHES
+from rules.engagement.reconciliation import HASH_DIGITS, HASHES, share_of
 from rules.engagement.streak import Cover, Streak, advance, cover_until, fold, is_still_settled, net_freezes
 
 # A share of all users: where a night keeps what it knows of it, and how SQL tells who is in it.
@@ -58,7 +56,27 @@ class UserShare:
     @property
     def settled_key(self) -> str:
         """Return where the share's users are, as older partitions make them."""
-        return "state/users.parquet" if self.of == 1 else f"state/users/{self.of}/{self.number:04}.parquet"
+        return f"state/users/{self.of}/{self.number:04}.parquet"
+
+    def has(self, user_id: str) -> bool:
+        """Whether a user is of this share."""
+        return share_of(user_id, self.of) == self.number
+
+    def rows_of(self, user: str) -> Callable[[pa.Table], pa.Table]:
+        """Return a function that returns those of some rows that are of this share's users.
+
+        user: the column with the user's id.
+        """
+        if self.of == 1:
+            return lambda rows: rows
+        db, share = connect(), SHARE.format(user=user, shares=self.of)
+
+        def keep(rows: pa.Table) -> pa.Table:
+            with arrow_table(db, "rows", rows.select([user])):
+                is_mine = query(db, f"SELECT {share} = {self.number} AS mine FROM rows")  # noqa: S608 (our own)
+            return rows.filter(is_mine["mine"])
+
+        return keep
 
 
 # Events arrive up to 72 hours late, and those of a device that was offline a fortnight (rule 16): one of them
@@ -86,23 +104,6 @@ def lake_files(objects: Objects) -> Files:
 
 
 @dataclass(frozen=True, slots=True)
-class LakeFiles:
-    """The curated files of a recompute, by entity. whole: all. read: those with the rows to fold.
-
-    They are the same for all users at once. A share has files of its own, with its users' rows alone.
-    """
-
-    whole: Files
-    read: Files
-
-    @classmethod
-    def of_all(cls, objects: Objects) -> "LakeFiles":
-        """Return the files for a recompute of all users at once."""
-        files = lake_files(objects)
-        return cls(files, files)
-
-
-@dataclass(frozen=True, slots=True)
 class SettledUsers:
     """until: the date of the last partition that is folded in; None: none is. files: see etags_digest.
 
@@ -120,8 +121,11 @@ class SettledUsers:
             table = pq.read_table(BytesIO(objects.get(share.settled_key)))
         except NoObject:
             return cls()
-        until, digest = _until_and_digest(table.schema.metadata, partial(etags_digest, files))
-        return cls(until, table, digest) if until else cls()
+        held = json.loads(table.schema.metadata[b"settled"])
+        until = date.fromisoformat(held["until"])
+        if held["made_by"] != _made_by() or held["files"] != etags_digest(files, until):
+            return cls()
+        return cls(until, table, held["files"])
 
     def save(self, objects: Objects, share: UserShare = ALL) -> None:
         """Store what is settled. Raises ValueError if nothing is."""
@@ -132,29 +136,6 @@ class SettledUsers:
         metadata = {b"settled": json.dumps(held).encode()}
         pq.write_table(self.table.replace_schema_metadata(metadata), data, compression="zstd")
         objects.put(share.settled_key, data.getvalue())
-
-
-def settled_until(objects: Objects, digest: Callable[[date], str], share: UserShare) -> date | None:
-    """Return up to which date a share is settled, by its file's footer alone; None: it is not.
-
-    digest: of the lake's files up to a date (etags_digest).
-    """
-    try:
-        end = footer_of(objects, share.settled_key)
-    except NoObject:
-        return None
-    return _until_and_digest(pq.read_metadata(pa.BufferReader(end)).metadata, digest)[0]
-
-
-def _until_and_digest(
-    metadata: Mapping[bytes, bytes], digest: Callable[[date], str]
-) -> tuple[date | None, str]:
-    """Return the date and the digest that a file names, if the lake and the statements still make it."""
-    held = json.loads(metadata[b"settled"])
-    until = date.fromisoformat(held["until"])
-    if held["made_by"] != _made_by() or held["files"] != digest(until):
-        return None, ""
-    return until, held["files"]
 
 
 def files_between(
@@ -196,25 +177,25 @@ LISTED = """SELECT user_id, pauses, skipped_dates, opening FROM settings
 WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
 
 
-def fold_users(objects: Objects, settled: SettledUsers, files: LakeFiles, until: date | None) -> pa.Table:
-    """Return all users (USERS): what is settled, and what partitions after it and up to a date add to it.
+def fold_users(
+    objects: Objects, settled: SettledUsers, files: Files, until: date | None, share: UserShare = ALL
+) -> pa.Table:
+    """Return a share's users (USERS): what is settled, and what partitions after it up to a date add.
 
     until: None for all that is there; then `cover` is of no use.
     """
-    later = {entity: files_between(some, settled.until, until) for entity, some in files.read.items()}
+    later = {entity: files_between(some, settled.until, until) for entity, some in files.items()}
     db = connect()
     with arrow_table(db, "settled", settled.table):
         totals = Totals(db, _freezes_of(settled.table))
-        totals.read(objects, later["ledger"], later["streaks"])
+        totals.read(objects, later["ledger"], later["streaks"], share.rows_of)
         covers, before = covers_of(totals), _covers_before(settled.table)
         watched = covers.keys() | before.keys()
-        dates = create_runs(db, objects, later["daily_activity"], watched)
+        dates = create_runs(db, objects, later["daily_activity"], watched, share.rows_of("user_id"))
         db.execute(JOINED)
         states = _states(db, watched)
     unsettled = _users_to_refold(settled.until, states, before, covers)
-    older = dates_of_users(
-        objects, files_between(files.whole["daily_activity"], None, settled.until), unsettled
-    )
+    older = dates_of_users(objects, files_between(files["daily_activity"], None, settled.until), unsettled)
     streaks = {
         user: _advance_streak(states.get(user), dates.get(user, []), covers.get(user, Cover()))
         if user not in unsettled

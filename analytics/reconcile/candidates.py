@@ -51,8 +51,12 @@ class ProfileScan:
         self.in_flight += other.in_flight
 
 
-def scan_profiles(scans: Sequence[Scan], lake: Snapshot, shards: int, now: datetime) -> ProfileScan:
-    """Look at every profile once. A user whom only the lake knows is a candidate too."""
+def scan_profiles(
+    scans: Sequence[Scan], known: Iterable[str], lake: Snapshot, shards: int, now: datetime
+) -> ProfileScan:
+    """Look at every profile once. known: users of whom the lake has something; without a profile each of
+    them is a candidate, too.
+    """
 
     def part(number: int) -> ProfileScan:
         found = ProfileScan()
@@ -64,7 +68,7 @@ def scan_profiles(scans: Sequence[Scan], lake: Snapshot, shards: int, now: datet
     whole = ProfileScan()
     for found in in_parallel(part, range(len(scans))):
         whole.add(found)
-    whole.candidates |= {user for user in lake.ids if user not in whole.seen}
+    whole.candidates |= {user for user in known if user not in whole.seen}
     return whole
 
 
@@ -114,10 +118,7 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
 
 
 def scan_days(scans: Sequence[Scan], lake: LakeDays) -> set[str]:
-    """Return the users with a day that differs from the lake's entries, that is missing, or is one too many.
-
-    A day too many is found only if the scans have all days, and not those alone that the lake has.
-    """
+    """Return the users with a day that differs from the lake's entries, or that is missing."""
     looked = in_parallel(lambda number: _days_of(scans[number](), lake), range(len(scans)))
     missing = lake.unseen()
     for _, known in looked:

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +14,6 @@ from analytics.lake.run_notes import failed_tasks_of_run
 from analytics.reconcile import answer_stats
 from analytics.reconcile.shares import findings as failed
 from analytics.reconcile.shares.findings import RESULT
-from analytics.reconcile.shares.recompute_choice import RecomputeChoice
 from analytics.warehouse.night import Kind, State, WarehouseNight
 from rules.engagement.reconciliation import Doubt
 
@@ -122,7 +120,6 @@ def gather(
         "odd_objects": run_notes.odd_objects(objects, run_id),
         "spark": spark_job.read_job_note(objects, run_id),
         "failed_shares": failed.failed_shares(objects, run_id),
-        "recompute": asdict(RecomputeChoice.load(objects, run_id)),
         "rebuild": run_notes.read_rebuilds(objects, run_id),
     }
 
@@ -236,7 +233,7 @@ def markdown(report: Report) -> str:
     curation = [tuple(row.values()) for row in report["curation"]]
     unread = [(each["object"], each["reason"]) for each in report["odd_objects"]]
     parts = [
-        f"# Run {report['run_id']}\n\nMade at {report['made_at']}. Recomputed in the {_way(report)}.",
+        f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *_failures(report),
         *_spark(report["spark"]),
         *quiet_lines(report["warehouse"]),
@@ -261,10 +258,6 @@ def markdown(report: Report) -> str:
         markdown_table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _way(report: Report) -> str:
-    return f"{report['recompute']['way']}: {report['recompute']['why']}"
 
 
 def _spark(told: Mapping[str, Any] | None) -> Iterator[str]:

@@ -29,7 +29,7 @@ from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.recompute import RecomputedUsers
 from analytics.recompute.settled_users import UserShare
-from analytics.recompute.warehouse_recompute import THEIRS, disagreements
+from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
 from analytics.reconcile.answer_stats import StatsReconciler, reconcile_answers
 from analytics.reconcile.lead_repair import LeadItems, LeadRepair
 from analytics.reconcile.run_report import (
@@ -44,8 +44,7 @@ from analytics.reconcile.run_report import (
     with_warehouse,
 )
 from analytics.reconcile.shares.night_plan import NightPlan
-from analytics.reconcile.shares.recompute_choice import FROM_GB, LAKE, WarehouseRecompute
-from analytics.reconcile.shares.share_steps import SHARE_BYTES, ShareSteps
+from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.warehouse.night import LastWarehouseRun, settle
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
@@ -62,7 +61,6 @@ class ReconcileSteps:
 
     objects: Objects
     warehouse: Warehouse
-    way: WarehouseRecompute
     shares: ShareSteps
     stats: UserStatsStore
     responses: ResponseStore
@@ -120,8 +118,7 @@ class ReconcileSteps:
     def _asked(self, made: Report, may_repair: bool, now: datetime) -> Report:
         """Add what the warehouse tells. A model that is not of this run is not asked."""
         run_id, twin, leads = made["run_id"], [], []
-        is_of_all = made["recompute"]["way"] == LAKE
-        if not made["error"] and is_of_all and is_built(self.objects, run_id, THEIRS):
+        if not made["error"] and is_built(self.objects, run_id, THEIRS):
             twin = disagreements(self.warehouse, shares_of(self.objects, run_id))
         if is_built(self.objects, run_id, "marts.lead_quality"):
             items = LeadItems(self.objects, self.warehouse, self.feature_items, self.lead_events)
@@ -151,16 +148,14 @@ def _steps() -> ReconcileSteps:
     objects = objects_at(lake)
     return ReconcileSteps(
         objects,
-        warehouse := warehouse_at(config.warehouse_url, lake),
-        WarehouseRecompute(objects, warehouse, lake, config.copy_role_arn, FROM_GB),
+        warehouse_at(config.warehouse_url, lake),
         ShareSteps(
             objects,
             AccountStore(dynamodb, profiles, days, ledger, config.leaderboard_shards),
             Projections(dynamodb, profiles, days),
             EngagementCache(config.redis_url),
-            SHARE_BYTES,
-            tombstones_of(config),
-            objects_at(f"s3://{config.roots_bucket}"),
+            erased=tombstones_of(config),
+            roots=objects_at(f"s3://{config.roots_bucket}"),
         ),
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
         ResponseStore(dynamodb, config.responses_table),
@@ -178,11 +173,7 @@ def handler(event: dict[str, Any], context: Any) -> StepAnswer:
     steps, now, step = _steps(), clock.now(), event["step"]
     end = time.monotonic() + SECONDS_MAX
     step_functions: dict[str, Callable[[], StepAnswer]] = {
-        "choose": lambda: steps.way.choose(event, now),
-        "unload": lambda: steps.way.unload(event, now),
         "plan": lambda: steps.shares.plan(event, now),
-        "split": lambda: steps.shares.split(event),
-        "recompute": lambda: steps.shares.recompute(event),
         "reconcile": lambda: steps.shares.reconcile(event, now, lambda: time.monotonic() < end),
         "give_up": lambda: steps.shares.give_up(event),
         "collect": lambda: steps.collect(event, now),

@@ -10,7 +10,7 @@ import duckdb
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import Objects
-from analytics.warehouse.copy_unload import Copy, Unload, manifest_tables, write_unloaded
+from analytics.warehouse.copy_statement import Copy, manifest_tables
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.statements import StatementFailed, refuse_oversized
 from analytics.warehouse.translate import Columns, for_duckdb, tables_of
@@ -101,8 +101,6 @@ class DuckWarehouse:
     def _execute(self, connection: Any, statement: str) -> Any:
         if copy := Copy.parse(statement):
             return self._copy(connection, copy)
-        if unload := Unload.parse(statement):
-            return self._unload(connection, unload)
         try:
             sql = sql_for(connection, statement)
             return connection.execute(sql) if sql else connection
@@ -116,16 +114,6 @@ class DuckWarehouse:
             connection.register("copied", table)
             connection.execute(f"INSERT INTO {copy.table} SELECT * FROM copied")  # noqa: S608 (our own name)
             connection.unregister("copied")
-        return connection
-
-    def _unload(self, connection: Any, unload: Unload) -> Any:
-        if self.objects is None:
-            raise StatementFailed(unload.sql(), "this warehouse was not told where the lake is")
-        try:
-            rows = connection.sql(sql_for(connection, unload.select)).to_arrow_table()
-        except (duckdb.Error, NotAsRedshift) as error:
-            raise StatementFailed(unload.sql(), str(error)) from error
-        write_unloaded(self.objects, self.lake, unload.to, rows)
         return connection
 
     @contextmanager

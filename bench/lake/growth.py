@@ -1,9 +1,8 @@
 """What a night costs on the same day's change, on 20, 100 and 1,000 days of history.
 
-Each step runs in a fresh process: the plan, the recompute on what is settled, the days to compare; then the
-same in eight shares of the users: their plan, the split of the last days' files, the recompute of one of
-them. Printed is the exponent: 0 if a step does not feel the history, 1 if it grows with it. The warehouse's
-steps are measured in bench/lake/warehouse_growth.py.
+Each step runs in a fresh process: the plan; the recompute of one share of the users on what is settled, and
+its days to compare. Printed is the exponent: 0 if a step does not feel the history, 1 if it grows with it.
+The warehouse's steps are measured in bench/lake/warehouse_growth.py.
 
 USERS_OF_A_DAY=1000000 for more than the default of 20,000; half of them are active on a date.
 HISTORIES=20,60,200 for other numbers of days: a night folds the last 17 into what is settled, so a shorter
@@ -18,28 +17,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
-from typing import Any, cast
+from typing import Any
 
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.plan import commit, plan, write_plan
-from analytics.lake.curated_files import date_of
 from analytics.recompute.lake_days import LakeDays
 from analytics.recompute.recompute import recompute
-from analytics.recompute.settled_users import FOLDED, SETTLED_AFTER, lake_files
-from analytics.reconcile.shares.night_plan import SPLITS, NightPlan, note_compared
-from analytics.reconcile.shares.share_steps import ShareSteps
+from analytics.recompute.settled_users import UserShare
 from bench.figure import Figure
 from bench.lake.recompute_lakes import FIRST, Crowd, write_whole
+from rules.engagement.reconciliation import SHARES
 from rules.lake.entities import ENTITIES
 
 HISTORIES = tuple(int(each) for each in os.environ.get("HISTORIES", "20,100,1000").split(","))
 USERS = int(os.environ.get("USERS_OF_A_DAY", "20000"))
 OBJECTS_A_DAY = 6  # raw objects of an entity
 REPEATS = 3
-SHARES = 6  # the next power of two is 8
+SHARE = UserShare(0, SHARES)
 PAGE = 1000  # keys in an answer of S3
 
 
@@ -87,38 +84,7 @@ def write(folder: Path, days: int) -> None:
             objects = FolderObjects(folder)
             write_plan(objects, "before", plan(objects, day))
             commit(objects, "before")
-    recompute(FolderObjects(folder), FIRST + timedelta(days=days - 1))
-    settle_shares(FolderObjects(folder), FIRST + timedelta(days=days - 2))
-
-
-def shares(objects: FolderObjects) -> ShareSteps:
-    """Return the steps of eight shares. They touch no table here."""
-    files = sorted((date_of(each), each.size) for some in lake_files(objects).values() for each in some)
-    late = [
-        size
-        for day, size in files
-        if date.fromisoformat(day) > date.fromisoformat(files[-1][0]) - SETTLED_AFTER
-    ]
-    nothing = cast("Any", None)
-    return ShareSteps(objects, nothing, nothing, nothing, max(1, sum(late) // SHARES))
-
-
-def settle_shares(objects: FolderObjects, day: date) -> None:
-    """Do a night before in shares, so that what is older is settled for each of them."""
-    of_shares, at = shares(objects), datetime(day.year, day.month, day.day, 3, tzinfo=UTC)
-    of_shares.plan({"run_id": "settling"}, at)
-    split(of_shares, "settling")
-    plan_made = NightPlan.load(objects, "settling")
-    for number in range(plan_made.shares):
-        of_shares.recompute({"run_id": "settling", "share": number})
-    note_compared(objects, plan_made.shares, at, ())
-
-
-def split(of_shares: ShareSteps, run_id: str) -> None:
-    """Split the files that a plan names."""
-    for part in json.loads(of_shares.objects.get(f"runs/{run_id}/{SPLITS}")):
-        if part["what"] in FOLDED:
-            of_shares.split({"run_id": run_id, "part": part})
+    recompute(FolderObjects(folder), FIRST + timedelta(days=days - 1), share=SHARE)
 
 
 def steps(objects: FolderObjects, days: int) -> dict[str, Callable[[], Any]]:
@@ -127,11 +93,8 @@ def steps(objects: FolderObjects, days: int) -> dict[str, Callable[[], Any]]:
     yesterday = datetime(today.year, today.month, today.day, tzinfo=UTC) - timedelta(hours=2)
     return {
         "plan": lambda: plan(objects, today),
-        "recompute": lambda: recompute(objects, today),
-        "days to compare": lambda: LakeDays.touched(objects, yesterday),
-        "plan of shares": lambda: shares(objects).plan({"run_id": "night"}, yesterday + timedelta(days=1)),
-        "split": lambda: split(shares(objects), "night"),
-        "recompute of a share": lambda: shares(objects).recompute({"run_id": "night", "share": 0}),
+        "recompute of a share": lambda: recompute(objects, today, share=SHARE),
+        "days to compare": lambda: LakeDays.touched(objects, yesterday, SHARE),
     }
 
 

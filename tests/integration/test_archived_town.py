@@ -90,17 +90,3 @@ def test_nobody_is_named_and_a_damaged_archive_is_named_and_the_profile_made_who
 
     town.apply([town.event(one, 900, 0)])
     assert "archived" in town.profile(one)
-
-
-def test_the_warehouse_finds_the_same(town: Town) -> None:
-    town.warehouse_from_gb = 1e-9
-    town.now += timedelta(days=9)
-    town.reconcile("first")
-    town.now += timedelta(days=1)
-    town.apply([town.event(town.users[0], 900, 0)])
-    town.curate()
-    town.models("second")
-    told = town.reconcile("second")
-    assert town.unloads == ["done"]
-    assert (told["different"], told["disagreements"], told["frozen"]) == ([], [], [])
-    assert told["counts"]["looked_at"] < len(town.users), "those that changed, and whose turn it is"

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from analytics.lake.curated_files import date_of
-from analytics.recompute.settled_users import UserShare, lake_files
+from analytics.recompute.settled_users import UserShare
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.warehouse.night import Item, Kind, State, WarehouseNight
 from rules.engagement.reconciliation import share_of
 from tests.support.corruptions import HAND
 from tests.support.engine import Engine
@@ -26,13 +24,8 @@ DONE = ("total", "day lost", "day made up", "longest")
 def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
     name = f"{request.node.name[5:20]}{len(request.node.name)}"  # the engine keeps the ledgers of other towns
     with lived_in(engine, tmp_path, name, 12) as made:
-        files = [each for some in lake_files(made.objects).values() for each in some]
-        made.share_bytes = sum(each.size for each in files if date_of(each) > "2026-03-15") // 3
+        made.shares = 4
         yield made
-
-
-def shares_of(town: Town, run_id: str) -> int:
-    return int(json.loads(town.objects.get(f"runs/{run_id}/shares/plan.json"))["shares"])
 
 
 def corrupted(town: Town) -> dict[str, str]:
@@ -48,15 +41,12 @@ def corrupted(town: Town) -> dict[str, str]:
 def test_all_shares_find_what_one_finds(town: Town) -> None:
     users = corrupted(town)
     in_shares = town.reconcile("shares", repair=False)
-    assert shares_of(town, "shares") == 4
-    assert [*town.objects.list("runs/shares/shares/0000/curated/")] == [], "pieces do not stay"
-    town.share_bytes, share_bytes = 2**30, town.share_bytes
+    town.shares = 1
     at_once = town.reconcile("once", repair=False)
-    assert shares_of(town, "once") == 1
     assert in_shares["counts"] == at_once["counts"]
     for name in ("different", "unrepaired", "differences", "disagreements", "frozen"):
         assert sorted(map(str, in_shares[name])) == sorted(map(str, at_once[name])), name
-    town.share_bytes = share_bytes
+    town.shares = 4
     wet = town.reconcile("wet")
     assert (wet["frozen"], wet["counts"]["repaired"]) == ([users["raised"]], 4)
     again = town.reconcile("again", everybody=True)
@@ -85,9 +75,8 @@ def test_a_share_that_fails_is_told_and_taken_up_the_next_night(
     with monkeypatch.context() as patched:
         patched.setattr(Reconciler, "examine", failing)
         found = town.reconcile("second", everybody=True)
-    shares = shares_of(town, "second")
-    given_up = share_of(bad, shares)
-    others = {user for user in users.values() if share_of(user, shares) != given_up}
+    given_up = share_of(bad, town.shares)
+    others = {user for user in users.values() if share_of(user, town.shares) != given_up}
     assert others
     told = {*found["different"], *found["frozen"]}
     assert others <= told <= set(users.values()) - {bad}
@@ -97,7 +86,9 @@ def test_a_share_that_fails_is_told_and_taken_up_the_next_night(
     assert failed["share"] == given_up
     assert "Broken" in failed["reason"]
     compared = json.loads(town.objects.get("state/ledgers_compared.json"))["compared_at"]
-    assert [each == min(compared) for each in compared] == [number == given_up for number in range(shares)]
+    assert [each == min(compared) for each in compared] == [
+        number == given_up for number in range(town.shares)
+    ]
     town.now += timedelta(days=1)
     after = town.reconcile("third", everybody=True)
     assert told | {*after["different"], *after["frozen"]} == set(users.values())
@@ -106,7 +97,7 @@ def test_a_share_that_fails_is_told_and_taken_up_the_next_night(
 
 def test_what_a_call_has_no_time_for_is_done_by_the_next(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     users = corrupted(town)
-    town.share_bytes = 2**30
+    town.shares = 1
     monkeypatch.setattr("analytics.reconcile.shares.reconcile_share.USERS_AT_ONCE", 5)
     town.has_time = lambda: False
     found = town.reconcile("slowly", everybody=True)
@@ -115,67 +106,3 @@ def test_what_a_call_has_no_time_for_is_done_by_the_next(town: Town, monkeypatch
     assert {*found["different"], *found["frozen"]} == set(users.values())
     assert found["counts"]["looked_at"] == len(town.users)
     assert found["counts"]["repaired"] == 4
-
-
-def chosen(town: Town, run_id: str) -> tuple[str, str]:
-    told = json.loads(town.objects.get(f"runs/{run_id}/shares/way.json"))
-    return told["way"], told["why"]
-
-
-@pytest.mark.parametrize("share_bytes", [2**30, 3_000], ids=["one-share", "shares"])
-def test_the_warehouse_names_whom_to_look_at_where_there_is_much_to_read(
-    town: Town, share_bytes: int
-) -> None:
-    town.share_bytes, town.warehouse_from_gb = share_bytes, 1e-9
-    town.now += timedelta(days=9)  # what was lived so far is settled
-    town.reconcile("first")
-    assert chosen(town, "first") == ("lake", "all accounts are to be compared")
-    town.now += timedelta(days=1)
-    user, raised = town.users[:2]
-    town.apply([town.event(each, 50, 0) for each in (user, raised)])
-    town.curate()
-    town.models("second")
-    HAND["day lost"](town, user)
-    HAND["total"](town, user)
-    LEDGER["1000 points more"](town, raised)
-    found = town.reconcile("second")
-    assert town.unloads == ["done"]
-    assert (shares_of(town, "second") > 1) == (share_bytes == 3_000)
-    assert chosen(town, "second")[0] == "warehouse"
-    assert (found["different"], found["unrepaired"]) == ([user, raised], [raised])
-    assert found["frozen"] == [raised]
-    assert found["counts"]["users"] == len(town.users)
-    assert 2 <= found["counts"]["looked_at"] < len(town.users), "those that changed, and whose turn it is"
-    report = town.steps.report({"run_id": "second"}, town.now)
-    assert report["is_whole"]
-    told = town.objects.get("reports/second.md").decode()
-    assert "Recomputed in the warehouse: 0.000 GB of curated files are to be read" in told
-    assert json.loads(town.objects.get("reports/second.json"))["warehouse_and_lake"] == []
-
-
-def test_repair_does_not_wait_long_for_a_warehouse(town: Town) -> None:
-    town.warehouse_from_gb = 1e-9
-    town.reconcile("first")
-    HAND["total"](town, town.users[0])
-    town.now += timedelta(hours=1)
-    steps = town.steps.way
-    assert steps.choose({"run_id": "second"}, town.now) == {"way": "warehouse"}
-    assert steps.unload({"run_id": "second"}, town.now) == {"state": "waiting"}
-    assert steps.unload({"run_id": "second"}, town.now + timedelta(minutes=31)) == {"state": "away"}
-    way, why = chosen(town, "second")
-    assert way == "lake"
-    assert why.endswith("the warehouse was not ready within 0:30:00")
-    assert town.reconcile("third")["different"] == [town.users[0]], "the state machine goes on with the lake"
-    assert chosen(town, "third")[1].endswith("the warehouse did not answer")
-
-
-def test_a_model_or_a_query_that_failed_is_not_waited_for(town: Town) -> None:
-    town.warehouse_from_gb = 1e-9
-    town.reconcile("first")
-    steps = town.steps.way
-    for run_id, state, reason in (("skipped", State.SKIPPED, "skipped"), ("done", State.DONE, "failed: ")):
-        items = [Item(Kind.MODEL, "marts.streaks_recomputed", state)]
-        WarehouseNight(run_id, town.now.isoformat(), False, False, items).save(town.objects)
-        steps.choose({"run_id": run_id}, town.now)
-        assert steps.unload({"run_id": run_id}, town.now) == {"state": "away"}, "it has no such table"
-        assert reason in chosen(town, run_id)[1]

@@ -23,11 +23,12 @@ def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
 def test_a_day_that_nobody_has_changed_is_looked_at_within_four_weeks(town: Town) -> None:
     town.load()
     town.now += timedelta(days=9)  # what was lived so far is settled, and in the lake
-    assert town.reconcile("first")["counts"]["looked_at"] == 0, (
-        "all days by a scan, as nothing was compared before"
-    )
+    first = town.reconcile("first")
+    assert first["counts"]["looked_at"] == len(town.users), "nothing was compared before"
     lost_day(town, town.users[0])
     HAND["day made up"](town, town.users[1])
+    stranger = f"{town.name}-stranger"  # whom the lake does not know
+    town.put("UserStreaks", {**town.profile(town.users[2]), "user_id": {"S": stranger}})
     found: list[str] = []
     looks = []
     for night in range(NIGHTS):
@@ -35,8 +36,8 @@ def test_a_day_that_nobody_has_changed_is_looked_at_within_four_weeks(town: Town
         told = town.reconcile(f"night-{night}")
         looks.append(told["counts"]["looked_at"])
         found += told["different"]
-    assert sorted(found) == sorted(town.users[:2])
-    assert sum(looks) == len(town.users), "everybody once"
+    assert sorted(found) == sorted([*town.users[:2], stranger])
+    assert sum(looks) == len(town.users) + 1, "everybody once"
 
 
 def test_everybody_is_looked_at_when_an_operator_asks(town: Town) -> None:
@@ -61,3 +62,15 @@ def test_a_day_that_an_entry_has_changed_is_compared_the_same_night(town: Town) 
     lost_day(town, user)
     town.now += timedelta(hours=3)
     assert user in town.reconcile("night")["different"]
+
+
+def test_a_streak_that_lapses_is_lowered_the_same_night(town: Town) -> None:
+    town.reconcile("first")
+    for night in range(12):
+        town.now += timedelta(days=1)
+        town.reconcile(f"night-{night}")
+        for user in town.users:
+            profile = town.profile(user)
+            is_low = "run_length" in profile or "lapses_at" not in profile
+            assert is_low or int(profile["lapses_at"]["N"]) > town.now.timestamp() - 60, (night, user)
+    assert any("run_length" in town.profile(user) for user in town.users)

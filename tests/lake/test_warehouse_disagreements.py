@@ -10,7 +10,7 @@ import pyarrow.compute
 import pytest
 
 from analytics.recompute.settled_users import UserShare
-from analytics.recompute.warehouse_recompute import COLUMNS, disagreements
+from analytics.recompute.warehouse_disagreements import COLUMNS, disagreements
 from rules.engagement.reconciliation import share_of
 
 if TYPE_CHECKING:

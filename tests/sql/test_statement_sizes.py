@@ -1,6 +1,6 @@
 """Each statement fits into the Data API's 100 KB, and each transaction into its 40, whatever a night has to do."""
 
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -9,15 +9,12 @@ from adapters.platform.objects import FolderObjects
 from analytics.forgetting.erasees import Erasee
 from analytics.forgetting.warehouse_rows import TABLES, WarehouseRows
 from analytics.proof import warehouse_copies
-from analytics.recompute.warehouse_recompute import accounts_query
 from analytics.warehouse.build import DAY, Builder, ModelBuild, build
-from analytics.warehouse.copy_unload import Unload
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import check_model, fingerprint, models
 from analytics.warehouse.statements import StatementFailed, literal, literal_lists, refuse_oversized
-from rules.engagement.reconciliation import NIGHTS
 from rules.lake.entities import LOADED
 from rules.lake.residue import ErasureNames
 from tests.sql.conftest import Lake
@@ -110,11 +107,6 @@ def test_each_value_stands_in_one_list() -> None:
     assert max(len(some.encode()) for some in literal_lists(values)) <= 50_000
     assert list(literal_lists([])) == []
     assert list(literal_lists(["x" * 60_000, "y"])) == [f"'{'x' * 60_000}'", "'y'"]
-
-
-def test_an_unload_of_everybody_whose_turn_it_is() -> None:
-    query = accounts_query(datetime(2026, 1, 31, 2, 30, tzinfo=UTC), range(NIGHTS))
-    refuse_oversized([Unload(query, "s3://lake/runs/one/", "arn:aws:iam::123456789012:role/copy").sql()])
 
 
 def test_both_engines_refuse_what_is_too_large(lake: Lake) -> None:

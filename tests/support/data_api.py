@@ -16,10 +16,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import psycopg
-import pyarrow as pa
 
 from adapters.platform.objects import Objects
-from analytics.warehouse.copy_unload import Copy, Unload, manifest_tables, write_unloaded
+from analytics.warehouse.copy_statement import Copy, manifest_tables
 from analytics.warehouse.translate import POSTGRES, translate
 from tests.support.redshift_rules import problems
 
@@ -67,8 +66,7 @@ class DataApi:
     def execute(self, request: dict[str, Any]) -> dict[str, Any]:
         assert 1 <= len(request["Sqls"]) <= 40, "the API takes 1 to 40 statements"
         assert max(len(sql.encode()) for sql in request["Sqls"]) <= STATEMENT_BYTES_MAX
-        queries = [unload.select if (unload := Unload.parse(sql)) else sql for sql in request["Sqls"]]
-        assert not (refused := [each for sql in queries for each in problems(sql)]), refused
+        assert not (refused := [each for sql in request["Sqls"] for each in problems(sql)]), refused
         if request["ClientToken"] not in self.tokens:
             name = str(uuid.uuid4())
             self.tokens[request["ClientToken"]] = name
@@ -136,27 +134,6 @@ class DataApi:
             batch.subs.append({"Id": "x", "Status": "FAILED", "Error": batch.error})
             batch.status = "FAILED"
 
-    def _unload(self, connection: Any, unload: Unload) -> None:
-        """Write a query's rows with the types that Redshift gives them; without rows it writes nothing."""
-        translated = translate(unload.select, POSTGRES)
-        assert translated
-        cursor = connection.execute(translated)
-        kinds = {
-            "int8": pa.int64(),
-            "int4": pa.int64(),
-            "bool": pa.bool_(),
-            "date": pa.date32(),
-        }
-        names = [(each.name, TYPES[each.type_code]) for each in cursor.description]
-        columns = list(zip(*cursor.fetchall(), strict=True))
-        if columns:
-            arrays = [
-                pa.array(values, kinds.get(kind, pa.string()))
-                for values, (_, kind) in zip(columns, names, strict=True)
-            ]
-            rows = pa.table(arrays, [name for name, _ in names])
-            write_unloaded(self.objects, self.lake, unload.to, rows)
-
     def _execute(self, connection: Any, sql: str, batch: Batch) -> None:
         copy = Copy.parse(sql)
         if copy is not None:
@@ -164,9 +141,6 @@ class DataApi:
                 with connection.cursor().copy(f"COPY {copy.table} FROM STDIN") as sink:
                     for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
                         sink.write_row(row)
-            return
-        if unload := Unload.parse(sql):
-            self._unload(connection, unload)
             return
         translated = translate(sql, POSTGRES)
         assert translated

@@ -25,7 +25,6 @@ from adapters.platform.objects import FolderObjects
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import Task, curate
-from analytics.reconcile.shares.recompute_choice import WarehouseRecompute
 from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.steps.reconcile_function import ReconcileSteps
 from analytics.warehouse import night
@@ -104,15 +103,13 @@ class Town:
     size: int
     redis: EngagementCache = field(default_factory=lambda: EngagementCache(""))
     now: datetime = START
-    share_bytes: int = 2**23
-    warehouse_from_gb: float = 0.0
+    shares: int = 1
     gives_up: tuple[type[Exception], ...] = ()
     has_time: Callable[[], bool] = lambda: True
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.name)
         self.tasks: list[Task] = []
-        self.unloads: list[str] = []
         self.users = [f"{self.name}-{number:03}" for number in range(self.size)]
         self.dynamodb = Recorder(self.real)
         ledger = LedgerStore(self.dynamodb, "RewardsLedger")
@@ -135,12 +132,9 @@ class Town:
         return ReconcileSteps(
             self.objects,
             self.warehouse,
-            WarehouseRecompute(
-                self.objects, self.warehouse, str(self.folder / "lake"), "", self.warehouse_from_gb
-            ),
             ShareSteps(
                 *(self.objects, self.accounts, self.projections, self.redis),
-                self.share_bytes,
+                self.shares,
                 roots=FolderObjects(self.folder / "roots"),
             ),
             UserStatsStore(self.dynamodb, "UserStats", SHARDS),
@@ -243,15 +237,10 @@ class Town:
     def reconcile(self, run_id: str, repair: bool = True, **more: Any) -> dict[str, Any]:
         """Do all steps of the comparison, as the state machine does; returns differences.json."""
         steps = self.steps
-        if steps.way.choose({"run_id": run_id, **more}, self.now)["way"] == "warehouse":
-            self.unloads.append(steps.way.unload({"run_id": run_id}, self.now)["state"])
         planned = steps.shares.plan({"run_id": run_id, "repair": repair, **more}, self.now)
-        for each in self.held(planned["splits_key"]):
-            steps.shares.split({"run_id": run_id, "part": each})
         now = self.tick()
-        for each in self.held(planned["shares_key"]):
+        for each in planned["items"]:
             try:
-                steps.shares.recompute(each)
                 while steps.shares.reconcile(each, now, self.has_time)["is_left"]:
                     pass
             except self.gives_up as error:
@@ -259,11 +248,6 @@ class Town:
         steps.collect({"run_id": run_id, "repair": repair}, now)
         told: dict[str, Any] = json.loads(self.objects.get(f"runs/{run_id}/differences.json"))
         return told
-
-    def held(self, key: str) -> list[dict[str, Any]]:
-        """Return the items of a map of the state machine."""
-        items: list[dict[str, Any]] = json.loads(self.objects.get(key))
-        return items
 
     def models(self, run_id: str) -> None:
         """Load, and build what reports ask, as a run's work in the warehouse."""

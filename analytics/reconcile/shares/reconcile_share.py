@@ -4,32 +4,31 @@ The cheap phase compares profiles and days with the lake, and the ledgers whose 
 time for is done by the next one.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from adapters.engagement.account_store import AccountContended
 from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
-from analytics.lake.layout import curated_files
 from analytics.recompute.lake_days import LakeDays
 from analytics.recompute.recompute import RecomputedUsers, Snapshot
 from analytics.recompute.settled_users import UserShare
-from analytics.reconcile.candidates import SEGMENTS, ProfileScan, scan_days, scan_profiles
+from analytics.reconcile.candidates import SEGMENTS, ProfileScan, Scan, scan_days, scan_profiles
 from analytics.reconcile.journals import differs, users_due, users_to_compare
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
 from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
 from analytics.reconcile.shares.night_plan import NightPlan
-from analytics.reconcile.shares.split import TableScans
-from rules.engagement.reconciliation import LAKE_LAG
+from rules.engagement.reconciliation import LAKE_LAG, NIGHTS, slices_due
 from rules.lake.residue import is_residue
 from rules.privacy.tombstones import user_subject
 from rules.smoke_names import is_smoke
 
 USERS_AT_ONCE = 256
+ZONES_SPAN = timedelta(days=2)  # a date begins, and a clock may be late
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,33 +82,54 @@ class ShareReconciliation:
             raise
         if is_done:
             findings.after = None
-            findings.users, findings.in_flight = len(suspects.scan.seen), suspects.scan.in_flight
+            findings.users = len(suspects.scan.seen.union(suspects.lake.ids))
+            findings.in_flight = suspects.scan.in_flight
             findings.compared = len(wanted)
             self._lower(findings, suspects.scan.lapsed)
         findings.save_share(self.objects, run_id, self.share, RESULT if is_done else PROGRESS)
         return findings
 
     def _suspects(self, now: datetime) -> Suspects:
-        plan, reconciler = self.plan, self.reconciler
-        lake = Snapshot(RecomputedUsers.load(self.objects, plan.run_id, self.share).table)
-        if plan.unloaded is not None:
-            return self._named(lake, now)
-        scans = TableScans(self.objects, plan, reconciler.projections)
-        scan = scan_profiles(scans.of("profiles", self.share), lake, reconciler.accounts.shards, now)
-        before = plan.before[self.share.number]
-        days, long_ago = self._days(before)
-        if days.is_whole:
-            looked = scan_days(scans.of("days", self.share), days)
+        lake = Snapshot(RecomputedUsers.load(self.objects, self.plan.run_id, self.share).table)
+        before = self.plan.before[self.share.number]
+        if self.plan.everybody or before is None:
+            scan = self._scan(
+                [partial(self._profiles, set(), n, SEGMENTS) for n in range(SEGMENTS)], lake.ids, lake, now
+            )
+            return Suspects(scan, self._wanted({*lake.ids, *scan.seen}), frozenset(), lake)
+        projections = self.reconciler.projections
+        due, touched = users_due(lake, before, self.plan.at), users_to_compare(lake, before)
+        lapsing = lake.lapsing(before.date() - ZONES_SPAN, now.date() + ZONES_SPAN)
+        named = self._wanted(due | touched | lapsing)
+        # Each night a part of the table, too: somebody may be there whom the lake does not know.
+        parts = slices_due(before.date(), self.plan.at.date())
+        scans = [partial(self._profiles, named, part, NIGHTS) for part in parts]
+        scan = self._scan([partial(projections.some_profiles, sorted(named)), *scans], named, lake, now)
+        if self.plan.span:
+            days, long_ago = LakeDays.read(self.objects, *self.plan.span, self.share), set[str]()
         else:
-            looked = scan_days([partial(reconciler.projections.some_days, days.table_keys())], days)
-        closely = scan.candidates | long_ago | looked
-        if plan.everybody:
-            closely |= scan.seen
-        if before:
-            closely |= users_due(lake, before, plan.at)
-        closely = {each for each in closely if not self._is_left_out(each)}
-        by_ledger = {each for each in users_to_compare(lake, before) if not self._is_left_out(each)}
-        return Suspects(scan, frozenset(closely), frozenset(by_ledger - closely), lake)
+            days, long_ago = LakeDays.touched(self.objects, before - LAKE_LAG, self.share)
+        looked = scan_days([partial(projections.some_days, days.table_keys())], days)
+        closely = self._wanted(scan.candidates | due | long_ago | looked)
+        return Suspects(scan, closely, (named & touched) - closely, lake)
+
+    def _scan(
+        self, scans: Sequence[Scan], known: Iterable[str], lake: Snapshot, now: datetime
+    ) -> ProfileScan:
+        return scan_profiles(scans, known, lake, self.reconciler.accounts.shards, now)
+
+    def _profiles(self, others: Collection[str], part: int, parts: int) -> Iterator[list[Item]]:
+        """Yield the share's profiles in a part of the table, but for those of other users."""
+        for page in self.reconciler.projections.scan_profiles(part, parts):
+            ids = [each["user_id"]["S"] for each in page]
+            yield [
+                each
+                for each, user in zip(page, ids, strict=True)
+                if user not in others and self.share.has(user)
+            ]
+
+    def _wanted(self, users: Iterable[str]) -> frozenset[str]:
+        return frozenset(each for each in users if not self._is_left_out(each))
 
     def _is_left_out(self, user_id: str) -> bool:
         """Whether lake and tables differ for a reason: of smoke tests, and of users who were erased.
@@ -119,22 +139,6 @@ class ShareReconciliation:
         if is_smoke(user_id) or is_residue(user_id):
             return True
         return self.erased.of(user_subject(user_id)) is not None
-
-    def _named(self, lake: Snapshot, now: datetime) -> Suspects:
-        """Return all accounts that the warehouse has named, and nobody else: no table is scanned."""
-        named = [each for each in lake.ids if not self._is_left_out(each)]
-        profiles = partial(self.reconciler.projections.some_profiles, named)
-        scan = scan_profiles([profiles], lake, self.reconciler.accounts.shards, now)
-        return Suspects(scan, frozenset(named), frozenset(), lake)
-
-    def _days(self, before: datetime | None) -> tuple[LakeDays, set[str]]:
-        """Return the days to compare; and users of whom all days are to be compared."""
-        folder = self.share.key(self.plan.run_id) if self.share.of > 1 else ""
-        files = curated_files(self.objects, "ledger", folder=folder)
-        if self.plan.span or before is None:
-            since, until = self.plan.span or (None, None)
-            return LakeDays.read(self.objects, since, until, files), set()
-        return LakeDays.touched(self.objects, before - LAKE_LAG, files)
 
     def _look_at(self, findings: Findings, suspects: Suspects, users: Sequence[str], now: datetime) -> bool:
         """Look at users in this order, some at least; returns whether there was time for all."""

@@ -1,6 +1,5 @@
-"""The steps of a night's comparison: plan it, split, then recompute and reconcile each share; collect."""
+"""The steps of a night's comparison: plan it; recompute and reconcile each share; collect."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,34 +11,21 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import Projections
 from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
-from analytics.lake.layout import curated_files, run_key
 from analytics.proof import Heads, PreviousTree, changes_of, publish_root
 from analytics.recompute.book_points import lake_books
 from analytics.recompute.recompute import LakeUser, RecomputedUsers, Snapshot, recompute
-from analytics.recompute.settled_users import FOLDED, LakeFiles, UserShare
-from analytics.recompute.warehouse_recompute import unloaded_accounts
+from analytics.recompute.settled_users import UserShare
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.shares import findings as failed
 from analytics.reconcile.shares.findings import PROGRESS, Findings
-from analytics.reconcile.shares.night_plan import (
-    ACCOUNTS,
-    SHARES,
-    SPLITS,
-    NightPlan,
-    note_compared,
-    plan_night,
-    planned_files,
-)
-from analytics.reconcile.shares.recompute_choice import UNLOADED, WAREHOUSE, RecomputeChoice
+from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.reconcile_share import ShareReconciliation
-from analytics.reconcile.shares.split import TableScans, split_accounts, split_files
-from rules.engagement.reconciliation import Doubt, is_no_fault_of_theirs
+from rules.engagement.reconciliation import SHARES, Doubt, is_no_fault_of_theirs
 
 # What all shares of a night found, and what only all of them together can decide: who is frozen.
 
 
-PIECES = ("curated/", "profiles/", "days/", f"{ACCOUNTS}/")
 SPARED = (Doubt.UNPROVEN, Doubt.LACKING)  # of these there may be too many to be true
 NO_RESULT = {"Error": "NoResult", "Cause": "the share has left no result"}
 
@@ -58,18 +44,15 @@ def collect(
     by_share, given_up = _findings(objects, plan)
     for found in by_share.values():
         whole.join(found)
-    whole.users = RecomputeChoice.load(objects, plan.run_id).users or whole.users
     whole.spared = _excessive_doubts(whole.users, by_share)
     _freeze(whole, _to_freeze(objects, plan, whole.spared, by_share), reconciler, now)
     for users in (whole.different, whole.unrepaired, whole.contended, whole.frozen):
         users.sort()
     if reconciler.repair:
-        note_compared(objects, plan.shares, plan.at, given_up)
+        plan.note_compared(objects, given_up)
         if roots and Doubt.UNPROVEN not in whole.spared:  # what wrong code hashes must not get into a root
             whole.root = _publish_root(objects, roots, plan, by_share.values())
     whole.save(objects, plan.run_id)
-    if plan.shares > 1:
-        _delete_pieces(objects, plan)
     return whole
 
 
@@ -135,19 +118,12 @@ def _to_freeze(
             yield from ((user, lake.user(user), wrong[user]) for user in sorted(wrong))
 
 
-def _delete_pieces(objects: Objects, plan: NightPlan) -> None:
-    for share in _shares(plan):
-        for each in PIECES:
-            objects.delete([piece.key for piece in objects.list(share.key(plan.run_id, each))])
-
-
 StepAnswer = dict[str, Any]
-SHARE_BYTES = 8 * 2**20  # 7,000 daily actives
 
 
 @dataclass(frozen=True, slots=True)
 class ShareSteps:
-    """share_bytes: how much of the last days' curated files one share is for (night_plan.py).
+    """shares: in how many shares a night compares all users; its state is that of this number.
 
     erased: who is left out. roots: where roots over all accounts' heads are published; None: nowhere.
     """
@@ -156,71 +132,33 @@ class ShareSteps:
     accounts: AccountStore
     projections: Projections
     redis: EngagementCache
-    share_bytes: int
+    shares: int = SHARES
     erased: ErasureCheck = NO_ERASURES
     roots: Objects | None = None
 
     def plan(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> the keys of what is to be done.
+        """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> items: the input of each share's step.
 
-        shares: how many. splits_key: what is to be split among them. shares_key: an item for each of them.
         repair: writes only if it is true; the default is false. from, to: the activity dates to compare;
         without both, those that have changed. everybody: look closely at all users.
         """
         run_id, repair = event["run_id"], event.get("repair") is True
-        way, unloaded = RecomputeChoice.settled(self.objects, run_id), None
-        if way.way == WAREHOUSE:
-            unloaded = [each.key for each in self.objects.list(run_key(run_id, UNLOADED))]
-            now = datetime.fromisoformat(way.at)  # entries that came while the warehouse loaded are not in it
-        plan, splits = plan_night(self.objects, now, self.share_bytes, event, unloaded)
-        items = [{"run_id": run_id, "share": number, "repair": repair} for number in range(plan.shares)]
-        keys = {"splits_key": run_key(run_id, SPLITS), "shares_key": run_key(run_id, SHARES)}
-        self._put(keys["splits_key"], [{"run_id": run_id, **each} for each in splits])
-        self._put(keys["shares_key"], items)
-        return {"shares": plan.shares, **keys}
-
-    def _put(self, key: str, items: list[dict[str, Any]]) -> None:
-        self.objects.put(key, json.dumps(items).encode())
-
-    def split(self, event: Mapping[str, Any]) -> StepAnswer:
-        """{"run_id", "part": {"what", "keys"? or "segment", "segments"}} -> how many pieces, or items."""
-        plan, part = NightPlan.load(self.objects, event["run_id"]), event["part"]
-        what = part["what"]
-        if what == ACCOUNTS:
-            return {"pieces": split_accounts(self.objects, plan, part["keys"])}
-        if what in FOLDED:
-            return {"pieces": split_files(self.objects, plan, what, part["keys"])}
-        place = (part["segment"], part["segments"])
-        return {"items": TableScans(self.objects, plan, self.projections).split(what, *place)}
-
-    def recompute(self, event: Mapping[str, Any]) -> StepAnswer:
-        """{"run_id", "share"} -> how many users were recomputed, and the key of the result."""
-        plan = NightPlan.load(self.objects, event["run_id"])
-        share = UserShare(event["share"], plan.shares)
-        made = self._of_lake(plan, share) if plan.unloaded is None else self._of_warehouse(plan, share)
-        return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, plan.run_id, share)}
-
-    def _of_lake(self, plan: NightPlan, share: UserShare) -> RecomputedUsers:
-        whole = planned_files(self.objects, plan.run_id)
-        read = whole
-        if share.of > 1:
-            folder = share.key(plan.run_id)
-            read = {entity: curated_files(self.objects, entity, folder=folder) for entity in FOLDED}
-        files = LakeFiles(whole, read)
-        return recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share, files=files)
-
-    def _of_warehouse(self, plan: NightPlan, share: UserShare) -> RecomputedUsers:
-        keys = plan.unloaded or []
-        if share.of > 1:
-            keys = [each.key for each in self.objects.list(share.key(plan.run_id, f"{ACCOUNTS}/"))]
-        return unloaded_accounts(self.objects, keys)
+        NightPlan.of(self.objects, now, self.shares, event)
+        items = [{"run_id": run_id, "share": number, "repair": repair} for number in range(self.shares)]
+        return {"items": items}
 
     def reconcile(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
     ) -> StepAnswer:
-        """{"run_id", "share", "repair"?} -> the figures, and whether users are left for another call."""
+        """{"run_id", "share", "repair"?} -> the figures, and whether users are left for another call.
+
+        The first call recomputes the share.
+        """
         plan = NightPlan.load(self.objects, event["run_id"])
         share, reconciler = UserShare(event["share"], plan.shares), self._reconciler(event)
+        if not RecomputedUsers.is_there(self.objects, plan.run_id, share):
+            made = recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share)
+            made.save(self.objects, plan.run_id, share)
         compared = ShareReconciliation(self.objects, plan, share, reconciler, has_time, self.erased)
         findings = compared.run(now)
         return {"counts": findings.counts, "is_left": findings.after is not None}

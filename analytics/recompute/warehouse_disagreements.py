@@ -1,0 +1,95 @@
+"""Compares the recompute from the lake with the warehouse's, which is a model in SQL.
+
+It compares sums over 4,096 groups of users first. Then it compares user by user in the groups whose sums
+differ. A group is a part of a hash, since ids may all begin alike: so one user who differs costs the
+reading of few others.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from analytics.lake.curated_files import arrow_table, connect, query
+from analytics.recompute.settled_users import UserShare
+from analytics.warehouse.statements import literal
+from analytics.warehouse.warehouse import Warehouse
+from rules.engagement.reconciliation import HASH_DIGITS, share_of_hash
+
+COLUMNS = (
+    "last_activity_date",
+    "current_streak",
+    "longest_streak",
+    "active_days",
+    "freezes_spent",
+    "total_bestie_points",
+    "balance",
+)
+OURS, THEIRS = "recomputed", "marts.streaks_recomputed"
+GROUPS_MAX = 20
+GROUP = f"SUBSTRING(MD5(user_id), 1, {HASH_DIGITS})"
+# DuckDB and Redshift both run it. It has a blind spot: if two users of one group had each other's figures,
+# the sums would be equal.
+SUMS = f"""
+SELECT {GROUP} AS bucket, COUNT(*) AS users,
+  SUM(COALESCE(current_streak, 0)) AS current_days, SUM(COALESCE(longest_streak, 0)) AS longest_days,
+  SUM(COALESCE(active_days, 0)) AS active_days, SUM(COALESCE(total_bestie_points, 0)) AS earned,
+  SUM(COALESCE(balance, 0)) AS balance, SUM(LENGTH(COALESCE(freezes_spent, ''))) AS spent,
+  SUM(COALESCE(last_activity_date - CAST('1970-01-01' AS DATE), 0)) AS last_days
+FROM {{table}} GROUP BY {GROUP}
+"""  # noqa: S608 (no input)
+WAREHOUSE_USERS = f"SELECT user_id, {{columns}} FROM {{table}} WHERE {GROUP} IN ({{buckets}})"  # noqa: S608 (no input)
+Row = tuple[Any, ...]
+Rows = list[dict[str, Any]]
+
+
+def disagreements(warehouse: Warehouse, recomputed: Iterable[tuple[UserShare, pa.Table]]) -> Rows:
+    """Return the users for whom the two recomputes differ, from the first GROUPS_MAX groups that differ.
+
+    recomputed: shares of the users, one after the other; users of other shares are not compared.
+    Each has user_id, lake and warehouse (the figures as text). Raises StatementFailed.
+    """
+    theirs = _by_first(warehouse.rows(SUMS.format(table=THEIRS)))
+    mine: dict[str, Row] = {}
+    buckets: list[str] = []
+    for share, table in recomputed:
+        of_share = {group: row for group, row in theirs.items() if _is_of(share, group)}
+        found, users = _differing_users(table, of_share, GROUPS_MAX - len(buckets))
+        buckets += found
+        mine |= users
+    if not buckets:
+        return []
+    listed = ", ".join(map(literal, buckets))
+    asked = WAREHOUSE_USERS.format(columns=", ".join(COLUMNS), table=THEIRS, buckets=listed)
+    other = _by_first(warehouse.rows(asked))
+    wrong = sorted(user for user in mine.keys() | other.keys() if mine.get(user) != other.get(user))
+    return [{"user_id": user, "lake": mine.get(user), "warehouse": other.get(user)} for user in wrong]
+
+
+def _is_of(share: UserShare, group: str) -> bool:
+    return share_of_hash(group, share.of) == share.number
+
+
+def _differing_users(
+    table: pa.Table, theirs: dict[str, Row], groups_max: int
+) -> tuple[list[str], dict[str, Row]]:
+    """Return the first groups of a share whose sums differ; and their users."""
+    db = connect()
+    known = table.filter(pa.compute.or_(table["entries"].is_valid(), table["last_activity_date"].is_valid()))
+    with arrow_table(db, OURS, known):
+        ours = _by_first(query(db, SUMS.format(table=OURS)).to_pylist())
+        differ = sorted(each for each in ours.keys() | theirs.keys() if ours.get(each) != theirs.get(each))
+        if not (some := differ[:groups_max]):
+            return [], {}
+        listed = ", ".join(map(literal, some))
+        asked = WAREHOUSE_USERS.format(columns=", ".join(COLUMNS), table=OURS, buckets=listed)
+        return some, _by_first(query(db, asked).to_pylist())
+
+
+def _by_first(rows: list[dict[str, Any]]) -> dict[str, Row]:
+    """Index rows by their first column. The others become text, as the Data API may answer with text."""
+    found = {}
+    for row in rows:
+        first, *rest = row.values()
+        found[str(first)] = tuple("" if value is None else str(value) for value in rest)
+    return found
