@@ -124,7 +124,7 @@ def deployment(name: str, path: Path = SAMCONFIG) -> Deployment:
 
 def deployed_with(name: str, parameters: Mapping[str, str]) -> Deployment:
     """Resolve the template for some parameters, by the name of what has them."""
-    from infra.lint.stacks import TEMPLATE, read_template, resolve_stacks
+    from infra.stacks import TEMPLATE, read_template, resolve_stacks
 
     stacks = resolve_stacks(parameters)
     resources = {
