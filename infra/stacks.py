@@ -319,7 +319,7 @@ def _parameter_value(name: str, shape: Mapping[str, Any], text: str) -> Any:
 
 
 def _check_rules(rules: Mapping[str, Any], scope: Scope) -> None:
-    """Raise Refusal with the first assertion that does not hold. Rules see parameters, and no conditions."""
+    """Raise Refusal with the first assertion that does not hold. Rules see no conditions or mappings."""
     for name, rule in rules.items():
         if holds(rule.get("RuleCondition", {"Fn::Equals": ["", ""]}), scope):
             for each in rule["Assertions"]:
@@ -456,7 +456,7 @@ def _stack(path: str, file: Path, parameters: Mapping[str, str]) -> Stack:
     template = expanded_template(file, given)
     values = parameter_values(template.get("Parameters", {}), given)
     scope = Scope({**pseudo, **values}, template.get("Mappings", {}), template.get("Conditions", {}))
-    _check_rules(template.get("Rules", {}), scope)
+    _check_rules(template.get("Rules", {}), Scope(scope.values))
     stack = Stack(
         path,
         values,

@@ -139,6 +139,14 @@ def test_what_leads_nowhere_is_an_error(value: object) -> None:
         resolve(value, Scope({}, {"Map": {"a": {"key": 1}}}))
 
 
+def test_rules_see_no_conditions(template: Path) -> None:
+    template.write_text(
+        ROOT.replace('RuleCondition: !Not [!Equals [!Ref Mode, ""]]', "RuleCondition: {Condition: Blue}")
+    )
+    with pytest.raises(Refusal, match="Blue is not declared"):
+        resolve_stacks({}, template)
+
+
 @pytest.mark.parametrize("name", ["Bucket", "Bucket.Arn", "Tabel", "Inner.Outputs.Plaice"])
 def test_a_reference_to_what_is_not_made_is_an_error(template: Path, name: str) -> None:
     root = resolve_stacks({}, template)["/"]
