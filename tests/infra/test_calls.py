@@ -219,6 +219,14 @@ def test_a_warehouse_without_its_permission_is_noticed() -> None:
     ]
 
 
+def test_a_call_that_names_no_resource_is_allowed_on_all_of_them_only() -> None:
+    call = "redshift-data:DescribeStatement"
+    (resource,) = arns("redshift-data", "", {})
+    narrow = {"Action": [call], "Resource": f"arn:{PARTITION}:redshift-serverless:{AT}:workgroup/mine"}
+    assert not allows(narrow, call, resource, "")
+    assert allows({**narrow, "Resource": "*"}, call, resource, "")
+
+
 def test_an_endpoint_that_is_missing_is_noticed() -> None:
     root = stacks_of("standard")["/"]
     network = root.nested["Network"]
