@@ -9,8 +9,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from infra.lint import intrinsics
-from infra.lint.intrinsics import Scope, holds, scalar_text
+from infra.stacks import Scope, holds, parameter_values, scalar_text
 from infra.template_text import parse
 from local.cloud import tokens
 from local.cloud.processes import sam
@@ -43,7 +42,7 @@ SECRET_ARN = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::Account
 def taken(built: str, given: Mapping[str, str]) -> str:
     """Return a built template as the emulator takes it, as JSON. given: parameters, by name.
 
-    Raises RuntimeError if what it changes is not found, infra.lint's Refused for parameters that the template
+    Raises RuntimeError if what it changes is not found, infra.stacks.Refusal for parameters that the template
     does not take.
     """
     template = parse(built)
@@ -100,7 +99,7 @@ def allowed_to_pages(template: str) -> dict[str, Any]:
 
 def conditions(template: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, object]:
     """Return the template's conditions, each as a comparison that tells how it turns out."""
-    values = intrinsics.parameter_values(template["Parameters"], given)
+    values = parameter_values(template["Parameters"], given)
     scope = Scope({**values, "AWS::AccountId": ACCOUNT}, template.get("Mappings", {}), template["Conditions"])
     return {name: {"Fn::Equals": ["true", scalar_text(holds(name, scope))]} for name in scope.conditions}
 

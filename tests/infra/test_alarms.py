@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.lint.stacks import resolve_stacks
+from infra.stacks import resolve_stacks
 from tests.support.declared import (
     FAILURES,
     FUNCTIONS,

@@ -8,31 +8,17 @@ import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pytest
 
-from infra.lint.faults import as_list
-from infra.lint.functions import ENDPOINTS
-from infra.lint.stacks import ACCOUNT, NESTED, PARTITION, REGION, Stack, references, resolve_stacks
+from infra.stacks import ACCOUNT, PARTITION, REGION, Stack, references
 from tests.support.calls import declared, known
-from tests.support.declared import FUNCTIONS, statements
+from tests.support.declared import FUNCTIONS, listed, statements
+from tests.support.template import DEPLOYMENTS, stacks_of
 
-PHONES = f"arn:{PARTITION}:sns:{REGION}:{ACCOUNT}:app/GCM/phones"
-# Everything that a parameter turns on, in each size, and in a deployment of two regions.
-DEPLOYMENTS = {
-    "small": {},
-    "standard": {"Size": "standard", "PlatformApplicationArn": PHONES, "OutgoingWebhooks": "true"},
-    "large": {"Size": "large", "PlatformApplicationArn": PHONES, "OutgoingWebhooks": "told"},
-    "two regions": {
-        "Size": "standard",
-        "Role": "active",
-        "PeerRegion": "us-west-2",
-        "WitnessRegion": "us-east-2",
-        "PeerBuckets": "payloads,lake",
-    },
-}
+# The endpoint's name, where it is not the service's prefix in policies.
+ENDPOINTS = {"firehose": "kinesis-firehose", "kinesis": "kinesis-streams"}
 # By the service of a call: the ARNs of the resource that a variable names, without "arn:aws:".
 AT = f"{REGION}:{ACCOUNT}"
 ARNS = {
@@ -48,14 +34,11 @@ ARNS = {
 }
 RESOURCE = re.compile(r"(?P<variable>[A-Z_]*)(\.(?P<key>\w+))?(?P<more>[^\[]*)(\[(?P<leading>.*)\])?")
 QUEUE = re.compile(r"https://sqs\.([^./]+)\.[^/]+/(\d+)/([^\"]+)")
+# A call that names no resource -> the variable without which it is not made.
+ONLY_WITH = {"redshift-serverless:UpdateUsageLimit": "WAREHOUSE_WORKGROUP_ARN"}
 # A condition that a function fulfils by itself: it asks for its own statements.
 OWN = "redshift-data:statement-owner-iam-userid"
 Calls = Mapping[str, list[str]]
-
-
-@cache
-def stacks_of(deployment: str) -> dict[str, Stack]:
-    return resolve_stacks(DEPLOYMENTS[deployment])
 
 
 def faults(root: Stack, calls: Calls) -> Iterator[str]:
@@ -69,7 +52,7 @@ def faults(root: Stack, calls: Calls) -> Iterator[str]:
             action, _, resource = call.partition(" ")
             service = action.partition(":")[0]
             ways = [(arns(service, each, variables), leading_of(each)) for each in resource.split("|")]
-            if not any(found for found, _ in ways):
+            if not any(found for found, _ in ways) or not variables.get(ONLY_WITH.get(action), True):
                 continue  # the variable is empty: this deployment has no such thing
             if not any(
                 found and all(any(allows(each, action, arn, leading) for each in allowed) for arn in found)
@@ -83,12 +66,12 @@ def faults(root: Stack, calls: Calls) -> Iterator[str]:
 def statements_of(root: Stack, role: Any) -> list[dict[str, Any]]:
     name = next(each for each, _ in references(role))
     policies = root.flat(root.resources[name]["Properties"].get("Policies", []))
-    return [one for each in policies for one in as_list(each["PolicyDocument"]["Statement"])]
+    return [one for each in policies for one in listed(each["PolicyDocument"]["Statement"])]
 
 
 def endpoints_of(root: Stack, subnets: Any) -> set[str] | None:
     """Return the endpoints in the network of a function; None if it has another way out."""
-    networks = [root.nested[each] for each, _ in references(subnets) if root.types.get(each) == NESTED]
+    networks = [root.nested[each] for each, _ in references(subnets) if each in root.nested]
     if not networks:
         return None
     services = (each["Properties"].get("ServiceName", "") for each in networks[0].resources.values())
@@ -122,13 +105,13 @@ def leading_of(resource: str) -> str:
 
 
 def allows(statement: Mapping[str, Any], action: str, arn: str, leading: str) -> bool:
-    actions, patterns = as_list(statement["Action"]), as_list(statement["Resource"])
+    actions, patterns = listed(statement["Action"]), listed(statement["Resource"])
     return (
         any(_like(action.lower(), each.lower()) for each in actions)
         and any(_like(arn, each) for each in patterns)
         and all(
             key == OWN
-            or (key == "dynamodb:LeadingKeys" and any(_like(leading, each) for each in as_list(values)))
+            or (key == "dynamodb:LeadingKeys" and any(_like(leading, each) for each in listed(values)))
             for condition in statement.get("Condition", {}).values()
             for key, values in condition.items()
         )
@@ -216,7 +199,7 @@ def without(root: Stack, function: str, resource: str) -> Stack:
     for policy in changed["Properties"]["Policies"]:
         document = policy["PolicyDocument"]
         for each in document["Statement"]:
-            named = as_list(root.flat(each["Resource"]))
+            named = listed(root.flat(each["Resource"]))
             each["Resource"] = [one for one in named if not one.endswith(resource)]
     return replace(root, resources={**root.resources, role: changed})
 
@@ -227,6 +210,21 @@ def test_a_statement_that_is_missing_is_noticed() -> None:
     assert [*faults(without(root, "CurateLargeFunction", "/without_raw/*"), known())] == [
         "CurateLargeFunction calls s3:PutObject LAKE_BUCKET/runs/*/without_raw/*: its role does not allow it"
     ]
+
+
+def test_a_warehouse_without_its_permission_is_noticed() -> None:
+    root = without(stacks_of("own")["/"], "ReconcileFunction", ":workgroup/mine")
+    assert [*faults(root, known())] == [
+        "ReconcileFunction calls redshift-data:BatchExecuteStatement WAREHOUSE_URL: its role does not allow it"
+    ]
+
+
+def test_a_call_that_names_no_resource_is_allowed_on_all_of_them_only() -> None:
+    call = "redshift-data:DescribeStatement"
+    (resource,) = arns("redshift-data", "", {})
+    narrow = {"Action": [call], "Resource": f"arn:{PARTITION}:redshift-serverless:{AT}:workgroup/mine"}
+    assert not allows(narrow, call, resource, "")
+    assert allows({**narrow, "Resource": "*"}, call, resource, "")
 
 
 def test_an_endpoint_that_is_missing_is_noticed() -> None:

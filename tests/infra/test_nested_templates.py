@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from infra.lint.stacks import resolve_stacks
+from infra.stacks import resolve_stacks
 from tests.support.declared import FUNCTIONS, QUEUES, TABLES, logical_ids, properties
 from tests.support.template import resources, template
 

@@ -130,7 +130,7 @@ def test_every_listed_star_is_needed() -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_names_no_managed_policy(name: str) -> None:
-    """SAM adds the one for a VPC by itself; named twice, it makes the whole stack fail (infra/lint)."""
+    """SAM adds the one for a VPC by itself; named twice, it makes the whole stack fail."""
     assert all("Statement" in policy for policy in properties(name)["Policies"])
 
 

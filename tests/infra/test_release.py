@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from adapters.settings.choices import SETTINGS, VALUES_BYTES_MAX, attributes_of, settings_of
-from infra.lint.stacks import expanded_template
 from infra.marks import SOURCES
+from infra.stacks import expanded_template
 from ingest import release
 from ingest.openapi import ROUTES
 from tests.support.declared import logical_ids, properties

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.lint.intrinsics import ParametersRefused
-from infra.lint.stacks import resolve_stacks
+from infra.stacks import Refusal, resolve_stacks
 from infra.template_text import parse
 from local.cloud.deployment import ACCOUNT, as_json, conditions, taken
 from tests.support.template import ROOT
@@ -88,5 +87,5 @@ def test_what_is_to_be_changed_must_be_there(name: str) -> None:
 
 
 def test_what_the_template_does_not_take_is_refused_as_cloudformation_does() -> None:
-    with pytest.raises(ParametersRefused, match="there is no parameter OnAws"):
+    with pytest.raises(Refusal, match="there is no parameter OnAws"):
         taken(TEXT, {"OnAws": "false"})

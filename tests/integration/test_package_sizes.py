@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from infra.lint.stacks import TEMPLATE, read_template
+from infra.stacks import TEMPLATE, read_template
 from tests.support.effort import SOAK
 from tests.support.package_sizes import PLATFORMS, UNZIPPED_BYTES_MAX, faults, foreign, imports, too_large
 

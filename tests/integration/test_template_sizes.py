@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from adapters.leads.feature_store import shard_of
 from adapters.questions.user_stats_store import leaderboard_partition
-from infra.lint.intrinsics import ParametersRefused
-from infra.lint.parameter_sets import environments
-from infra.lint.stacks import resolve_stacks
+from infra.stacks import Refusal, resolve_stacks
+from local.plan.environments import overrides
 from tests.support.template import ROOT, template
 
 QUESTIONS_MAX = 27  # five of them are of a second region alone
@@ -48,9 +47,8 @@ def test_no_question_needs_an_answer() -> None:
 
 
 def test_an_environment_is_a_size() -> None:
-    named = environments(ROOT / "samconfig.toml")
     sizes = {"standard": {"Size": "standard"}, "large": {"Size": "large"}}
-    assert named == {"default": {}, **sizes}
+    assert overrides() == {"default": {}, "small": {}, **sizes}
     assert template()["Parameters"]["Size"]["Default"] == "small"
 
 
@@ -69,7 +67,7 @@ def test_every_row_is_used_and_by_the_size() -> None:
 def refused(**parameters: str) -> str:
     try:
         resolve_stacks(parameters)
-    except ParametersRefused as refusal:
+    except Refusal as refusal:
         return str(refusal)
     return ""
 
@@ -203,6 +201,23 @@ def test_objects_are_copied_into_the_peer_s_two_buckets() -> None:
     assert policy["Resource"] == ["arn:aws:s3:::payloads/*", "arn:aws:s3:::lake/*"]
     assert "PayloadBucketName and LakeBucketName" in refused(**two, PeerBuckets="payloads")
     assert "Role is single" in refused(PeerBuckets="payloads,lake")
+
+
+@pytest.mark.parametrize(
+    ("own", "peer", "witness", "refusal"),
+    [
+        ("us-east-1", "us-west-2", "us-east-2", ""),
+        ("eu-central-1", "eu-west-1", "eu-west-3", ""),
+        ("us-east-1", "us-west-2", "eu-west-1", "not of one set"),
+        ("eu-west-1", "us-west-2", "us-east-2", "not of one set"),
+        ("us-east-1", "us-west-1", "us-east-2", "not of one set"),
+        ("us-east-1", "us-west-2", "us-west-2", "a third region"),
+    ],
+)
+def test_the_register_s_regions_are_of_one_set(own: str, peer: str, witness: str, refusal: str) -> None:
+    """Else its table fails, late in the deployment."""
+    said = refused(**{"AWS::Region": own}, Role="active", PeerRegion=peer, WitnessRegion=witness)
+    assert refusal in said and bool(said) == bool(refusal)
 
 
 def test_a_domain_comes_with_its_zone_and_its_certificate() -> None:

@@ -3,10 +3,11 @@
 from functools import cache
 from typing import Any
 
+from infra.stacks import ACCOUNT, PARTITION, REGION, Stack, resolve_stacks
 from infra.template_text import ROOT, parse
 from tests.support.dynamodb_engine import table_definition
 
-__all__ = ["ROOT", "resources", "table_definition", "template"]
+__all__ = ["DEPLOYMENTS", "ROOT", "resources", "stacks_of", "table_definition", "template"]
 
 
 @cache
@@ -19,3 +20,39 @@ def resources(kind: str) -> dict[str, dict[str, Any]]:
     """Return the resources of a type, by logical id."""
     found = template()["Resources"].items()
     return {name: each for name, each in found if each["Type"] == kind}
+
+
+PHONES = f"arn:{PARTITION}:sns:{REGION}:{ACCOUNT}:app/GCM/phones"
+# The sizes, with what a parameter turns on; two regions; and what somebody has who brings all that may be brought.
+DEPLOYMENTS: dict[str, dict[str, str]] = {
+    "small": {},
+    "standard": {"Size": "standard", "PlatformApplicationArn": PHONES, "OutgoingWebhooks": "true"},
+    "large": {"Size": "large", "PlatformApplicationArn": PHONES, "OutgoingWebhooks": "told"},
+    "two regions": {
+        "Size": "standard",
+        "Role": "active",
+        "PeerRegion": "us-west-2",
+        "WitnessRegion": "us-east-2",
+        "PeerBuckets": "payloads,lake",
+        "OwnDomain": f"api.example.com,Z0123,arn:aws:acm:{REGION}:{ACCOUNT}:certificate/1",
+    },
+    "own": {
+        "OwnVpc": "vpc-0123456789abcdef0/sg-0123456789abcdef0/subnet-0123456789abcdef0,subnet-0123456789abcdef1",
+        "RedisUrl": "rediss://cache.example.com:6379",
+        "IdentityUrl": "postgresql://db.example.com/leads",
+        "OwnWarehouse": f"redshift://mine/dev,arn:aws:redshift-serverless:{REGION}:{ACCOUNT}:workgroup/mine,"
+        f"arn:aws:iam::{ACCOUNT}:role/copy",
+        "JwtIssuer": "https://id.example.com/",
+        "JwtAudience": "api",
+        "SignInClientId": "page",
+        "AllowedOrigins": "https://app.example.com",
+        "AlarmTopicArn": f"arn:aws:sns:{REGION}:{ACCOUNT}:alarms",
+        "MonthlyBudgetDollars": "50",
+    },
+}
+
+
+@cache
+def stacks_of(deployment: str) -> dict[str, Stack]:
+    """Return the stacks of one of the deployments."""
+    return resolve_stacks(DEPLOYMENTS[deployment])

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from infra.lint.stacks import resolve_stacks
+from infra.stacks import resolve_stacks
 from local.cloud import deployment
 from local.cloud.deployment import ACCOUNT
 from tests.support.template import ROOT

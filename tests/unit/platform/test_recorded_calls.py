@@ -11,8 +11,9 @@ import botocore.session
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from tests.infra.test_calls import faults, stacks_of
+from tests.infra.test_calls import faults
 from tests.support import calls
+from tests.support.template import stacks_of
 
 FAILURES = "https://sqs.us-east-1.amazonaws.com/1/failures"
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.lint.intrinsics import ParametersRefused, Scope, Unresolvable, resolve
-from infra.lint.stacks import references, resolve_stacks
+from infra.stacks import Refusal, Scope, references, resolve, resolve_stacks
 from infra.template_text import ROOT as REPOSITORY
 
 ROOT = """
@@ -78,7 +77,6 @@ def test_conditions_choose_and_parameters_are_filled_in(template: Path) -> None:
 
 def test_what_a_condition_takes_away_is_absent(template: Path) -> None:
     root = resolve_stacks({}, template)["/"]
-    assert root.absent == {"Bucket": "Blue"}
     assert set(root.resources) == {"Function", "FunctionRole", "Inner"}
     assert "BUCKET" not in root.resources["Function"]["Properties"]["Environment"]["Variables"]
 
@@ -104,7 +102,7 @@ def test_a_nested_stack_has_its_parameters_and_gives_its_outputs(template: Path)
 def test_what_cloudformation_refuses_is_refused(
     template: Path, parameters: dict[str, str], sentence: str
 ) -> None:
-    with pytest.raises(ParametersRefused, match=sentence):
+    with pytest.raises(Refusal, match=sentence):
         resolve_stacks(parameters, template)
 
 
@@ -113,6 +111,10 @@ def test_what_cloudformation_refuses_is_refused(
     [
         ({"Fn::Sub": "${A}-${B.Arn}-${!C}"}, {"Fn::Sub": "a-${B.Arn}-${!C}"}),
         ({"Fn::Sub": "${A}-${!C}"}, "a-${C}"),
+        (
+            {"Fn::Sub": ["${X}/${Y}", {"X": {"Fn::Select": [0, {"Ref": "B"}]}, "Y": "y"}]},
+            {"Fn::Sub": ["${X}/y", {"X": {"Fn::Select": [0, {"Ref": "B"}]}}]},
+        ),
         ({"Fn::Sub": ["${X}/${Y}", {"X": {"Ref": "B"}, "Y": {"Ref": "A"}}]}, {"Fn::Sub": "${B}/a"}),
         ({"Fn::Join": [":", ["x", {"Fn::GetAtt": "B.Arn"}]]}, {"Fn::Sub": "x:${B.Arn}"}),
         ({"Fn::Join": ["", [{"Ref": "B"}]]}, {"Ref": "B"}),
@@ -133,8 +135,23 @@ def test_functions(value: object, result: object) -> None:
     [{"Fn::Select": [2, ["x"]]}, {"Fn::FindInMap": ["Map", "b", "key"]}, {"Fn::If": ["Unknown", 1, 2]}],
 )
 def test_what_leads_nowhere_is_an_error(value: object) -> None:
-    with pytest.raises(Unresolvable):
+    with pytest.raises(Refusal):
         resolve(value, Scope({}, {"Map": {"a": {"key": 1}}}))
+
+
+def test_rules_see_no_conditions(template: Path) -> None:
+    template.write_text(
+        ROOT.replace('RuleCondition: !Not [!Equals [!Ref Mode, ""]]', "RuleCondition: {Condition: Blue}")
+    )
+    with pytest.raises(Refusal, match="Blue is not declared"):
+        resolve_stacks({}, template)
+
+
+@pytest.mark.parametrize("name", ["Bucket", "Bucket.Arn", "Tabel", "Inner.Outputs.Plaice"])
+def test_a_reference_to_what_is_not_made_is_an_error(template: Path, name: str) -> None:
+    root = resolve_stacks({}, template)["/"]
+    with pytest.raises(Refusal, match=name.partition(".")[0]):
+        root.flat({"Fn::Sub": f"${{{name}}}"})
 
 
 def test_all_references_are_seen() -> None:

@@ -1,1 +1,0 @@
-"""The lint that sees what CloudFormation sees: templates expanded and resolved, for sets of parameters."""
