@@ -44,7 +44,7 @@ class Option(click.Option):
         return record and (record[0], re.sub(r"\s*\[([^\[\]]+)\]$", r" (\1)", record[1]).strip())
 
 
-class Reader(click.ParamType):
+class Reader(click.ParamType[Any]):
     """Reads an option's text by a function; its ValueError is what the user is told."""
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:

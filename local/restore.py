@@ -5,7 +5,7 @@ It writes what is missing, so it may be killed and run again.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.other_tables import FROM_ROWS, OthersRestorer, PhonesRestorer
 from analytics.restore.restorer import RESTORED, Restorer, RestoreReport, copy_table
 from analytics.restore.user_rows import NOT_IN_THE_LAKE, READ, LakeBefore
-from local.command import FILE_OUT, Reader, command, option
+from local.command import FILE_OUT, Function, Reader, command, option
 from local.stack import Stack, accounts_of, cache_of
 from rules.days import parse_moment, stamp
 from rules.engagement.events import RETENTION
@@ -62,7 +62,7 @@ def table_copy(text: str) -> tuple[str, str]:
     return table, name
 
 
-def _tables_option(name: str, which: Sequence[str], text: str) -> Any:
+def _tables_option(name: str, which: Sequence[str], text: str) -> Callable[[Function], Function]:
     return option(
         name,
         multiple=True,

@@ -14,7 +14,7 @@ from analytics.warehouse import build as building
 from analytics.warehouse import load
 from analytics.warehouse.models import check, fingerprint, models
 from bench.deployed import called, template
-from infra.lint.stacks import resolve_stacks
+from infra.stacks import resolve_stacks
 from local.plan.month import DAYS_A_MONTH, GB, SECONDS_A_DAY
 from local.plan.price_list import fact
 from rules.engagement.reconciliation import NIGHTS

@@ -8,7 +8,8 @@ from typing import Any
 
 from adapters.platform.items import encode_item
 from adapters.settings.choices import currency_of
-from local.api import ADMIN, Api
+from ingest.web.caller import ADMIN
+from local.api import Api
 from local.operate.status import alarm_states
 from local.replay import aggregated_records, plain_records
 from local.smoke.steps import Event, SmokeStep, StepSkipped, Subject, TooLate, ask, must, profile, shown

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from typing import Any
 
 import pytest
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 from adapters.leads.feature_store import shard_of
 from adapters.questions.user_stats_store import leaderboard_partition
 from infra.stacks import Refusal, resolve_stacks
-from local.plan.environments import overrides
 from tests.support.template import ROOT, template
 
 QUESTIONS_MAX = 27  # five of them are of a second region alone
@@ -48,7 +48,15 @@ def test_no_question_needs_an_answer() -> None:
 
 def test_an_environment_is_a_size() -> None:
     sizes = {"standard": {"Size": "standard"}, "large": {"Size": "large"}}
-    assert overrides() == {"default": {}, "small": {}, **sizes}
+    tables = tomllib.loads((ROOT / "samconfig.toml").read_text())
+    overrides = {
+        name: dict(
+            each.split("=") for each in table["deploy"]["parameters"].get("parameter_overrides", "").split()
+        )
+        for name, table in tables.items()
+        if isinstance(table, dict) and "deploy" in table
+    }
+    assert overrides == {"default": {}, "small": {}, **sizes}
     assert template()["Parameters"]["Size"]["Default"] == "small"
 
 

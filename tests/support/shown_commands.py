@@ -130,12 +130,12 @@ def leaves() -> dict[str, frozenset[str]]:
     }
 
 
-class _Relaxed(click.ParamType):
+class _Relaxed(click.ParamType[Any]):
     """Takes what a sentence says by a PLACEHOLDER."""
 
     name = "relaxed"
 
-    def __init__(self, inner: click.ParamType) -> None:
+    def __init__(self, inner: click.ParamType[Any]) -> None:
         self._inner = inner
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

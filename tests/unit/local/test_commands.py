@@ -202,7 +202,8 @@ def test_how_a_command_ends(
 
 
 def test_a_fault_of_the_program_is_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("local.cloud.laptop_cloud.down", lambda: {}["nothing"])
+    nothing: dict[str, str] = {}
+    monkeypatch.setattr("local.cloud.laptop_cloud.down", lambda: nothing["here"])
     with pytest.raises(KeyError):
         ended(monkeypatch, "down")
 
