@@ -50,13 +50,11 @@ def test_an_environment_is_a_size() -> None:
     sizes = {"standard": {"Size": "standard"}, "large": {"Size": "large"}}
     tables = tomllib.loads((ROOT / "samconfig.toml").read_text())
     overrides = {
-        name: dict(
-            each.split("=") for each in table["deploy"]["parameters"].get("parameter_overrides", "").split()
-        )
+        name: dict(each.split("=") for each in table["deploy"]["parameters"].get("parameter_overrides", ()))
         for name, table in tables.items()
         if isinstance(table, dict) and "deploy" in table
     }
-    assert overrides == {"default": {}, "small": {}, **sizes}
+    assert overrides == {"default": {}, **sizes}
     assert template()["Parameters"]["Size"]["Default"] == "small"
 
 
