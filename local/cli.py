@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -374,6 +375,7 @@ YOURS = "yours"  # what infra/app/network.yaml says of a cache or database that 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"streakline {version('streakline')}")
     _add_stack(parser, None)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -113,7 +113,8 @@ DEPLOYED_PARTS = (
     *("template.yaml", "samconfig.toml", "Makefile", "uv.lock", "infra"),
     *("rules", "adapters", "ingest", "processors", "analytics", "sql", "page"),
 )
-BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
+BUILD = LOCAL / "aws-sam" / "build"
+BUILT = BUILD / "template.yaml"
 
 
 def _sam(arguments: list[str], endpoint: str) -> None:
@@ -157,9 +158,9 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
         print("deployed already, and nothing has changed since", flush=True)
         return
     print("sam build ...", flush=True)
-    _sam(["build"], endpoint)
+    _sam(["build", "--build-dir", str(BUILD)], endpoint)
     BUILT.write_text(taken(BUILT.read_text(), dict(each.split("=", 1) for each in parameters)))
-    for nested in BUILT.parent.glob("*/template.yaml"):
+    for nested in BUILD.glob("*/template.yaml"):
         nested.write_text(as_json(nested.read_text()))
     print("sam deploy ...", flush=True)
     bare = Stack("", endpoint, REGION, {}, {}, "")
@@ -167,7 +168,8 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
     tokens.publish(bare)
     _sam(
         [
-            *("deploy", "--stack-name", STACK_NAME, "--s3-bucket", ARTIFACTS, "--region", REGION),
+            *("deploy", "--template-file", str(BUILT)),
+            *("--stack-name", STACK_NAME, "--s3-bucket", ARTIFACTS, "--region", REGION),
             *("--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset"),
             *("--no-resolve-s3", "--parameter-overrides", *parameters),
         ],
