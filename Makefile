@@ -7,7 +7,7 @@ RUN := $(UV) run --frozen --quiet
 unexport PYTHONDONTWRITEBYTECODE
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: help setup machine demo test unit recipes golden docs check check-tests check-style check-types check-templates models clients units units-here template bench soak up down deploy clean
+.PHONY: help setup machine demo test unit recipes golden docs check check-tests check-style check-types check-templates models clients units units-here template bench soak dist up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -65,6 +65,14 @@ clients: setup ## the clients' types from the API, the page's elements, and the 
 	@$(RUN) npm --prefix client/typescript ci --ignore-scripts --silent
 	@$(RUN) python -m infra.client_types && $(RUN) python -m infra.page_elements
 	@$(RUN) npm --prefix client/typescript run --silent build
+
+DIST := dist
+dist: setup ## what is released, with checksums, in dist/: command, clients, and all that a deployment is made of
+	@rm -rf "$(DIST)" && $(UV) build --quiet --out-dir "$(DIST)" && $(UV) build --quiet --wheel --out-dir "$(DIST)" client/python
+	@$(RUN) npm --prefix client/typescript ci --ignore-scripts --silent
+	@$(RUN) npm --prefix client/typescript run --silent build
+	@$(RUN) npm pack ./client/typescript --pack-destination "$(DIST)" --silent >/dev/null
+	@cd "$(DIST)" && { sha256sum streakline* || shasum -a 256 streakline*; } >SHA256SUMS 2>/dev/null && cat SHA256SUMS
 
 units: setup ## measure what each path costs in AWS's units: local/plan/units.json, the budget
 	@$(RUN) python -m bench.units

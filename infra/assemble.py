@@ -24,7 +24,7 @@ from rules.privacy import retention
 # Puts the fragments of infra/app together into one template: section by section, and in each by domain.
 
 
-ORDER = ("Parameters", "Mappings", "Conditions", "Rules", "Globals", "Resources", "Outputs")
+ORDER = ("Metadata", "Parameters", "Mappings", "Conditions", "Rules", "Globals", "Resources", "Outputs")
 Fragment = dict[str, str]  # section -> its text
 
 

@@ -1,7 +1,7 @@
 """The hook of the documentation site: pages from outside docs/, and links to files that are no pages.
 
-MkDocs calls these functions by their names. A link to a page of the site is made one; a link to a file of the
-repository that is no page becomes its name. A link to what is not there ends the build.
+MkDocs calls these functions by their names. A link to a page or a picture of the site is made one; a
+link to a file of the repository that is no page becomes its name. A link to what is not there ends the build.
 """
 
 import posixpath
@@ -80,7 +80,7 @@ def _site_link(found: re.Match[str], source: str, place: str) -> str:
     if (ROOT / there).is_dir() and (ROOT / there / "README.md").exists():
         there = f"{there}/README.md"
     page = OUTSIDE.get(there) or (there.removeprefix("docs/") if there.startswith("docs/") else None)
-    if page is None or not page.endswith((".md", ".svg")):
+    if page is None or not page.endswith((".md", ".svg", ".png")):
         return text
     relative = posixpath.relpath(page, posixpath.dirname(place) or ".")
     return f"[{text}]({relative}{'#' + anchor if anchor else ''})"

@@ -1,11 +1,15 @@
-"""The files of the laptop cloud, all under .local/ in the checkout; and how files of others are opened."""
+"""The files of the laptop cloud, and how files of others are opened.
+
+They are under .local/ in a checkout. The code of an installed command has a streakline.pth beside it
+(pyproject.toml). Nothing is to be written there: the files are in ~/.streakline.
+"""
 
 import codecs
 from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCAL = ROOT / ".local"
+LOCAL = Path.home() / ".streakline" if ROOT.with_name("streakline.pth").exists() else ROOT / ".local"
 STACK = LOCAL / "stack.json"
 LOGS = LOCAL / "logs"
 REPORT = LOCAL / "report.html"

@@ -276,7 +276,7 @@ def _is_number(found: Any) -> bool:
 # Notes of events that are counted in features for good, in the table IdempotencyKeys, one for each.
 #
 # A lead's state knows some of its events by their marks. When a mark leaves the state, a note stays behind.
-# So an event as old as that is looked up, instead of all events being read (docs/decisions/0038).
+# So an event as old as that is looked up, instead of all events being read (ARCHITECTURE.md).
 #
 # A note is written only once the state that has its event is stored. Every later state of that lead, or of
 # the lead that absorbs it, is made from that state or from all stored events. So a note is true for ever.

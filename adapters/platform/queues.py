@@ -47,7 +47,7 @@ class SourceQueue:
     SQS counts how often a message came, and gives it up after ten times, whatever the reason was. So a
     message that only waits is sent anew before that, and brings along how often it had come; its two weeks
     in the queue begin anew, too. If the process dies in between, it is there twice: consumers are idempotent.
-    See docs/decisions/0045-messages-wait-for-a-store.md.
+    See ARCHITECTURE.md.
     """
 
     sqs: Callable[[], Any]

@@ -5,7 +5,7 @@ Redis would start too slowly (bench/engagement/cold_start.py). We use a dozen co
 
 It speaks to one endpoint, alone or in cluster mode (ElastiCache Serverless). In cluster mode all keys of a
 command or of a script must be in one slot. It does not follow a cluster of several nodes
-(docs/decisions/0003-a-redis-client-of-our-own.md).
+(ARCHITECTURE.md).
 """
 
 import logging

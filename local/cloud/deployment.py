@@ -114,7 +114,8 @@ DEPLOYED_PARTS = (
     *("template.yaml", "samconfig.toml", "Makefile", "uv.lock", "infra"),
     *("rules", "adapters", "ingest", "processors", "analytics", "sql", "page"),
 )
-BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
+BUILD = LOCAL / "aws-sam" / "build"
+BUILT = BUILD / "template.yaml"
 
 
 LOOK_EVERY_SECONDS = 0.3
@@ -169,16 +170,17 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
     if DEPLOYED.exists() and DEPLOYED.read_text() == digest:
         print("deployed already, and nothing has changed since", flush=True)
         return
-    _sam(["build"], endpoint)
+    _sam(["build", "--build-dir", str(BUILD)], endpoint)
     BUILT.write_text(taken(BUILT.read_text(), dict(each.split("=", 1) for each in parameters)))
-    for nested in BUILT.parent.glob("*/template.yaml"):
+    for nested in BUILD.glob("*/template.yaml"):
         nested.write_text(as_json(nested.read_text()))
     bare = Stack("", endpoint, REGION, {}, {}, "")
     bare.client("s3").create_bucket(Bucket=ARTIFACTS)
     tokens.publish(bare)
     _sam(
         [
-            *("deploy", "--stack-name", STACK_NAME, "--s3-bucket", ARTIFACTS, "--region", REGION),
+            *("deploy", "--template-file", str(BUILT)),
+            *("--stack-name", STACK_NAME, "--s3-bucket", ARTIFACTS, "--region", REGION),
             *("--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset"),
             *("--no-resolve-s3", "--parameter-overrides", *parameters),
         ],

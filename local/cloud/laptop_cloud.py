@@ -104,6 +104,7 @@ TTL = {
 
 def up() -> Stack:
     """Start what is not running, build and deploy. Running it twice, or twice at once, changes nothing."""
+    processes.require_tools()
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "up.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

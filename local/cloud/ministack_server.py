@@ -4,7 +4,7 @@
   with the analytics layer. Here that is done once for each archive. Nobody writes into these folders: on AWS
   they are read-only.
 - Its own server reads HTTP in Python. This one does it in C, and a request that reads one item takes 0.46 ms
-  of CPU instead of 0.80 (docs/decisions/0074-what-a-laptop-cloud-can-carry.md).
+  of CPU instead of 0.80 (ARCHITECTURE.md).
 - It splits the text of each PartiQL statement into words anew. Here each text is split once: a claim's
   statement takes 0.10 ms instead of 0.16.
 

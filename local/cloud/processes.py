@@ -123,8 +123,17 @@ def working_in(folder: Path) -> list[int]:
 
 
 def uv() -> str:
-    """Return the path of the uv that runs this process."""
+    """Return the path of the uv that runs this process, or of the one that is installed."""
     return os.environ.get("UV") or shutil.which("uv") or str(LOCAL / "bin" / "uv")
+
+
+def require_tools() -> None:
+    """Raise RuntimeError, with a sentence, unless there is what a deployment is built with."""
+    for name, found in (("uv", shutil.which(uv())), ("make", shutil.which("make"))):
+        if found is None:
+            raise RuntimeError(
+                f"a laptop cloud is built with {name}, which is not on the PATH: install it first"
+            )
 
 
 def tool(name: str) -> Path:

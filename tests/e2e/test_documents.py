@@ -38,7 +38,7 @@ from tests.support.documents import blocks, blocks_of, documents
 from tests.support.node_tools import CLIENT, must, packages
 
 pytestmark = pytest.mark.xdist_group("cloud")
-# The README and the tutorial say it themselves.
+# The page of commands and the tutorial say it themselves.
 ACTIVATE = "source .venv/bin/activate"
 HISTORY = """git init --quiet history
 git -C history -c user.name=Ann -c user.email=ann@example.com commit --quiet --allow-empty --message "A first one" """
@@ -78,6 +78,13 @@ def book_with_a_mug(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def readme_premises(stack: Stack, user: str, folder: Path) -> Premises:
+    path = f"import sys; sys.path.insert(0, {str(ROOT / 'client' / 'python')!r})"
+    before = f"{path}\ntoken = {bearer(stack, user)!r}"
+    after = "me.flush()\nassert not me.waiting()\nme.close()"
+    return Premises({"https://api.example.com": stack.api_url, "ann": user}, ACTIVATE, (before, after))
+
+
+def command_premises(stack: Stack, user: str, folder: Path) -> Premises:
     ann, bob = f"{user}-ann", f"{user}-bob"
     rows = [
         f"{who},2026-04-{day:02}T21:30:00Z,{who}-{day},LESSON_COMPLETED,Europe/Berlin"
@@ -161,6 +168,7 @@ def tutorial_premises(stack: Stack, user: str, folder: Path) -> Premises:
 PREMISES: dict[str, Callable[[Stack, str, Path], Premises]] = {
     "README.md": readme_premises,
     "client/python/README.md": client_premises,
+    "docs/commands.md": command_premises,
     "docs/guides/analyst.md": analyst_premises,
     "docs/guides/move-in.md": move_in_premises,
     "docs/guides/python-backend.md": backend_premises,

@@ -93,7 +93,7 @@ class Merchants(Spenders):
             late = self._body(user, 99)
             self.tasks.append(lambda body=late: self._post([body]))  # type: ignore[misc]
         self._drain()
-        # What a version of before had judged may have waited in the stream: decision 50 has operators rate again.
+        # What a version of before had judged may have waited in the stream: operators rate again.
         self.tasks += [lambda u=user: self._rate(u) for user in self.users if self._came_after(user)]  # type: ignore[misc]
         self._drain()
         self.rest()

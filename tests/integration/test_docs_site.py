@@ -27,7 +27,7 @@ def copied(place: Path) -> Path:
     ignored = shutil.ignore_patterns("node_modules", "dist", "__pycache__", "*.parquet")
     for each in PAGES:
         shutil.copytree(ROOT / each, place / each, ignore=ignored)
-    for file in (*ROOT.glob("*.md"), ROOT / "template.yaml"):
+    for file in (*ROOT.glob("*.md"), ROOT / "template.yaml", ROOT / "LICENSE"):
         shutil.copy(file, place)
     for each in ("tests", "page", "local", "ingest", "processors", "analytics", "bench"):
         (place / each).mkdir()

@@ -17,6 +17,7 @@ from tests.support.documents import Block
 RUN = (
     "README.md",
     "client/python/README.md",
+    "docs/commands.md",
     "docs/guides/analyst.md",
     "docs/guides/move-in.md",
     "docs/guides/python-backend.md",

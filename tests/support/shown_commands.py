@@ -328,7 +328,15 @@ def duckdb(words: Words, **_: bool) -> None:
         raise WrongCommand("no such database")
 
 
+def install(words: Words, whole: bool = True) -> None:
+    """Check that an installer is given a package that `make dist` makes (tests/integration/test_dist.py)."""
+    if whole and words[-1] not in PACKAGES:
+        raise WrongCommand(f"{words[-1]} is none of {', '.join(PACKAGES)}")
+
+
+PACKAGES = ("dist/streakline_client-*.whl", "dist/streakline-*.tgz", "dist/streakline-*.whl")
 CHECKS: dict[str, Callable[..., None]] = {
+    **dict.fromkeys(("npm", "pip", "uv"), install),
     "streakline": streakline,
     "aws": aws,
     "sam": sam,

@@ -1,7 +1,7 @@
 """Curated files are of the kind that Redshift's COPY and Spectrum take: codec, encodings, columns and timestamps.
 
 Pages: c-spectrum-data-files.html (Parquet of format v1), copy-usage_notes-copy-from-columnar.html (columns by
-position, as many as the table has), r_Datetime_types.html (microseconds). For the codec see decision 33.
+position, as many as the table has), r_Datetime_types.html (microseconds).
 """
 
 from collections.abc import Iterator

@@ -1,0 +1,165 @@
+"""What `make dist` makes: each package is installed in an empty environment and used there, far from the checkout."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from adapters.book import shipped_document
+from local.cloud.processes import sam, uv
+from tests.support.node_tools import ENVIRONMENT, packages
+from tests.support.template import ROOT
+
+pytestmark = pytest.mark.xdist_group("dist")
+OF_CALLER = ("PYTHON", "VIRTUAL_ENV", "STREAKLINE_", "AWS_", "UV_PROJECT", "UV_TOOL")
+SECONDS_MAX = 580
+# Somebody who is offline: what happens is kept, and shown at once.
+PYTHON_APP = """
+from streakline_client import Queueing, Streakline
+
+me = Streakline("http://127.0.0.1:9", "token", user="ann", queue=Queueing(path="ann.db", zone="UTC"))
+me.track("LESSON_COMPLETED", {"minutes": 12})
+print(me.estimate()["current_streak"], len(me.waiting()))
+"""
+NODE_APP = """
+import { Streakline } from 'streakline';
+import { inFolder } from 'streakline/node';
+
+const me = new Streakline({ url: 'http://127.0.0.1:9', user: 'ann', token: 'token', platform: inFolder('kept') });
+await me.track('LESSON_COMPLETED', { minutes: 12 });
+console.log((await me.estimate()).current_streak, (await me.waiting()).length);
+process.exit(0);
+"""
+
+
+def must(*command: str | Path, cwd: Path, env: Mapping[str, str]) -> str:
+    done = subprocess.run(
+        [str(each) for each in command],
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS_MAX,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def environment(home: Path) -> dict[str, str]:
+    """That of a newcomer: a home of his own, and nothing of this checkout. Downloads are kept where they are."""
+    cache = os.environ.get("UV_CACHE_DIR") or str(Path.home() / ".cache" / "uv")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_CALLER)}
+    own = str(Path(sys.executable).parent)
+    path = [each for each in kept["PATH"].split(os.pathsep) if each != own]
+    tools = {"UV_TOOL_DIR": str(home / "tools"), "UV_TOOL_BIN_DIR": str(home / "bin"), "UV_CACHE_DIR": cache}
+    return {**kept, **tools, "HOME": str(home), "PATH": os.pathsep.join([str(home / "bin"), *path])}
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    packages()
+    folder = tmp_path_factory.mktemp("dist")
+    must("make", "dist", f"DIST={folder}", f"UV={uv()}", cwd=ROOT, env=ENVIRONMENT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def home(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the command is installed."""
+    folder = tmp_path_factory.mktemp("home")
+    (wheel,) = dist.glob("streakline-*.whl")
+    must(uv(), "tool", "install", "--python", sys.executable, wheel, cwd=folder, env=environment(folder))
+    return folder
+
+
+def test_checksums_are_those_of_the_files(dist: Path) -> None:
+    listed = dict(reversed(line.split(maxsplit=1)) for line in (dist / "SHA256SUMS").read_text().splitlines())
+    assert listed == {
+        each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in dist.glob("streakline*")
+    }
+    assert len(listed) == 4
+
+
+def test_the_command_works_without_a_checkout(home: Path, tmp_path: Path) -> None:
+    env = environment(home)
+    assert must("streakline", "--version", cwd=tmp_path, env=env) == "streakline 1.0.0\n"
+    book = tmp_path / "book.json"
+    book.write_text(json.dumps(shipped_document()))
+    assert must("streakline", "rules", "check", book, cwd=tmp_path, env=env) == "book.json: a book of rules\n"
+    plan = must("streakline", "plan", "--daily-actives", "10000", cwd=tmp_path, env=env)
+    assert plan.startswith("small, us-east-1")
+    book.write_text(json.dumps({**shipped_document(), "surprise": 1}))
+    done = subprocess.run(
+        ["streakline", "rules", "check", str(book)], cwd=tmp_path, env=env, capture_output=True, check=False
+    )
+    assert (done.returncode, b"surprise" in done.stderr, b"Traceback" in done.stderr) == (1, True, False)
+    assert [each.name for each in tmp_path.iterdir()] == ["book.json"]
+
+
+def test_without_uv_a_laptop_cloud_is_refused_with_a_sentence(home: Path, tmp_path: Path) -> None:
+    env = {**environment(home), "PATH": str(home / "bin")}
+    env.pop("UV", None)
+    done = subprocess.run(
+        ["streakline", "up"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert (
+        done.stderr
+        == "streakline: a laptop cloud is built with uv, which is not on the PATH: install it first\n"
+    )
+
+
+def test_a_laptop_cloud_starts_from_an_empty_folder(home: Path, tmp_path: Path) -> None:
+    """Its tools are the checkout's, which are installed from the same lock files."""
+    env = {**environment(home), "UV": uv()}
+    (home / ".streakline").mkdir()
+    (home / ".streakline" / "tools").symlink_to(ROOT / ".local" / "tools")
+    try:
+        must("streakline", "up", cwd=tmp_path, env=env)
+        assert must("streakline", "status", cwd=tmp_path, env=env).startswith("All is well")
+        page = must("streakline", "page", "--user", "ann", cwd=tmp_path, env=env)
+        assert page.startswith("http://127.0.0.1:")
+    finally:
+        must("streakline", "down", cwd=tmp_path, env=env)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_python_client_works_alone(dist: Path, tmp_path: Path) -> None:
+    env, python = environment(tmp_path), tmp_path / "venv" / "bin" / "python"
+    must(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path, env=env)
+    (wheel,) = dist.glob("streakline_client-*.whl")
+    must(python, "-m", "pip", "install", "--quiet", "--no-index", wheel, cwd=tmp_path, env=env)
+    assert must(python, "-c", PYTHON_APP, cwd=tmp_path, env=env) == "1 1\n"
+
+
+def test_the_typescript_client_works_alone(dist: Path, tmp_path: Path) -> None:
+    (tarball,) = dist.glob("streakline-*.tgz")
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    said = must(
+        "npm", "install", "--offline", "--no-audit", "--no-fund", tarball, cwd=tmp_path, env=ENVIRONMENT
+    )
+    assert "warn" not in said
+    (tmp_path / "app.js").write_text(NODE_APP)
+    assert must("node", "app.js", cwd=tmp_path, env=ENVIRONMENT) == "1 1\n"
+
+
+def test_a_deployment_is_built_from_the_source_distribution(dist: Path, tmp_path: Path) -> None:
+    (archive,) = dist.glob("streakline-*.tar.gz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.iterdir()
+    env = environment(tmp_path)
+    env |= {"SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1"}
+    env["PATH"] = os.pathsep.join([str(Path(uv()).parent), env["PATH"]])
+    must(*sam(), "build", "PageFunction", cwd=unpacked, env=env)
+    built = unpacked / ".aws-sam" / "build"
+    assert (built / "template.yaml").exists()
+    assert (built / "PageFunction" / "page" / "index.html").exists()
