@@ -51,16 +51,13 @@ HEADS, LEAVES = "state/heads.json", "state/heads/"
 
 @dataclass(slots=True)
 class Heads:
-    """roots: of the buckets. accounts: how many are in each. at: of the night that made them; "": none has.
+    """What a night noted of the trees over all ledgers."""
 
-    since: of the first night that made any.
-    """
-
-    roots: list[bytes] = field(default_factory=lambda: [EMPTY] * BUCKETS)
-    accounts: list[int] = field(default_factory=lambda: [0] * BUCKETS)
-    at: str = ""
+    roots: list[bytes] = field(default_factory=lambda: [EMPTY] * BUCKETS)  # of the buckets
+    accounts: list[int] = field(default_factory=lambda: [0] * BUCKETS)  # how many are in each
+    at: str = ""  # of the night that made them; "": none has
     run_id: str = ""
-    since: str = ""
+    since: str = ""  # of the first night that made any
 
     @property
     def root(self) -> bytes:

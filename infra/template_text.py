@@ -43,13 +43,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A resource. text: its lines, with the empty lines and comments before it. condition: "" for none."""
+    """A resource."""
 
     logical_id: str
     kind: str
     properties: dict[str, Any]
-    text: str
-    condition: str = ""
+    text: str  # its lines, with the empty lines and comments before it
+    condition: str = ""  # "" for none
 
     @property
     def name(self) -> str:

@@ -194,15 +194,13 @@ NOTE_MAX = 500
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A document that is to be in force from an instant on. effective_at: None for now.
-
-    rerate: it may be in the past; what happened since then is judged anew by `streakline rerate`.
-    """
+    """A document that is to be in force from an instant on."""
 
     document: Any
-    effective_at: datetime | None
+    effective_at: datetime | None  # None for now
     author: str
     note: str = ""
+    # It may be in the past; what happened since then is judged anew by `streakline rerate`
     rerate: bool = False
 
 

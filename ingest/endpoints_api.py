@@ -97,14 +97,14 @@ ID_LETTERS, ID_LENGTH = "abcdefghijklmnopqrstuvwxyz0123456789", 26
 
 @dataclass(frozen=True, slots=True)
 class EndpointManager:
-    """Changes endpoints. may_be_private: on a laptop; is_on: whether the deployment sends webhooks at all."""
+    """Changes endpoints."""
 
     endpoints: EndpointStore
     secrets: HookStore
     tests: TrialMessages
     waker: DeliveryInvoker
-    may_be_private: bool
-    is_on: bool
+    may_be_private: bool  # on a laptop
+    is_on: bool  # whether the deployment sends webhooks at all
 
     def register(self, body: Mapping[str, Any], now: datetime) -> tuple[Endpoint, str]:
         """Return a new endpoint and its secret; raises ApiError."""

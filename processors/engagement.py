@@ -47,13 +47,11 @@ Pairs = Sequence[tuple[Record, Event]]
 
 @dataclass(slots=True)
 class AppliedBatch(BatchResult):
-    """counts: applied, duplicates, erased (users were). profiles, days: as written. done: user id -> event
-    ids that are applied by now.
-    """
+    """What became of a batch. counts: applied, duplicates, erased (their users were)."""
 
-    profiles: dict[str, Profile] = field(default_factory=dict)
+    profiles: dict[str, Profile] = field(default_factory=dict)  # profiles, days: as written
     days: dict[Any, Day] = field(default_factory=dict)
-    done: dict[str, list[str]] = field(default_factory=dict)
+    done: dict[str, list[str]] = field(default_factory=dict)  # user id -> event ids that are applied by now
 
     def add(self, other: Self) -> None:
         """Add what became of other records."""
@@ -96,25 +94,25 @@ WRITERS = 4  # users that are written at the same time, so that their waiting ov
 
 @dataclass(frozen=True)
 class EngagementSettings(ConsumerSettings):
-    """leaderboard_shards: a region's parts in the index of streaks."""
+    """Settings of EngagementFunction."""
 
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str
     rule_books_table: str
     redis_url: str
-    leaderboard_shards: int
+    leaderboard_shards: int  # a region's parts in the index of streaks
     erasures_table: str
     erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
 class EngagementProcessor:
-    """Applies stored events to accounts. writers: how many users it writes at the same time."""
+    """Applies stored events to accounts."""
 
     accounts: AccountStore
     cache: EngagementCache
-    writers: int = 1
+    writers: int = 1  # how many users it writes at the same time
     gauges: Gauges = field(default_factory=lambda: Gauges(""))
     erased: ErasureCheck = NO_ERASURES
 

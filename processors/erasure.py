@@ -81,12 +81,12 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """Makes the files of export jobs. stores: by name, as of an instant. hashes: of a user's answers."""
+    """Makes the files of export jobs."""
 
     jobs: ExportJobs
     tombstones: Tombstones
-    stores: Callable[[datetime], Mapping[str, StoreEraser]]
-    hashes: Callable[[str], tuple[str, ...]]
+    stores: Callable[[datetime], Mapping[str, StoreEraser]]  # by name, as of an instant
+    hashes: Callable[[str], tuple[str, ...]]  # of a user's answers
     s3: Callable[[], Any]
     bucket: str
 
@@ -253,13 +253,13 @@ class ErasureLate(SafeToLog, Exception):
 
 @dataclass(frozen=True, slots=True)
 class ErasureRunner:
-    """Goes on with erasures. stores: by name, as of an instant. key: of signatures."""
+    """Goes on with erasures."""
 
     jobs: ErasureJobs
     tombstones: Tombstones
-    stores: Callable[[datetime], Mapping[str, StoreEraser]]
+    stores: Callable[[datetime], Mapping[str, StoreEraser]]  # by name, as of an instant
     hashes: Callable[[str], tuple[str, ...]]
-    key: Callable[[], str]
+    key: Callable[[], str]  # of signatures
     settles: timedelta
 
     def run(self, now: datetime, until: float) -> dict[str, int]:

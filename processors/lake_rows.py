@@ -20,10 +20,10 @@ Pair = tuple[Record, RowLine]
 
 @dataclass(frozen=True, slots=True)
 class TableItemRows:
-    """stores: table name -> its name in the template. stream: where the rows go."""
+    """Makes rows of changed items, as a restore needs them."""
 
-    stores: Mapping[str, str]
-    stream: DeliveryStream
+    stores: Mapping[str, str]  # table name -> its name in the template
+    stream: DeliveryStream  # where the rows go
 
     def rows(self, record: Record) -> list[RowLine]:
         """Return the row of a change or removal, if it is kept. Raises KeyError, ValueError for none."""

@@ -25,9 +25,9 @@ EXPIRED = "dynamodb.amazonaws.com"  # who deletes what has expired; the other re
 
 @dataclass(frozen=True)
 class SenderSettings(ConsumerSettings):
-    """Changes go to peer_queue_url, in peer_region. tables: JSON, names in the template -> tables' names."""
+    """Changes go to peer_queue_url, in peer_region."""
 
-    tables: str
+    tables: str  # JSON, names in the template -> tables' names
     peer_region: str
     peer_queue_url: str
 

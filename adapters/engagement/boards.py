@@ -35,13 +35,13 @@ FRESH_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class BoardManifest:
-    """What the manifest says. index: by "board#region", the packed first scores of its chunks."""
+    """What the manifest says."""
 
     generation: str
     as_of: datetime
     users: int
     expires_at: int
-    index: dict[str, bytes]
+    index: dict[str, bytes]  # by "board#region", the packed first scores of its chunks
 
 
 class BoardSnapshots:

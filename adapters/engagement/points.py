@@ -35,10 +35,10 @@ def is_due(profile: Profile, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Settler:
-    """Settles what has expired of an account. books: by which rules points expire."""
+    """Settles what has expired of an account."""
 
     accounts: AccountStore
-    books: BookStore
+    books: BookStore  # by which rules points expire
 
     def settle(self, user_id: str, now: datetime) -> Profile:
         """Write what has expired by now, and return the profile. Raises AccountContended."""
@@ -124,11 +124,11 @@ APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
 
 @dataclass(frozen=True, slots=True)
 class Rerating:
-    """What is rated: dates from the Monday `first` on, by some books. reason: what the entries say."""
+    """What is rated: dates from the Monday `first` on, by some books."""
 
     first: date
     books: Books
-    reason: str
+    reason: str  # what the entries say
 
     @classmethod
     def since(cls, day: date, books: Books, reason: str) -> "Rerating":
@@ -143,12 +143,12 @@ class Rerating:
 
 @dataclass(frozen=True, slots=True)
 class RatingResult:
-    """What became of an account. points: the sum of what is appended. before, after: its balance."""
+    """What became of an account."""
 
     user_id: str
-    points: int
+    points: int  # the sum of what is appended
     entries: int
-    before: int
+    before: int  # before, after: its balance
     after: int
 
 

@@ -188,11 +188,11 @@ REGROUPED = 1
 
 @dataclass(frozen=True, slots=True)
 class FeatureRepair:
-    """Reads items for a rebuild. store: of the same table."""
+    """Reads items for a rebuild."""
 
     dynamodb: Any
     table: str
-    store: FeatureStore
+    store: FeatureStore  # of the same table
 
     def readable(self, leads: Iterable[str], is_anew: bool = False) -> dict[str, FeatureItem]:
         """Return the leads' items, strongly consistent; what cannot be read is written anew without that.

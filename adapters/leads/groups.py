@@ -125,9 +125,9 @@ EventKey = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Which events are asked for: since <= `occurred_at#id` < until. event_type: "" for all types."""
+    """Which events are asked for: since <= `occurred_at#id` < until."""
 
-    event_type: str
+    event_type: str  # "" for all types
     since: str
     until: str
     limit: int

@@ -49,15 +49,12 @@ class IdentityChange:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The lead that an event belongs to.
-
-    leaf: the lead_organization_id to keep the event by. root_id: the root of that leaf's group. changes:
-    those of this lead's group that are not announced yet, oldest first.
-    """
+    """The lead that an event belongs to."""
 
     lead_id: int
-    leaf: str
-    root_id: str
+    leaf: str  # the lead_organization_id to keep the event by
+    root_id: str  # the root of that leaf's group
+    # Those of this lead's group that are not announced yet, oldest first
     changes: tuple[IdentityChange, ...] = ()
 
 

@@ -41,10 +41,10 @@ KEY = "memory_type#key"
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """What the table holds under a key. entry: None if there is none, or it was withdrawn."""
+    """What the table holds under a key."""
 
     version: int = 0
-    entry: MemoryEntry | None = None
+    entry: MemoryEntry | None = None  # None if there is none, or it was withdrawn
     attributes: Mapping[str, Any] | None = None
 
 

@@ -36,30 +36,27 @@ STATE_SHARDS, BACKLOG_SHARDS = 8, 4  # partitions of the index ByDue: of users, 
 
 @dataclass(frozen=True, slots=True)
 class OutboxWrite:
-    """What is to be written. revision: as read. due: when time alone gives another notification."""
+    """What is to be written."""
 
     state: NoticeState
-    revision: int
-    due: datetime | None
+    revision: int  # as read
+    due: datetime | None  # when time alone gives another notification
     notifications: Sequence[Notification]
     endpoints: Iterable[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """A holder's way to an endpoint, while something waits.
-
-    arrived, newest: the numbers of the newest notification that has arrived, and of the newest one. due_at: a
-    stamp, when it is tried. failures: in a row; failing_since: a stamp, the first of them.
-    """
+    """A holder's way to an endpoint, while something waits."""
 
     holder: str
     endpoint_id: str
+    # arrived, newest: the numbers of the newest notification that has arrived, and of the newest one
     arrived: int
     newest: int
-    due_at: str
-    failures: int = 0
-    failing_since: str = ""
+    due_at: str  # a stamp, when it is tried
+    failures: int = 0  # in a row
+    failing_since: str = ""  # a stamp, the first of them
 
 
 def shard_of(name: str, shards: int) -> int:

@@ -40,9 +40,9 @@ class AddressRefused(ConnectionError):
 
 @dataclass(frozen=True, slots=True)
 class SendAnswer:
-    """What came of an attempt. status: of HTTP; 0: there was no answer, and reason says why."""
+    """What came of an attempt."""
 
-    status: int
+    status: int  # of HTTP; 0: there was no answer, and reason says why
     reason: str = ""
 
     @property
@@ -100,9 +100,10 @@ def _post_request(
 
 @dataclass(frozen=True, slots=True)
 class HookSender:
-    """Sends requests. is_allowed: whether an address may be connected to; another one only on a laptop."""
+    """Sends requests."""
 
     resolve: Resolver = resolve_host
+    # Whether an address may be connected to; another one only on a laptop
     is_allowed: Callable[[str], bool] = is_public
     context: ssl.SSLContext | None = None
     answer_seconds: float = ANSWER_SECONDS
@@ -160,11 +161,11 @@ SOURCE = "streakline"  # of events on the bus
 
 @dataclass(frozen=True, slots=True)
 class WebhookTransport:
-    """Sends webhooks. may_be_private: on a laptop alone."""
+    """Sends webhooks."""
 
     secrets: HookStore
     sender: HookSender
-    may_be_private: bool = False
+    may_be_private: bool = False  # on a laptop alone
     kept: dict[str, tuple[float, Hook]] = field(default_factory=dict)
 
     def send(self, endpoint: Endpoint, notification: Notification, now: datetime) -> SendAnswer:
@@ -190,9 +191,9 @@ class WebhookTransport:
 
 @dataclass(frozen=True, slots=True)
 class BusTransport:
-    """Puts notifications on an EventBridge bus. events: returns the client."""
+    """Puts notifications on an EventBridge bus."""
 
-    events: Callable[[], Any]
+    events: Callable[[], Any]  # returns the client
 
     def send(self, endpoint: Endpoint, notification: Notification) -> SendAnswer:
         """Put a notification on the bus; raises what EventBridge raises."""

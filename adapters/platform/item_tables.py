@@ -94,15 +94,15 @@ Statement = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AgedItems:
-    """A table's items. key: the names of its key, the partition's first.
+    """A table's items.
 
-    A deletion or a change costs a write of the item, whether it still is what was read or not; one of an
-    item that is gone costs a unit.
+    A deletion or a change costs a write of the item, whether it still is what was read or not; one of an item
+    that is gone costs a unit.
     """
 
     dynamodb: Any
     table: str
-    key: tuple[str, ...]
+    key: tuple[str, ...]  # the names of its key, the partition's first
 
     def held(self, keys: Iterable[Mapping[str, str]]) -> list[Item]:
         """Return the items that are there, strongly consistent. keys: none twice. Raises Unprocessed."""

@@ -54,20 +54,20 @@ def network_of(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QuotaPlace:
-    """What somebody has one more of. until: when it ends by itself."""
+    """What somebody has one more of."""
 
     owner: str
     thing: str
-    until: datetime
+    until: datetime  # when it ends by itself
 
 
 @dataclass(frozen=True, slots=True)
 class _QuotaState:
-    """An owner's places. held: thing -> its end; taken: when it took its place; both in epoch seconds."""
+    """An owner's places."""
 
     version: int
-    held: Mapping[str, int]
-    taken: Mapping[str, int]
+    held: Mapping[str, int]  # thing -> its end
+    taken: Mapping[str, int]  # when it took its place; both in epoch seconds
 
 
 class OwnerQuota:
@@ -152,12 +152,12 @@ KEY = "counter"
 
 @dataclass(frozen=True, slots=True)
 class OwnerSemaphore:
-    """table: Limits. most: places of each owner. seconds: how long one is held at most."""
+    """Gives each owner so many places, held for a while."""
 
     dynamodb: Any
-    table: str
-    most: int
-    seconds: int
+    table: str  # Limits
+    most: int  # places of each owner
+    seconds: int  # how long one is held at most
 
     @contextmanager
     def held(self, owner: str, now: datetime) -> Iterator[bool]:

@@ -50,9 +50,9 @@ CHANGED = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", 
 
 @dataclass(frozen=True, slots=True)
 class S3Objects:
-    """The objects of a bucket. s3: a botocore client."""
+    """The objects of a bucket."""
 
-    s3: Any
+    s3: Any  # a botocore client
     bucket: str
 
     def list(self, prefix: str) -> Iterator[StoredObject]:

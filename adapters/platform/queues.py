@@ -42,16 +42,15 @@ class Deadline:
 class SourceQueue:
     """The queue that messages come from, in which they can wait.
 
-    is_away: whether an exception says that a store is away, which is no fault of the message.
-
     SQS counts how often a message came, and gives it up after ten times, whatever the reason was. So a
-    message that only waits is sent anew before that, and brings along how often it had come; its two weeks
-    in the queue begin anew, too. If the process dies in between, it is there twice: consumers are idempotent.
+    message that only waits is sent anew before that, and brings along how often it had come; its two weeks in
+    the queue begin anew, too. If the process dies in between, it is there twice: consumers are idempotent.
     See docs/decisions/0045-messages-wait-for-a-store.md.
     """
 
     sqs: Callable[[], Any]
     url: str
+    # Whether an exception says that a store is away, which is no fault of the message
     is_away: Callable[[Exception], bool]
 
     def put_back(self, record: Record, seconds: int) -> bool:
@@ -70,26 +69,23 @@ class SourceQueue:
 
 @dataclass(slots=True)
 class _Batch:
-    """What became of messages. line: where they may wait. again: by id, why. held: by id, with seconds."""
+    """What became of messages."""
 
     now: datetime
     is_redrive: bool
-    line: SourceQueue | None
-    again: dict[str, str] = field(default_factory=dict)
-    held: dict[str, tuple[Record, int]] = field(default_factory=dict)
+    line: SourceQueue | None  # where they may wait
+    again: dict[str, str] = field(default_factory=dict)  # by id, why
+    held: dict[str, tuple[Record, int]] = field(default_factory=dict)  # by id, with seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """Serves batches of one queue, or of several.
+    """Serves batches of one queue, or of several."""
 
-    name: what failure queues call it. line: None, if messages never wait.
-    """
-
-    name: str
+    name: str  # what failure queues call it
     failures: FailureQueue
     logger: Logger
-    line: SourceQueue | None = None
+    line: SourceQueue | None = None  # None, if messages never wait
 
     def serve(
         self,

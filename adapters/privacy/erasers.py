@@ -25,11 +25,11 @@ Keys = Callable[[Person], Iterable[dict[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionEraser:
-    """All items of some partitions. key: the names of the table's key, the partition's first."""
+    """All items of some partitions."""
 
     dynamodb: Any
     table: str
-    key: tuple[str, ...]
+    key: tuple[str, ...]  # the names of the table's key, the partition's first
     partitions: Partitions
 
     def items(self, person: Person) -> Iterator[Item]:
@@ -67,11 +67,11 @@ class PartitionEraser:
 
 @dataclass(frozen=True, slots=True)
 class KeyEraser:
-    """Items whose whole keys follow from the person. keys: may name items that are not there."""
+    """Items whose whole keys follow from the person."""
 
     dynamodb: Any
     table: str
-    keys: Keys
+    keys: Keys  # may name items that are not there
 
     def items(self, person: Person) -> Iterator[Item]:
         """Yield the whole items, strongly consistent."""

@@ -25,18 +25,15 @@ from rules.privacy.tombstones import Act, JournalEntry, identity_subject, lead_s
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user, or a lead with all its leaves.
+    """A user, or a lead with all its leaves."""
 
-    digest: the keyed hash of the id that was named. hashes: under which a user's answers are. leads:
-    lead_organization_ids. identities: (channel, external id) of these leads, in their organization.
-    """
-
-    digest: str
+    digest: str  # the keyed hash of the id that was named
 
     user_id: str = ""
-    hashes: tuple[str, ...] = ()
+    hashes: tuple[str, ...] = ()  # under which a user's answers are
     organization: str = ""
-    leads: tuple[str, ...] = ()
+    leads: tuple[str, ...] = ()  # lead_organization_ids
+    # (channel, external id) of these leads, in their organization
     identities: tuple[tuple[str, str], ...] = ()
 
     def subjects(self) -> Iterator[str]:

@@ -51,11 +51,11 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class ObjectEraser:
-    """Objects of the payload bucket, all versions of them. events: of leads, whose ids name their objects."""
+    """Objects of the payload bucket, all versions of them."""
 
     s3: Callable[[], Any]
     bucket: str
-    events: PartitionEraser
+    events: PartitionEraser  # of leads, whose ids name their objects
 
     def find(self, person: Person) -> list[dict[str, str]]:
         """Return key and version of every object below the person's folders."""
@@ -113,13 +113,13 @@ def _read_ahead(pool: Executor, ask: Callable[[Asked], Found], asked: Iterable[A
 
 @dataclass(frozen=True, slots=True)
 class RedisEraser:
-    """Keys of Redis that name a user. days, events: of tables, which name some of them. url: "": no Redis.
+    """Keys of Redis that name a user.
 
     What Redis knows of leads is under digests, for an hour; no event of theirs is looked up there any more.
     """
 
-    url: str
-    days: PartitionEraser
+    url: str  # "": no Redis
+    days: PartitionEraser  # days, events: of tables, which name some of them
     events: PartitionEraser
     now: datetime
     _link: list[Redis] = field(default_factory=list)
@@ -215,12 +215,12 @@ class StoreEraser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """What the stores are reached by. s3, sns: made when needed. database: None where nobody is a lead."""
+    """What the stores are reached by."""
 
     dynamodb: Any
-    s3: Callable[[], Any]
+    s3: Callable[[], Any]  # s3, sns: made when needed
     sns: Callable[[], Any]
-    database: Database | None
+    database: Database | None  # None where nobody is a lead
 
 
 def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:

@@ -45,12 +45,12 @@ After = Mapping[str, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class AnnouncementPage:
-    """One page. attempt: how often it has been tried without telling everybody."""
+    """One page."""
 
     question_id: str
     shard: int
     after: After | None = None
-    attempt: int = 0
+    attempt: int = 0  # how often it has been tried without telling everybody
 
     @staticmethod
     def read(message: Mapping[str, Any]) -> "AnnouncementPage":
@@ -82,9 +82,9 @@ class AnnouncementPage:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncementQueue:
-    """sqs: returns the client."""
+    """The queue of pages of announcements."""
 
-    sqs: Callable[[], Any]
+    sqs: Callable[[], Any]  # returns the client
     url: str
 
     def begin(self, question_id: str) -> None:

@@ -100,12 +100,12 @@ def count_action(table: str, before: Question, after: Question) -> dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class AnswerLine:
-    """Takes answers, by themselves or by the lines of their questions. awards: of their events."""
+    """Takes answers, by themselves or by the lines of their questions."""
 
     dynamodb: Any
     questions: QuestionStore
     responses: ResponseStore
-    awards: AnswerAwards
+    awards: AnswerAwards  # of their events
     waiting: WaitingAnswers
 
     def answer(self, question: Question, submission: Submission, now: datetime) -> tuple[Question, Response]:

@@ -63,10 +63,10 @@ Places = Mapping[str, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class QuestionPage:
-    """Questions newest first. next: where to go on, None at the end."""
+    """Questions newest first."""
 
     questions: list[Question]
-    next: Places | None
+    next: Places | None  # where to go on, None at the end
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,14 +259,10 @@ RESPONSES_MAX = 97
 
 @dataclass(frozen=True, slots=True)
 class CountRefusal:
-    """Why nothing was written.
+    """Why nothing was written."""
 
-    moved: the stats have changed since they were read (or two transactions met). marked: an answer is counted
-    already, or gone.
-    """
-
-    moved: bool
-    marked: bool
+    moved: bool  # the stats have changed since they were read (or two transactions met)
+    marked: bool  # an answer is counted already, or gone
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,17 +55,13 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Fields of some lines, each line's in their order.
-
-    lines: the line of each field, counted from 0. names: the number of its name, or UNKNOWN.
-    begins: where its name begins. starts, ends: where its value starts and ends.
-    """
+    """Fields of some lines, each line's in their order."""
 
     text: bytes
-    lines: Places
-    names: Places
-    begins: Places
-    starts: Places
+    lines: Places  # the line of each field, counted from 0
+    names: Places  # the number of its name, or UNKNOWN
+    begins: Places  # where its name begins
+    starts: Places  # starts, ends: where its value starts and ends
     ends: Places
 
     def __getitem__(self, some: Flags | Places | slice) -> "Parts":

@@ -53,17 +53,13 @@ SINGLY_AT_ONCE = 5_000  # a row takes a few kilobytes until it is in a column
 
 @dataclass(slots=True)
 class Intake:
-    """What raw objects held.
-
-    rows: how many lines, without blank ones and the frames of records. quarantined: how many were refused.
-    refused: the raw keys of these.
-    """
+    """What raw objects held."""
 
     objects: Objects
     staging: Staging
-    rows: int = 0
-    quarantined: int = 0
-    refused: list[str] = field(default_factory=list)
+    rows: int = 0  # how many lines, without blank ones and the frames of records
+    quarantined: int = 0  # how many were refused
+    refused: list[str] = field(default_factory=list)  # the raw keys of these
     _entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _place: int = 0
 
@@ -171,14 +167,11 @@ Task = Place  # what one call does: an hour of an entity, or (hour None) a whole
 
 @dataclass(frozen=True, slots=True)
 class EarlierFiles:
-    """What was curated before: the keys of its files, and the bookkeeping of all of them together.
-
-    refused: takes the lines that were refused, if they are to be read again.
-    """
+    """What was curated before: the keys of its files, and the bookkeeping of all of them together."""
 
     keys: tuple[str, ...]
     book: Bookkeeping
-    refused: RefusedLines | None = None
+    refused: RefusedLines | None = None  # takes the lines that were refused, if they are to be read again
 
 
 class RawGone(LookupError):

@@ -34,22 +34,18 @@ BATCH_TASKS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run has to do. watermark: what the next plan may start from, once all is done.
-
-    sizes: bytes that a task will read: new raw objects, zipped, and curated files. failed: tasks that failed
-    before. arrived: the dates on which the raw objects arrived. past_days: past days of which hours are
-    written; the next plan may compact them. checks: files of which only the seal is looked at, by their size.
-    raw_bytes: of all raw objects that are to be read, zipped.
-    """
+    """What a run has to do."""
 
     tasks: list[Task]
-    watermark: datetime
+    watermark: datetime  # what the next plan may start from, once all is done
+    # bytes that a task will read: new raw objects, zipped, and curated files
     sizes: Mapping[Task, int] = field(default_factory=dict)
-    arrived: Sequence[str] = ()
-    past_days: Sequence[Task] = ()
+    arrived: Sequence[str] = ()  # the dates on which the raw objects arrived
+    past_days: Sequence[Task] = ()  # past days of which hours are written; the next plan may compact them
+    # Files of which only the seal is looked at, by their size
     checks: Mapping[Task, int] = field(default_factory=dict)
-    failed: frozenset[Task] = frozenset()
-    raw_bytes: int = 0
+    failed: frozenset[Task] = frozenset()  # tasks that failed before
+    raw_bytes: int = 0  # of all raw objects that are to be read, zipped
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
         """Return the plan with the tasks of some dates (YYYY-MM-DD) by entity alone."""
@@ -118,14 +114,12 @@ LISTED_AT_ONCE = 16
 
 @dataclass(slots=True)
 class RawSizes:
-    """Raw objects: their bytes by hour, the dates on which they arrived, and when the newest was stored.
-
-    seen: by hour the objects that an earlier run may have seen; of hours that have no others.
-    """
+    """Raw objects: their bytes by hour, the dates on which they arrived, and when the newest was stored."""
 
     sizes: Counter[Task] = field(default_factory=Counter)
     arrivals: set[str] = field(default_factory=set)
     newest: datetime = BEGINNING
+    # By hour the objects that an earlier run may have seen; of hours that have no others
     seen: dict[Task, list[StoredObject]] = field(default_factory=dict)
 
     @classmethod

@@ -80,11 +80,11 @@ def _end_of_gap(chars: str, at: int) -> int:
 
 @dataclass(slots=True)
 class _SortedRows:
-    """An error object's rows by partition, and the records that have none. lost: how many rows these have."""
+    """An error object's rows by partition, and the records that have none."""
 
     rows: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)
     left: list[bytes] = field(default_factory=list)
-    lost: int = 0
+    lost: int = 0  # how many rows these have
 
     def take(self, record: ErrorRecord) -> None:
         """Sort in a record's rows."""

@@ -167,11 +167,11 @@ EARLIER = -(2**62)
 class Staging:
     """The rows of one task: the entity's columns, and n, the place in which each came.
 
-    folder: takes what memory cannot hold. Close it when the rows are written.
+    Close it when the rows are written.
     """
 
     entity: Entity
-    folder: Path
+    folder: Path  # takes what memory cannot hold
     _parts: list[pa.Table] = field(default_factory=list)
     _bytes: int = 0
     _rows: int = 0

@@ -45,11 +45,11 @@ def put_code(objects: Objects) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SparkJob:
-    """glue: a botocore client. name: the job's."""
+    """The Glue job that curates large nights."""
 
     objects: Objects
-    glue: Any
-    name: str
+    glue: Any  # a botocore client
+    name: str  # the job's
 
     def start(self, arguments: Mapping[str, str], **options: Any) -> str:
         """Start a run of this version's code, and return its id; raises what Glue refuses.

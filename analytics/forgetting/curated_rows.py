@@ -95,12 +95,12 @@ def write_without(
 
 @dataclass(frozen=True, slots=True)
 class _Replacement:
-    """A file that is put in the place of another one. path: of a copy of that."""
+    """A file that is put in the place of another one."""
 
     objects: Objects
     entity: str
     stored: StoredObject
-    path: Path
+    path: Path  # of a copy of that
 
     def write(self, stage: Callable[[Staging, pa.Table], None], marks: Collection[str] = ()) -> None:
         """Write what `stage` takes of its rows; raises ObjectChanged. marks: of erasures."""

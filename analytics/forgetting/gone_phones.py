@@ -45,10 +45,10 @@ Ends = Mapping[str, str]  # a phone's place -> the version by which it was gone
 
 @dataclass(frozen=True, slots=True)
 class GonePhones:
-    """One night's pass. has_time: whether to write another file in this call."""
+    """One night's pass."""
 
     objects: ForgettingObjects
-    has_time: Callable[[], bool] = lambda: True
+    has_time: Callable[[], bool] = lambda: True  # whether to write another file in this call
 
     def is_due(self, now: datetime) -> bool:
         """Whether the last pass that came to its end is a week ago."""

@@ -51,16 +51,13 @@ Note = Callable[[str, Named], None]
 
 @dataclass(frozen=True, slots=True)
 class OtherObjects:
-    """An object that names a person is deleted; the next night makes anew what it needs.
-
-    names: of those who wait, by kind. note: is told before each deletion.
-    """
+    """An object that names a person is deleted; the next night makes anew what it needs."""
 
     objects: ForgettingObjects
     run_id: str
     now: datetime
-    names: Mapping[str, Collection[str]]
-    note: Note
+    names: Mapping[str, Collection[str]]  # of those who wait, by kind
+    note: Note  # is told before each deletion
 
     def clean(self) -> Named:
         """Delete what names them, and what it was before; returns who is named by what is left.
@@ -134,13 +131,13 @@ UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery so long
 
 @dataclass(frozen=True, slots=True)
 class LakePass:
-    """progress: of this night. fresh: what it has curated. has_time: whether to go on in this call."""
+    """Takes erased persons out of the lake."""
 
     objects: ForgettingObjects
     everybody: AllErasees
-    progress: Progress
-    fresh: Collection[Place]
-    has_time: Callable[[], bool] = lambda: True
+    progress: Progress  # of this night
+    fresh: Collection[Place]  # what it has curated
+    has_time: Callable[[], bool] = lambda: True  # whether to go on in this call
 
     def run(self, now: datetime) -> bool:
         """Go on; returns whether all is done."""

@@ -107,10 +107,10 @@ FIRST, LAST = "0000", "9999"
 
 @dataclass(frozen=True, slots=True)
 class RawObjects:
-    """Objects with lines. note: is told before each change."""
+    """Objects with lines."""
 
     objects: ForgettingObjects
-    note: Note
+    note: Note  # is told before each change
 
     def clean(self, keys: Iterable[str], finder: Finder) -> None:
         """Put raw objects again without some persons' lines; again it changes nothing."""

@@ -35,12 +35,12 @@ AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PhonesRestorer:
-    """keep, replaced: names of tables, as for Restorer. erased: those who are not brought back."""
+    """Restores the table Subscriptions."""
 
     lake: LakeBefore
     table: PhoneTable
-    erased: ErasureCheck
-    keep: Collection[str] = ()
+    erased: ErasureCheck  # those who are not brought back
+    keep: Collection[str] = ()  # keep, replaced: names of tables, as for Restorer
     replaced: Collection[str] = ()
 
     def run(self, report: RestoreReport, now: datetime) -> None:
@@ -173,15 +173,12 @@ FROM_ROWS = (LEAD_EVENTS, QUESTIONS)
 
 @dataclass(frozen=True, slots=True)
 class OthersRestorer:
-    """tables: Event, Questions and IdempotencyKeys. keep: those of them that are not written.
-
-    What is there stays: rows have less than items, so no table is replaced by them.
-    """
+    """What is there stays: rows have less than items, so no table is replaced by them."""
 
     lake: LakeBefore
-    tables: Mapping[str, ItemTable]
+    tables: Mapping[str, ItemTable]  # Event, Questions and IdempotencyKeys
     erased: ErasureCheck
-    keep: Collection[str] = ()
+    keep: Collection[str] = ()  # those of them that are not written
 
     def run(self, report: RestoreReport, now: datetime) -> None:
         """Restore both. It is safe to repeat."""

@@ -79,15 +79,12 @@ ORDER = (LEDGER, DAYS, PROFILE_ROWS, REWARDS, KEYS, EVENTS)
 
 @dataclass(slots=True)
 class RebuiltUser:
-    """One user's items by table, and what could not be had.
-
-    remarked: entries that are there, and get other marks.
-    """
+    """One user's items by table, and what could not be had."""
 
     user_id: str
     items: dict[str, list[Item]] = field(default_factory=dict)
     lacks: list[Lack] = field(default_factory=list)
-    remarked: list[Item] = field(default_factory=list)
+    remarked: list[Item] = field(default_factory=list)  # entries that are there, and get other marks
     profile: Profile | None = None
 
 

@@ -32,36 +32,30 @@ WRITTEN_AT = ("created_at", "updated_at", "received_at")
 
 @dataclass(slots=True)
 class RestoreReport:
-    """What a restore has done. written: items by table. erased: how many persons were not brought back.
-
-    phones, lead_events: how many the lake has. erased_events: those of them that are of erased leads.
-    """
+    """What a restore has done."""
 
     users: int = 0
-    erased: int = 0
-    phones: int = 0
+    erased: int = 0  # how many persons were not brought back
+    phones: int = 0  # phones, lead_events: how many the lake has
     lead_events: int = 0
-    erased_events: int = 0
+    erased_events: int = 0  # those of them that are of erased leads
     repaired: int = 0
-    written: Counter[str] = field(default_factory=Counter)
+    written: Counter[str] = field(default_factory=Counter)  # items by table
     lacks: list[Lack] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Restorer:
-    """tables: by name in the template, of RESTORED. keep: tables that are not written.
-
-    replaced: tables that get what the lake has and nothing else. erased: is asked afresh.
-    """
+    """Restores users' tables from the lake."""
 
     lake: LakeBefore
-    tables: Mapping[str, ItemTable]
+    tables: Mapping[str, ItemTable]  # by name in the template, of RESTORED
     accounts: AccountStore
     reconciler: Reconciler
     cache: EngagementCache
-    erased: Tombstones
-    keep: Collection[str] = ()
-    replaced: Collection[str] = ()
+    erased: Tombstones  # is asked afresh
+    keep: Collection[str] = ()  # tables that are not written
+    replaced: Collection[str] = ()  # tables that get what the lake has and nothing else
 
     def run(self, now: datetime, progress: Callable[[RestoreReport], None] = lambda _: None) -> RestoreReport:
         """Restore everybody. Raises AccountContended; it is safe to repeat."""

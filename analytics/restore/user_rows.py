@@ -82,23 +82,24 @@ LATER = {
 
 @dataclass(slots=True)
 class LakeRows:
-    """One user's rows, as they are curated. items: of other tables, by the table's name in the template."""
+    """One user's rows, as they are curated."""
 
     user_id: str
     ledger: list[Row] = field(default_factory=list)
     events: list[Row] = field(default_factory=list)
     streaks: list[Row] = field(default_factory=list)
+    # Of other tables, by the table's name in the template
     items: dict[str, list[Row]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class LakeBefore:
-    """The lake before an instant. until: a whole second. keeps: events that are older by now are left out."""
+    """The lake before an instant."""
 
     objects: Objects
-    until: datetime
+    until: datetime  # a whole second
     now: datetime
-    keeps: timedelta = RETENTION
+    keeps: timedelta = RETENTION  # events that are older by now are left out
 
     def nobody_s(self) -> list[Row]:
         """Return the kept items that are nobody's. Tombstones are there up to now."""
@@ -209,8 +210,8 @@ NOT_IN_THE_LAKE = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Lack:
-    """One thing that could not be had. key: whose, or which; reason: why, in words."""
+    """One thing that could not be had."""
 
     store: str
-    key: str
-    reason: str
+    key: str  # whose, or which
+    reason: str  # why, in words

@@ -33,12 +33,12 @@ SECONDS_MAX = 600.0
 
 @dataclass(frozen=True, slots=True)
 class ForgetSteps:
-    """The steps, with what they use. settles: see rules.privacy.erasures.after_pass."""
+    """The steps, with what they use."""
 
     objects: ForgettingObjects
     jobs: ErasureJobs
     tombstones: Tombstones | None
-    settles: timedelta
+    settles: timedelta  # see rules.privacy.erasures.after_pass
 
     def forget(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True

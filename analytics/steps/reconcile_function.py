@@ -58,12 +58,12 @@ SECONDS_MAX = 600.0
 
 @dataclass(frozen=True, slots=True)
 class ReconcileSteps:
-    """The steps, with the stores that they use. shares: the steps of the comparison of users."""
+    """The steps, with the stores that they use."""
 
     objects: Objects
     warehouse: Warehouse
     way: WarehouseRecompute
-    shares: ShareSteps
+    shares: ShareSteps  # the steps of the comparison of users
     stats: UserStatsStore
     responses: ResponseStore
     lead_events: LeadEventStore

@@ -125,19 +125,19 @@ Loads = Mapping[str, int]  # the newest load number by lake table
 
 @dataclass(frozen=True, slots=True)
 class ModelBuild:
-    """What lake.builds says of a model. loads: what is in it; tested: what was in it when its tests held."""
+    """What lake.builds says of a model."""
 
     fingerprint: str
-    loads: Loads
-    tested: Loads | None
+    loads: Loads  # what is in it
+    tested: Loads | None  # what was in it when its tests held
 
 
 @dataclass(slots=True)
 class Builder:
-    """Builds models one by one. full: it takes nothing over from earlier builds."""
+    """Builds models one by one."""
 
     warehouse: Warehouse
-    full: bool
+    full: bool  # it takes nothing over from earlier builds
     known: Mapping[str, Model]
     kinds: Mapping[str, str]
     built: Mapping[str, ModelBuild]

@@ -21,14 +21,11 @@ _COPY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A COPY statement: it appends a manifest's files to a table. Columns are matched by position.
-
-    manifest: the URL of a JSON object; role: the ARN of the role with which Redshift reads the bucket.
-    """
+    """A COPY statement: it appends a manifest's files to a table. Columns are matched by position."""
 
     table: str
-    manifest: str
-    role: str
+    manifest: str  # the URL of a JSON object
+    role: str  # the ARN of the role with which Redshift reads the bucket
 
     def sql(self) -> str:
         """Return the statement's text."""
@@ -89,14 +86,11 @@ _UNLOAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Unload:
-    """An UNLOAD statement. select: a query; its columns are whole numbers, texts, dates and truth values.
+    """An UNLOAD statement."""
 
-    to: the URL that the names of the files begin with; role: the role with which Redshift writes them.
-    """
-
-    select: str
-    to: str
-    role: str
+    select: str  # a query; its columns are whole numbers, texts, dates and truth values
+    to: str  # the URL that the names of the files begin with
+    role: str  # the role with which Redshift writes them
 
     def sql(self) -> str:
         """Return the statement's text."""

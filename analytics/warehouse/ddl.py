@@ -39,10 +39,10 @@ Found = dict[str, dict[str, Any]]  # what the catalog says of each column, by na
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column. type: Redshift's type with its size, such as `VARCHAR(64)`."""
+    """A declared column."""
 
     name: str
-    type: str
+    type: str  # Redshift's type with its size, such as `VARCHAR(64)`
 
     @property
     def family(self) -> str:

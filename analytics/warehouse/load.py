@@ -141,15 +141,12 @@ class CuratedFile:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """Loads the files of a nightly run.
-
-    lake: the bucket's URL (or a folder); role_arn: the role with which Redshift reads the bucket.
-    """
+    """Loads the files of a nightly run."""
 
     warehouse: Warehouse
     objects: Objects
-    lake: str
-    role_arn: str = ""
+    lake: str  # the bucket's URL (or a folder)
+    role_arn: str = ""  # the role with which Redshift reads the bucket
 
     def load(self, run_id: str, tasks: Iterable[Place]) -> dict[str, int]:
         """Load the partitions of these tasks; returns the number of files by entity.

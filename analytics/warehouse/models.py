@@ -109,11 +109,11 @@ class ModelError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One table or view. reads: the tables and models that it selects from, as schema.name."""
+    """One table or view."""
 
     name: str
     sql: str
-    reads: frozenset[str]
+    reads: frozenset[str]  # the tables and models that it selects from, as schema.name
     grain: str
     key: tuple[str, ...]
     materialized: str
@@ -254,22 +254,20 @@ def fingerprint(model: Model, models: Mapping[str, Model]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A test that failed. rows: how many rows break it."""
+    """A test that failed."""
 
     model: str
     test: str
-    rows: int
+    rows: int  # how many rows break it
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which rows are tested. rows: a condition; "" for all.
+    """Which rows are tested."""
 
-    near: a condition of all rows that have a key of one of them, as far as dates can tell; "": they may be
-    anywhere.
-    """
-
-    rows: str = ""
+    rows: str = ""  # a condition; "" for all
+    # A condition of all rows that have a key of one of them, as far as dates can tell; "": they may be
+    # anywhere
     near: str = ""
 
 

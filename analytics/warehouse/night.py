@@ -48,13 +48,14 @@ class State(StrEnum):
 
 @dataclass(slots=True)
 class Item:
-    """name: an entity or a model. found: tests that failed, as model_tests.Failure tells them."""
+    """What a night does to one entity or model."""
 
     kind: Kind
-    name: str
+    name: str  # an entity or a model
     state: State = State.WAITING
     reason: str = ""
     seconds: float = 0.0
+    # Tests that failed, as model_tests.Failure tells them
     found: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -63,16 +64,14 @@ Needs = Callable[[Item], Collection[str]]
 
 @dataclass(slots=True)
 class WarehouseNight:
-    """began: when. full: models are built anew; full_tests: all rows are tested.
-
-    quiet_since: the run since which there is nothing to do, so that the warehouse is not asked; "": it is.
-    """
+    """A night's work in the warehouse."""
 
     run_id: str
-    began: str
-    full: bool
-    full_tests: bool
+    began: str  # when
+    full: bool  # models are built anew
+    full_tests: bool  # all rows are tested
     items: list[Item]
+    # The run since which there is nothing to do, so that the warehouse is not asked; "": it is
     quiet_since: str = ""
 
     @classmethod
@@ -188,17 +187,14 @@ MADE_BY = ("analytics", "rules", "sql")  # what tables, models and tests follow 
 
 @dataclass(slots=True)
 class LastWarehouseRun:
-    """at: when it began. version: by which code (see `version`). is_settled: it left nothing to be done.
-
-    are_all_tested: the tests were of all rows. curation: the report's counts by entity.
-    """
+    """The newest run of the warehouse."""
 
     run_id: str
-    at: str
-    version: str
-    is_settled: bool = False
-    are_all_tested: bool = False
-    curation: list[dict[str, Any]] = field(default_factory=list)
+    at: str  # when it began
+    version: str  # by which code (see `version`)
+    is_settled: bool = False  # it left nothing to be done
+    are_all_tested: bool = False  # the tests were of all rows
+    curation: list[dict[str, Any]] = field(default_factory=list)  # the report's counts by entity
 
     @classmethod
     def read(cls, objects: Objects) -> "LastWarehouseRun | None":

@@ -133,19 +133,15 @@ class RefusedNow(InputRefused):
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What the events of one request have in common.
-
-    zones: user id -> the zone that the user has set. source: for an event that names none. books: all
-    versions of the rules that are known. clock: of the device that sends. proof: that it was offline.
-    """
+    """What the events of one request have in common."""
 
     caller: Caller
-    zones: Mapping[str, str | None]
+    zones: Mapping[str, str | None]  # user id -> the zone that the user has set
     now: datetime
-    source: str
-    books: Books
-    clock: DeviceClock = RIGHT_CLOCK
-    proof: OfflineProof = NO_PROOF
+    source: str  # for an event that names none
+    books: Books  # all versions of the rules that are known
+    clock: DeviceClock = RIGHT_CLOCK  # of the device that sends
+    proof: OfflineProof = NO_PROOF  # that it was offline
 
 
 def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
@@ -312,13 +308,12 @@ class AcceptStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AcceptResult:
-    """What became of one event. error: code, message, field, and `details` if several fields are at fault;
-    None if the event was taken.
-    """
+    """What became of one event."""
 
     idempotency_key: str | None
     status: AcceptStatus
     event_id: str | None = None
+    # Code, message, field, and `details` if several fields are at fault; None if the event was taken
     error: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:

@@ -58,16 +58,12 @@ _DECODER = json.JSONDecoder(parse_int=read_integer)
 
 @dataclass(frozen=True, slots=True)
 class RecordPart:
-    """An event of a record, or what is none.
+    """An event of a record, or what is none."""
 
-    kept: what a failure queue keeps of it; a redrive sends it as a record of its own. fault: why it holds no
-    event, "" if it does. place: which part of the record it is, "" for the only one.
-    """
-
-    kept: dict[str, Any]
+    kept: dict[str, Any]  # what a failure queue keeps of it; a redrive sends it as a record of its own
     body: Any = None
-    fault: str = ""
-    place: str = ""
+    fault: str = ""  # why it holds no event, "" if it does
+    place: str = ""  # which part of the record it is, "" for the only one
 
     @property
     def sequence_number(self) -> str:

@@ -69,11 +69,11 @@ Span = tuple[date, date]
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """Sets what a user has chosen. books: how much may be paused."""
+    """Sets what a user has chosen."""
 
     accounts: AccountStore
     cache: EngagementCache
-    books: BookStore
+    books: BookStore  # how much may be paused
 
     def set_timezone(self, user_id: str, zone: str, now: datetime) -> Profile:
         """Set the user's zone; stored activity dates stay as they are."""

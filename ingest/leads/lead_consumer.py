@@ -66,10 +66,10 @@ class OrderContended(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class OrderIntake:
-    """orders: where orders are known. payloads: where large webhooks are kept."""
+    """Joins what webhooks say of orders."""
 
-    orders: OrderStore
-    payloads: LeadPayloads
+    orders: OrderStore  # where orders are known
+    payloads: LeadPayloads  # where large webhooks are kept
 
     @classmethod
     def of(cls, events: LeadEventStore, payloads: LeadPayloads) -> "OrderIntake":
@@ -175,19 +175,16 @@ MOVES_MAX = 500
 
 @dataclass(frozen=True, slots=True)
 class LeadConsumer:
-    """Stores the events of messages.
-
-    currency, phone_regions: the settings. erasing: carries out what sources ask to be erased; without it such
-    a message is poison.
-    """
+    """Stores the events of messages."""
 
     identities: IdentityStore
     cache: IdentityCache
     events: LeadEventStore
     payloads: LeadPayloads
-    currency: str
+    currency: str  # currency, phone_regions: the settings
     phone_regions: str = ""
     erased: ErasureCheck = NO_ERASURES
+    # Carries out what sources ask to be erased; without it such a message is poison
     erasing: LeadErasureStarter | None = None
 
     def handle(self, message: Any, now: datetime, is_over: Callable[[], bool] = lambda: False) -> None:

@@ -65,21 +65,21 @@ NOTHING_COMPUTED: dict[str, Any] = {"features": {}, "money": {}, "money_total": 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A lead that was asked about. leaf: itself; item: its root's Feature item, None if there is none."""
+    """A lead that was asked about."""
 
     root: str
-    leaf: str
-    item: FeatureItem | None
+    leaf: str  # itself
+    item: FeatureItem | None  # its root's Feature item, None if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class LeadViews:
-    """Reads leads. currency, grace_days: the settings. rates: what each currency is worth in everybody's."""
+    """Reads leads."""
 
     people: PersonEvents
     memories: MemoryStore
-    currency: str
-    rates: Mapping[str, Decimal]
+    currency: str  # currency, grace_days: the settings
+    rates: Mapping[str, Decimal]  # what each currency is worth in everybody's
     grace_days: int
 
     def check_reach(self, lead_id: str, caller: Caller) -> None:

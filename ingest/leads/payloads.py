@@ -31,29 +31,26 @@ class DecodeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """A side field that an event goes without. field: its path in the payload; reason: what is wrong."""
+    """A side field that an event goes without."""
 
-    field: str
-    reason: str
+    field: str  # its path in the payload
+    reason: str  # what is wrong
 
 
 @dataclass(frozen=True, slots=True)
 class DecodeContext:
-    """What a payload does not say itself.
-
-    currency: ISO 4217, the organization's own. received_at: a stamp. region: ISO 3166; there telephone
-    numbers without a country code are read (None: such numbers are none). topic: the kind of webhook, if a
-    header says it. delivery_id: the vendor's name for this delivery. is_signed: a secret of the organization
-    signed the payload, so what it says of people is its source's word, and not a stranger's.
-    """
+    """What a payload does not say itself."""
 
     organization_id: str
     integration: str
-    currency: str
-    received_at: str
+    currency: str  # ISO 4217, the organization's own
+    received_at: str  # a stamp
+    # ISO 3166; there telephone numbers without a country code are read (None: such numbers are none)
     region: str | None = None
-    topic: str = ""
-    delivery_id: str = ""
+    topic: str = ""  # the kind of webhook, if a header says it
+    delivery_id: str = ""  # the vendor's name for this delivery
+    # A secret of the organization signed the payload, so what it says of people is its source's word, and not
+    # a stranger's
     is_signed: bool = False
 
     @property
@@ -64,11 +61,11 @@ class DecodeContext:
 
 @dataclass(frozen=True, slots=True)
 class OrderPart:
-    """What a payload tells of a shop's order. products: as rules.leads.lead_events lists them."""
+    """What a payload tells of a shop's order."""
 
     order_id: str
     seen: OrderState
-    products: tuple[Mapping[str, Any], ...] = ()
+    products: tuple[Mapping[str, Any], ...] = ()  # as rules.leads.lead_events lists them
 
 
 # The type of an event that asks for an erasure. It is carried out, and never stored.
@@ -84,37 +81,30 @@ class ErasurePart:
 
 @dataclass(frozen=True, slots=True)
 class DecodedEvent:
-    """One event of a payload.
+    """One event of a payload."""
 
-    external_event_id: unique in its integration, and the same in every resend. occurred_at: a stamp.
-    payload: its fields depend on the event type, see rules.leads.lead_events.LeadEvent. order: if it tells of
-    an order, which has a state. Then what is stored is what that changes, and the payload is only shown.
-    erasure: if it asks for one. omissions: side fields that could not be read.
-    """
-
-    external_event_id: str
+    external_event_id: str  # unique in its integration, and the same in every resend
     event_type: str
-    occurred_at: str
+    occurred_at: str  # a stamp
     identities: tuple[Identity, ...]
     object_id: str | None = None
     object_id_ref: str | None = None
+    # Its fields depend on the event type, see rules.leads.lead_events.LeadEvent
     payload: Mapping[str, Any] = field(default_factory=dict)
+    # If it tells of an order, which has a state. Then what is stored is what that changes, and the payload is
+    # only shown.
     order: OrderPart | None = None
-    erasure: ErasurePart | None = None
-    omissions: tuple[Omission, ...] = ()
+    erasure: ErasurePart | None = None  # if it asks for one
+    omissions: tuple[Omission, ...] = ()  # side fields that could not be read
 
 
 @dataclass(frozen=True, slots=True)
 class PayloadPart:
-    """The piece of a payload that holds one event. The decoder reads the piece like a whole payload.
-
-    path: where the event is in the whole payload, such as `entry.0.changes.0.value.messages.3`.
-    inner: where it is in the piece, such as `entry.0.changes.0.value.messages.0`.
-    """
+    """The piece of a payload that holds one event. The decoder reads the piece like a whole payload."""
 
     payload: Any
-    path: str = ""
-    inner: str = ""
+    path: str = ""  # where the event is in the whole payload, such as `entry.0.changes.0.value.messages.3`
+    inner: str = ""  # where it is in the piece, such as `entry.0.changes.0.value.messages.0`
 
 
 def checked(schema: Schema, payload: Any) -> dict[str, Any]:

@@ -44,10 +44,10 @@ from rules.questions.responses import (
 
 @dataclass(frozen=True, slots=True)
 class AnswerLimits:
-    """Answers a minute. own: by person. relayed: by the agent who relays them, whomever they are of."""
+    """Answers a minute."""
 
-    own: RateLimit
-    relayed: RateLimit
+    own: RateLimit  # by person
+    relayed: RateLimit  # by the agent who relays them, whomever they are of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Answers:
     """Takes answers: at most two requests to DynamoDB where nobody else answers just now.
 
     Those of signed-in people take one more if they name no zone, relayed ones one more for every 20, and each
-    one more while there are several keys. accounts: for the zones that users have set.
+    one more while there are several keys.
     """
 
     questions: Questions
@@ -64,7 +64,7 @@ class Answers:
     fingerprints: Fingerprints
     limits: AnswerLimits
     books: BookStore
-    accounts: AccountStore
+    accounts: AccountStore  # for the zones that users have set
 
     def answer(self, identifier: str, body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Store an answer.

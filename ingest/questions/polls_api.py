@@ -64,12 +64,12 @@ def poll_key(agent_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Polls:
-    """Waits for answers. pause, elapsed: time.sleep and time.monotonic."""
+    """Waits for answers."""
 
     questions: Questions
     responses: ResponseStore
     places: OwnerSemaphore
-    pause: Callable[[float], None] = time.sleep
+    pause: Callable[[float], None] = time.sleep  # pause, elapsed: time.sleep and time.monotonic
     elapsed: Callable[[], float] = time.monotonic
 
     def newer(self, identifier: str, query: Mapping[str, str], caller: Caller) -> dict[str, Any]:

@@ -79,18 +79,17 @@ def invalid_fields(faults: Sequence[tuple[str, str]]) -> ApiError:
 class Caller:
     """Who is calling, according to the token. The gateway has verified the token.
 
-    organizations: those whose leads the caller reaches. An admin of the deployment reaches all of them.
-    tags: the audiences that the caller belongs to. brands: those whose rewards the caller ships.
+    An admin of the deployment reaches all leads.
     """
 
     user_id: str
     is_admin: bool
-    organizations: frozenset[str] = frozenset()
+    organizations: frozenset[str] = frozenset()  # those whose leads the caller reaches
     is_agent: bool = False
     is_producer: bool = False
     is_fulfilment: bool = False
-    tags: frozenset[str] = frozenset()
-    brands: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()  # the audiences that the caller belongs to
+    brands: frozenset[str] = frozenset()  # those whose rewards the caller ships
 
     @property
     def may_name_points(self) -> bool:

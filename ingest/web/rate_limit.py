@@ -25,10 +25,10 @@ NAMES = {MINUTE: "minute", DAY: "day"}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the limits of one function count with. counters: None where each process counts for itself."""
+    """What the limits of one function count with."""
 
     cache: EngagementCache
-    counters: SharedCounters | None
+    counters: SharedCounters | None  # None where each process counts for itself
 
     def of(self, kind: str, per_minute: int, block: int = 1) -> "RateLimit":
         """Return the limit of one kind of request.

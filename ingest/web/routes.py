@@ -15,23 +15,18 @@ DOCUMENT = Path(__file__).parents[1] / "openapi.json"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route, as the OpenAPI document and the template tell of it.
+    """One route, as the OpenAPI document and the template tell of it."""
 
-    name: its logical id in the template, without `Route`. api: the function that answers it, `{api}Function`
-    in the template. key: as API Gateway names it, `GET /v1/users/{user_id}`. body: None for a route without
-    one. is_open: anybody may call it, without a token. may_repeat: the first request answers `status`, the
-    same body again answers 200 with what is stored.
-    """
-
-    name: str
-    api: str
-    key: str
+    name: str  # its logical id in the template, without `Route`
+    api: str  # the function that answers it, `{api}Function` in the template
+    key: str  # as API Gateway names it, `GET /v1/users/{user_id}`
     summary: str
     parameters: Sequence[Parameter] = ()
-    body: Schema | None = None
+    body: Schema | None = None  # None for a route without one
     status: int = 200
     answer: Schema = field(default_factory=lambda: ANY)
-    is_open: bool = False
+    is_open: bool = False  # anybody may call it, without a token
+    # The first request answers `status`, the same body again answers 200 with what is stored
     may_repeat: bool = False
     description: str = ""
 

@@ -30,12 +30,12 @@ class QueryFailed(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A query's rows, which can be read once. engine: its name; scanned_bytes: None if it does not tell."""
+    """A query's rows, which can be read once."""
 
-    engine: str
+    engine: str  # its name
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
-    scanned_bytes: int | None = None
+    scanned_bytes: int | None = None  # None if it does not tell
 
     @classmethod
     def of(

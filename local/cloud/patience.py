@@ -23,14 +23,11 @@ def _print(text: str) -> None:
 
 @dataclass(slots=True)
 class Patience:
-    """Ends when what it is told has not changed for so many seconds.
-
-    say: told now and then how far it is. elapsed: seconds, from any beginning.
-    """
+    """Ends when what it is told has not changed for so many seconds."""
 
     seconds: float = STALLED_SECONDS_MAX
-    say: Callable[[str], object] = _print
-    elapsed: Callable[[], float] = time.monotonic
+    say: Callable[[str], object] = _print  # told now and then how far it is
+    elapsed: Callable[[], float] = time.monotonic  # seconds, from any beginning
     _seen: object = None
     _since: float | None = None
     _said: float = 0.0

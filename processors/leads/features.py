@@ -67,7 +67,7 @@ class FeaturesSettings(ConsumerSettings):
 
 @dataclass(frozen=True, slots=True)
 class FeatureProcessor:
-    """Applies announced events, refreshes and rebuilds to features. grace_days: of campaigns, the setting."""
+    """Applies announced events, refreshes and rebuilds to features."""
 
     store: FeatureStore
     topology: Topology
@@ -76,7 +76,7 @@ class FeatureProcessor:
     counted: CountedEvents
     mending: FeatureRepair
     erased: ErasureCheck = NO_ERASURES
-    grace_days: int = CAMPAIGN_GRACE_DAYS
+    grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
 
     def handle(self, message: Any, now: datetime) -> None:
         """Apply one message; raises Poison, or what a later attempt may get past."""

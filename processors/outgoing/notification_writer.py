@@ -91,9 +91,9 @@ Step = Callable[[Any], tuple[list[Notice], Any]]
 
 @dataclass(frozen=True, slots=True)
 class NoticeSteps:
-    """Makes steps of changes. achievements, leads: None where nobody is told of them."""
+    """Makes steps of changes."""
 
-    achievements: AchievementReader | None = None
+    achievements: AchievementReader | None = None  # achievements, leads: None where nobody is told of them
     leads: LeadEventStore | None = None
 
     def of(self, changes: Sequence[Change], now: datetime, *, looks: bool) -> list[Step]:
@@ -163,9 +163,9 @@ NO_LOOKUPS = NoticeSteps()
 
 @dataclass(slots=True)
 class NotificationBatch(BatchResult):
-    """counts: told. shares: in which something waits."""
+    """What became of a batch. counts: told (changes that were looked at)."""
 
-    shares: set[EndpointShard] = field(default_factory=set)
+    shares: set[EndpointShard] = field(default_factory=set)  # in which something waits
 
 
 @dataclass(frozen=True, slots=True)

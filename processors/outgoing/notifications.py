@@ -31,7 +31,7 @@ RESERVE_SECONDS = 20
 
 @dataclass(frozen=True)
 class NotificationSettings(ConsumerSettings):
-    """deliver_function is woken. event_bus_name: "" for none."""
+    """deliver_function is woken."""
 
     user_streaks_table: str
     daily_activity_table: str
@@ -40,7 +40,7 @@ class NotificationSettings(ConsumerSettings):
     event_table: str
     notifications_table: str
     webhook_endpoints_table: str
-    event_bus_name: str
+    event_bus_name: str  # "" for none
     deliver_function: str
     erasures_table: str
     erasure_secret_arn: str

@@ -50,12 +50,12 @@ PageOutcome = tuple[Counter[MessageOutcome], AnnouncementPage | None]
 
 @dataclass(frozen=True)
 class FanOutSettings(ConsumerSettings):
-    """platform_application_arn: see NotifySettings."""
+    """Settings of the function that sends announcements."""
 
     questions_table: str
     subscriptions_table: str
     announcement_queue_url: str
-    platform_application_arn: str
+    platform_application_arn: str  # see NotifySettings
 
 
 def _now() -> datetime:
@@ -64,14 +64,14 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
-    """Announces questions. writers: messages on their way at the same time. now: the clock."""
+    """Announces questions."""
 
     dynamodb: Any
     questions_table: str
     announcements: Announcements
     sender: Sender
-    writers: int = 1
-    now: Callable[[], datetime] = _now
+    writers: int = 1  # messages on their way at the same time
+    now: Callable[[], datetime] = _now  # the clock
 
     def tell(self, page: AnnouncementPage) -> PageOutcome:
         """Tell a page of people; returns what became of them, and the next page, None after the last one.

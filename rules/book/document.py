@@ -203,9 +203,9 @@ def _json_identity(value: Any) -> tuple[bool, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a document. path: the keys and places that lead to it, from the outside in."""
+    """What is wrong with a document."""
 
-    path: Path
+    path: Path  # the keys and places that lead to it, from the outside in
     reason: str
 
     def __str__(self) -> str:

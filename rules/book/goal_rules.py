@@ -58,26 +58,24 @@ class NeedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a period needs. at_least: of a sum in thousandths. property: of a sum, the one that is summed."""
+    """What a period needs."""
 
     kind: NeedKind
-    at_least: int
-    property: str | None = None
+    at_least: int  # of a sum in thousandths
+    property: str | None = None  # of a sum, the one that is summed
 
 
 @dataclass(frozen=True, slots=True)
 class StreakRule:
-    """A streak. event_types: whose events count.
-
-    freezes, pauses: whether those of the user cover a missed period. is_opening: of the one period that had
-    begun when the streak was declared; it counts if it is reached, and is no miss if it is not.
-    """
+    """A streak."""
 
     per: StreakPeriod
     need: Need
-    event_types: frozenset[str]
-    freezes: bool = False
+    event_types: frozenset[str]  # whose events count
+    freezes: bool = False  # freezes, pauses: whether those of the user cover a missed period
     pauses: bool = False
+    # Of the one period that had begun when the streak was declared; it counts if it is reached, and is no
+    # miss if it is not
     is_opening: bool = False
 
 
@@ -95,26 +93,23 @@ class ConditionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A threshold. at_least: of a sum in thousandths. event_type, property, streak: what it is of."""
+    """A threshold."""
 
     kind: ConditionKind
-    at_least: int
-    event_type: str | None = None
+    at_least: int  # of a sum in thousandths
+    event_type: str | None = None  # event_type, property, streak: what it is of
     property: str | None = None
     streak: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AchievementRule:
-    """needs_all: of its conditions, or any of them. stays: whether one that was shown is never withdrawn.
-
-    of_history: whether it is dated in the time before it was declared, too.
-    """
+    """An achievement, as the book declares it."""
 
     conditions: tuple[Condition, ...]
-    needs_all: bool = True
-    stays: bool = True
-    of_history: bool = False
+    needs_all: bool = True  # of its conditions, or any of them
+    stays: bool = True  # whether one that was shown is never withdrawn
+    of_history: bool = False  # whether it is dated in the time before it was declared, too
     title: str = ""
 
 

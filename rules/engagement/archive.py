@@ -122,13 +122,13 @@ Protected = tuple[Streak, Cover]
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """What was put away up to an active date: see Cover and Streak. checkpoints: those before that date."""
+    """What was put away up to an active date: see Cover and Streak."""
 
     until: date
     freezes: Changes = ()
     spent: tuple[date, ...] = ()
     pauses: Spans = ()
-    checkpoints: tuple[Checkpoint, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()  # those before that date
 
     @property
     def text(self) -> str:

@@ -41,18 +41,18 @@ Board = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A row of a board. alias: the name that the user chose, "" for none."""
+    """A row of a board."""
 
     score: int
     user_id: str
-    alias: str = ""
+    alias: str = ""  # the name that the user chose, "" for none
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreChunk:
-    """Some neighbouring scores of a board, packed. first: the highest of them."""
+    """Some neighbouring scores of a board, packed."""
 
-    first: int
+    first: int  # the highest of them
     data: bytes
 
 

@@ -93,39 +93,33 @@ class Event:
 
     A stored event never changes. What came of it is in its ledger entry: the date that it counts for (rule 8)
     and the points that the cap left (rule 5).
-
-    event_id: `2026-03-02T23:58:00.000000Z#ac815fe5-...`: when the event occurred, in UTC, and a uuid made of
-    user and idempotency key. activity_date: the date that it claims. zone: the zone that this date was read
-    in. device_time: when the event occurred by its device's own clock, if that was wrong. offline_since:
-    since when the device was offline, if the event is late and a receipt proves it (a stamp; both rule 16).
-    timezone: the zone that the event itself named, if any. rules_version: the version of the book that judges
-    it. points_awarded, cap: by that version; the points are those before the cap. is_passive: whether
-    it makes no date an active one. expiry: by which rule its points expire (rule 11). by_server: whether only
-    a server may declare it. measures: what it adds to streaks (rules.engagement.events), None where
-    nothing is counted. place: where it stands in its table's stream (rules.engagement.account), if read
-    there; it is not stored.
     """
 
     user_id: str
+    # `2026-03-02T23:58:00.000000Z#ac815fe5-...`: when the event occurred, in UTC, and a uuid made of user and
+    # idempotency key
     event_id: str
     idempotency_key: str
     event_type: str
     occurred_at: str
-    activity_date: date
-    zone: str
-    points_awarded: int
+    activity_date: date  # the date that it claims
+    zone: str  # the zone that this date was read in
+    points_awarded: int  # points_awarded, cap: by that version; the points are those before the cap
     source: str
     created_at: str
-    rules_version: int = 1
+    rules_version: int = 1  # the version of the book that judges it
     cap: Cap | None = None
-    is_passive: bool = False
-    expiry: str | None = None
-    by_server: bool = False
+    is_passive: bool = False  # whether it makes no date an active one
+    expiry: str | None = None  # by which rule its points expire (rule 11)
+    by_server: bool = False  # whether only a server may declare it
+    # What it adds to streaks (rules.engagement.events), None where nothing is counted
     measures: str | None = None
-    device_time: str | None = None
+    device_time: str | None = None  # when the event occurred by its device's own clock, if that was wrong
+    # Since when the device was offline, if the event is late and a receipt proves it (a stamp; both rule 16)
     offline_since: str | None = None
-    timezone: str | None = None
+    timezone: str | None = None  # the zone that the event itself named, if any
     properties: str | None = None
+    # Where it stands in its table's stream (rules.engagement.account), if read there; it is not stored
     place: str = ""
 
 
@@ -282,12 +276,9 @@ UTC_OFFSET = "+00:00"
 
 @dataclass(frozen=True, slots=True)
 class DeviceClock:
-    """What is known of the clock that a batch's events were read from.
+    """What is known of the clock that a batch's events were read from."""
 
-    skew: what has to be added to its times.
-    """
-
-    skew: timedelta = timedelta()
+    skew: timedelta = timedelta()  # what has to be added to its times
 
 
 RIGHT_CLOCK = DeviceClock()

@@ -255,10 +255,10 @@ SPAN_MAX = 2**40 - 1  # microseconds between the earliest and the latest moment:
 
 @dataclass(slots=True)
 class DraftPack:
-    """Drafts that are packed together. size: how many bytes they take, all of them."""
+    """Drafts that are packed together."""
 
     drafts: list[Draft] = field(default_factory=list)
-    size: int = HEADER_BYTES
+    size: int = HEADER_BYTES  # how many bytes they take, all of them
     _kinds: dict[str, int] = field(default_factory=dict)
     _cases: dict[tuple[int, int, int], int] = field(default_factory=dict)
     _records: list[tuple[int, bytes, int]] = field(default_factory=list)

@@ -32,22 +32,18 @@ BESIDE = LATE_MAX + 2 * DAY
 
 @dataclass(frozen=True, slots=True)
 class OpeningPosition:
-    """What a user brings along.
-
-    as_of: the date that it is told of. streak: how long it was at `last_date`, 0 for one that had ended by
-    then. longest, active_days: with that streak. lots: points by the date on which they expire; None: never.
-    freezes: that are left. achievements: instants by name.
-    """
+    """What a user brings along."""
 
     user_id: str
-    as_of: date
+    as_of: date  # the date that it is told of
     last_date: date | None = None
-    streak: int = 0
-    longest: int = 0
+    streak: int = 0  # how long it was at `last_date`, 0 for one that had ended by then
+    longest: int = 0  # longest, active_days: with that streak
     active_days: int = 0
+    # Points by the date on which they expire; None: never
     lots: Mapping[date | None, int] = field(default_factory=dict)
-    freezes: int = 0
-    achievements: Mapping[str, str] = field(default_factory=dict)
+    freezes: int = 0  # that are left
+    achievements: Mapping[str, str] = field(default_factory=dict)  # instants by name
 
     @property
     def balance(self) -> int:

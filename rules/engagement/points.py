@@ -193,10 +193,10 @@ def clawback(earned: Draft, place: str, entries: Collection[Draft], books: Books
 
 @dataclass(slots=True)
 class EarnedWeek:
-    """earned: by the entries of a week. by_book: by the book, what those of its events earn that count."""
+    """What a week has earned."""
 
-    earned: int = 0
-    by_book: int = 0
+    earned: int = 0  # by the entries of a week
+    by_book: int = 0  # by the book, what those of its events earn that count
 
 
 def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWeek]:

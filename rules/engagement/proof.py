@@ -34,21 +34,17 @@ FLIPPED, DROPPED, ADDED, REORDERED = "flipped", "dropped", "added", "reordered"
 
 @dataclass(frozen=True, slots=True)
 class LedgerLink:
-    """An entry as any copy of the ledger tells it.
-
-    place: created_at, or what stays of it. shown, hidden: encoded fields; hidden is None where an erasure has
-    left the commitment alone. begins: the salt of a chain that begins here. stored: the hash that the copy
-    tells; b"": it tells none. name: of an erased person's account in the tree, where a chain begins.
-    """
+    """An entry as any copy of the ledger tells it."""
 
     seq: int
-    place: str
+    place: str  # created_at, or what stays of it
+    # shown, hidden: encoded fields; hidden is None where an erasure has left the commitment alone
     shown: bytes
     hidden: bytes | None
     committed: bytes = b""
-    begins: bytes = b""
-    stored: bytes = b""
-    name: bytes = b""
+    begins: bytes = b""  # the salt of a chain that begins here
+    stored: bytes = b""  # the hash that the copy tells; b"": it tells none
+    name: bytes = b""  # of an erased person's account in the tree, where a chain begins
 
     def commitment(self, salt: bytes) -> bytes:
         """Return the commitment to what an erasure takes away."""
@@ -68,22 +64,19 @@ def link_of(entry: Entry) -> LedgerLink:
 
 @dataclass(slots=True)
 class AccountChain:
-    """What an account's entries come to. hashes, contents, commitments: by seq.
+    """What an account's entries come to."""
 
-    name: the account in the tree. before: what the chain commits to, which begins at `first`. parts: where
-    chains begin, with what each commits to and its salt. breaks: seqs whose stored hash does not follow.
-    """
-
-    name: bytes = b""
-    before: bytes = ZERO
+    name: bytes = b""  # the account in the tree
+    before: bytes = ZERO  # what the chain commits to, which begins at `first`
     first: int = 0
     seq: int = -1
     fold: bytes = ZERO
-    hashes: dict[int, bytes] = field(default_factory=dict)
+    hashes: dict[int, bytes] = field(default_factory=dict)  # hashes, contents, commitments: by seq
     contents: dict[int, bytes] = field(default_factory=dict)
     commitments: dict[int, bytes] = field(default_factory=dict)
+    # Where chains begin, with what each commits to and its salt
     parts: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
-    breaks: list[int] = field(default_factory=list)
+    breaks: list[int] = field(default_factory=list)  # seqs whose stored hash does not follow
 
     @property
     def leaf(self) -> bytes:

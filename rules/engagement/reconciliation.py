@@ -124,19 +124,15 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LakeFigures:
-    """What the lake's copy of an account's journal comes to.
+    """What the lake's copy of an account's journal comes to."""
 
-    head, seq, balance: of the newest entry; head is "" where there is none. points: the sum of all entries;
-    earned: of those that earn. digest: see digest_of.
-    """
-
-    head: str = ""
+    head: str = ""  # head, seq, balance: of the newest entry; head is "" where there is none
     entries: int = 0
-    points: int = 0
-    earned: int = 0
+    points: int = 0  # the sum of all entries
+    earned: int = 0  # of those that earn
     seq: int | None = None
     balance: int = 0
-    digest: int = 0
+    digest: int = 0  # see digest_of
 
 
 def digest_of(entries: Sequence[Entry]) -> int:
@@ -264,12 +260,10 @@ LOOKS_MIN = 2
 
 @dataclass(frozen=True, slots=True)
 class ProjectionState:
-    """A stored profile or day. place: the newest entry that it says it counts, "" for none.
+    """A stored profile or day."""
 
-    is_right: whether it is stored exactly as the entries up to that place say. What cannot be read is not.
-    """
-
-    place: str
+    place: str  # the newest entry that it says it counts, "" for none
+    # Whether it is stored exactly as the entries up to that place say. What cannot be read is not.
     is_right: bool
 
 
@@ -278,15 +272,11 @@ WRONG_STATE = ProjectionState("", is_right=False)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look at an account showed. doubt: of its journal.
+    """What one look at an account showed."""
 
-    differs: something stored is not what the whole journal says. is_behind: it is right as of earlier
-    entries.
-    """
-
-    differs: bool
-    is_behind: bool
-    doubt: Doubt = Doubt.NONE
+    differs: bool  # something stored is not what the whole journal says
+    is_behind: bool  # it is right as of earlier entries
+    doubt: Doubt = Doubt.NONE  # of its journal
 
 
 class Step(StrEnum):

@@ -40,12 +40,10 @@ def is_residue(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ErasureNames:
-    """The random names of one erasure. salt: a secret text, drawn for it.
+    """The random names of one erasure."""
 
-    seals: where the person's chains of hashes begin, each with its salt (rule 19), in order.
-    """
-
-    salt: str
+    salt: str  # a secret text, drawn for it
+    # Where the person's chains of hashes begin, each with its salt (rule 19), in order
     seals: tuple[tuple[int, bytes], ...] = ()
 
     def of(self, value: str) -> str:
@@ -90,16 +88,15 @@ def seals_of(texts: Iterable[str]) -> tuple[tuple[int, bytes], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Residue:
-    """Which columns of an entity stay. person: whose row it is. same: kept as they are.
+    """Which columns of an entity stay."""
 
-    hours: instants of which the hour stays. made: columns that get another value, from the row. shared: words
-    of senders, which stay if a file has them of others, too; the text that takes their place otherwise.
-    """
-
-    person: str
-    same: tuple[str, ...]
-    hours: tuple[str, ...] = ()
+    person: str  # whose row it is
+    same: tuple[str, ...]  # kept as they are
+    hours: tuple[str, ...] = ()  # instants of which the hour stays
+    # Columns that get another value, from the row
     made: Mapping[str, Callable[[Row, ErasureNames, SeqOf], Any]] = field(default_factory=dict)
+    # Words of senders, which stay if a file has them of others, too; the text that takes their place
+    # otherwise
     shared: Mapping[str, str | None] = field(default_factory=dict)
 
 

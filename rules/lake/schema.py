@@ -30,10 +30,10 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StagedColumn:
-    """A column of the view in staging. sql: what it comes from, in Redshift's SQL; "": the field as it is."""
+    """A column of the view in staging."""
 
     name: str
-    sql: str = ""
+    sql: str = ""  # what it comes from, in Redshift's SQL; "": the field as it is
     doc: str = ""  # "": that of the field
 
 

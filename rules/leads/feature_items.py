@@ -197,26 +197,22 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class FeatureItem:
-    """A lead's item. version: grows with each write; 0: there is none yet.
-
-    features: as shown (features.shown_value). as_of: stamps by input. inputs: the state by input, and
-    the digest of the declarations that it was kept by (rules/leads/feature_items.py); None: the state has to
-    be built. Of campaigns, the state is when the unanswered ones were sent. active_on: an ISO date.
-    merged_into: the lead's root, if it is not its own. topology: the change that said so. regrouped: grows
-    when leaves come to this root or leave it. pending: leaves that the state is still without.
-    """
+    """A lead's item."""
 
     lead_organization_id: str
-    version: int = 0
-    features: Mapping[str, ShownValue] = field(default_factory=dict)
-    as_of: Mapping[str, str] = field(default_factory=dict)
+    version: int = 0  # grows with each write; 0: there is none yet
+    features: Mapping[str, ShownValue] = field(default_factory=dict)  # as shown (features.shown_value)
+    as_of: Mapping[str, str] = field(default_factory=dict)  # stamps by input
     computed_at: str | None = None
+    # The state by input, and the digest of the declarations that it was kept by
+    # (rules/leads/feature_items.py); None: the state has to be built. Of campaigns, the state is when the
+    # unanswered ones were sent.
     inputs: Mapping[str, Any] | None = None
-    active_on: str | None = None
-    merged_into: str | None = None
-    topology: int = 0
-    regrouped: int = 0
-    pending: tuple[str, ...] = ()
+    active_on: str | None = None  # an ISO date
+    merged_into: str | None = None  # the lead's root, if it is not its own
+    topology: int = 0  # the change that said so
+    regrouped: int = 0  # grows when leaves come to this root or leave it
+    pending: tuple[str, ...] = ()  # leaves that the state is still without
     _read: dict[Input, Series] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -277,19 +273,18 @@ class FeatureItem:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to write. features, inputs, as_of: entries of these maps; None takes one away.
+    """What to write.
 
     Nothing that is not named is touched. An item without state is the exception: it gets all maps anew. A
-    change without inputs leaves it without state. active_on: None takes the lead off the schedule. unnoted:
-    marks to be noted once the change is stored.
+    change without inputs leaves it without state.
     """
 
-    features: Mapping[str, ShownValue]
+    features: Mapping[str, ShownValue]  # features, inputs, as_of: entries of these maps; None takes one away
     inputs: Mapping[str, Any]
     as_of: Mapping[str, str | None]
     computed_at: str
-    active_on: str | None
-    unnoted: Collection[Mark] = ()
+    active_on: str | None  # None takes the lead off the schedule
+    unnoted: Collection[Mark] = ()  # marks to be noted once the change is stored
 
 
 def latest_instant(item: FeatureItem, *moments: datetime) -> datetime:

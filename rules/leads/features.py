@@ -61,14 +61,14 @@ TRIGGERS: Mapping[Input, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One feature. window_days: how many dates count, the date asked about included; None: all."""
+    """One feature."""
 
     name: str
     input: Input
     aggregate: Aggregate
     unit: Unit
     doc: str
-    window_days: int | None = None
+    window_days: int | None = None  # how many dates count, the date asked about included; None: all
 
     @property
     def triggers(self) -> frozenset[str]:
@@ -109,9 +109,9 @@ ShownValue = Decimal | int | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """One campaign, as a lead met it. sent: the date of the newest sending, an ordinal; None: unknown."""
+    """One campaign, as a lead met it."""
 
-    sent: int | None
+    sent: int | None  # the date of the newest sending, an ordinal; None: unknown
     reacted: bool
 
 

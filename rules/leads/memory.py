@@ -79,32 +79,24 @@ SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Evidence:
-    """One piece of evidence.
+    """One piece of evidence."""
 
-    at: stamp of the event. id: of the event. value: short text.
-    weight_milli: the confidence that this piece alone gives, in thousandths. home: the event's leaf.
-    """
-
-    at: str
-    id: str
-    value: str
-    weight_milli: int
+    at: str  # stamp of the event
+    id: str  # of the event
+    value: str  # short text
+    weight_milli: int  # the confidence that this piece alone gives, in thousandths
     source: str
-    home: str
+    home: str  # the event's leaf
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """One thing that is remembered of a lead.
-
-    evidence: newest first, at least one piece. created_at: stamp of the earliest piece ever seen, kept or
-    not.
-    """
+    """One thing that is remembered of a lead."""
 
     kind: MemoryType
     key: str
-    evidence: tuple[Evidence, ...]
-    created_at: str
+    evidence: tuple[Evidence, ...]  # newest first, at least one piece
+    created_at: str  # stamp of the earliest piece ever seen, kept or not
 
     @property
     def memory_type(self) -> str:
@@ -260,14 +252,11 @@ KeyValues = Iterator[tuple[str, str]]  # (key, value)
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How one event type tells something of one memory type.
-
-    weight_milli: the confidence that one such piece gives, in thousandths. read: yields its keys and values.
-    """
+    """How one event type tells something of one memory type."""
 
     kind: MemoryType
-    weight_milli: int
-    read: Callable[[LeadEvent], KeyValues]
+    weight_milli: int  # the confidence that one such piece gives, in thousandths
+    read: Callable[[LeadEvent], KeyValues]  # yields its keys and values
 
 
 def _preferences(event: LeadEvent) -> KeyValues:

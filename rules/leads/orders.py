@@ -27,49 +27,39 @@ PENDING, FAILED, SUCCEEDED = range(3)  # what may become of a refund; the higher
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlacedOrder:
-    """An order as one webhook told it; of two the greater one counts.
+    """An order as one webhook told it; of two the greater one counts."""
 
-    version: a stamp, when the shop changed it; "" if the shop does not say. is_void: cancelled, voided: it
-    counts nothing. amount_minor: in `currency`, the shop's. at: a stamp. presented_minor, presented_currency:
-    the same total as the customer saw it; "" if the shop does not say.
-    """
-
-    version: str
-    is_void: bool
-    amount_minor: int
+    version: str  # a stamp, when the shop changed it; "" if the shop does not say
+    is_void: bool  # cancelled, voided: it counts nothing
+    amount_minor: int  # in `currency`, the shop's
     currency: str
-    at: str
+    at: str  # a stamp
+    # presented_minor, presented_currency: the same total as the customer saw it; "" if the shop does not say
     presented_minor: int = 0
     presented_currency: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class RefundTransaction:
-    """One transaction of a refund; of two the greater one counts.
-
-    amount_minor: in `currency`, which may be the customer's. shop_minor, shop_currency: the same in the
-    shop's currency; "" if the shop does not say.
-    """
+    """One transaction of a refund; of two the greater one counts."""
 
     status: int
     at: str
-    amount_minor: int
+    amount_minor: int  # in `currency`, which may be the customer's
     currency: str
     refund_id: str
+    # shop_minor, shop_currency: the same in the shop's currency; "" if the shop does not say
     shop_minor: int = 0
     shop_currency: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderState:
-    """What is known of an order. placed: None while only refunds are known. paid_back: by transaction.
+    """What is known of an order."""
 
-    is_deleted: the shop has deleted it, for good: it counts nothing, whatever comes later.
-    """
-
-    placed: PlacedOrder | None = None
-    paid_back: Mapping[str, RefundTransaction] = field(default_factory=dict)
-    is_deleted: bool = False
+    placed: PlacedOrder | None = None  # None while only refunds are known
+    paid_back: Mapping[str, RefundTransaction] = field(default_factory=dict)  # by transaction
+    is_deleted: bool = False  # the shop has deleted it, for good: it counts nothing, whatever comes later
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +74,13 @@ class OrderAmount:
 
 @dataclass(frozen=True, slots=True)
 class OrderChange:
-    """One event that tells a difference. amount_minor: never below 0.
+    """One event that tells a difference."""
 
-    key: `order`, `refund:ID`, or `refund:ID:EUR` for what was paid back in another currency than the order's.
-    """
-
+    # `order`, `refund:ID`, or `refund:ID:EUR` for what was paid back in another currency than the order's
     key: str
     event_type: str
     at: str
-    amount_minor: int
+    amount_minor: int  # never below 0
     currency: str
 
 

@@ -52,22 +52,19 @@ KEPT_DAYS = kept_days(FEATURES)
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One input's state. days: (count, amount) by date, as ordinals, of the kept dates only; ascending.
+    """One input's state."""
 
-    count, amount: of all time. first, last: dates with a count, as ordinals; 0: none. seen: marks, ascending.
-    foreign: (count, amount) of all time by currency, by name; these are part of count, and not of amount.
-    below: the newest mark that has left `seen`; None: none has. is_noted: whether all of these have notes.
-    """
-
-    count: int = 0
+    count: int = 0  # count, amount: of all time
     amount: int = 0
-    first: int = 0
+    first: int = 0  # first, last: dates with a count, as ordinals; 0: none
     last: int = 0
+    # (count, amount) by date, as ordinals, of the kept dates only; ascending
     days: dict[int, tuple[int, int]] = field(default_factory=dict)
-    seen: tuple[Mark, ...] = ()
+    seen: tuple[Mark, ...] = ()  # marks, ascending
+    # (count, amount) of all time by currency, by name; these are part of count, and not of amount
     foreign: dict[str, tuple[int, int]] = field(default_factory=dict)
-    below: Mark | None = None
-    is_noted: bool = True
+    below: Mark | None = None  # the newest mark that has left `seen`; None: none has
+    is_noted: bool = True  # whether all of these have notes
 
     def has_left(self, mark: Mark) -> bool:
         """Whether the event may be in, but not in `seen`: only its note can tell."""
@@ -86,15 +83,13 @@ EMPTY_STATE: State = dict.fromkeys(SERIES, EMPTY_SERIES)
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one event adds to one input on its date (UTC, an ordinal).
-
-    foreign: currency and amount, if that is not the organization's own; then `amount` is 0.
-    """
+    """What one event adds to one input on its date (UTC, an ordinal)."""
 
     mark: Mark
     day: int
     count: int
     amount: int
+    # Currency and amount, if that is not the organization's own; then `amount` is 0
     foreign: tuple[str, int] | None = None
 
 

@@ -19,11 +19,11 @@ from rules.outgoing.notices import Notice, NoticeType
 
 @dataclass(frozen=True, slots=True)
 class OfferedAchievement:
-    """An achievement of the book in force. since: a stamp, when everybody could know it in this form."""
+    """An achievement of the book in force."""
 
     title: str
     form: str
-    since: str
+    since: str  # a stamp, when everybody could know it in this form
 
 
 def offered_achievements(

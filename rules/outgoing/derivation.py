@@ -75,13 +75,13 @@ AT_RISK = timedelta(hours=6)  # so long before a streak lapses its user's app is
 
 @dataclass(frozen=True, slots=True)
 class HoldState:
-    """A hold that is in the profile. is_over: its end was told of."""
+    """A hold that is in the profile."""
 
     hold_id: str
     points: int
     reward_id: str
     until: str
-    is_over: bool = False
+    is_over: bool = False  # its end was told of
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,29 +94,22 @@ class LostStreak:
 
 @dataclass(frozen=True, slots=True)
 class UserNoticeState:
-    """What a user's notifications say so far.
+    """What a user's notifications say so far."""
 
-    version: of the profile. number: of the newest notification. as_of: a stamp, the latest instant that was
-    looked at. warned: for which lapse it was told that the streak is at risk. lost: until it is overturned.
-    redeemed: place of the newest redemption of a reward that was told of. changes_at: a stamp, when time
-    alone changes what is shown; "": never. achievements: instants of those that were told of, by name.
-    asked: the form of each that somebody has looked for; None: nobody has. book: the newest version that was
-    known then; looked_at: a stamp, when that was. No later look goes by an older book.
-    """
-
-    version: int = 0
-    number: int = 0
-    as_of: str = ""
+    version: int = 0  # of the profile
+    number: int = 0  # of the newest notification
+    as_of: str = ""  # a stamp, the latest instant that was looked at
     shown: ProfileView = field(default_factory=dict)
-    lost: LostStreak | None = None
-    warned: str = ""
+    lost: LostStreak | None = None  # until it is overturned
+    warned: str = ""  # for which lapse it was told that the streak is at risk
     holds: tuple[HoldState, ...] = ()
-    redeemed: str = ""
-    changes_at: str = ""
+    redeemed: str = ""  # place of the newest redemption of a reward that was told of
+    changes_at: str = ""  # a stamp, when time alone changes what is shown; "": never
+    # Instants of those that were told of, by name
     achievements: Mapping[str, str] = field(default_factory=dict)
-    asked: Mapping[str, str] | None = None
-    book: int = 0
-    looked_at: str = ""
+    asked: Mapping[str, str] | None = None  # the form of each that somebody has looked for; None: nobody has
+    book: int = 0  # the newest version that was known then
+    looked_at: str = ""  # a stamp, when that was. No later look goes by an older book.
 
 
 def notices_of_profile(
@@ -262,9 +255,9 @@ def _without_points(shown: ProfileView) -> ProfileView:
 
 @dataclass(frozen=True, slots=True)
 class ItemNoticeState:
-    """What was told of a lead or a question. version: of its item, for a question 1. Others: as of users."""
+    """What was told of a lead or a question."""
 
-    version: int = 0
+    version: int = 0  # of its item; of a question 1
     number: int = 0
     as_of: str = ""
     shown: Mapping[str, Any] = field(default_factory=dict)

@@ -77,19 +77,19 @@ class NoticeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing to tell. data: of a user with `profile`, all that is shown of the user after it."""
+    """One thing to tell."""
 
     type: NoticeType
-    data: Mapping[str, Any]
+    data: Mapping[str, Any]  # of a user with `profile`, all that is shown of the user after it
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A notice with its place. number: of the holder's notifications, from 1. at: a stamp, when it was so."""
+    """A notice with its place."""
 
     holder: str
-    number: int
-    at: str
+    number: int  # of the holder's notifications, from 1
+    at: str  # a stamp, when it was so
     notice: Notice
 
     @property
@@ -130,20 +130,18 @@ class Endpoint:
 
     It hears of all users, of the leads of its organization, and of the questions of the agents that it names.
     The bus hears of everything.
-
-    types: of notifications; none: all of them. filters: by type, what fields of `data` must be: one of the
-    values of each, `{"streak.extended": {"current_streak": [7, {"at_least": 30}]}}`. disabled: why nothing is
-    sent, "" while it is; what happens meanwhile waits.
     """
 
     endpoint_id: str
     organization_id: str
     url: str
-    types: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()  # of notifications; none: all of them
+    # By type, what fields of `data` must be: one of the values of each, `{"streak.extended":
+    # {"current_streak": [7, {"at_least": 30}]}}`
     filters: Filters = field(default_factory=dict)
     description: str = ""
     created_at: str = ""
-    disabled: str = ""
+    disabled: str = ""  # why nothing is sent, "" while it is; what happens meanwhile waits
     agents: frozenset[str] = frozenset()
 
     def wants(self, notice: Notice) -> bool:

@@ -40,12 +40,12 @@ class UrlRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes. path: with the query."""
+    """Where a request goes."""
 
     is_secure: bool
     host: str
     port: int
-    path: str
+    path: str  # with the query
 
     @property
     def host_header(self) -> str:

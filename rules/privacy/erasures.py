@@ -97,33 +97,26 @@ def _fate_text(store: Store) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """An erasure under way. It is stored while it is, and forgotten at its end but for its certificate.
-
-    subject: the id that was named. organization: of a lead, "" if nobody said. known: what else leads to the
-    person, such as a lead's identities and leaves, as a list of texts by name. sweep: which one, from 1.
-    done: the stores that this sweep has finished. counted: the store whose things are counted and not yet
-    gone. found: by store, how many things all sweeps found. found_now: in this sweep. waits_until: a stamp,
-    "" if it is to go on. salt: of the random names in the lake; "" while the online stores are not done.
-    passes: how many nights have gone through the lake; last_run: the last of them. version: counts writes.
-    """
+    """An erasure under way. It is stored while it is, and forgotten at its end but for its certificate."""
 
     erasure_id: str
     kind: PersonKind
-    subject: str
+    subject: str  # the id that was named
     digest: str
     started_at: str
-    organization: str = ""
+    organization: str = ""  # of a lead, "" if nobody said
+    # What else leads to the person, such as a lead's identities and leaves, as a list of texts by name
     known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    sweep: int = 1
-    done: tuple[str, ...] = ()
-    counted: str = ""
-    found: Mapping[str, int] = field(default_factory=dict)
-    found_now: int = 0
-    waits_until: str = ""
-    salt: str = ""
-    passes: int = 0
-    last_run: str = ""
-    version: int = 0
+    sweep: int = 1  # which one, from 1
+    done: tuple[str, ...] = ()  # the stores that this sweep has finished
+    counted: str = ""  # the store whose things are counted and not yet gone
+    found: Mapping[str, int] = field(default_factory=dict)  # by store, how many things all sweeps found
+    found_now: int = 0  # in this sweep
+    waits_until: str = ""  # a stamp, "" if it is to go on
+    salt: str = ""  # of the random names in the lake; "" while the online stores are not done
+    passes: int = 0  # how many nights have gone through the lake
+    last_run: str = ""  # the last of them
+    version: int = 0  # counts writes
 
     @property
     def is_in_lake(self) -> bool:

@@ -40,20 +40,17 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One store.
+    """One store."""
 
-    name: the template's logical id, or the entity's name. holds: what is there of a person. user_key,
-    lead_key: the attribute, column or prefix whose value is a user's, or a lead's, own; empty for a store
-    that has none of them. found: how the rows are found, where the key alone does not tell.
-    """
-
-    name: str
+    name: str  # the template's logical id, or the entity's name
     kind: StoreKind
-    holds: str
+    holds: str  # what is there of a person
     fate: Fate
+    # user_key, lead_key: the attribute, column or prefix whose value is a user's, or a lead's, own; empty for
+    # a store that has none of them
     user_key: str = ""
     lead_key: str = ""
-    found: str = ""
+    found: str = ""  # how the rows are found, where the key alone does not tell
     expires_days: int = 0
 
 

@@ -36,20 +36,15 @@ class Enforcer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """How long a store keeps what it has of a class.
-
-    store: its name in the inventory. holds: which part of it. enforcer, by: who, and under which name: a
-    rule, an attribute, a pass. setting: which says for how many days; "" for what is fixed.
-    until: when it is gone, in words; of NOBODY the reason.
-    """
+    """How long a store keeps what it has of a class."""
 
     data: DataClass
-    store: str
-    holds: str
-    enforcer: Enforcer
+    store: str  # its name in the inventory
+    holds: str  # which part of it
+    enforcer: Enforcer  # enforcer, by: who, and under which name: a rule, an attribute, a pass
     by: str = ""
-    setting: str = ""
-    until: str = ""
+    setting: str = ""  # which says for how many days; "" for what is fixed
+    until: str = ""  # when it is gone, in words; of NOBODY the reason
 
 
 RAW, TEXT, DEVICES, ANSWERS, EVENTS = DataClass

@@ -22,12 +22,12 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One entry: at: a stamp. erasure_id: of the erasure that it belongs to, the same for all its digests."""
+    """One entry: at: a stamp."""
 
     at: str
     digest: str
     act: Act
-    erasure_id: str
+    erasure_id: str  # of the erasure that it belongs to, the same for all its digests
 
     @property
     def place(self) -> str:
@@ -37,11 +37,11 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """Who is under it was erased at erased_at. lifted_at: "" while it stands. Both are stamps."""
+    """Who is under it was erased at erased_at."""
 
     erased_at: str
     erasure_id: str
-    lifted_at: str = ""
+    lifted_at: str = ""  # a stamp; "" while it stands
 
     @property
     def stands(self) -> bool:

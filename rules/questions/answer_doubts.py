@@ -16,10 +16,10 @@ from rules.questions.responses import Response
 
 @dataclass(frozen=True, slots=True)
 class LakeAnswers:
-    """What the lake's copies of a person's responses come to. digest: see digest_of."""
+    """What the lake's copies of a person's responses come to."""
 
     answers: int = 0
-    digest: int = 0
+    digest: int = 0  # see digest_of
 
     def plus(self, other: "LakeAnswers") -> "LakeAnswers":
         """Return what both come to together."""

@@ -197,12 +197,12 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class SettledDates:
-    """What the older dates come to. answers: 1,000 at most, which no badge exceeds. earned: badge -> date."""
+    """What the older dates come to."""
 
-    answers: int = 0
+    answers: int = 0  # 1,000 at most, which no badge exceeds
     points: int = 0
     streak: streaks.Streak | None = None
-    earned: Mapping[str, date] = field(default_factory=dict)
+    earned: Mapping[str, date] = field(default_factory=dict)  # badge -> date
 
     def plus(self, day: date, tally: Tally) -> "SettledDates":
         """Add a date that is later than all before."""
@@ -219,18 +219,14 @@ class SettledDates:
 
 @dataclass(frozen=True)
 class Stats:
-    """What is kept of one person.
-
-    others: answers in categories that are not kept. newest: (created_at, zone) of the newest response.
-    created_at: of the first one.
-    """
+    """What is kept of one person."""
 
     days: Mapping[date, Tally] = field(default_factory=dict)
     categories: Mapping[str, Category] = field(default_factory=dict)
-    newest: tuple[str, str] = ("", "UTC")
+    newest: tuple[str, str] = ("", "UTC")  # (created_at, zone) of the newest response
     settled: SettledDates = SettledDates()
-    others: int = 0
-    created_at: str = ""
+    others: int = 0  # answers in categories that are not kept
+    created_at: str = ""  # of the first one
 
     @property
     def total_answers(self) -> int:

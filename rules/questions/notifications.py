@@ -37,24 +37,20 @@ class QuietHours:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What one person wants to hear on one phone.
-
-    audience: the person's tags. last_notified_at: stamp of the newest announcement, NEVER before the first.
-    endpoint_arn: where the push service reaches the phone, "" before the first message.
-    """
+    """What one person wants to hear on one phone."""
 
     subscription_id: str
     owner: str
     fcm_token: str
-    audience: tuple[str, ...]
+    audience: tuple[str, ...]  # the person's tags
     min_interval_minutes: int
     timezone: str
     quiet_hours: QuietHours | None
     streak_reminders: bool
     created_at: str
     updated_at: str
-    last_notified_at: str = NEVER
-    endpoint_arn: str = ""
+    last_notified_at: str = NEVER  # stamp of the newest announcement, NEVER before the first
+    endpoint_arn: str = ""  # where the push service reaches the phone, "" before the first message
     is_active: bool = True
 
 
@@ -170,15 +166,12 @@ CLAIM_KEPT = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class PushMessage:
-    """What a phone shows, and what its app reads.
-
-    data: flat, texts only. ttl_seconds: how long it is kept for a phone that is off.
-    """
+    """What a phone shows, and what its app reads."""
 
     title: str
     body: str
-    data: Mapping[str, str]
-    ttl_seconds: int
+    data: Mapping[str, str]  # flat, texts only
+    ttl_seconds: int  # how long it is kept for a phone that is off
 
 
 def message_of_question(question: Question, now: datetime) -> PushMessage:

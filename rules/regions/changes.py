@@ -40,19 +40,14 @@ Image = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
-    """One change of an item. table: its name in the template. at: microseconds of the epoch, as the table
-    says.
+    """One change of an item."""
 
-    key: the item's key as DynamoDB writes it. image: the item after the change; None: it is gone. is_new:
-    whether it was not there before.
-    """
-
-    table: str
+    table: str  # its name in the template
     epoch: int
-    at: int
-    key: Image
-    image: Image | None
-    is_new: bool
+    at: int  # microseconds of the epoch, as the table says
+    key: Image  # the item's key as DynamoDB writes it
+    image: Image | None  # the item after the change; None: it is gone
+    is_new: bool  # whether it was not there before
 
     @property
     def number(self) -> str:

@@ -21,10 +21,10 @@ class LedgerContradiction(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FollowedEntries:
-    """What to write. carrier: the new head, or None if the ledger has it. carried: entries that it names."""
+    """What to write."""
 
-    carrier: Entry | None
-    carried: Sequence[Entry] = ()
+    carrier: Entry | None  # the new head, or None if the ledger has it
+    carried: Sequence[Entry] = ()  # entries that it names
 
 
 def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
@@ -158,12 +158,12 @@ class UnseenFate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnseenEntry:
-    """An unseen entry. key: of the command that wrote it, "" if it had none. reason: why it is listed."""
+    """An unseen entry."""
 
     entry: Entry
     fate: UnseenFate
-    key: str = ""
-    reason: str = ""
+    key: str = ""  # of the command that wrote it, "" if it had none
+    reason: str = ""  # why it is listed
 
 
 def common_length(theirs: Sequence[Entry], ours: Sequence[Entry]) -> int:

@@ -28,10 +28,10 @@ Of = Kind | Callable[[Sequence[Kind]], Kind]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """kind: the type of the answer; forms: DuckDB's expressions, one for each number of arguments."""
+    """A function's row in the table of functions."""
 
-    kind: Of
-    forms: tuple[str, ...]
+    kind: Of  # the type of the answer
+    forms: tuple[str, ...]  # DuckDB's expressions, one for each number of arguments
 
 
 def row(kind: Of, *forms: str) -> Row:

@@ -15,10 +15,10 @@ SUM_OF_BIGINTS = (38, 0)
 
 
 class Kind(NamedTuple):
-    """A type. precision and scale: of a DECIMAL, in digits."""
+    """A type."""
 
     name: str
-    precision: int = 0
+    precision: int = 0  # precision, scale: of a DECIMAL, in digits
     scale: int = 0
 
     @property

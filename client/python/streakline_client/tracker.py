@@ -78,28 +78,25 @@ def _tell(callback: Callable[[Any], None], value: Any) -> None:
 class Queueing:
     """How events wait.
 
-    path: the queue's file, of this user alone; None, or ":memory:": memory. zone: IANA name of the place, or
-    a ZoneInfo; None: the machine's. most: how many may wait; one more, and the oldest goes, and on_dropped
-    tells. on_refused: the service refused an event for good; it is told at least once, perhaps in another
-    process. on_unkept: the disk did not take an event; it waits in memory, and ends with the process.
-    on_trouble: events wait, and why; or the file was damaged, and where it is now. What has no callback is
-    logged, of each reason once; so is what a callback raises. keeps_streak: whether an event keeps the
-    streak, for the estimate only. is_sending: a thread sends by itself; else `flush` does. clocks: the
-    machine's.
-
     Raises ValueError or TypeError for what cannot work.
     """
 
+    # The queue's file, of this user alone; None, or ":memory:": memory
     path: str | os.PathLike[str] | None = None
-    zone: str | ZoneInfo | None = None
-    most: int = QUEUE_MAX
+    zone: str | ZoneInfo | None = None  # IANA name of the place, or a ZoneInfo; None: the machine's
+    most: int = QUEUE_MAX  # how many may wait; one more, and the oldest goes, and on_dropped tells
+    # The service refused an event for good; it is told at least once, perhaps in another process
     on_refused: Callable[[RefusedEvent], None] | None = None
     on_dropped: Callable[[Event], None] | None = None
+    # The disk did not take an event; it waits in memory, and ends with the process
     on_unkept: Callable[[Event], None] | None = None
+    # Events wait, and why; or the file was damaged, and where it is now. What has no callback is logged, of
+    # each reason once; so is what a callback raises.
     on_trouble: Callable[[Trouble], None] | None = None
+    # Whether an event keeps the streak, for the estimate only
     keeps_streak: Callable[[Event], bool] = lambda _: True
-    is_sending: bool = True
-    clocks: Callable[[], Reading] | None = None
+    is_sending: bool = True  # a thread sends by itself; else `flush` does
+    clocks: Callable[[], Reading] | None = None  # the machine's
 
     def __post_init__(self) -> None:
         """Look at what the app has given."""

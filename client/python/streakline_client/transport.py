@@ -17,10 +17,10 @@ ANSWER_BYTES_MAX = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request. path: below the service's address, with its query; timeout in seconds."""
+    """A request."""
 
     method: str
-    path: str
+    path: str  # below the service's address, with its query; timeout in seconds
     headers: Mapping[str, str]
     body: bytes | None = None
     timeout: float = 10.0
@@ -28,11 +28,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply of any status. headers: lower-case name -> value."""
+    """A reply of any status."""
 
     status: int
     body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)  # lower-case name -> value
 
 
 Transport = Callable[[Request], Reply]

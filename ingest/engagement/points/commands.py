@@ -32,28 +32,24 @@ from rules.engagement.streak import return_date, shown_streak
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The entry that a command wrote. duplicate: an earlier attempt with the same key wrote it."""
+    """The entry that a command wrote."""
 
     entry: Entry
-    duplicate: bool = False
+    duplicate: bool = False  # an earlier attempt with the same key wrote it
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The entry that a command writes.
-
-    place: of the month's free freezes, the one that it takes. ends: the id of the hold that it captures.
-    before: entries that belong to it, and come first. undoes: the entry that it reverses. days: those that
-    its entries change, as they were read. also: returns the further actions of its transaction, once the
-    entry has its place.
-    """
+    """The entry that a command writes."""
 
     draft: Draft
-    place: str | None = None
-    ends: str | None = None
-    before: tuple[Draft, ...] = ()
-    undoes: Entry | None = None
+    place: str | None = None  # of the month's free freezes, the one that it takes
+    ends: str | None = None  # the id of the hold that it captures
+    before: tuple[Draft, ...] = ()  # entries that belong to it, and come first
+    undoes: Entry | None = None  # the entry that it reverses
+    # Those that its entries change, as they were read
     days: Mapping[date, Day | None] = field(default_factory=dict)
+    # Returns the further actions of its transaction, once the entry has its place
     also: Callable[[Entry], Sequence[dict[str, Any]]] = lambda _: ()
 
 
@@ -64,17 +60,13 @@ CLAIM_INDEX = 1  # the transaction's further actions are the profile (0) and the
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Writes what commands make of accounts.
-
-    claims_table: a command's transaction puts the claim of its key there. settler: what has expired is
-    written before what a command writes.
-    """
+    """Writes what commands make of accounts."""
 
     accounts: AccountStore
     claims: ClaimStore
-    claims_table: str
+    claims_table: str  # a command's transaction puts the claim of its key there
     cache: EngagementCache
-    settler: Settler
+    settler: Settler  # what has expired is written before what a command writes
 
     def once(
         self, user_id: str, key: str | None, body: str, now: datetime, make: Callable[[Account], Command]
@@ -223,10 +215,10 @@ REDEEM = "redeem:"  # before a redemption's key, in its claim
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """Commands that write entries. books: what freezes cost."""
+    """Commands that write entries."""
 
     commands: Commands
-    books: BookStore
+    books: BookStore  # what freezes cost
 
     def redeem(self, user_id: str, points: int, reward_id: str, key: str, now: datetime) -> CommandResult:
         """Spend any number of points, for those who are trusted to name it.
@@ -364,10 +356,10 @@ APART_MAX = 2 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Clawbacks:
-    """Commands that reverse events. books: what counts for what other events earn in their place."""
+    """Commands that reverse events."""
 
     commands: Commands
-    books: BookStore
+    books: BookStore  # what counts for what other events earn in their place
 
     def claw_back(self, user_id: str, event_id: str, reason: str, key: str, now: datetime) -> CommandResult:
         """Reverse an event; returns its CLAWBACK.

@@ -19,11 +19,11 @@ RELEASED, LAPSED = "released", "lapsed"
 
 @dataclass(frozen=True, slots=True)
 class HoldResult:
-    """A hold, and how it stands: held, captured, released or lapsed. duplicate: the key was used before."""
+    """A hold, and how it stands: held, captured, released or lapsed."""
 
     hold: Hold
     status: str = "held"
-    duplicate: bool = False
+    duplicate: bool = False  # the key was used before
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from rules.engagement.ledger import Draft, Entry, EntryKind
 
 @dataclass(slots=True)
 class Sale:
-    """One request to redeem a reward. attempts: how often a transaction was tried."""
+    """One request to redeem a reward."""
 
     books: BookStore
     stock: RewardStock
@@ -36,7 +36,7 @@ class Sale:
     reward_id: str
     now: datetime
     shown: int | None = None
-    attempts: int = field(default=0)
+    attempts: int = field(default=0)  # how often a transaction was tried
 
     def command(self, account: Account) -> Command:
         """Return what the next attempt writes; raises ApiError for what the newest book does not allow."""
@@ -111,17 +111,17 @@ NOT_REVERSED = (Fulfilment.REQUESTED, Fulfilment.FULFILLED)
 
 @dataclass(frozen=True, slots=True)
 class FulfilmentResult:
-    """How a redemption stands. duplicate: it stood so before."""
+    """How a redemption stands."""
 
     redemption: Redemption
-    duplicate: bool = False
+    duplicate: bool = False  # it stood so before
 
 
 @dataclass(frozen=True, slots=True)
 class Redemptions:
-    """Commands about rewards of the book. rewards: what reverses their entries."""
+    """Commands about rewards of the book."""
 
-    rewards: Rewards
+    rewards: Rewards  # what reverses their entries
     stock: RewardStock
     store: RedemptionStore
 
@@ -226,12 +226,13 @@ STOCK_READERS = 8  # at the same time: a page of twenty would take half a second
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Shows rewards, by id. counted: what was left of a reward's stock, and until when that is shown."""
+    """Shows rewards, by id."""
 
     books: BookStore
     stock: RewardStock
     store: RedemptionStore
     balances: Balances
+    # What was left of a reward's stock, and until when that is shown
     counted: dict[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
 
     def page(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:

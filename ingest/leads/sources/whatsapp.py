@@ -83,12 +83,12 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """An item of a webhook's lists. kind: the list's name. contact: what value.contacts[] adds to it."""
+    """An item of a webhook's lists."""
 
     path: str
-    kind: str
+    kind: str  # the list's name
     body: Mapping[str, Any]
-    contact: Mapping[str, Any]
+    contact: Mapping[str, Any]  # what value.contacts[] adds to it
 
 
 # The fields of an item, or of a contact, that say whose it is. An id may be beside a number or alone; some

@@ -23,14 +23,11 @@ DOUBTS_MAX = 12
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Time that may be a move of the clock.
+    """Time that may be a move of the clock."""
 
-    start: the first event after it. exact: a move by `most`, or none; else a move by at most so much.
-    """
-
-    start: int
+    start: int  # the first event after it
     most: int
-    exact: bool
+    exact: bool  # a move by `most`, or none; else a move by at most so much
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +41,11 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One reading of both clocks. run: which ticks they are: they begin anew with another one."""
+    """One reading of both clocks."""
 
     wall: int
     ticks: int
-    run: str
+    run: str  # which ticks they are: they begin anew with another one
     counts_sleep: bool
 
 
@@ -62,20 +59,15 @@ class Watch:
 
 @dataclass(slots=True)
 class ClockState:
-    """All that is stored. All processes of a user share it.
+    """All that is stored. All processes of a user share it."""
 
-    shift: the sum of all moves. noticed: of all that was noticed, doubts included. seen: the clock without
-    its moves, when somebody last looked. anchor: what has to be added to that to get the service's time;
-    None: no contact yet. run, base: whose ticks, and the clock minus these ticks.
-    """
-
-    shift: int = 0
-    noticed: int = 0
-    seen: int | None = None
-    anchor: int | None = None
+    shift: int = 0  # the sum of all moves
+    noticed: int = 0  # of all that was noticed, doubts included
+    seen: int | None = None  # the clock without its moves, when somebody last looked
+    anchor: int | None = None  # what has to be added to that to get the service's time; None: no contact yet
     doubts: list[Doubt] = field(default_factory=list)
     fixes: list[Fix] = field(default_factory=list)
-    run: str = ""
+    run: str = ""  # run, base: whose ticks, and the clock minus these ticks
     base: int = 0
 
     @property

@@ -52,26 +52,23 @@ class Trouble:
 
 @dataclass(slots=True)
 class Verdict:
-    """What a reply says of a batch. misplaced: the service does not know their zones.
-
-    halve: less of it may be sent at once. bare: it may be sent without what stands beside the events.
-    """
+    """What a reply says of a batch."""
 
     taken: list[Waiting] = field(default_factory=list)
     refused: list[tuple[Waiting, RefusedEvent]] = field(default_factory=list)
-    misplaced: list[Waiting] = field(default_factory=list)
+    misplaced: list[Waiting] = field(default_factory=list)  # the service does not know their zones
     trouble: Trouble | None = None
-    halve: bool = False
-    bare: bool = False
+    halve: bool = False  # less of it may be sent at once
+    bare: bool = False  # it may be sent without what stands beside the events
 
 
 @dataclass(frozen=True, slots=True)
 class SenderListeners:
-    """Who is told what. taken: the service has these events."""
+    """Who is told what."""
 
     refused: Callable[[RefusedEvent], None]
     trouble: Callable[[Trouble], None]
-    taken: Callable[[list[Waiting]], None]
+    taken: Callable[[list[Waiting]], None]  # the service has these events
 
 
 class Sender:
