@@ -17,6 +17,10 @@ REPORTS = "reports/"
 DAYS_LOOKED_AT = 14
 KEPT = timedelta(seconds=15)  # a view that refreshes itself need not list a bucket every time
 FreshnessView = dict[str, Any]
+WAITING, IN_FLIGHT = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
+DELAYED = "ApproximateNumberOfMessagesDelayed"
+FAILURES = "failures"
+AT_ONCE_MAX = 8
 
 
 class FreshnessUnknown(SafeToLog, LookupError):
@@ -80,12 +84,6 @@ class Freshness:
 
 
 # How many messages wait in each queue; all queues are asked at once.
-
-
-WAITING, IN_FLIGHT = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
-DELAYED = "ApproximateNumberOfMessagesDelayed"
-FAILURES = "failures"
-AT_ONCE_MAX = 8
 
 
 class QueueDepths:

@@ -47,6 +47,12 @@ from rules.engagement.seals import HIDDEN_FIELDS, SHOWN_FIELDS, encoded_fields, 
 from rules.lake.residue import is_residue
 
 HEADS, LEAVES = "state/heads.json", "state/heads/"
+# By then every account has been looked at, and has a leaf.
+KNOWN_AFTER = timedelta(days=30)
+ROOTS = "roots/"
+LATEST = f"{ROOTS}latest.json"
+TABLE = "table"
+COLUMNS = (*SHOWN_FIELDS, *HIDDEN_FIELDS, "seal")
 
 
 @dataclass(slots=True)
@@ -125,8 +131,6 @@ def _key(root: bytes) -> str:
 # the others (rule 7). So the chain is recomputed from its beginning, and no history is read for it.
 
 
-# By then every account has been looked at, and has a leaf.
-KNOWN_AFTER = timedelta(days=30)
 Head = list[str | int]  # bucket, name, seq, digest: as findings keep it
 
 
@@ -199,10 +203,6 @@ def changes_of(heads: Sequence[Head]) -> dict[int, dict[bytes, TreeLeaf]]:
 # under the key again is a further version, and who asks for the first one gets it.
 
 
-ROOTS = "roots/"
-LATEST = f"{ROOTS}latest.json"
-
-
 def root_key(run_id: str) -> str:
     """Return where a run's root is."""
     return f"{ROOTS}{run_id}.json"
@@ -230,9 +230,6 @@ def publish_root(objects: Objects, heads: Heads) -> dict[str, Any]:
 
 
 # All copies of an account's ledger against each other, and against the last root (rule 19).
-
-
-TABLE = "table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +295,6 @@ def _is_sound(account: str, links: Sequence[LedgerLink], leaf: TreeLeaf | None) 
 # The ledger's copies in lake and warehouse, account by account, in the form that is compared (rule 19).
 
 
-COLUMNS = (*SHOWN_FIELDS, *HIDDEN_FIELDS, "seal")
 Copies = dict[str, list[LedgerLink]]
 
 

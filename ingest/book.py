@@ -40,6 +40,18 @@ DOCUMENT_BYTES_MAX = 300_000
 # Each event of the type is held against it.
 CONTRACT_BYTES_MAX = 16_384
 MISSING = "is missing"  # as first_problem says it
+NOTE_MAX = 500
+NOW = "now"
+_VERSION_FIELDS: dict[str, Schema] = {
+    "version": {"type": "integer", "minimum": 1},
+    "effective_at": INSTANT,
+    "published_at": INSTANT,
+    "author?": {"type": "string", "description": "admins alone"},
+    "note": TEXT,
+}
+VERSION = closed_object(_VERSION_FIELDS)
+RULES = closed_object({**_VERSION_FIELDS, "book": {"$ref": "#/components/schemas/Book"}})
+VERSIONS = closed_object({"versions": list_of(VERSION)})
 
 
 def book_of_document(document: Any) -> Book:
@@ -189,9 +201,6 @@ def _faults(book: Book, books: Books, effective_at: datetime, now: datetime) -> 
                 yield Fault((*path, "keeps_streak"), why)
 
 
-NOTE_MAX = 500
-
-
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A document that is to be in force from an instant on."""
@@ -236,7 +245,6 @@ def publish(store: BookStore, proposal: Proposal, now: datetime) -> Version:
 # The bodies and answers of /v1/rules, as JSON Schema.
 
 
-NOW = "now"
 PUBLICATION = closed_object(
     {
         # What is wrong with a book is told in full by ingest.book, not by its first fault alone.
@@ -253,16 +261,6 @@ PUBLICATION = closed_object(
         },
     }
 )
-_VERSION_FIELDS: dict[str, Schema] = {
-    "version": {"type": "integer", "minimum": 1},
-    "effective_at": INSTANT,
-    "published_at": INSTANT,
-    "author?": {"type": "string", "description": "admins alone"},
-    "note": TEXT,
-}
-VERSION = closed_object(_VERSION_FIELDS)
-RULES = closed_object({**_VERSION_FIELDS, "book": {"$ref": "#/components/schemas/Book"}})
-VERSIONS = closed_object({"versions": list_of(VERSION)})
 
 app = Api("RulesApi")
 logger, handler = app.logger, app.handler

@@ -93,6 +93,7 @@ EMPTY = closed_object({})
 
 SECRET_BYTES = 32
 ID_LETTERS, ID_LENGTH = "abcdefghijklmnopqrstuvwxyz0123456789", 26
+OVERLAP_HOURS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,6 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-OVERLAP_HOURS = 24
 app = Api("EndpointsApi", {"endpoint_id": text_matching(ENDPOINT_ID)})
 logger, handler = app.logger, app.handler
 

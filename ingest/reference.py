@@ -34,6 +34,25 @@ ORDER = (
     *("Events", "Streaks and profile", "Leaderboards", "Points and rewards", "Questions", "Leads"),
     *("Outgoing webhooks", PRIVACY, ADMIN, "Service"),
 )
+VOID = frozenset({"meta", "link"})
+SHAPE_DEPTH_MAX = 8
+BOUNDS = (
+    *(("minimum", "at least {}"), ("exclusiveMinimum", "above {}"), ("maximum", "at most {}")),
+    *(("minLength", "at least {} characters"), ("maxLength", "at most {} characters")),
+    *(("minItems", "at least {} of them"), ("maxItems", "at most {} of them"), ("default", "{} by default")),
+    *(("maxProperties", "at most {} fields"), ("contentMediaType", "{}")),
+)
+SAMPLE_DEPTH_MAX = 6
+FORMATS = {"date": "2026-11-20", "date-time": "2026-11-20T10:30:00Z", "uri": "https://app.example.com"}
+SETTINGS = (
+    "export STREAKLINE_URL=https://...  # the address of this page, up to /v1\n"
+    "export STREAKLINE_TOKEN=...        # a JWT of the user"
+)
+LINE_MAX = 60
+A_DATE = "2026-11-20"
+NOW = """'"$(date -u +%FT%TZ)"'"""
+SUCCESS = "2"
+FIRST = "/v1/events"
 
 
 def tag_of(method: str, path: str) -> str:
@@ -42,9 +61,6 @@ def tag_of(method: str, path: str) -> str:
 
 
 # Makes HTML. Text is always escaped; only what `element` made is not escaped again.
-
-
-VOID = frozenset({"meta", "link"})
 
 
 class Markup(str):
@@ -83,15 +99,6 @@ def _name(attribute: str) -> str:
 
 
 # Shows a JSON Schema as a list that people read.
-
-
-SHAPE_DEPTH_MAX = 8
-BOUNDS = (
-    *(("minimum", "at least {}"), ("exclusiveMinimum", "above {}"), ("maximum", "at most {}")),
-    *(("minLength", "at least {} characters"), ("maxLength", "at most {} characters")),
-    *(("minItems", "at least {} of them"), ("maxItems", "at most {} of them"), ("default", "{} by default")),
-    *(("maxProperties", "at most {} fields"), ("contentMediaType", "{}")),
-)
 
 
 def shape(schema: Schema, depth: int = 0) -> Markup:
@@ -194,7 +201,6 @@ def _has_details(schema: Schema) -> bool:
 # Examples of bodies and paths, made from schemas.
 
 
-SAMPLE_DEPTH_MAX = 6
 # What a reader knows from the rest of the documentation. Each is used where its schema takes it.
 NAMED_SAMPLES: dict[str, Any] = {
     "user_id": "ada",
@@ -217,7 +223,6 @@ TEXTS = (
     "A_NAME",
     "1",
 )
-FORMATS = {"date": "2026-11-20", "date-time": "2026-11-20T10:30:00Z", "uri": "https://app.example.com"}
 
 
 def sample(schema: Schema, parts: dict[str, Schema], name: str = "", depth: int = 0) -> Any:
@@ -292,15 +297,6 @@ def example_path(path: str) -> str:
 # Commands of a shell that call an operation.
 
 
-SETTINGS = (
-    "export STREAKLINE_URL=https://...  # the address of this page, up to /v1\n"
-    "export STREAKLINE_TOKEN=...        # a JWT of the user"
-)
-LINE_MAX = 60
-A_DATE = "2026-11-20"
-NOW = """'"$(date -u +%FT%TZ)"'"""
-
-
 def curl(method: str, path: str, operation: dict[str, Any], parts: dict[str, Schema]) -> str:
     """Return a command that a reader may paste into a shell. parts: the schemas that `$ref` names."""
     needed = [each["name"] for each in operation["parameters"] if each["in"] == "query" and each["required"]]
@@ -328,8 +324,6 @@ def with_current_time(command: str) -> str:
 
 
 Operation = dict[str, Any]
-SUCCESS = "2"
-FIRST = "/v1/events"
 
 
 def reference(document: dict[str, Any], stylesheet: str) -> str:

@@ -43,6 +43,8 @@ from rules.privacy.tombstones import user_subject
 
 
 Pairs = Sequence[tuple[Record, Event]]
+CONSUMER = "engagement"
+WRITERS = 4  # users that are written at the same time, so that their waiting overlaps
 
 
 @dataclass(slots=True)
@@ -88,8 +90,6 @@ def maybe_applied(profile: Profile, pairs: Pairs) -> dict[str, str]:
 
 
 logger = Logger(service="engagement")
-CONSUMER = "engagement"
-WRITERS = 4  # users that are written at the same time, so that their waiting overlaps
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,11 @@ COPIES = {
     "GroupEvents": "which of the events are read together",
 }
 Row = Mapping[str, Any]
+PUT_SECONDS = 60  # until S3 has taken a large file
+# Of one run, which has 15 minutes. The next one goes on.
+RUN_SECONDS = 780
+SALT_BYTES = 32
+UNAVAILABLE = (*Unavailable, Unprocessed, PostgresUnavailable, RedisError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,11 +244,6 @@ def _flat(value: Any) -> Any:
     return value
 
 
-PUT_SECONDS = 60  # until S3 has taken a large file
-# Of one run, which has 15 minutes. The next one goes on.
-RUN_SECONDS = 780
-SALT_BYTES = 32
-UNAVAILABLE = (*Unavailable, Unprocessed, PostgresUnavailable, RedisError)
 logger = Logger(service="erasure")
 
 

@@ -56,6 +56,7 @@ PROFILE_BYTES_MAX = 800
 # No more is put away than brings a profile below this part of it. So questions about the last years, which
 # are most, do not need the archive.
 PART_KEPT = 0.75
+ATTEMPTS_MAX = 12
 
 
 class ArchiveMoved(Exception):
@@ -115,9 +116,6 @@ class ArchiveStore:
         Raises ArchiveMoved.
         """
         return profile if resumed_streak(profile.streak, since) else self.whole(profile)
-
-
-ATTEMPTS_MAX = 12
 
 
 class ProjectionMoved(Exception):

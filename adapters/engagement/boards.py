@@ -31,6 +31,11 @@ SNAPSHOTS_KEPT = timedelta(days=1)
 MANIFEST = encode_item({"board": "manifest", "part": "newest"})
 # So long a process answers without looking for a newer generation.
 FRESH_SECONDS = 30
+# Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
+# Beyond these it is left to chance who of many with the same streak is listed.
+READ_MAX = 2000
+PSEUDONYM_DIGITS = 10
+NAMES_KEPT = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +162,6 @@ def _manifest_from(found: Item) -> BoardManifest:
 # The best streaks, from the index StreakLeaderboard.
 
 
-# Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
-# Beyond these it is left to chance who of many with the same streak is listed.
-READ_MAX = 2000
 Scores = list[tuple[str, int]]
 
 
@@ -226,10 +228,6 @@ def _first(rows: Iterable[tuple[str, int]]) -> Scores:
 
 
 # Under which name a user is on the boards: the alias that they chose, or a pseudonym. Never the user id.
-
-
-PSEUDONYM_DIGITS = 10
-NAMES_KEPT = timedelta(minutes=1)
 
 
 class BoardNames:

@@ -22,6 +22,9 @@ from rules.engagement.account_state import Account, Profile
 from rules.engagement.lots import Position, Settlement, settlement_of
 from rules.engagement.points import Slot, balancing_entries, entries_of_weeks, monday_of, shortfalls
 
+ENTRIES_MAX = 20  # of a transaction, which writes as many days
+APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
+
 
 def clock_of(profile: Profile, now: datetime) -> datetime:
     """Return the instant that an account has reached: now, or its newest entry's if that clock is ahead."""
@@ -116,10 +119,6 @@ def expiry_rules(books: Books) -> set[str]:
 # What a ledger lacks follows from its entries and the book alone. Each transaction appends some of it, on
 # condition that nobody else has written. So a run that died goes on where it was; a second one writes
 # nothing.
-
-
-ENTRIES_MAX = 20  # of a transaction, which writes as many days
-APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
 
 
 @dataclass(frozen=True, slots=True)

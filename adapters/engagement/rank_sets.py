@@ -142,6 +142,10 @@ redis.call('DEL', KEYS[1])
 redis.call('DEL', KEYS[3])
 return 1
 """
+RETRY_AFTER_SECONDS = 5
+RECOVERED_AT_ONCE = 500
+READS = ("GET", "EXISTS", "TTL")
+PLACED_AT_ONCE = 500
 
 
 def place_commands(profiles: Iterable[Profile], at: datetime | None = None) -> list[Command]:
@@ -209,11 +213,6 @@ def _eval(script: str, *keys: str) -> tuple[str | int, ...]:
 # mode a command's keys must share a slot. Until a key is deleted, nobody reads it here.
 
 
-RETRY_AFTER_SECONDS = 5
-RECOVERED_AT_ONCE = 500
-READS = ("GET", "EXISTS", "TTL")
-
-
 class CacheConnection:
     """One process's connection. url: "" if there is no Redis. always_stale: stale after any lost write."""
 
@@ -272,7 +271,6 @@ class CacheConnection:
         )
 
 
-PLACED_AT_ONCE = 500
 # The pages of all profiles after a user id: each with the id after which the next page begins, "" at the end.
 Pages = Callable[[str], Iterable[tuple[Iterable[Profile], str]]]
 

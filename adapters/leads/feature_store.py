@@ -23,6 +23,16 @@ from rules.privacy.tombstones import SafeToLog
 ATTEMPTS_MAX = 10
 HOPS = 3  # a hint that is wrong is put right at once
 ID = "lead_organization_id"
+UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+VERSION_MAX = 2**62
+MAPS = ("features", "as_of", "inputs")
+# Rows of leaves are asked for of an item whose number of changes is above 0. Too high a number costs a query.
+REGROUPED = 1
+KEY = "counted"
+INDEX = "ByActivity"
+CALL_MAX = 10  # SendMessageBatch's own limit
+LEADS_MAX = 50  # in a message
+SEND_ATTEMPTS_MAX = 6
 
 
 class FeatureItemChanged(Exception):
@@ -179,13 +189,6 @@ def _feature_value(name: str, stored: Any) -> ShownValue:
 # What an item says of its group is kept, where it can be read. All else is left out: it follows from events.
 
 
-UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-VERSION_MAX = 2**62
-MAPS = ("features", "as_of", "inputs")
-# Rows of leaves are asked for of an item whose number of changes is above 0. Too high a number costs a query.
-REGROUPED = 1
-
-
 @dataclass(frozen=True, slots=True)
 class FeatureRepair:
     """Reads items for a rebuild."""
@@ -282,9 +285,6 @@ def _is_number(found: Any) -> bool:
 # the lead that absorbs it, is made from that state or from all stored events. So a note is true for ever.
 
 
-KEY = "counted"
-
-
 class CountedEvents:
     """Notes by mark. A mark holds the microsecond and 48 bits of the event's id, so it is one event's."""
 
@@ -315,9 +315,6 @@ def _key(name: str) -> dict[str, str]:
 # The index of recent activity: it names the leads that the daily refresh computes. No scan is needed.
 
 
-INDEX = "ByActivity"
-
-
 class ActiveLeads:
     """Leads with features that time still changes. shards: the same number as the writer of features has."""
 
@@ -344,11 +341,6 @@ class ActiveLeads:
 
 
 # The feature-refresh queue: the schedule asks for refreshes there, others for rebuilds.
-
-
-CALL_MAX = 10  # SendMessageBatch's own limit
-LEADS_MAX = 50  # in a message
-SEND_ATTEMPTS_MAX = 6
 
 
 class RefreshUnsent(SafeToLog, Exception):

@@ -24,6 +24,18 @@ from rules.leads.identity import (
 )
 from rules.leads.lead_events import Group
 
+# An attempt is lost only when another change to the same group goes through.
+ATTEMPTS = 20
+# So often we decide without a lock. Each time somebody else's change went through.
+PLANS = 3
+# What sql/identity raises for a change that cannot be undone: no_data_found and
+# object_not_in_prerequisite_state.
+UNKNOWN = "P0002"
+CANNOT_REPAIR = (UNKNOWN, "55000")
+KEPT_SECONDS = 3600
+RETRY_AFTER_SECONDS = 5
+
+
 # What PostgreSQL says of identities and is told of them (sql/identity), as JSON and as our own types.
 
 
@@ -117,16 +129,6 @@ def change_of(found: Any) -> IdentityChange:
         Group(each["root"], tuple(each["leaves"])) for each in found["announcement"].get(organization, ())
     )
     return IdentityChange(found["number"], organization, found["kind"], at, groups, found["told"])
-
-
-# An attempt is lost only when another change to the same group goes through.
-ATTEMPTS = 20
-# So often we decide without a lock. Each time somebody else's change went through.
-PLANS = 3
-# What sql/identity raises for a change that cannot be undone: no_data_found and
-# object_not_in_prerequisite_state.
-UNKNOWN = "P0002"
-CANNOT_REPAIR = (UNKNOWN, "55000")
 
 
 class CannotRepair(ValueError):
@@ -301,10 +303,6 @@ def _decide(
 # its identities are verified: a device's lead changes when the device becomes shared, and what somebody
 # claims becomes another's who proves it. Nor is it cached while changes are to be announced, because the next
 # event must ask PostgreSQL for them again.
-
-
-KEPT_SECONDS = 3600
-RETRY_AFTER_SECONDS = 5
 
 
 class IdentityCache:

@@ -21,6 +21,12 @@ from rules.leads.orders import OrderState, from_text, to_text
 
 ATTEMPTS_MAX = 8
 REFUSED = "ConditionalCheckFailed"
+REMEMBERED_MAX = 10_000  # organizations of leads, in a process
+# Claims of lead events share the table IdempotencyKeys with users' keys. There they have this key, and
+# `{source}#{external_event_id}` in place of a user id. A source has a `/`, and no user id has one.
+CLAIM_KEY = "lead-event"
+IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
+LEAVES_AT_ONCE = 16  # as many connections has a client
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +105,6 @@ def _record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
     return OrderRecord(source, order_id, from_text(fields["order"]), *more)
 
 
-REMEMBERED_MAX = 10_000  # organizations of leads, in a process
-# Claims of lead events share the table IdempotencyKeys with users' keys. There they have this key, and
-# `{source}#{external_event_id}` in place of a user id. A source has a `/`, and no user id has one.
-CLAIM_KEY = "lead-event"
-IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
-LEAVES_AT_ONCE = 16  # as many connections has a client
 ReadLeaf = Callable[[str, str, str, int], Iterator[dict[str, Any]]]
 
 

@@ -37,6 +37,8 @@ from rules.leads.memory import (
 
 
 KEY = "memory_type#key"
+ATTEMPTS_MAX = 12
+GROUP_ATTEMPTS_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +115,6 @@ def memory_from(fields: Mapping[str, Any]) -> tuple[str, StoredMemory]:
     pieces = tuple(_decode(fields, event_id, line) for event_id, line in pairs)
     found = MemoryEntry(TYPES[kind], key, pieces, fields["created_at"]) if pieces else None
     return fields[KEY], StoredMemory(fields["version"], found, fields)
-
-
-ATTEMPTS_MAX = 12
-GROUP_ATTEMPTS_MAX = 10
 
 
 class TooManyMemories(Exception):

@@ -32,6 +32,11 @@ from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType,
 NoticeState = UserNoticeState | ItemNoticeState
 STATE, LOG, BACKLOG = "told", "log/", "to/"
 STATE_SHARDS, BACKLOG_SHARDS = 8, 4  # partitions of the index ByDue: of users, and of each endpoint's lanes
+LEASE = timedelta(minutes=3)  # longer than a function may run: then its lane is due again
+BACKLOGS_READ = 32
+LOG_READ = 20
+WORKER = "worker"
+HOLDER = "test/"  # and the endpoint: no user id has a slash
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +250,6 @@ class OutboxStore:
 # Lanes: who may deliver one, what has arrived, when it is tried again; and who works for an endpoint.
 
 
-LEASE = timedelta(minutes=3)  # longer than a function may run: then its lane is due again
-BACKLOGS_READ = 32
-LOG_READ = 20
-WORKER = "worker"
-
-
 class BacklogStore:
     """The table Notifications, for those who deliver."""
 
@@ -396,9 +395,6 @@ def _worker_key(endpoint_id: str, share: int) -> dict[str, Any]:
 
 
 # Test messages: of no user, and on the way that all notifications take.
-
-
-HOLDER = "test/"  # and the endpoint: no user id has a slash
 
 
 class TrialMessages:

@@ -32,6 +32,8 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0  # as Standard Webhooks advise
 ADDRESSES_TRIED = 3
 Resolver = Callable[[str, int], Iterable[str]]
+SECRETS_KEPT_SECONDS = 60.0
+SOURCE = "streakline"  # of events on the bus
 
 
 class AddressRefused(ConnectionError):
@@ -153,10 +155,6 @@ class HookSender:
 
 def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:300]
-
-
-SECRETS_KEPT_SECONDS = 60.0
-SOURCE = "streakline"  # of events on the bus
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from adapters.platform.items import Item
 from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all, scan_all
 
 WRITERS = 16
+ATTEMPTS_MAX = 8
+CHANGED = "ConditionalCheckFailed"
 
 
 class ItemTable:
@@ -87,8 +89,6 @@ class ItemTable:
 # Items of a table that have become old: read by key, and changed only if they still are what was read.
 
 
-ATTEMPTS_MAX = 8
-CHANGED = "ConditionalCheckFailed"
 Statement = dict[str, Any]
 
 

@@ -12,6 +12,8 @@ from adapters import clock
 from rules.days import EPOCH
 from rules.key_ring import KNOWN_WITHIN, KeyRing, PersonHashes, from_text
 
+HASH_CHARACTERS = 32
+
 
 class KeyedHash:
     """The keys are read when first needed, and again every five minutes (rules/key_ring.py)."""
@@ -41,9 +43,6 @@ def hash_under_key(key: str, text: str, digits: int) -> str:
 
 
 # Fingerprints: keyed hashes that tell people who answer apart. The identifier itself is never stored.
-
-
-HASH_CHARACTERS = 32
 
 
 class Fingerprints:

@@ -20,6 +20,9 @@ STORED_WITHIN_SECONDS = 60
 AreThere = Mapping[str, bool]
 # Whoever has one address of IPv6 has the whole network around it.
 NETWORK_BITS = 64
+KEY = "counter"
+# A place ends with its subscription, and never by itself.
+PLACE_KEPT = timedelta(days=36_500)
 
 
 class SharedCounters:
@@ -147,9 +150,6 @@ class OwnerQuota:
 # Places are items of the table Limits, whose items expire at `expires_at`.
 
 
-KEY = "counter"
-
-
 @dataclass(frozen=True, slots=True)
 class OwnerSemaphore:
     """Gives each owner so many places, held for a while."""
@@ -201,10 +201,6 @@ class OwnerSemaphore:
 
 
 # The places that a user's phones hold in the table Limits, by which an erasure finds the phones, too.
-
-
-# A place ends with its subscription, and never by itself.
-PLACE_KEPT = timedelta(days=36_500)
 
 
 def subscription_counter(owner: str) -> str:

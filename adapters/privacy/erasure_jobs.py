@@ -20,6 +20,11 @@ from rules.days import stamp
 from rules.privacy.erasures import LEADS, Erasure, PersonKind
 from rules.privacy.tombstones import Act, JournalEntry, identity_subject, lead_subject, user_subject
 
+OPEN, DONE = "open", "done"
+ENTRIES_MAX = 90  # a transaction takes 100 actions
+SUBJECTS_MAX = 90  # of a transaction's 100 actions; the erasure itself writes further tombstones
+
+
 # Whom the erasers and the export look for, in every form that a store may know them by.
 
 
@@ -42,11 +47,6 @@ class Person:
             yield user_subject(self.user_id)
         yield from map(lead_subject, self.leads)
         yield from (identity_subject(self.organization, *each) for each in self.identities)
-
-
-OPEN, DONE = "open", "done"
-ENTRIES_MAX = 90  # a transaction takes 100 actions
-SUBJECTS_MAX = 90  # of a transaction's 100 actions; the erasure itself writes further tombstones
 
 
 class ErasureMoved(Exception):

@@ -30,6 +30,8 @@ FRESH_SECONDS = 30
 # Writers' clocks differ: so far back each reading looks again.
 CLOCKS_DIFFER = timedelta(minutes=5)
 JOURNAL = "journal"
+# Whose an item is. No item has two of these of two persons; a stock is a holder, too, that nobody is called.
+USER_KEYS, LEAD_KEY = ("user_id", "account_id", "owner", "holder"), "lead_organization_id"
 
 
 class Tombstones:
@@ -158,10 +160,6 @@ def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
 
 
 # Whether a record of a table's stream is of somebody who was erased (rule 10).
-
-
-# Whose an item is. No item has two of these of two persons; a stock is a holder, too, that nobody is called.
-USER_KEYS, LEAD_KEY = ("user_id", "account_id", "owner", "holder"), "lead_organization_id"
 
 
 def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:

@@ -41,6 +41,7 @@ DELAY_SECONDS_MAX = 900
 # For each partition that is not at its end, the subscription_id and last_notified_at that were read last.
 # None: nothing has been read.
 After = Mapping[str, tuple[str, str]]
+MOVE = f"SET last_notified_at = :moved REMOVE {CHANGED}"  # a note is no change that the lake keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,6 @@ class AnnouncementQueue:
             MessageBody=json.dumps(page.written()),
             DelaySeconds=min(DELAY_SECONDS_MAX, delay_seconds),
         )
-
-
-MOVE = f"SET last_notified_at = :moved REMOVE {CHANGED}"  # a note is no change that the lake keeps
 
 
 class Announcements:

@@ -30,6 +30,11 @@ from rules.questions.responses import Response, Submission, event_digest
 
 # A transaction's actions for an event.
 ACTIONS = 2
+# A transaction takes 100 actions: one for the counter; for each answer a response, its place in line, and
+# its event.
+TAKEN_MAX = 99 // (2 + ACTIONS)
+ATTEMPTS_MAX = 40
+PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.1, 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,6 @@ class AnswerAwards:
         }
         stored = {"TableName": self.events_table, "Item": encode_item(events.to_item(event))}
         return {"Put": claimed}, {"Put": stored}
-
-
-# A transaction takes 100 actions: one for the counter; for each answer a response, its place in line, and
-# its event.
-TAKEN_MAX = 99 // (2 + ACTIONS)
-ATTEMPTS_MAX = 40
-PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.1, 0.6
 
 
 def with_answers(question: Question, answers: int, at: str) -> Question:

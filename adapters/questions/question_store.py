@@ -19,6 +19,11 @@ from rules.questions.questions import (
     to_item,
 )
 
+# One page reads at most so many questions, however few of them match.
+READ_MAX = 200
+# It first reads as many as it needs. If some of them do not match, it goes on with so many at a time.
+READ_AGAIN = 50
+
 
 class QuestionStore:
     """Questions of all agents."""
@@ -53,10 +58,6 @@ class QuestionStore:
 # closing, of 1,000 a second that DynamoDB gives a partition: 500 questions a second.
 
 
-# One page reads at most so many questions, however few of them match.
-READ_MAX = 200
-# It first reads as many as it needs. If some of them do not match, it goes on with so many at a time.
-READ_AGAIN = 50
 # Where a list goes on: for each partition the (created_at, question_id) that was read last.
 Places = Mapping[str, tuple[str, str]]
 

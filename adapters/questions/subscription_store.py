@@ -48,6 +48,8 @@ from rules.questions.notifications import (
 
 KEY = "subscription_id"
 INDEX = "ByLastNotified"
+ATTEMPTS_MAX = 8
+REFUSED = "ConditionalCheckFailed"
 
 
 def subscription_item(subscription: Subscription) -> Item:
@@ -152,8 +154,6 @@ def keys_of(subscription: Subscription) -> list[str]:
     return [own, *marker_keys(subscription), reminder_key(own), *token]
 
 
-ATTEMPTS_MAX = 8
-REFUSED = "ConditionalCheckFailed"
 Action = dict[str, Any]
 
 

@@ -51,6 +51,20 @@ COMMA, QUOTE, COLON, BACKSLASH, OPEN, CLOSE = b',":\\{}'
 ENDS = tuple(b", \t\r")
 UNKNOWN = -1
 Bytes = npt.NDArray[np.uint8]
+# The inside of a JSON text whose escapes have one character each, and are no code as in \u00e9.
+PLAIN = r'^(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*$'
+MEANINGS = np.zeros(256, np.uint8)  # of a character behind a backslash; 0: it is no such escape
+SPACE, QUOTE_CODE, BACKSLASH_CODE = b' "\\'
+# Of those of 19 digits the ones that begin with 9 may be beyond 64 bits.
+PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
+STAMP = len("2026-01-31T00:00:00.000000Z")
+MARKS = ((10, "T"), (19, "."), (STAMP - 1, "Z"))
+YEARS = (ord("1"), ord("2"))  # 1000 to 2999
+FEW = 64
+HOUR = 3_600_000_000  # microseconds
+LINES_AT_ONCE = 20_000  # their values stay in the processor's cache
+SLICES_MAX = 64
+NULL = b"null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +185,7 @@ def column_between(kind: pa.DataType, text: bytes, starts: Places, ends: Places)
 # The insides of JSON texts become a column of the texts that they stand for.
 
 
-# The inside of a JSON text whose escapes have one character each, and are no code as in \u00e9.
-PLAIN = r'^(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*$'
-MEANINGS = np.zeros(256, np.uint8)  # of a character behind a backslash; 0: it is no such escape
 MEANINGS[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
-SPACE, QUOTE_CODE, BACKSLASH_CODE = b' "\\'
 
 
 def texts_of(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
@@ -268,15 +278,6 @@ def _text_of(field: Field, inside: str) -> Any:
 # rules/lake/valid_row.py says which values are valid. Only plain ones are taken here: a line with any other
 # value is left to read_row. Texts, integers and the publisher's timestamps are checked as whole columns. Of
 # dates, booleans and other timestamps, read_value reads each different one once.
-
-
-# Of those of 19 digits the ones that begin with 9 may be beyond 64 bits.
-PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
-STAMP = len("2026-01-31T00:00:00.000000Z")
-MARKS = ((10, "T"), (19, "."), (STAMP - 1, "Z"))
-YEARS = (ord("1"), ord("2"))  # 1000 to 2999
-FEW = 64
-HOUR = 3_600_000_000  # microseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,11 +403,6 @@ def _check_moment(valid: Flags, column: pa.Array, place: Place) -> None:
         low, size = (first - EPOCH).days, int(first.hour == 0)
     moments = raw_values(column, np.int32 if is_date else np.int64)
     valid &= (moments >= low) & (moments < low + size)
-
-
-LINES_AT_ONCE = 20_000  # their values stay in the processor's cache
-SLICES_MAX = 64
-NULL = b"null"
 
 
 def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Places]]:

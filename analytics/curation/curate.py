@@ -49,6 +49,7 @@ from rules.lake.valid_row import RowRefused, read_row
 FETCHED_AT_ONCE = 16
 FETCHED_BYTES = 64 * 2**20  # more than this only if one object has more
 SINGLY_AT_ONCE = 5_000  # a row takes a few kilobytes until it is in a column
+ATTEMPTS_MAX = 8
 
 
 @dataclass(slots=True)
@@ -161,7 +162,6 @@ def _raw(line: bytes) -> dict[str, str]:
     return raw_of(row_text(line).rstrip(b"\r\n"))
 
 
-ATTEMPTS_MAX = 8
 Task = Place  # what one call does: an hour of an entity, or (hour None) a whole day
 
 

@@ -30,6 +30,17 @@ from rules.privacy.tombstones import SafeToLog
 # that is larger gets the large function.
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 BATCH_TASKS_MAX = 200
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+# An object may show up in listings after one that was finished later.
+OVERLAP = timedelta(hours=1)
+# An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
+ARRIVAL_LAG = timedelta(days=2)
+COMPACTED_AFTER = timedelta(days=3)  # few events arrive over 72 h late
+LISTED_AT_ONCE = 16
+COMPACTED_BYTES_MAX = 64 * 1024 * 1024
+NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
+BATCHES = "batches.json"  # of a run
+FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +87,6 @@ class Plan:
 # The watermark: up to when raw objects are curated. It moves when a run has done all of its plan.
 
 
-BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-# An object may show up in listings after one that was finished later.
-OVERLAP = timedelta(hours=1)
-
-
 def read_watermark(objects: Objects) -> datetime:
     """Return up to when raw objects are curated."""
     return read_state(objects)[0]
@@ -104,12 +110,6 @@ def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[s
 
 
 # What is there to plan with: the bytes of raw objects by hour, and the curated files of some days.
-
-
-# An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
-ARRIVAL_LAG = timedelta(days=2)
-COMPACTED_AFTER = timedelta(days=3)  # few events arrive over 72 h late
-LISTED_AT_ONCE = 16
 
 
 @dataclass(slots=True)
@@ -228,12 +228,6 @@ def sort_key(task: Task) -> tuple[str, str, str]:
 def day_of(task: Task) -> Task:
     """Return the whole day of an hour."""
     return replace(task, hour=None)
-
-
-COMPACTED_BYTES_MAX = 64 * 1024 * 1024
-NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
-BATCHES = "batches.json"  # of a run
-FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
 
 class NoEntity(SafeToLog, ValueError):

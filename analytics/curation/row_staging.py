@@ -21,6 +21,20 @@ from rules.lake.entities import EXTRA, Entity
 from rules.lake.schema import Field
 from rules.lake.valid_row import read_extra
 
+WORD = 8  # bytes
+# MurmurHash3's 64-bit finalizer mixes every bit of a word into all others.
+FACTOR, SHIFT = np.uint64(0xFF51AFD7ED558CCD), np.uint64(33)
+# For a text's last 1 to 7 bytes: which bits of its last word are its own.
+MASKS = np.array([2 ** (8 * size) - 1 for size in range(WORD + 1)], np.uint64)
+PIECES = 32  # 20 million rows of 250 bytes are pieces of 160 MB
+# Beyond this the rows of a piece are deduplicated while it is read: one key may have very many versions.
+PIECE_BYTES_MAX = 256 * 2**20
+HELD_BYTES_MAX = 96 * 2**20  # of rows in memory; as much again while they are brought together
+FEW_LINES = 40  # fewer lines are read sooner one by one than by columns
+# Places of rows that were curated before: ahead of all new ones.
+EARLIER = -(2**62)
+
+
 # Rows of a curated file that was written under an older declaration, as today's declares them.
 
 
@@ -56,11 +70,6 @@ def _columns_from_extra(extra: pa.Array, fields: Sequence[Field], schema: pa.Sch
 
 
 Hashes = npt.NDArray[np.uint64]
-WORD = 8  # bytes
-# MurmurHash3's 64-bit finalizer mixes every bit of a word into all others.
-FACTOR, SHIFT = np.uint64(0xFF51AFD7ED558CCD), np.uint64(33)
-# For a text's last 1 to 7 bytes: which bits of its last word are its own.
-MASKS = np.array([2 ** (8 * size) - 1 for size in range(WORD + 1)], np.uint64)
 
 
 def hashes(columns: Sequence[pa.Array]) -> Hashes:
@@ -100,11 +109,6 @@ def _mix_texts(found: Hashes, column: pa.StringArray) -> None:
 # Rows that memory cannot hold wait on disk in pieces, by a hash of the key: all rows of one key are in one.
 #
 # A piece is small enough for memory. So any number of rows is deduplicated and sorted, piece after piece.
-
-
-PIECES = 32  # 20 million rows of 250 bytes are pieces of 160 MB
-# Beyond this the rows of a piece are deduplicated while it is read: one key may have very many versions.
-PIECE_BYTES_MAX = 256 * 2**20
 
 
 class SpilledRows:
@@ -155,12 +159,6 @@ class SpilledRows:
         """Close the pieces' files. To close them again does nothing."""
         for writer in self._writers:
             writer.close()
-
-
-HELD_BYTES_MAX = 96 * 2**20  # of rows in memory; as much again while they are brought together
-FEW_LINES = 40  # fewer lines are read sooner one by one than by columns
-# Places of rows that were curated before: ahead of all new ones.
-EARLIER = -(2**62)
 
 
 @dataclass(slots=True)

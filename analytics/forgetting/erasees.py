@@ -25,6 +25,7 @@ KINDS = {
 SUBJECTS: Mapping[str, Callable[[str], str]] = {USERS: user_subject, LEADS: lead_subject}
 # When a row came to be, by which a lifted tombstone tells old from new: a day begins before it is lifted.
 MOMENTS = {"daily_activity": "created_at"}
+NAME = "forget.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +87,6 @@ def moment_of(entity: str) -> str:
 
 
 # How far a night's pass is: runs/{run_id}/forget.json. It names erasures by their ids, and nobody.
-
-
-NAME = "forget.json"
 
 
 @dataclass(slots=True)

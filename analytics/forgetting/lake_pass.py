@@ -47,6 +47,9 @@ PARQUET = b"PAR1"
 NAMES_SOMEBODY = "it names somebody who is to be forgotten, and is none of ours"
 Named = Mapping[tuple[str, str], int]
 Note = Callable[[str, Named], None]
+LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"
+ATTEMPTS_MAX = 8
+UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery so long
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +125,6 @@ class OtherObjects:
             rows = file.read([column])[column].to_pylist()
             found.update((KINDS[column], each) for each in rows if each in names)
         return found
-
-
-LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"
-ATTEMPTS_MAX = 8
-UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery so long
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,12 @@ from rules.questions.questions import to_item as question_attributes
 
 
 AT_ONCE = 1_000
+AS_IN_TABLE = (
+    *("lead_organization_id", "organization_id", "root_id", "source", "source_type", "external_event_id"),
+    *("event_type", "payload", "object_id", "object_id_ref", "raw_payload_ref"),
+)
+LEAD_EVENTS, QUESTIONS = "Event", "Questions"
+FROM_ROWS = (LEAD_EVENTS, QUESTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +98,6 @@ def _is_read(phone: Phone, report: RestoreReport, now: datetime) -> bool:
 
 
 LakeRow = Mapping[str, Any]
-AS_IN_TABLE = (
-    *("lead_organization_id", "organization_id", "root_id", "source", "source_type", "external_event_id"),
-    *("event_type", "payload", "object_id", "object_id_ref", "raw_payload_ref"),
-)
 
 
 def lead_event_item(row: LakeRow) -> Item:
@@ -165,10 +167,6 @@ def question_item(row: LakeRow, answers: int, until: datetime) -> Item:
     if is_later or (found.status is QuestionStatus.EXPIRED and row["closes_at"] >= until):
         found = replace(found, status=QuestionStatus.OPEN, closed_at=None)
     return encode_item(question_attributes(found))
-
-
-LEAD_EVENTS, QUESTIONS = "Event", "Questions"
-FROM_ROWS = (LEAD_EVENTS, QUESTIONS)
 
 
 @dataclass(frozen=True, slots=True)

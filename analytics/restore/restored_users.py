@@ -23,6 +23,10 @@ from rules.lake.table_items import item_of
 
 
 PROFILES = "UserStreaks"
+LEDGER, DAYS, PROFILE_ROWS = "RewardsLedger", "DailyActivity", "UserStreaks"
+EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
+# Entries first: they say what is applied. Events last: whatever the stream of them leads to finds all else.
+ORDER = (LEDGER, DAYS, PROFILE_ROWS, REWARDS, KEYS, EVENTS)
 
 
 def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
@@ -69,12 +73,6 @@ def _observed_zone(events: Sequence[Row]) -> dict[str, Any]:
     """Return the zone that the newest event named."""
     named = [(each["event_id"], each["timezone"]) for each in events if each["timezone"]]
     return {"observed_at": max(named)[0], "observed_zone": max(named)[1]} if named else {}
-
-
-LEDGER, DAYS, PROFILE_ROWS = "RewardsLedger", "DailyActivity", "UserStreaks"
-EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
-# Entries first: they say what is applied. Events last: whatever the stream of them leads to finds all else.
-ORDER = (LEDGER, DAYS, PROFILE_ROWS, REWARDS, KEYS, EVENTS)
 
 
 @dataclass(slots=True)

@@ -25,6 +25,11 @@ from rules.leads.features import CAMPAIGN_GRACE_DAYS
 DAY = timedelta(days=1)
 SPANS_MAX = 16  # in a condition: a statement may repeat it for each table and test, and has 100 KB
 Span = tuple[date, date]  # both included
+_RELATIONS = """SELECT table_schema || '.' || table_name AS name, table_type AS kind
+FROM information_schema.tables
+WHERE table_schema IN ('staging', 'facts', 'dimensions', 'marts')"""
+_BUILDS = "SELECT model, fingerprint, loads, tested FROM lake.builds"
+_LOADS = f"SELECT entity, MAX({LOAD_NUMBER}) AS newest FROM lake.loads GROUP BY entity"  # noqa: S608 (a constant)
 
 
 def starts(days: Iterable[date], periods: Collection[str], window: int = 0, around: int = 0) -> list[Span]:
@@ -115,11 +120,6 @@ def _end(day: date, period: str) -> date:
     return first + 6 * DAY if period == "week" else first
 
 
-_RELATIONS = """SELECT table_schema || '.' || table_name AS name, table_type AS kind
-FROM information_schema.tables
-WHERE table_schema IN ('staging', 'facts', 'dimensions', 'marts')"""
-_BUILDS = "SELECT model, fingerprint, loads, tested FROM lake.builds"
-_LOADS = f"SELECT entity, MAX({LOAD_NUMBER}) AS newest FROM lake.loads GROUP BY entity"  # noqa: S608 (a constant)
 Loads = Mapping[str, int]  # the newest load number by lake table
 
 

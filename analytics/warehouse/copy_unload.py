@@ -17,6 +17,13 @@ ROWS_AT_ONCE = 200_000
 _COPY = re.compile(
     r"COPY (?P<table>\w+) FROM '(?P<manifest>[^']+)' IAM_ROLE '(?P<role>[^']*)' FORMAT AS PARQUET MANIFEST"
 )
+FILE_MB_MAX = 64
+FIRST_FILE = "0000_part_00.parquet"
+_UNLOAD = re.compile(
+    r"UNLOAD \('(?P<select>.+)'\) TO '(?P<to>[^']+)' IAM_ROLE '(?P<role>[^']*)'"
+    r" FORMAT AS PARQUET ALLOWOVERWRITE MAXFILESIZE \d+ MB",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +80,6 @@ def _without_zones(table: pa.Table) -> pa.Table:
 
 
 # Redshift's UNLOAD of a query to Parquet files, and what stands for it where there is no Redshift.
-
-
-FILE_MB_MAX = 64
-FIRST_FILE = "0000_part_00.parquet"
-_UNLOAD = re.compile(
-    r"UNLOAD \('(?P<select>.+)'\) TO '(?P<to>[^']+)' IAM_ROLE '(?P<role>[^']*)'"
-    r" FORMAT AS PARQUET ALLOWOVERWRITE MAXFILESIZE \d+ MB",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)

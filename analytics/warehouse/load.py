@@ -29,6 +29,11 @@ from rules.lake.entities import LOADED, Entity
 # reads this table. A LOCK of the table that is loaded would keep its readers waiting, and wait for them.
 LOCK = "LOCK lake.loads"
 MergeColumns = Sequence[tuple[str, str]]
+READERS = 16
+DAYS_MAX = 200  # in one transaction: 4,800 files. It may have 40 statements of 100 KB
+SCHEMAS_MAX = 8  # sets of columns in one transaction: each takes two statements
+VALUES_MAX = 500  # rows in one INSERT
+WHOLE_DAY = "day"
 
 
 def create_staging(table: str, columns: MergeColumns) -> str:
@@ -122,11 +127,6 @@ def _same(entity: Entity, one: str, other: str) -> str:
     return " AND ".join(f'{one}."{key}" = {other}."{key}"' for key in entity.key)
 
 
-READERS = 16
-DAYS_MAX = 200  # in one transaction: 4,800 files. It may have 40 statements of 100 KB
-SCHEMAS_MAX = 8  # sets of columns in one transaction: each takes two statements
-VALUES_MAX = 500  # rows in one INSERT
-WHOLE_DAY = "day"
 Columns = tuple[tuple[str, str], ...]
 
 

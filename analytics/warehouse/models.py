@@ -50,6 +50,15 @@ from rules.leads.features import CAMPAIGN_GRACE_DAYS
 
 
 LOAD_NUMBER_DOC = "the newest load that brought this row, or a row that it is made of"
+FOLDERS = ("staging", "facts", "dimensions", "marts")
+MATERIALIZED = ("view", "table", "incremental")
+_FIELDS = {
+    *("grain", "key", "materialized", "by_date", "periods", "window", "also_touched", "whole"),
+    *("reads_by", "around", "placed_by", "newest_by", "tested_in"),
+    *("dist", "sort", "columns", "left_out", "tests"),
+}
+GRACE_DAYS = "{campaign_grace_days}"
+_PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
 def staged_columns(field: Field) -> Iterator[StagedColumn]:
@@ -90,17 +99,6 @@ def staging_about(entity: Entity) -> dict[str, Any]:
     key = [next(staged_columns(entity.field(name))).name for name in entity.newest_of or entity.key]
     columns = {each.name: each.doc for each in columns_of(entity)}
     return {"key": key, "materialized": "view", "columns": columns}
-
-
-FOLDERS = ("staging", "facts", "dimensions", "marts")
-MATERIALIZED = ("view", "table", "incremental")
-_FIELDS = {
-    *("grain", "key", "materialized", "by_date", "periods", "window", "also_touched", "whole"),
-    *("reads_by", "around", "placed_by", "newest_by", "tested_in"),
-    *("dist", "sort", "columns", "left_out", "tests"),
-}
-GRACE_DAYS = "{campaign_grace_days}"
-_PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
 class ModelError(ValueError):

@@ -25,6 +25,9 @@ BEGIN_SECONDS_MAX = 100.0  # after the call's start
 NIGHT_MAX = timedelta(hours=4)  # the state machine has six
 REASON_MAX = 600  # characters
 ENDED = "its function ended without an answer: too slow, or out of memory"
+SUNDAY = 6
+QUIET_MAX = timedelta(days=NIGHTS)
+MADE_BY = ("analytics", "rules", "sql")  # what tables, models and tests follow from
 
 
 class Kind(StrEnum):
@@ -179,10 +182,7 @@ def _do(item: Item, do: Callable[[Item], bool]) -> None:
 # so a warehouse is asked again after as many.
 
 
-SUNDAY = 6
-QUIET_MAX = timedelta(days=NIGHTS)
 PACKAGED = Path(__file__).resolve().parents[2]
-MADE_BY = ("analytics", "rules", "sql")  # what tables, models and tests follow from
 
 
 @dataclass(slots=True)

@@ -117,6 +117,8 @@ EVENTS = closed_object(
 
 PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
 NO_TERMS = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
+FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
+ERASED = "erased"
 
 
 class RefusedNow(InputRefused):
@@ -291,10 +293,6 @@ def _properties(body: Mapping[str, Any]) -> str | None:
     if len(text) > PROPERTIES_BYTES_MAX:
         raise InputRefused("invalid_field", "properties", f"is over {PROPERTIES_BYTES_MAX} bytes as JSON")
     return text
-
-
-FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
-ERASED = "erased"
 
 
 class AcceptStatus(StrEnum):

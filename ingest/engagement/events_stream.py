@@ -54,6 +54,10 @@ _PADDING = re.compile(rb"\x00*")  # gzip allows it after a member
 _BOUNDARY = re.compile(r"(?=\n)|\}(?=[\s,]*[{\[])")
 # Strict: a text that was cut off ends with its line, and swallows none of the next.
 _DECODER = json.JSONDecoder(parse_int=read_integer)
+# IAM decides who may put records on the stream. Such a producer may send events of any user, and late ones.
+PRODUCER = Caller("", is_admin=False, is_producer=True)
+CONSUMER = "events-stream"
+BATCH_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +244,6 @@ def _unzip_data(data: bytes) -> tuple[bytes, bytes, str]:
 
 
 logger = Logger(service="events-stream")
-# IAM decides who may put records on the stream. Such a producer may send events of any user, and late ones.
-PRODUCER = Caller("", is_admin=False, is_producer=True)
-CONSUMER = "events-stream"
-BATCH_MAX = 100
 
 
 @cache

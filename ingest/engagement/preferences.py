@@ -30,6 +30,9 @@ from rules.zone_names import find_zone
 
 
 Change = Callable[[Account], tuple[Profile, Sequence[dict[str, Any]]]]
+AHEAD_MAX = timedelta(days=365)
+PAUSED_AHEAD_MAX = 2 * AHEAD_MAX  # of a pause's last date
+PAUSES_A_YEAR_MAX = 40
 
 
 def change_profile(
@@ -61,9 +64,6 @@ def change_profile(
     raise AccountContended(user_id)
 
 
-AHEAD_MAX = timedelta(days=365)
-PAUSED_AHEAD_MAX = 2 * AHEAD_MAX  # of a pause's last date
-PAUSES_A_YEAR_MAX = 40
 Span = tuple[date, date]
 
 

@@ -67,6 +67,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 logger = Logger(service="hooks-api")
+FORM_BYTES_MAX = 100_000
 
 
 class TooManyUnknown(RuntimeError):
@@ -168,9 +169,6 @@ def _keep(kept: OrderedDict[K, T], name: K, value: T) -> None:
 
 
 # What a vendor or a browser sent, byte for byte.
-
-
-FORM_BYTES_MAX = 100_000
 
 
 @dataclass(frozen=True, slots=True)

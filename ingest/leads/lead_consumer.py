@@ -58,6 +58,12 @@ from rules.privacy.tombstones import identity_subject, lead_subject
 
 ATTEMPTS_MAX = 12
 Resolver = Callable[[], Resolution]
+CONSUMER = "leads"
+REASONS_MAX = 10
+# What one event may take: once a batch, a sleeping database is waited for (adapters/postgresql/rds_data.py).
+STEP_SECONDS_MAX = 65
+# What one event may tell, of 40 bytes each: a text of the warehouse takes 64 KB, a message 256 KB.
+MOVES_MAX = 500
 
 
 class OrderContended(RuntimeError):
@@ -165,12 +171,6 @@ def _payload(change: OrderChange, order: OrderPart, sent: Envelope) -> dict[str,
 
 
 logger = Logger(service="leads")
-CONSUMER = "leads"
-REASONS_MAX = 10
-# What one event may take: once a batch, a sleeping database is waited for (adapters/postgresql/rds_data.py).
-STEP_SECONDS_MAX = 65
-# What one event may tell, of 40 bytes each: a text of the warehouse takes 64 KB, a message 256 KB.
-MOVES_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)

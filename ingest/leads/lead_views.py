@@ -25,6 +25,18 @@ from rules.leads.memory import MemoryEntry, confidence_at
 from rules.leads.orders import EXPONENTS, rates_in, total_in
 from rules.leads.series import decode_series
 
+# A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
+# other for a moment, while a change of identity is being applied.
+HOPS_MAX = 5
+NO_EVENT, NO_LEAD = "no such event has been stored", "there is no such lead"
+HIDDEN = frozenset({SORT_KEY, "event_type#occurred_at", "raw_payload", "raw_payload_ref", "root_id"})
+# DynamoDB takes no longer sort key.
+NAME_BYTES_MAX = 1024
+MEMORY_MAX = 1_000  # entries that one request reads
+AHEAD = FUTURE_MAX + timedelta(days=1)
+NOTHING_COMPUTED: dict[str, Any] = {"features": {}, "money": {}, "money_total": None, "computed_at": None}
+
+
 # What a lead has spent, by currency and in all, as the API shows it.
 
 
@@ -48,19 +60,6 @@ def total_view(
     spent = {currency: each["spent"] for currency, each in money.items()}
     total = total_in(own, spent, rates, EXPONENTS.get(own, 2))
     return None if total is None else {"currency": own, "spent": total}
-
-
-# A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
-# other for a moment, while a change of identity is being applied.
-HOPS_MAX = 5
-NO_EVENT, NO_LEAD = "no such event has been stored", "there is no such lead"
-HIDDEN = frozenset({SORT_KEY, "event_type#occurred_at", "raw_payload", "raw_payload_ref", "root_id"})
-# DynamoDB takes no longer sort key.
-NAME_BYTES_MAX = 1024
-MEMORY_MAX = 1_000  # entries that one request reads
-AHEAD = FUTURE_MAX + timedelta(days=1)
-
-NOTHING_COMPUTED: dict[str, Any] = {"features": {}, "money": {}, "money_total": None, "computed_at": None}
 
 
 @dataclass(frozen=True, slots=True)

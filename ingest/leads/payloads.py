@@ -20,6 +20,26 @@ from rules.leads.identity import Identity
 from rules.leads.language import objections_in
 from rules.leads.orders import EXPONENTS, OrderState
 
+# The type of an event that asks for an erasure. It is carried out, and never stored.
+ERASURE_REQUESTED = "erasure_requested"
+ID_BYTES_MAX = 256
+DECIMAL = re.compile(r"\s*[+-]?(?=\.?\d)\d{0,15}(\.\d{0,12})?\s*", re.ASCII)
+NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
+EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
+WHOLE_FLOAT_MAX = 2**53  # beyond it a double is no longer one whole number
+PRODUCTS_MAX = 100
+LINES_MAX = 1_000
+QUANTITY_MAX = 10**9
+OMISSIONS_MAX = 20  # that are noted of one event
+T = TypeVar("T")
+LOOSE_MOMENT = re.compile(r"^(\S{10})[ T](\d\d:\d\d:\d\d\S*?) ?([+-]\d\d):?(\d\d)$", re.ASCII)
+CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
+IDENTITIES_MAX = 20
+PREFERENCES_MAX = 20
+VALUE_CHARACTERS_MAX = 128
+REASON_CHARACTERS_MAX = 200
+
 
 class DecodeError(ValueError):
     """A payload that is no event of its source. field: the path of the bad field; reason: what is wrong."""
@@ -66,10 +86,6 @@ class OrderPart:
     order_id: str
     seen: OrderState
     products: tuple[Mapping[str, Any], ...] = ()  # as rules.leads.lead_events lists them
-
-
-# The type of an event that asks for an erasure. It is carried out, and never stored.
-ERASURE_REQUESTED = "erasure_requested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +135,6 @@ def checked(schema: Schema, payload: Any) -> dict[str, Any]:
 # There are two kinds. Functions read what an event must have: they raise DecodeError that names the field,
 # and so refuse the event. `SideFields` reads everything else: what it cannot read is left out and noted, and
 # the event stays.
-
-
-ID_BYTES_MAX = 256
-DECIMAL = re.compile(r"\s*[+-]?(?=\.?\d)\d{0,15}(\.\d{0,12})?\s*", re.ASCII)
-NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
-EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
-WHOLE_FLOAT_MAX = 2**53  # beyond it a double is no longer one whole number
-PRODUCTS_MAX = 100
-LINES_MAX = 1_000
-QUANTITY_MAX = 10**9
-OMISSIONS_MAX = 20  # that are noted of one event
-T = TypeVar("T")
-LOOSE_MOMENT = re.compile(r"^(\S{10})[ T](\d\d:\d\d:\d\d\S*?) ?([+-]\d\d):?(\d\d)$", re.ASCII)
-CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 
 
 def text_id(value: Any, name: str) -> str:
@@ -315,13 +317,6 @@ def _quantity(value: Any, name: str) -> int:
 #
 # An event must have somebody: `identities` and `strict_identities` raise DecodeError that names the field.
 # All else is a side field (payload_fields.SideFields): what cannot be read is left out.
-
-
-NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
-IDENTITIES_MAX = 20
-PREFERENCES_MAX = 20
-VALUE_CHARACTERS_MAX = 128
-REASON_CHARACTERS_MAX = 200
 
 
 def identities(

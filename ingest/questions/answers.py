@@ -41,6 +41,10 @@ from rules.questions.responses import (
     public_id,
 )
 
+SHOWN_DEFAULT = timedelta(days=30)
+LIMIT_DEFAULT, LIMIT_MAX = 20, 100
+ME = "me"
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerLimits:
@@ -137,10 +141,6 @@ def _answer_receipt(
 # GET /v1/users/{user_id}/answers: what a person has answered, newest first.
 
 
-SHOWN_DEFAULT = timedelta(days=30)
-LIMIT_DEFAULT, LIMIT_MAX = 20, 100
-
-
 def own_answer_view(response: Response) -> dict[str, Any]:
     """Return an answer as the person who gave it sees it."""
     view = {
@@ -207,9 +207,6 @@ def _as_cursor(place: str) -> str:
 
 
 # What a person's answers have earned, and the leaderboard by points.
-
-
-ME = "me"
 
 
 def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:

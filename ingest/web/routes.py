@@ -11,6 +11,9 @@ from ingest.web.paging import FIRST_DATE, LAST_DATE
 Parameter = dict[str, Any]
 # The OpenAPI document, as ingest.openapi makes it. It is stored, so that who serves it needs no other's code.
 DOCUMENT = Path(__file__).parents[1] / "openapi.json"
+SPAN_END: Schema = TEXT | {
+    "description": f"a date or an RFC 3339 instant, from {FIRST_DATE} to {LAST_DATE}, both included"
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,6 @@ def limit_to(most: int) -> Parameter:
 
 
 CURSOR = in_query("cursor", TEXT)
-SPAN_END: Schema = TEXT | {
-    "description": f"a date or an RFC 3339 instant, from {FIRST_DATE} to {LAST_DATE}, both included"
-}
 SPAN = [in_query("from", SPAN_END), in_query("to", SPAN_END)]
 POSITION = [limit_to(500), CURSOR]
 PAGE = [*SPAN, *POSITION]

@@ -22,6 +22,9 @@ from adapters.platform.spreadsheets import QUOTE, RUNNING, cell
 
 DIGITS_MAX = 38  # of a decimal number, on every engine
 Tell = Callable[[str], None]
+ROWS_SHOWN, CELL_MAX = 40, 40
+CUT, NULL, GAP = "…", "NULL", "  "
+WRITERS: dict[str, Any] = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
 
 
 class QueryFailed(RuntimeError):
@@ -143,10 +146,7 @@ def _parted(count: int, size: int) -> tuple[int, int]:
 # Shows an answer: as a table on a terminal, or in a file.
 
 
-ROWS_SHOWN, CELL_MAX = 40, 40
-CUT, NULL, GAP = "…", "NULL", "  "
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
-WRITERS: dict[str, Any] = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
 
 
 def check_file(path: Path) -> None:

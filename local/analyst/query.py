@@ -25,6 +25,10 @@ from rules.leads.features import CAMPAIGN_GRACE_DAYS
 Value = str | int | date | None
 # What writes can hide within a query: SELECT ... INTO makes a table.
 _WRITES = (exp.DML, exp.DDL, exp.Into, exp.Command, exp.Lock)
+LAKE = "lake"
+SCHEMAS = frozenset({LAKE, *FOLDERS})
+# The warehouse's bookkeeping. The calendar takes from it the days that have files: the catalog has these too.
+CURATION, CALENDAR = "staging.curation", "dimensions.dates"
 
 
 def read_only(sql: str, parameters: Mapping[str, Value] | None = None) -> str:
@@ -77,12 +81,6 @@ def _first_line(error: Exception) -> str:
 # `lake.events` becomes the newest version of each event in the files, as the warehouse's load would keep it.
 # A model becomes its own SELECT. Any other name is a table of the Glue catalog, which has the rows as they
 # are in the files, and the column `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
-
-
-LAKE = "lake"
-SCHEMAS = frozenset({LAKE, *FOLDERS})
-# The warehouse's bookkeeping. The calendar takes from it the days that have files: the catalog has these too.
-CURATION, CALENDAR = "staging.curation", "dimensions.dates"
 
 
 def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) -> str:

@@ -31,6 +31,9 @@ from local.stack import Stack, load
 
 LAPTOP_ENGINE = "DuckDB"
 BATCH_ROWS = 10_000
+ON_WAREHOUSE, ON_LAKE = "warehouse", "lake"
+OWN_WAREHOUSE = "OwnWarehouse"  # the parameter of a stack whose warehouse somebody else runs
+WIDTH_ELSEWHERE = 200  # where the output is no terminal
 
 
 @contextmanager
@@ -45,10 +48,6 @@ def laptop_answer(path: Path, query: str) -> Iterator[Answer]:
                 yield Answer.of(LAPTOP_ENGINE, reader.schema, reader)
     except (duckdb.Error, NotAsRedshift, pa.ArrowException) as error:
         raise QueryFailed(sentence(LAPTOP_ENGINE, error)) from error
-
-
-ON_WAREHOUSE, ON_LAKE = "warehouse", "lake"
-OWN_WAREHOUSE = "OwnWarehouse"  # the parameter of a stack whose warehouse somebody else runs
 
 
 def frame(sql: str, **more: Any) -> Any:
@@ -147,9 +146,6 @@ def warehouse_of(stack: Stack) -> tuple[str, str]:
 
 
 # `streakline sql`: one query of the warehouse or of the lake, as a table or into a file.
-
-
-WIDTH_ELSEWHERE = 200  # where the output is no terminal
 
 
 def run(arguments: argparse.Namespace, stack: Stack) -> None:

@@ -57,6 +57,7 @@ from rules.questions.questions import Question, from_item
 
 
 Change = Profile | Redemption | FeatureItem | Question
+ATTEMPTS_MAX = 5
 
 
 def read_change(record: Record) -> tuple[str, Change] | None:
@@ -157,7 +158,6 @@ def _profile_notices(state: UserNoticeState, profile: Profile) -> tuple[list[Not
     return notices_of_profile(state, profile, unstamp(profile.updated_at))
 
 
-ATTEMPTS_MAX = 5
 NO_LOOKUPS = NoticeSteps()
 
 

@@ -27,6 +27,9 @@ from rules.days import EPOCH
 DAY_POINTS_LIMIT = 36**2 - 1
 TOOK_MS_MAX = 86_400_000  # as the door takes it
 Schema = dict[str, Any]
+TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
+# A text with none of these reads as one without quotation marks.
+NEEDS_QUOTES = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +109,6 @@ def answer_faults(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...]
         yield ("answers", "timing", "from_ms"), "is more than to_ms"
     if rules.day_points_max < rules.most:
         yield ("answers", "day_points_max"), f"is below the {rules.most} points that one answer can earn"
-
-
-TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
 
 
 class Declarer(StrEnum):
@@ -398,10 +398,6 @@ def terms_of(version: Version, event_type: str, occurred: datetime) -> Terms:
 
 
 # How two books differ, in lines for people.
-
-
-# A text with none of these reads as one without quotation marks.
-NEEDS_QUOTES = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[str]:

@@ -12,6 +12,20 @@ from typing import Any
 from rules.book.point_rules import UNIT, thousandths
 from rules.days import DAY
 
+STREAKS_MAX = 20
+NAME = "^[a-z][a-z0-9_]{0,31}$"
+PROPERTY = "^[A-Za-z][A-Za-z0-9_]{0,31}$"
+PROPERTIES_MAX = 4  # of one event type that are summed
+EVENTS_MAX = 10_000
+AMOUNT_MAX = 1_000_000  # of one event
+SUM_MAX = 1_000_000_000
+# The streak of the profile: every book has it.
+DAILY = "daily"
+ACHIEVEMENTS_MAX = 100
+CONDITIONS_MAX = 10
+THRESHOLD_MAX = 1_000_000_000
+STAYS, LEAVES = "never", "when_untrue"
+
 
 class StreakPeriod(StrEnum):
     """What a streak counts: activity dates, weeks from Monday (ISO 8601), or months of the calendar."""
@@ -119,15 +133,6 @@ class AchievementRule:
 Path = tuple[str | int, ...]
 Section = Mapping[str, Any]
 
-STREAKS_MAX = 20
-NAME = "^[a-z][a-z0-9_]{0,31}$"
-PROPERTY = "^[A-Za-z][A-Za-z0-9_]{0,31}$"
-PROPERTIES_MAX = 4  # of one event type that are summed
-EVENTS_MAX = 10_000
-AMOUNT_MAX = 1_000_000  # of one event
-SUM_MAX = 1_000_000_000
-# The streak of the profile: every book has it.
-DAILY = "daily"
 DATES_MAX = {StreakPeriod.DAY: 1, StreakPeriod.WEEK: 7, StreakPeriod.MONTH: 28}
 _SUM: Section = {
     "type": "object",
@@ -279,10 +284,6 @@ def _declared_sums(document: Section) -> Iterator[tuple[Path, str, str]]:
 # A book's achievements as its document declares them: their JSON Schema, their sense, how they are read.
 
 
-ACHIEVEMENTS_MAX = 100
-CONDITIONS_MAX = 10
-THRESHOLD_MAX = 1_000_000_000
-STAYS, LEAVES = "never", "when_untrue"
 _THRESHOLD: Section = {"type": "integer", "minimum": 1, "maximum": THRESHOLD_MAX}
 _CONDITION: Section = {
     "type": "object",

@@ -36,6 +36,12 @@ ISO_LENGTH = len("2026-05-01")
 LATER = re.compile(r"(\d+)(.*)", re.ASCII)
 Changes = tuple[tuple[date, int], ...]
 Spans = tuple[tuple[date, date], ...]
+# Longer than an event may be late (72 hours), with a day for each of its zone and the newest date's: what
+# anybody may send needs no archive. Of a device that was offline longer, or a backfill, it is read.
+UNSETTLED = timedelta(days=5)
+# Fewer things are not worth a write.
+ARCHIVED_MIN = 8
+DIGEST_LENGTH = 8
 
 
 def pack_dates(dates: Iterable[date]) -> str:
@@ -111,12 +117,6 @@ def _unpack(text: str) -> list[tuple[date, str]]:
     return found
 
 
-# Longer than an event may be late (72 hours), with a day for each of its zone and the newest date's: what
-# anybody may send needs no archive. Of a device that was offline longer, or a backfill, it is read.
-UNSETTLED = timedelta(days=5)
-# Fewer things are not worth a write.
-ARCHIVED_MIN = 8
-DIGEST_LENGTH = 8
 Protected = tuple[Streak, Cover]
 
 

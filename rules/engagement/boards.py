@@ -19,6 +19,11 @@ from rules.days import OTHER_REGION, REGIONS, region_of
 GLOBAL = "global"
 BOARDS = ("streaks", "points")
 ALL_REGIONS = (*REGIONS, OTHER_REGION, GLOBAL)
+LISTED_MAX = 100  # rows of a top list
+SCORES_IN_CHUNK = 1000
+# A snapshot of many users is made less often, so that reading them all costs the same in a month.
+USERS_A_SECOND = 1000
+PAUSE_MAX = timedelta(hours=6)
 
 
 def partitions_of(region: str, shards: int) -> list[str]:
@@ -31,11 +36,6 @@ def partition_of(user_id: str, region: str, shards: int) -> str:
     return partitions_of(region, shards)[zlib.crc32(user_id.encode()) % shards]
 
 
-LISTED_MAX = 100  # rows of a top list
-SCORES_IN_CHUNK = 1000
-# A snapshot of many users is made less often, so that reading them all costs the same in a month.
-USERS_A_SECOND = 1000
-PAUSE_MAX = timedelta(hours=6)
 Board = tuple[str, str]
 
 

@@ -17,6 +17,7 @@ from rules.engagement.streak import Streak
 
 NEAR = timedelta(hours=8)
 OPENED_NEAR_MAX = 1
+DATES_A_WEEK = 7
 
 
 @lru_cache(maxsize=4096)  # placing asks for an event's several times
@@ -104,9 +105,6 @@ def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> li
 
 
 # What a user's events have earned so far under each cap (docs/rules.md, rule 5), as days hold it.
-
-
-DATES_A_WEEK = 7
 
 
 def cap_key(event_type: str, cap: Cap | None) -> str:

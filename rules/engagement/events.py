@@ -16,6 +16,20 @@ from typing import Any
 from rules.book.point_rules import COUNTED, Cap, lot_of, thousandths
 from rules.days import Moment, parse_moment, sent_zone, stamp, unstamp
 
+FUTURE_MAX = timedelta(minutes=5)
+LATE_MAX = timedelta(hours=72)
+# The source of an imported event, unless its file names another.
+IMPORTED = "import"
+RETENTION = timedelta(days=90)
+FRACTION = re.compile(r"\.(\d*?)0*(?=\D|$)")  # of a second, without the zeros at its end
+NAMESPACE = uuid.UUID("6a2b54b8-92f6-5c51-9d3e-0c6a6d0f7f8e")
+# A request takes seconds, and on a bad network a minute. Such a delay is no fault of the clock.
+STEADY = timedelta(minutes=2)
+# The source of an event that an app sends over HTTP and that names no other: it has a device's clock.
+APPS = "api"
+UTC_OFFSET = "+00:00"
+
+
 # What an event contributes to streaks (docs/rules.md, rule 14). It is fixed when the event is accepted.
 #
 # As a text: `n` for an event that is counted, `n,minutes=30500` for one of 30.5 minutes: sums are in
@@ -64,15 +78,6 @@ def with_measures(
         return day
     added = amounts(event_type, measures)
     return {**day, **{key: day.get(key, 0) + times * amount for key, amount in added.items()}}
-
-
-FUTURE_MAX = timedelta(minutes=5)
-LATE_MAX = timedelta(hours=72)
-# The source of an imported event, unless its file names another.
-IMPORTED = "import"
-RETENTION = timedelta(days=90)
-FRACTION = re.compile(r"\.(\d*?)0*(?=\D|$)")  # of a second, without the zeros at its end
-NAMESPACE = uuid.UUID("6a2b54b8-92f6-5c51-9d3e-0c6a6d0f7f8e")
 
 
 class InputRefused(ValueError):
@@ -265,13 +270,6 @@ def count_of(item: Mapping[str, Any], name: str) -> int:
 #
 # A batch says when it was sent, by the clock that its events were read from. Whatever that clock is off by
 # when the batch arrives, it was off by when the events happened.
-
-
-# A request takes seconds, and on a bad network a minute. Such a delay is no fault of the clock.
-STEADY = timedelta(minutes=2)
-# The source of an event that an app sends over HTTP and that names no other: it has a device's clock.
-APPS = "api"
-UTC_OFFSET = "+00:00"
 
 
 @dataclass(frozen=True, slots=True)

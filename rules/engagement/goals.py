@@ -18,6 +18,11 @@ from rules.engagement.streak import Cover, StreakStatus
 
 MeasuredDays = Mapping[date, Mapping[str, int]]
 RuleOf = Callable[[date], StreakRule | None]  # by the first date of a period; None: nothing is asked
+PERIOD_MAX = timedelta(days=31)  # no period is longer
+# A day later than rules.engagement.account.SETTLED_AFTER: two writers' clocks may lie on two dates.
+SETTLED_AFTER = timedelta(days=8)
+# Of the rules by which periods and achievements are told. What was kept by others is counted anew.
+EDITION = 2
 
 
 class Outcome(StrEnum):
@@ -38,7 +43,6 @@ MISSED = {
     (True, True): Outcome.COVERABLE,
 }
 BY_FREEZES = frozenset({Outcome.FREEZABLE, Outcome.COVERABLE})
-PERIOD_MAX = timedelta(days=31)  # no period is longer
 BY_PAUSES = frozenset({Outcome.PAUSABLE, Outcome.COVERABLE})
 
 
@@ -220,12 +224,6 @@ def shown_goal_streak(
 # them alone, so it may be thrown away at any time. An entry that changes a day of before says so in the
 # profile (Profile.past_entry), and what was kept before that entry is no longer used. Nor is what was kept
 # before a version that took effect in the past.
-
-
-# A day later than rules.engagement.account.SETTLED_AFTER: two writers' clocks may lie on two dates.
-SETTLED_AFTER = timedelta(days=8)
-# Of the rules by which periods and achievements are told. What was kept by others is counted anew.
-EDITION = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,28 @@ from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 
 OPENED_AT = stamp(EPOCH)
 AppliedEvents = dict[str, tuple[date, int]]  # event id -> the date that it counts for, its points
+PASSIVE = "passive"
+LASTS = "+"
+MEASURED = "#"
+FORM = 2
+STAMP_LENGTH = len(stamp(EPOCH))
+DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+ID = re.compile(
+    DATE.pattern + r"T\d\d:\d\d:\d\d\.\d{6}Z#[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII
+)
+_HEADER = struct.Struct(">BBB7s")
+_CASE = struct.Struct(">BbH")
+_RECORD = struct.Struct(">5s16sB")
+HEADER_BYTES, CASE_BYTES, RECORD_BYTES = _HEADER.size, _CASE.size, _RECORD.size
+SPAN_MAX = 2**40 - 1  # microseconds between the earliest and the latest moment: twelve days
+WRITE_UNIT_BYTES = 1024  # a write is billed in steps of so many
+# Of each carrier: its attributes' names, the values whose length is known, and its hash and place in the
+# stream, which come later.
+OWN_BYTES = 265
+OPTIONAL = (
+    *("cap", "is_passive", "expires_on", "measures"),
+    *("reward_id", "reverses", "freeze", "freeze_date", "held_at", "reason", "brand"),
+)
 
 
 class EntryKind(StrEnum):
@@ -172,11 +194,6 @@ def debt_of(balance: int) -> int:
 # what the event adds to streaks.
 
 
-PASSIVE = "passive"
-LASTS = "+"
-MEASURED = "#"
-
-
 def kind_of(draft: Draft) -> str:
     """Return an entry's event type and what its event was judged by, as one text."""
     lasts = _days_between(draft.activity_date or "", draft.expires_on) if draft.expires_on else None
@@ -238,19 +255,6 @@ def kind_bytes(kind: str) -> int:
 # lengths. Then come the cases, each once: the place of a kind, how many days an entry's date is after its
 # moment's date in UTC, and points. Last comes a record for each entry: its microseconds after the earliest
 # moment, its uuid, and the place of its case. An entry that does not go into a record is not carried.
-
-
-FORM = 2
-STAMP_LENGTH = len(stamp(EPOCH))
-DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-ID = re.compile(
-    DATE.pattern + r"T\d\d:\d\d:\d\d\.\d{6}Z#[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII
-)
-_HEADER = struct.Struct(">BBB7s")
-_CASE = struct.Struct(">BbH")
-_RECORD = struct.Struct(">5s16sB")
-HEADER_BYTES, CASE_BYTES, RECORD_BYTES = _HEADER.size, _CASE.size, _RECORD.size
-SPAN_MAX = 2**40 - 1  # microseconds between the earliest and the latest moment: twelve days
 
 
 @dataclass(slots=True)
@@ -391,16 +395,6 @@ def _draft(micros: int, unique: bytes, days: int, kind: dict[str, Any], points: 
 # the carried entries. The writer puts those afterwards, at half the price. If it dies first, the next one
 # rebuilds them from their carrier (`split_carriers`, `unfold`). Example: twenty events are one carrier and
 # nineteen carried entries.
-
-
-WRITE_UNIT_BYTES = 1024  # a write is billed in steps of so many
-# Of each carrier: its attributes' names, the values whose length is known, and its hash and place in the
-# stream, which come later.
-OWN_BYTES = 265
-OPTIONAL = (
-    *("cap", "is_passive", "expires_on", "measures"),
-    *("reward_id", "reverses", "freeze", "freeze_date", "held_at", "reason", "brand"),
-)
 
 
 def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:

@@ -21,6 +21,7 @@ from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 OPEN_MAX = 5  # of one user; the profile has them, and it is to stay small
 HOLD_DEFAULT, HOLD_MAX = timedelta(minutes=15), timedelta(days=7)
 NAMESPACE = UUID("1c1c3d5e-7a0b-5f6e-9d5c-7f7c8f3a2b10")
+DATES_MAX = 40  # of one settlement, so that its entries fit into a transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,6 @@ def held_points(holds: Iterable[Hold], now: datetime) -> int:
 def holds_without(holds: Iterable[Hold], ended: str) -> tuple[Hold, ...]:
     """Return the holds but the one with an id."""
     return tuple(each for each in holds if each.hold_id != ended)
-
-
-DATES_MAX = 40  # of one settlement, so that its entries fit into a transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,14 @@ RECEIPT_PATTERN = re.compile(
 # A device names itself by a random text of its own choice.
 DEVICE = r"^[A-Za-z0-9_-]{8,64}$"
 MILLISECOND = timedelta(milliseconds=1)
+# A device that has just been in touch has 72 hours to send what it holds, as everybody has (rule 3).
+OPEN_FOR = LATE_MAX
+# Older receipts are refused, so what was used need not be known for longer than a year.
+RECEIPT_AGE_MAX = timedelta(days=60)
+YEAR = timedelta(days=365)
+# So many stretches of a year are kept. Nobody comes back from the sea more often.
+STRETCHES_MAX = 60
+DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +94,6 @@ def _signature(key: str, content: str) -> str:
 
 def _hmac_digits(key: str, text: str, digits: int) -> str:
     return hmac.digest(key.encode(), text.encode(), "sha256").hex()[:digits]
-
-
-# A device that has just been in touch has 72 hours to send what it holds, as everybody has (rule 3).
-OPEN_FOR = LATE_MAX
-# Older receipts are refused, so what was used need not be known for longer than a year.
-RECEIPT_AGE_MAX = timedelta(days=60)
-YEAR = timedelta(days=365)
-# So many stretches of a year are kept. Nobody comes back from the sea more often.
-STRETCHES_MAX = 60
-DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)

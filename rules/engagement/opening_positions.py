@@ -28,6 +28,14 @@ OPENING_TYPE = "OPENING_BALANCE"
 LASTING = "lasting"  # the lot of points that never expire
 # Events that came before the position are believed to be in it if they may have come late.
 BESIDE = LATE_MAX + 2 * DAY
+COLUMNS = (
+    *("user_id", "as_of", "streak", "longest", "last_date", "active_days"),
+    *("balance", "lots", "freezes", "achievements"),
+)
+FREEZES_MAX = 30
+NUMBER_MAX = 10**12
+NEVER = "never"
+FIRST = date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +139,6 @@ def check_active_dates(position: OpeningPosition, dates: Iterable[date]) -> None
 
 
 # Reads an opening position from a row of a file, and refuses what cannot be (docs/rules.md, rule 20).
-
-
-COLUMNS = (
-    *("user_id", "as_of", "streak", "longest", "last_date", "active_days"),
-    *("balance", "lots", "freezes", "achievements"),
-)
-FREEZES_MAX = 30
-NUMBER_MAX = 10**12
-NEVER = "never"
-FIRST = date(1970, 1, 1)
 
 
 def position_of(values: Mapping[str, Any], today: date, user_id: str) -> OpeningPosition:

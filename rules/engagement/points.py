@@ -13,6 +13,9 @@ from rules.days import DAY, stamp
 from rules.engagement.earnings import instant_of, week_of
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 
+AS_OF_MAX = 400 * DAY  # so long ago an instant may lie that somebody asks about
+APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -229,8 +232,6 @@ def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWe
 # What was true of a balance at an instant, told from what was written until now (docs/rules.md, rule 11).
 
 
-AS_OF_MAX = 400 * DAY  # so long ago an instant may lie that somebody asks about
-APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
 Group = tuple[str, date]  # an event type, the Monday of a week
 
 

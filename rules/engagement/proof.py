@@ -30,6 +30,11 @@ from rules.engagement.seals import (
 )
 
 FLIPPED, DROPPED, ADDED, REORDERED = "flipped", "dropped", "added", "reordered"
+BUCKETS = 256
+EMPTY = sha256(b"").digest()
+ROW_BYTES = DIGEST_BYTES + NUMBER_BYTES + DIGEST_BYTES
+LEFT, RIGHT = "left", "right"
+FORM = "streakline-proof-1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +199,6 @@ def fault_texts(faults: Iterable[LedgerFault]) -> list[str]:
 # changed.
 
 
-BUCKETS = 256
-EMPTY = sha256(b"").digest()
-ROW_BYTES = DIGEST_BYTES + NUMBER_BYTES + DIGEST_BYTES
-LEFT, RIGHT = "left", "right"
 Path = list[tuple[str, bytes]]
 
 
@@ -271,9 +272,6 @@ def root_by_path(digest: bytes, path: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 # A small file that proves one entry, and what came after it, against a root (rule 19).
-
-
-FORM = "streakline-proof-1"
 
 
 def proof_of(entry: Entry, chain: AccountChain, head: int, path: Path, root: bytes) -> dict[str, Any]:

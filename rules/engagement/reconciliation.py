@@ -15,6 +15,27 @@ from rules.engagement.ledger import EARNING, INTO_DEBT, OPENED_AT, Entry, EntryK
 from rules.engagement.lots import expiry_of
 from rules.engagement.streak import fold
 
+# An older entry that is still not in the lake is late. A younger one is in flight.
+LAKE_LAG = timedelta(hours=2)
+# Firehose tries for a day. What is not in the lake then will not come by itself.
+LAKE_LOST = timedelta(hours=24)
+# So many nights pass at most until a ledger that nobody writes to is compared again.
+NIGHTS = 28
+# A lake that lacks entries of more accounts has lost something itself, and chains of more accounts do not
+# break by themselves: then the code that makes or reads them is wrong. Nobody's redemptions wait for either.
+MANY_MIN = 20
+MANY_SHARE = 100  # one account of so many
+SEPARATOR = "\x1f"
+HEXADECIMAL = 16
+TURN_DIGITS = slice(3, 6)  # those before them tell the share (rules/engagement/reconciliation.py)
+DIGEST_BITS = 64
+# What is wrong counts when it is seen again after a pause: the first look may have met a writer at work.
+LOOKS_MIN = 2
+HASH_DIGITS = 3  # hexadecimal, of the id's MD5: the warehouse has the same function
+HASHES = 4096  # so many values have three digits
+SHARES_MAX = 512  # a function may have 1,024 files open, and whoever splits has one for each share
+
+
 # What an account's profile and days must be, told from its ledger alone (rule 6).
 
 
@@ -89,22 +110,6 @@ def _mark_faults(entries: Sequence[Entry]) -> list[str]:
 #
 # An entry never changes, so both must hold the same entries. A digest of them compares whole journals. Where
 # they disagree, nobody knows which is right: nothing is repaired, and redemptions wait for an admin.
-
-
-# An older entry that is still not in the lake is late. A younger one is in flight.
-LAKE_LAG = timedelta(hours=2)
-# Firehose tries for a day. What is not in the lake then will not come by itself.
-LAKE_LOST = timedelta(hours=24)
-# So many nights pass at most until a ledger that nobody writes to is compared again.
-NIGHTS = 28
-# A lake that lacks entries of more accounts has lost something itself, and chains of more accounts do not
-# break by themselves: then the code that makes or reads them is wrong. Nobody's redemptions wait for either.
-MANY_MIN = 20
-MANY_SHARE = 100  # one account of so many
-SEPARATOR = "\x1f"
-HEXADECIMAL = 16
-TURN_DIGITS = slice(3, 6)  # those before them tell the share (rules/engagement/reconciliation.py)
-DIGEST_BITS = 64
 
 
 class Doubt(StrEnum):
@@ -254,10 +259,6 @@ def turn_digits(slices: Collection[int]) -> list[str]:
     return [f"{value:03x}" for value in range(HEXADECIMAL**3) if value % NIGHTS in slices]
 
 
-# What is wrong counts when it is seen again after a pause: the first look may have met a writer at work.
-LOOKS_MIN = 2
-
-
 @dataclass(frozen=True, slots=True)
 class ProjectionState:
     """A stored profile or day."""
@@ -337,11 +338,6 @@ def has_lapsed(lapses_at: int | None, now: datetime) -> bool:
 #
 # There are 1, 2, 4 ... shares, at most 512. A share is a range of hashes: twice as many shares cut each one
 # in two. Example: whoever is in share 3 of 4 is in share 6 or 7 of 8.
-
-
-HASH_DIGITS = 3  # hexadecimal, of the id's MD5: the warehouse has the same function
-HASHES = 4096  # so many values have three digits
-SHARES_MAX = 512  # a function may have 1,024 files open, and whoever splits has one for each share
 
 
 def share_of(user_id: str, shares: int) -> int:

@@ -31,6 +31,12 @@ NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 Row = Mapping[str, Any]
 # Tells the seq of the ledger entry at an instant of the same account; None if it is not known.
 SeqOf = Callable[[datetime], int | None]
+# By entity, the column that says whose row it is.
+PERSONS: Mapping[str, str] = {
+    store.name: (store.user_key or store.lead_key)
+    for store in BY_NAME.values()
+    if store.name in ENTITIES and store.fate is not Fate.IMPERSONAL
+}
 
 
 def is_residue(name: str) -> bool:
@@ -221,12 +227,6 @@ RESIDUES: Mapping[str, Residue] = {
     "notifications": Residue(
         "phone", ("message", "question_id", "outcome", "version"), ("claimed_at", "settled_at")
     ),
-}
-# By entity, the column that says whose row it is.
-PERSONS: Mapping[str, str] = {
-    store.name: (store.user_key or store.lead_key)
-    for store in BY_NAME.values()
-    if store.name in ENTITIES and store.fate is not Fate.IMPERSONAL
 }
 
 

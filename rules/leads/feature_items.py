@@ -61,6 +61,9 @@ from rules.leads.series import (
 STATE_VERSION = 3
 CHARACTERS = 8
 DECLARED = "declared"  # the digest's name among the stored inputs
+COUNT, AMOUNT = itemgetter(0), itemgetter(1)
+AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def declaration_digest(features: Iterable[Feature]) -> str:
@@ -87,8 +90,6 @@ DIGEST = declaration_digest(FEATURES)
 # What a feature is worth, by the state of its input (rules/leads/series.py) or the lead's campaigns.
 
 
-COUNT, AMOUNT = itemgetter(0), itemgetter(1)
-AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
 Sums = tuple[int, int]  # count, amount
 
 
@@ -190,9 +191,6 @@ def _ignored_campaigns(campaigns: Iterable[Contact], today: int, grace_days: int
 def rounded_mean(total: int, count: int) -> int:
     """Return total / count, rounded half up (towards plus infinity), in whole numbers."""
     return (2 * total + count) // (2 * count)
-
-
-NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)

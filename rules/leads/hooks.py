@@ -18,6 +18,13 @@ from rules.days import stamp, unstamp
 OVERLAP = timedelta(hours=24)
 HONEYPOT = "_gotcha"
 FORMS_PER_MINUTE = 10
+AGE_SECONDS_MAX = 300
+# A sender that rotates its secrets signs with two of them for a while. Many would only cost us CPU.
+SIGNATURES_MAX = 5
+TIMESTAMP = re.compile(r"[0-9]{1,12}", re.ASCII)
+# An id is joined to what follows by a dot. With a dot in it, one signature would fit several messages.
+DELIVERY_ID = re.compile(r"[!-\-/-~]{1,256}", re.ASCII)
+STANDARD_PREFIX = "whsec_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +89,6 @@ def hook_from_text(text: str) -> Hook:
 # A signature is made over the raw body: JSON that was parsed and written again has other bytes. Some vendors
 # sign a timestamp or the delivery's id along with it. HMAC is checked here; ECDSA needs a library, so that is
 # in adapters/leads/ecdsa.py.
-
-
-AGE_SECONDS_MAX = 300
-# A sender that rotates its secrets signs with two of them for a while. Many would only cost us CPU.
-SIGNATURES_MAX = 5
-TIMESTAMP = re.compile(r"[0-9]{1,12}", re.ASCII)
-# An id is joined to what follows by a dot. With a dot in it, one signature would fit several messages.
-DELIVERY_ID = re.compile(r"[!-\-/-~]{1,256}", re.ASCII)
-STANDARD_PREFIX = "whsec_"
 
 
 class Algorithm(StrEnum):

@@ -7,6 +7,29 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+_LOCAL_PARTS = """
+test tests tester testing test1 test12 test123 none no nobody noone null nil undefined unknown anonymous n.a
+fake foo bar example sample asdf asdfasdf asdfgh qwerty qwertz abc abcd abc123 noemail no-email no_email
+nomail no-mail noreply no-reply no_reply donotreply do-not-reply do_not_reply name yourname your-name
+your.name user username
+"""
+# Written on both sides of the @: gmail@gmail.com. Of other words there are people: schmidt@schmidt.example.
+_TWICE = "gmail mail email e-mail info hotmail yahoo outlook icloud gmx web"
+TWICE, TWICE_SHORT = frozenset(_TWICE.split()), 3
+_IDS = "null nil none nan undefined unknown n/a na false true guest anonymous test"
+LOCAL_PARTS, IDS = frozenset(_LOCAL_PARTS.split()), frozenset({*_IDS.split(), "[object object]"})
+ZEROS = re.compile(r"[0-]+")
+# The same digit seven times at the end; all digits in order; the numbers of American films (555-01..).
+NUMBERS = re.compile(r"\d*(\d)\1{6}|\d{0,3}(0?1234567890?|9876543210?)|1\d{3}55501\d\d")
+# Stands for the lead that the plan creates. Stored leads have numbers from 1; an older lead has a lower one.
+NEW = 0
+# Why a merge is refused.
+KEPT_APART = "kept apart"
+TOO_MANY = "too many"
+# Why an identity leaves a lead: that lead only claimed it, and another one has proven it.
+PROVEN_ELSEWHERE = "proven elsewhere"
+LEADS_PER_CLAIM = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Channel:
@@ -74,22 +97,6 @@ def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
 # any other.
 
 
-_LOCAL_PARTS = """
-test tests tester testing test1 test12 test123 none no nobody noone null nil undefined unknown anonymous n.a
-fake foo bar example sample asdf asdfasdf asdfgh qwerty qwertz abc abcd abc123 noemail no-email no_email
-nomail no-mail noreply no-reply no_reply donotreply do-not-reply do_not_reply name yourname your-name
-your.name user username
-"""
-# Written on both sides of the @: gmail@gmail.com. Of other words there are people: schmidt@schmidt.example.
-_TWICE = "gmail mail email e-mail info hotmail yahoo outlook icloud gmx web"
-TWICE, TWICE_SHORT = frozenset(_TWICE.split()), 3
-_IDS = "null nil none nan undefined unknown n/a na false true guest anonymous test"
-LOCAL_PARTS, IDS = frozenset(_LOCAL_PARTS.split()), frozenset({*_IDS.split(), "[object object]"})
-ZEROS = re.compile(r"[0-]+")
-# The same digit seven times at the end; all digits in order; the numbers of American films (555-01..).
-NUMBERS = re.compile(r"\d*(\d)\1{6}|\d{0,3}(0?1234567890?|9876543210?)|1\d{3}55501\d\d")
-
-
 def is_worthless(channel: str, external_id: str) -> bool:
     """Whether an identity, in its one spelling, identifies nobody. external_id: without its scope."""
     if channel == "email":
@@ -103,16 +110,6 @@ def is_worthless(channel: str, external_id: str) -> bool:
 
 
 # What the database knows of an event's identities, and what is planned for them.
-
-
-# Stands for the lead that the plan creates. Stored leads have numbers from 1; an older lead has a lower one.
-NEW = 0
-
-# Why a merge is refused.
-KEPT_APART = "kept apart"
-TOO_MANY = "too many"
-# Why an identity leaves a lead: that lead only claimed it, and another one has proven it.
-PROVEN_ELSEWHERE = "proven elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,9 +267,6 @@ def plan_things(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
 # A claimed identity that was typed for more than LEADS_PER_CLAIM leads is nobody's: it becomes shared.
 # Example: five people give their own addresses and the number of one switchboard. The first three are leads
 # of their own, the number leads to the first of them; with the fourth address it leads to none any more.
-
-
-LEADS_PER_CLAIM = 3
 
 
 def plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPlan:

@@ -74,6 +74,9 @@ ACTIVITY_TYPES = frozenset(
 EVENT_TYPES = (
     PURCHASE_TYPES | CAMPAIGN_TYPES | SENTIMENT_TYPES | IDENTITY_TYPES | ACTIVITY_TYPES | {IDENTITY_REPLACED}
 )
+# Attributes of the table that are no Python names: a `#` joins the two parts of a composed key.
+SORT_KEY = "occurred_at#id"
+TYPE_KEY = "event_type#occurred_at"
 
 
 class MalformedLeadEvent(ValueError):
@@ -124,11 +127,6 @@ class LeadEvent:
     def occurred(self) -> datetime:
         """When it happened."""
         return unstamp(self.occurred_at)
-
-
-# Attributes of the table that are no Python names: a `#` joins the two parts of a composed key.
-SORT_KEY = "occurred_at#id"
-TYPE_KEY = "event_type#occurred_at"
 
 
 def to_item(event: LeadEvent) -> dict[str, Any]:

@@ -27,6 +27,14 @@ from rules.leads.lead_events import (
     MalformedLeadEvent,
 )
 
+EVIDENCE_MAX = 8
+MILLI = 1000
+SECOND = timedelta(seconds=1)
+KEY_CHARACTERS_MAX = 150
+VALUE_CHARACTERS_MAX = 100
+SENTIMENT_MILLI_MAX = 1000
+
+
 # Which types of memory there are, and what holds for all memories of a type.
 
 
@@ -70,11 +78,6 @@ TYPES = {each.name: each for each in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_
 # knowledge, a repeated event changes nothing, and any order gives the same entry. `kept_evidence` decides
 # which pieces stay: the newest few, and the newest one in each named slot. What it drops once, it would drop
 # again.
-
-
-EVIDENCE_MAX = 8
-MILLI = 1000
-SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -242,10 +245,6 @@ def confidence_at(entry: MemoryEntry, now: datetime) -> Decimal:
 def _thousandths(number: int) -> Decimal:
     return Decimal(number).scaleb(-3)
 
-
-KEY_CHARACTERS_MAX = 150
-VALUE_CHARACTERS_MAX = 100
-SENTIMENT_MILLI_MAX = 1000
 
 KeyValues = Iterator[tuple[str, str]]  # (key, value)
 

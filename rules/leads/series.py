@@ -36,6 +36,8 @@ Mark = tuple[int, str]  # microseconds since the epoch, the beginning of the eve
 Sums = tuple[int, int]  # count, amount
 K = TypeVar("K")
 SERIES = (Input.PURCHASES, Input.SENTIMENT, Input.ACTIVITY)
+SCANNER = json.JSONDecoder()
+SMALL = {str(number): number for number in range(100)}
 
 
 def kept_days(features: Iterable[Feature]) -> dict[Input, int]:
@@ -324,8 +326,6 @@ def _build_series(input_: Input, given: list[Contribution], as_of: datetime) -> 
 # Whoever changes what the text says adds one to rules.leads.feature_items.STATE_VERSION.
 
 
-SCANNER = json.JSONDecoder()
-SMALL = {str(number): number for number in range(100)}
 Dates = tuple[str, str, str]  # distances, counts, amounts
 
 

@@ -24,6 +24,7 @@ from rules.questions.questions import Question, QuestionStatus
 
 ProfileView = dict[str, Any]
 POINT_FIELDS = ("total_bestie_points", "balance", "debt")
+AT_RISK = timedelta(hours=6)  # so long before a streak lapses its user's app is told, once
 
 
 def profile_view(profile: Profile, at: datetime) -> ProfileView:
@@ -68,9 +69,6 @@ def next_change(profile: Profile, at: datetime) -> datetime | None:
         if (later.current, later.freezes_available) != (seen.current, seen.freezes_available):
             break
     return start_of(day, profile.zone)
-
-
-AT_RISK = timedelta(hours=6)  # so long before a streak lapses its user's app is told, once
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,18 @@ from uuid import UUID, uuid5
 
 LEAD, QUESTION = "lead/", "question/"
 _NAMES = {LEAD: "lead_id", QUESTION: "question_id"}
+NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
+ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
+BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint too
+AT_LEAST = "at_least"
+# After so many failures in a row of one lane.
+RETRY_DELAYS = tuple(timedelta(seconds=each) for each in (5, 30, 120, 600, 1800, 3600))
+# Three days, and long enough that one attempt comes after them.
+RETRY_WINDOW = timedelta(hours=76)
+# An endpoint that refused so many lanes, and took none, is left in peace: so long, twice as long each time.
+REFUSED_MAX = 3
+BACKOFF_MIN, BACKOFF_MAX = timedelta(seconds=30), timedelta(hours=1)
+KEPT = timedelta(days=30)  # a notification, for replays and for endpoints that are disabled
 
 
 def lead_holder(lead_organization_id: str) -> str:
@@ -48,9 +60,6 @@ def holder_of(asked: Mapping[str, Any]) -> str:
         if name in asked:
             return prefix + str(asked[name])
     return str(asked["user_id"])
-
-
-NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
 
 
 class NoticeType(StrEnum):
@@ -118,9 +127,6 @@ def number_notices(holder: str, after: int, at: str, found: Iterable[Notice]) ->
 # An endpoint: an address of the customer's systems, and what it wants to hear of.
 
 
-ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
-BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint too
-AT_LEAST = "at_least"
 Filters = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
@@ -182,16 +188,6 @@ def _is_met(wanted: Any, found: Any) -> bool:
 # Each user has a *lane* to each endpoint: the next notification goes out when the one before has arrived.
 # What an endpoint refuses of one user delays no other user. An endpoint that takes nothing is asked now and
 # then.
-
-
-# After so many failures in a row of one lane.
-RETRY_DELAYS = tuple(timedelta(seconds=each) for each in (5, 30, 120, 600, 1800, 3600))
-# Three days, and long enough that one attempt comes after them.
-RETRY_WINDOW = timedelta(hours=76)
-# An endpoint that refused so many lanes, and took none, is left in peace: so long, twice as long each time.
-REFUSED_MAX = 3
-BACKOFF_MIN, BACKOFF_MAX = timedelta(seconds=30), timedelta(hours=1)
-KEPT = timedelta(days=30)  # a notification, for replays and for endpoints that are disabled
 
 
 def next_attempt(failures: int, now: datetime) -> datetime:

@@ -34,6 +34,9 @@ USERS, LEADS, PERSONS, PHONES = "users", "leads", "persons", "phones"
 # Of a user's ledger, where chains of hashes begin, each with its salt: `12 SALT` (rule 19).
 SEALS = "seals"
 LAKE_NAMES = (USERS, LEADS, PERSONS, PHONES, SEALS)
+ALGORITHM = "HMAC-SHA256"
+KEY_ID_CHARACTERS = 16
+SIGNATURE_FIELDS = {"algorithm", "key_id", "value"}
 
 
 class PersonKind(StrEnum):
@@ -259,11 +262,6 @@ def certificate_of(erasure: Erasure, now: datetime) -> dict[str, Any]:
 #
 # It names the person by keyed hashes alone. Whoever has the key can tell whether it is genuine, and, if they
 # are told an id, whether it is about that person. Nobody can learn the id from it.
-
-
-ALGORITHM = "HMAC-SHA256"
-KEY_ID_CHARACTERS = 16
-SIGNATURE_FIELDS = {"algorithm", "key_id", "value"}
 
 
 def key_id(key: str) -> str:

@@ -7,6 +7,8 @@ lake's entities. So nobody can add a store and forget the persons in it.
 from dataclasses import dataclass
 from enum import StrEnum
 
+LEAF = "lead_organization_id"
+
 
 class StoreKind(StrEnum):
     """What kind of store: a table's indexes belong to the table."""
@@ -56,7 +58,6 @@ class Store:
 
 TABLE, BUCKET, QUEUE, STREAM, TOPIC, ENTITY, LAKE, CACHE, DATABASE, LOG = StoreKind
 DELETED, RESIDUE, REFUSED, EXPIRES, IMPERSONAL = Fate
-LEAF = "lead_organization_id"
 
 INVENTORY = (
     Store("UserStreaks", TABLE, "the profile: streaks, balance, zones, alias, reviews", DELETED, "user_id"),

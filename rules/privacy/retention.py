@@ -8,6 +8,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+PAYLOADS, HOT, WORDS = "PayloadRetentionDays", "EventHotDays", "AnswerTextRetentionDays"
+CURATED = "CuratedRetentionDays"
+OF_LIFECYCLE = "a day or two after that age; its former versions 30 days later"
+A_NIGHT = "the night after"
+JUDGES = "a late event, a reversal and a rerating are judged by it"
+MADE_OF = "every night is made of it"
+BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
+# A table that somebody has emptied by mistake can be restored as of before for so long (rule 21).
+GONE_PHONES_STAY = timedelta(days=7)  # and until the pass of that week: analytics/forgetting/gone_phones.py
+
 
 class DataClass(StrEnum):
     """What ages."""
@@ -49,16 +59,7 @@ class RetentionRule:
 
 RAW, TEXT, DEVICES, ANSWERS, EVENTS = DataClass
 LIFECYCLE, TTL, PASS, QUEUE, WRITER, NOBODY = Enforcer
-PAYLOADS, HOT, WORDS = "PayloadRetentionDays", "EventHotDays", "AnswerTextRetentionDays"
-CURATED = "CuratedRetentionDays"
-OF_LIFECYCLE = "a day or two after that age; its former versions 30 days later"
-A_NIGHT = "the night after"
-JUDGES = "a late event, a reversal and a rerating are judged by it"
-MADE_OF = "every night is made of it"
-BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
 
-# A table that somebody has emptied by mistake can be restored as of before for so long (rule 21).
-GONE_PHONES_STAY = timedelta(days=7)  # and until the pass of that week: analytics/forgetting/gone_phones.py
 
 RETENTION_RULES = (
     RetentionRule(

@@ -11,6 +11,7 @@ from enum import StrEnum
 DIGEST_CHARACTERS = 32
 # What is said about a person: what the key is used for keeps hashes and signatures apart.
 USER, LEAD, IDENTITY, ORGANIZATION = "user", "lead", "identity", "organization"
+NAME_CHARACTERS = 16
 
 
 class Act(StrEnum):
@@ -115,9 +116,6 @@ def lift_entries(tombstones: Mapping[str, Tombstone], digest: str, at: str) -> I
 
 
 # What a log may have of a person: a name that does not lead back to them, and nothing else (rule 10).
-
-
-NAME_CHARACTERS = 16
 
 
 class SafeToLog:

@@ -24,6 +24,11 @@ from rules.questions.responses import Response
 ANSWERS_COUNTED_MAX = 1_000
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 CHARACTERS = 4
+NO_COVER = streaks.Cover()
+# So many dates stay open, the newest included. Stream and failure queue keep a response for 15 at most.
+DATES_KEPT = 16
+# Answers are counted for so many categories: a person's first ones. Those in all others are one number.
+CATEGORIES_KEPT = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +100,6 @@ def _two(number: int) -> str:
 # Badges: which there are, and on which date a person earned each.
 #
 # A badge follows from the stats alone: whatever order responses come in, it is earned on the same date.
-
-
-NO_COVER = streaks.Cover()
 
 
 class BadgeMeasure(StrEnum):
@@ -175,12 +177,6 @@ def _longest(stats: "Stats") -> Progress:
 def _categories(stats: "Stats") -> Progress:
     firsts = sorted(each.first for each in stats.categories.values())
     return ((first, number) for number, first in enumerate(firsts, 1))
-
-
-# So many dates stay open, the newest included. Stream and failure queue keep a response for 15 at most.
-DATES_KEPT = 16
-# Answers are counted for so many categories: a person's first ones. Those in all others are one number.
-CATEGORIES_KEPT = 9
 
 
 class ResponseTooOld(Exception):

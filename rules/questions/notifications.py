@@ -19,6 +19,17 @@ LISTENER_SHARDS = 4
 # Sorts before every other stamp, so that people who were never told of a question come first.
 NEVER = stamp(EPOCH)
 NO_TAGS, SOME_TAGS = "*", "+"
+QUESTION_TITLE = "A new question"
+STREAK_TITLE = "Your streak ends tonight"
+# A phone that is off may get a reminder late in the evening, but never on the next day.
+STREAK_SECONDS_MAX = 3 * 3600
+# A claim is kept for so long after the last instant at which its message may go out, for an operator to see.
+CLAIM_KEPT = timedelta(days=7)
+REMINDER_HOUR = 20
+# Reminders wait in this many index partitions. A single one would be too hot at 20:00 in a large zone.
+SHARDS = 4
+# How many dates to look ahead: a date that its zone skipped has no evening, but one soon after has.
+DATES_AHEAD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +167,6 @@ def later_stamp(old: str, now: datetime) -> str:
 # What a phone shows of a question or of a streak, and for how long: the words and the seconds.
 
 
-QUESTION_TITLE = "A new question"
-STREAK_TITLE = "Your streak ends tonight"
-# A phone that is off may get a reminder late in the evening, but never on the next day.
-STREAK_SECONDS_MAX = 3 * 3600
-# A claim is kept for so long after the last instant at which its message may go out, for an operator to see.
-CLAIM_KEPT = timedelta(days=7)
-
-
 @dataclass(frozen=True, slots=True)
 class PushMessage:
     """What a phone shows, and what its app reads."""
@@ -207,13 +210,6 @@ def claim_expires_at(last: datetime) -> int:
 # same. The date is the reminder's key, so nobody gets two for one date. When clocks change: an hour that
 # comes twice counts the first time; an hour that is jumped over counts right after the jump; a date that the
 # zone skips has no reminder.
-
-
-REMINDER_HOUR = 20
-# Reminders wait in this many index partitions. A single one would be too hot at 20:00 in a large zone.
-SHARDS = 4
-# How many dates to look ahead: a date that its zone skipped has no evening, but one soon after has.
-DATES_AHEAD = 3
 
 
 def reminder_at(day: date, zone_name: str, quiet: QuietHours | None) -> datetime | None:

@@ -19,6 +19,11 @@ STORED_WITHIN = timedelta(seconds=30)
 # In place of the key and of a digest of what was asked, of a question that was restored (rule 21): nobody
 # knows them.
 UNKNOWN = ""
+NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
+OPEN_DEFAULT = timedelta(hours=24)
+# For this long after a question closes, its agent can read the results.
+KEPT = timedelta(days=90)
+CATEGORY_DEFAULT = "general"
 
 
 class QuestionType(StrEnum):
@@ -165,13 +170,6 @@ def from_item(item: Mapping[str, Any]) -> Question:
 
 
 # Checks what an agent asks, and makes the question.
-
-
-NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
-OPEN_DEFAULT = timedelta(hours=24)
-# For this long after a question closes, its agent can read the results.
-KEPT = timedelta(days=90)
-CATEGORY_DEFAULT = "general"
 
 
 def question_ids(agent_id: str, idempotency_key: str) -> Iterator[str]:

@@ -33,6 +33,11 @@ from rules.zone_names import find_zone
 
 # Every process knows a version so long after it was published (adapters/book.py: twice a minute).
 KNOWN_AFTER = timedelta(minutes=1)
+EVENT_TYPE = "QUESTION_ANSWERED"
+SOURCE = "questions"
+# Between two looks at the question: soon at first, less often the longer nothing comes.
+POLL_SECONDS_MIN, POLL_SECONDS_MAX = 0.25, 1.0
+PAUSE_FACTOR = 1.5
 
 
 def points_for(rules: AnswerRules, confidence: int | None, response_time_ms: int | None) -> dict[str, int]:
@@ -236,10 +241,6 @@ _OPTIONAL = (
 # idempotency key is a keyed hash, it does not name the question, and its times are whole minutes.
 
 
-EVENT_TYPE = "QUESTION_ANSWERED"
-SOURCE = "questions"
-
-
 @dataclass(frozen=True, slots=True)
 class Submission:
     """What a person hands in."""
@@ -294,11 +295,6 @@ def event_digest(event: Event) -> str:
 
 
 # Waiting for answers: while a poll waits, which answers it returns, and when no more will come.
-
-
-# Between two looks at the question: soon at first, less often the longer nothing comes.
-POLL_SECONDS_MIN, POLL_SECONDS_MAX = 0.25, 1.0
-PAUSE_FACTOR = 1.5
 
 
 @dataclass(frozen=True, slots=True)

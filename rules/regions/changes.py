@@ -36,6 +36,9 @@ FOLLOWED = "followed"
 GONE = "gone/"
 GONE_KEY = "gone"
 Image = Mapping[str, Mapping[str, Any]]
+# What SQS takes everywhere, less some room.
+MESSAGE_BYTES_MAX = 240_000
+LONG_BYTES = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +74,6 @@ def number_of(epoch: int, at: int) -> str:
 #     "new": 1}]}
 #
 # Values are as DynamoDB writes them, bytes in base64. Long ones are compressed: a text in place of the list.
-
-
-# What SQS takes everywhere, less some room.
-MESSAGE_BYTES_MAX = 240_000
-LONG_BYTES = 60_000
 
 
 class TooLarge(ValueError):

@@ -6,6 +6,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 NOBODY = ""
+LEASE_SECONDS = 10.0
+# A reading is renewed long before it ends: so one failed attempt stops nobody.
+LOOK_SECONDS = 4.0
+# Clocks run at different speeds, by far less than this allows.
+QUIET_SECONDS = 20.0
 
 
 class Phase(StrEnum):
@@ -120,13 +125,6 @@ def _check_open(register: Register) -> None:
 #                  began to read          LEASE_SECONDS
 #     a promotion:      |--- waits ------------------------------------|
 #                       has written                        QUIET_SECONDS
-
-
-LEASE_SECONDS = 10.0
-# A reading is renewed long before it ends: so one failed attempt stops nobody.
-LOOK_SECONDS = 4.0
-# Clocks run at different speeds, by far less than this allows.
-QUIET_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)

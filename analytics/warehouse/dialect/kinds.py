@@ -12,6 +12,8 @@ from sqlglot import exp
 
 DIGITS_MAX = 38
 SUM_OF_BIGINTS = (38, 0)
+_DIGITS = {"int2": 5, "int4": 10, "int8": 19}
+_INT4_MAX, _INT8_MAX = 2**31 - 1, 2**63 - 1
 
 
 class Kind(NamedTuple):
@@ -46,8 +48,6 @@ TEXT, BOOLEAN, SUPER = Kind("text"), Kind("boolean"), Kind("super")
 DATE, TIME, INTERVAL = Kind("date"), Kind("time"), Kind("interval")
 TIMESTAMP, TIMESTAMPTZ = Kind("timestamp"), Kind("timestamptz")
 NOTHING, UNKNOWN = Kind("null"), Kind("unknown")  # a NULL; what cannot be told
-_DIGITS = {"int2": 5, "int4": 10, "int8": 19}
-_INT4_MAX, _INT8_MAX = 2**31 - 1, 2**63 - 1
 _TYPES = {
     "SMALLINT": INT2,
     "INT": INT4,

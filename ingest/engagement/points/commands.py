@@ -27,6 +27,15 @@ from rules.engagement.lots import held_points, holds_without
 from rules.engagement.points import clawback, reversed_events
 from rules.engagement.streak import return_date, shown_streak
 
+# No sender's key has this letter. So an event whose key is `redeem:abc` is no redemption's.
+COMMAND = "\x1f"
+CLAIM_INDEX = 1  # the transaction's further actions are the profile (0) and the claim (1)
+FREEZE_REWARD = "streak_freeze"
+REDEEM = "redeem:"  # before a redemption's key, in its claim
+# An entry is later than its event, and an event counts for a date at most two away from its instant (rule 8).
+APART_MAX = 2 * DAY
+
+
 # What a command on points is, and what it comes to (rule 6).
 
 
@@ -51,11 +60,6 @@ class Command:
     days: Mapping[date, Day | None] = field(default_factory=dict)
     # Returns the further actions of its transaction, once the entry has its place
     also: Callable[[Entry], Sequence[dict[str, Any]]] = lambda _: ()
-
-
-# No sender's key has this letter. So an event whose key is `redeem:abc` is no redemption's.
-COMMAND = "\x1f"
-CLAIM_INDEX = 1  # the transaction's further actions are the profile (0) and the claim (1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +213,6 @@ def insufficient_balance(error: InsufficientBalance) -> ApiError:
 # Redeem points, reverse, freeze (rules 2 and 6). Rewards of the book: redeeming.py.
 
 
-FREEZE_REWARD = "streak_freeze"
-REDEEM = "redeem:"  # before a redemption's key, in its claim
-
-
 @dataclass(frozen=True, slots=True)
 class Rewards:
     """Commands that write entries."""
@@ -348,10 +348,6 @@ def check_review(profile: Profile) -> None:
 
 
 # Reverse an event and what it earned: a refunded purchase, found fraud (rule 12).
-
-
-# An entry is later than its event, and an event counts for a date at most two away from its instant (rule 8).
-APART_MAX = 2 * DAY
 
 
 @dataclass(frozen=True, slots=True)

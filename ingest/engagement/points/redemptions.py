@@ -22,6 +22,14 @@ from rules.days import stamp
 from rules.engagement.account_state import Account
 from rules.engagement.ledger import Draft, Entry, EntryKind
 
+OPEN = (Fulfilment.REQUESTED,)
+NOT_REVERSED = (Fulfilment.REQUESTED, Fulfilment.FULFILLED)
+PAGE_DEFAULT, PAGE_MAX = 20, 100
+# What is left of a stock is counted so seldom by one process: five reads each time.
+STOCK_CACHE_SECONDS = 15
+STOCK_READERS = 8  # at the same time: a page of twenty would take half a second one after the other
+
+
 # Selling a reward of the book: what one attempt writes (rule 13).
 
 
@@ -103,10 +111,6 @@ class Sale:
                 title=reward.title,
             )
         )
-
-
-OPEN = (Fulfilment.REQUESTED,)
-NOT_REVERSED = (Fulfilment.REQUESTED, Fulfilment.FULFILLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +220,6 @@ def _redemption_ended(redemption: Redemption) -> ApiError:
 
 
 # The catalogue of rewards in force, with what is left of each; and what of it a user can have.
-
-
-PAGE_DEFAULT, PAGE_MAX = 20, 100
-# What is left of a stock is counted so seldom by one process: five reads each time.
-STOCK_CACHE_SECONDS = 15
-STOCK_READERS = 8  # at the same time: a page of twenty would take half a second one after the other
 
 
 @dataclass(frozen=True, slots=True)

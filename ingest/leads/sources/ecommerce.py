@@ -75,6 +75,12 @@ REFUNDS_MAX = 50
 ORDERS_MAX = 1_000  # that one request for an erasure names
 Body = dict[str, Any]
 Money = tuple[int, str]  # minor units, currency
+SHOP_FIELDS = frozenset({"shop_id", "shop_domain"})
+REQUEST_FIELDS = frozenset({"data_request", "orders_requested"})
+ORDER_FIELDS = frozenset(
+    {"total_price", "total_price_set", "currency", "line_items", "order_id", "created_at"}
+)
+CHANNELS = (("customer", "id"), ("email", "email"), ("phone", "phone"))
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -325,11 +331,3 @@ def _customer(
     if not who and not is_refund:
         side.omit("customer", "has no usable identity: the order counts once it is told of with one")
     return who
-
-
-SHOP_FIELDS = frozenset({"shop_id", "shop_domain"})
-REQUEST_FIELDS = frozenset({"data_request", "orders_requested"})
-ORDER_FIELDS = frozenset(
-    {"total_price", "total_price_set", "currency", "line_items", "order_id", "created_at"}
-)
-CHANNELS = (("customer", "id"), ("email", "email"), ("phone", "phone"))

@@ -47,6 +47,13 @@ NOTICES = frozenset({"unsupported", "unknown", "errors", "revoke", "request_welc
 
 # What Meta asks before it sends webhooks to an address: our token, and a number to read back.
 CHALLENGE = re.compile(r"[ -~]{1,128}", re.ASCII)
+# The fields of an item, or of a contact, that say whose it is. An id may be beside a number or alone; some
+# partners put an id in a number's place.
+NUMBERS = ("from", "wa_id")
+USER_IDS = ("from_user_id", "user_id", "from_parent_user_id", "parent_user_id")
+USER_ID = re.compile(r"[A-Z]{2}(\.ENT)?\.[A-Za-z0-9]+", re.ASCII)
+ANSWERS_MAX = 100
+TICKED = ("true", "yes", "1")
 
 
 def challenge(query: Mapping[str, str]) -> tuple[str, str] | None:
@@ -89,13 +96,6 @@ class _Item:
     kind: str  # the list's name
     body: Mapping[str, Any]
     contact: Mapping[str, Any]  # what value.contacts[] adds to it
-
-
-# The fields of an item, or of a contact, that say whose it is. An id may be beside a number or alone; some
-# partners put an id in a number's place.
-NUMBERS = ("from", "wa_id")
-USER_IDS = ("from_user_id", "user_id", "from_parent_user_id", "parent_user_id")
-USER_ID = re.compile(r"[A-Z]{2}(\.ENT)?\.[A-Za-z0-9]+", re.ASCII)
 
 
 def _person_ids(
@@ -301,10 +301,6 @@ def _consent_of(message: Mapping[str, Any]) -> Mapping[str, str]:
     )
     texts = [each for each in (*names, *answers) if isinstance(each, str)]
     return consent_in_choice([_words(message), *answers], texts)
-
-
-ANSWERS_MAX = 100
-TICKED = ("true", "yes", "1")
 
 
 def _answers(response: Any) -> Iterator[str]:
