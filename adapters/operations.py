@@ -24,7 +24,7 @@ AT_ONCE_MAX = 8
 
 
 class FreshnessUnknown(SafeToLog, LookupError):
-    """Nobody can tell how fresh the lake is; the text says why."""
+    """It is unknown how fresh the lake is; the text says why."""
 
 
 class Freshness:

@@ -111,7 +111,7 @@ class FollowedItems:
 
 
 def mark_key(change: ItemChange) -> Item:
-    """Return the key of the mark of an item's deletion, which tells nobody whose item it was."""
+    """Return the key of the mark of an item's deletion, which reveals to nobody whose item it was."""
     values = [change.table, *(list(change.key[name].items()) for name in KEYS[change.table])]
     digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()
     return encode_item({"user_id": GONE + digest, "idempotency_key": GONE_KEY})

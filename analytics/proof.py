@@ -255,7 +255,7 @@ def copy_faults(
     """Yield what is wrong with the copies of one account, and where.
 
     The sound copy is one whose chain follows, and that has the leaf of the last root: the table's, if it is
-    sound, because it alone tells hashes; else another that agrees with the leaf. leaf: None: no root has the
+    sound, because it alone has hashes; else another that agrees with the leaf. leaf: None: no root has the
     account. until: by copy, up to which seq it must be whole; entries after it may be on their way.
     """
     names = sorted(copies, key=lambda name: name != TABLE)
@@ -273,7 +273,7 @@ def copy_faults(
 def _faults_without_root(
     account: str, copies: Mapping[str, Sequence[LedgerLink]], leaf: TreeLeaf | None
 ) -> Iterator[CopyFault]:
-    """Yield what each copy tells against itself, where none of them leads to the root."""
+    """Yield what in each copy contradicts itself, where none of them leads to the root."""
     for name, links in copies.items():
         faults = own_faults(account, links)
         yield from (CopyFault(account, name, each) for each in faults)

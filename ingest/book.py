@@ -1,5 +1,5 @@
 """Everything under /v1/rules: the book in force, its versions, and publishing another one, for the HTTP door
-and for the command line. Whatever is wrong with the document is told by its place and a reason.
+and for the command line. Whatever is wrong with the document is reported with its place and a reason.
 """
 
 import json
@@ -28,11 +28,11 @@ from rules.book.rewards import lowered_stocks
 from rules.days import stamp
 from rules.json_values import DoubledKey, check_strict, unique_keys
 
-# Publishes a book, for the HTTP door and for the command line: whatever is wrong with the document is told by
-# its place and a reason.
+# Publishes a book, for the HTTP door and for the command line: whatever is wrong with the document is
+# reported with its place and a reason.
 
 
-# Checks a document that somebody wants to publish. Whatever is wrong is told by its place and a reason.
+# Checks a document that somebody wants to publish. Whatever is wrong is reported with its place and a reason.
 
 
 # An item of a table may have 400 KB.
@@ -98,7 +98,7 @@ def _structural_faults(document: Any, place: Path, reason: str) -> list[Fault]:
 
 
 def _wrong_keys(document: Any, place: Path) -> Iterator[Fault]:
-    """Yield the keys that may not be at a place, each by itself: a schema tells of their object alone."""
+    """Yield the keys that may not be at a place, each by itself: a schema reports their object alone."""
     said, schema = document, BOOK
     for key in place:
         inside = schema.get("properties", {}).get(
@@ -247,7 +247,7 @@ def publish(store: BookStore, proposal: Proposal, now: datetime) -> Version:
 
 PUBLICATION = closed_object(
     {
-        # What is wrong with a book is told in full by ingest.book, not by its first fault alone.
+        # What is wrong with a book is reported in full by ingest.book, not by its first fault alone.
         "book": {"type": "object", "description": "as GET /v1/rules shows it: components.schemas.Book"},
         "effective?": {
             "type": "string",
@@ -274,7 +274,7 @@ def _parts() -> BookStore:
 
 
 def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
-    """Return what is told of a version beside its document. Who published it is for admins to know."""
+    """Return what is shown of a version beside its document. Who published it is for admins to know."""
     view = {
         "version": version.number,
         "effective_at": stamp(version.effective_at),

@@ -163,7 +163,7 @@ def _new_secret() -> str:
 
 
 def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
-    """Return what is told of an endpoint."""
+    """Return what is shown of an endpoint."""
     return {
         "endpoint_id": endpoint.endpoint_id,
         "organization_id": endpoint.organization_id,

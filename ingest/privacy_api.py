@@ -61,7 +61,7 @@ EXPORT_URL_HELP = (
 )
 
 
-# Begins erasures, tells how far they are, and lifts tombstones (rule 10).
+# Begins erasures, says how far they are, and lifts tombstones (rule 10).
 
 
 @dataclass(frozen=True, slots=True)

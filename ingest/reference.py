@@ -480,7 +480,7 @@ def _code(text: str, label: str) -> Markup:
 
 
 def _errors(document: dict[str, Any]) -> Markup:
-    """Return the refusals, which all operations share, and the codes that tell them apart."""
+    """Return the refusals, which all operations share, and the codes that distinguish them."""
     responses = document["paths"][FIRST]["post"]["responses"]
     rows = [
         join_markup([element("dt", element("code", code)), element("dd", each["description"])])

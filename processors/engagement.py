@@ -69,7 +69,7 @@ def distinct_events(pairs: Pairs) -> list[Event]:
 
 
 def stream_position(record: Record) -> str:
-    """Return a record's place in its stream (rules.engagement.account); "" if it does not tell."""
+    """Return a record's place in its stream (rules.engagement.account); "" if it does not say."""
     _, found, label = str(record.get("eventSourceARN", "")).partition("/stream/")
     number = str(record["dynamodb"].get("SequenceNumber", ""))
     return f"{label}/{number}" if found and number.isdecimal() else ""

@@ -320,7 +320,7 @@ class ErasureRunner:
     def _through(self, erasure: Erasure, name: str, store: StoreEraser, person: Person) -> Erasure:
         found = store.find(person)
         if erasure.counted != name:  # if it is, an earlier attempt has counted, and died while it removed
-            if name == "Subscriptions":  # nothing else tells the names that the lake has for phones
+            if name == "Subscriptions":  # nothing else has the names that the lake has for phones
                 phones = (pseudonym(decode_item(each)[SUBSCRIPTION_KEY]) for each in found)
                 erasure = with_names(erasure, PHONES, phones)
             if name == "RewardsLedger":  # the lake commits by them to what it takes away

@@ -58,7 +58,7 @@ def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) 
 
 
 def microseconds(change: Mapping[str, Any]) -> int:
-    """Return when a change was made, as its table says it: by this, DynamoDB tells their order."""
+    """Return when a change was made, as its table says it: it gives their order."""
     at = int(change["ApproximateCreationDateTime"])
     return at if change.get("ApproximateCreationDateTimePrecision") == "MICROSECOND" else at * 1000
 

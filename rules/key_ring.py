@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from rules.days import stamp, unstamp
 
 KNOWN_WITHIN = timedelta(minutes=5)
-# As long again for requests that are under way, and for a store that tells its news late.
+# As long again for requests that are under way, and for a store whose news come late.
 PROMOTED_AFTER = 2 * KNOWN_WITHIN
 KEYS_MAX = 3
 # A ring's text has a space after each colon.

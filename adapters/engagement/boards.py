@@ -248,7 +248,7 @@ class BoardNames:
         return {user: self.shown(user, self._aliases[user]) for user in users}
 
     def shown(self, user_id: str, alias: str | None) -> str:
-        """Return the alias, or what stands for a user without one: only who has the key can tell for whom."""
+        """Return the alias, or what stands for a user without one: only who has the key knows for whom."""
         return alias or f"player-{self._hashed.of(f'board:{user_id}', PSEUDONYM_DIGITS)}"
 
     def forget(self, user_id: str) -> None:

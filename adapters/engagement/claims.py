@@ -41,7 +41,7 @@ class IdempotencyClaim:
 
 
 def derived_fields(event: Event) -> dict[str, Any]:
-    """Return what an event's body alone does not tell."""
+    """Return what an event's body alone does not contain."""
     attributes = to_attributes(event)
     corrected = {"occurred_at": event.occurred_at} if event.device_time else {}
     return corrected | {name: attributes[name] for name in DERIVED if name in attributes}

@@ -32,7 +32,7 @@ def clock_of(profile: Profile, now: datetime) -> datetime:
 
 
 def is_due(profile: Profile, now: datetime) -> bool:
-    """Whether points of an account may have expired that no entry tells of yet."""
+    """Whether points of an account may have expired that no entry has noted yet."""
     return profile.expiry.is_due(clock_of(profile, now))
 
 

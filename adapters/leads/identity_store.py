@@ -36,7 +36,7 @@ KEPT_SECONDS = 3600
 RETRY_AFTER_SECONDS = 5
 
 
-# What PostgreSQL says of identities and is told of them (sql/identity), as JSON and as our own types.
+# What PostgreSQL returns of identities and gets of them (sql/identity), as JSON and as our own types.
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class IdentityStore:
         return resolution_of(self._database.run(decide, attempts=ATTEMPTS))
 
     def note_announced(self, changes: Collection[IdentityChange]) -> None:
-        """Note that their organizations have been told of these changes."""
+        """Note that these changes have been announced to their organizations."""
         values = [[each.organization_id for each in changes], [each.number for each in changes]]
         self._call("announced(%s::text[], %s::bigint[])", values)
 
@@ -184,7 +184,7 @@ class IdentityStore:
     ) -> tuple[IdentityChange, ...]:
         """Undo a merge exactly; returns the changes to be announced of its leads.
 
-        organization_id: whose merge it is; None if an admin did not say, which does if the number tells.
+        organization_id: whose merge it is; None if an admin did not say, which does if the number is enough.
         The two groups that it leaves are kept apart from now on: no event joins a lead of one with a lead of
         the other again. Raises CannotRepair: it is no merge, has been undone, or a later merge builds on it.
         If the answer is lost, unmerge does not repeat the call; asking again raises CannotRepair, if it was

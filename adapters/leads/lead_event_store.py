@@ -56,7 +56,7 @@ class OrderStore:
         return _record(source, order_id, answer["Item"]) if "Item" in answer else None
 
     def put(self, record: OrderRecord, before: OrderRecord | None, events: Sequence[LeadEvent]) -> bool:
-        """Store an order and the events that tell its change, in one request.
+        """Store an order and the events that report its change, in one request.
 
         False: somebody else was first, and nothing is written. Raises Unprocessed if DynamoDB would not
         decide; it is safe to repeat.

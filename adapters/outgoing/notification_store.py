@@ -1,4 +1,4 @@
-"""The table Notifications: what was told, read and changed in one transaction with the notifications and
+"""The table Notifications: what was sent, read and changed in one transaction with the notifications and
 their lanes; who may deliver a lane, and when it is tried again; test messages, and what wakes the
 function that delivers.
 """
@@ -18,7 +18,7 @@ from rules.days import stamp
 from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, UserNoticeState
 from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType, Notification, is_user
 
-# What was told, notifications and lanes, as items of the table Notifications, and back.
+# What was sent, notifications and lanes, as items of the table Notifications, and back.
 #
 # | holder | place | holds |
 # |---|---|---|
@@ -80,7 +80,7 @@ def backlog_shard(endpoint_id: str, number: int) -> str:
 
 
 def state_item(holder: str, telling: OutboxWrite, now: datetime) -> Item:
-    """Return what is told of a holder as an item. A question is told of once, so that may be forgotten."""
+    """Return a holder's state as an item. A question is notified once, so its state may be forgotten."""
     state, due = telling.state, telling.due
     content = _user_content(state) if isinstance(state, UserNoticeState) else {"shown": state.shown}
     until = int((now + KEPT).timestamp()) if holder.startswith(QUESTION) else None
@@ -176,7 +176,7 @@ def backlog_from(stored: Item) -> Backlog:
 
 
 class OutboxConflict(Exception):
-    """Somebody else has told of the holder since it was read."""
+    """Somebody else has written the holder's state since it was read."""
 
 
 class OutboxStore:
@@ -186,12 +186,12 @@ class OutboxStore:
         self._dynamodb, self._table = dynamodb, table
 
     def get(self, holder: str) -> tuple[NoticeState, int]:
-        """Return what was told of a holder, and its revision; strongly consistent."""
+        """Return a holder's state, and its revision; strongly consistent."""
         found = get_all(self._dynamodb, self._table, [{"holder": holder, "place": STATE}])
         return state_from(holder, found[0] if found else None)
 
     def due(self, now: datetime) -> Iterator[str]:
-        """Yield the users of whom time alone gives something to tell, by when it was due in each shard."""
+        """Yield the users of whom time alone gives a notification, by when it was due in each shard."""
         for number in range(STATE_SHARDS):
             for each in query_all(
                 self._dynamodb,
@@ -203,7 +203,7 @@ class OutboxStore:
                 yield each["holder"]["S"]
 
     def put(self, holder: str, telling: OutboxWrite, now: datetime) -> None:
-        """Write what is told of a holder now; raises OutboxConflict, and what DynamoDB raises."""
+        """Write a holder's state and notifications; raises OutboxConflict, and what DynamoDB raises."""
         actions = [self._state_action(holder, telling, now)]
         if telling.notifications:
             actions.append({"Put": {"TableName": self._table, "Item": log_item(telling.notifications, now)}})

@@ -111,7 +111,7 @@ class HookSender:
     answer_seconds: float = ANSWER_SECONDS
 
     def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> SendAnswer:
-        """Post a body. Never raises for what the endpoint or its network does: the answer tells of it."""
+        """Post a body. Never raises for what the endpoint or its network does: the answer has it."""
         try:
             line = _Connection(self._opened(target))
         except (OSError, UnicodeError, ValueError) as error:

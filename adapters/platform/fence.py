@@ -28,7 +28,7 @@ REGISTER = "REGION_REGISTER"  # names the register's table, in a deployment of t
 
 
 class RegionFenced(BotoCoreError):
-    """It is not this region's turn to write, or nobody can tell. Whoever asked may try again, elsewhere."""
+    """It is not this region's turn to write, or that is unknown. Whoever asked may try again, elsewhere."""
 
     fmt = "the region {region} may not write now: {why}"
 

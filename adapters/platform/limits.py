@@ -88,7 +88,7 @@ class OwnerQuota:
     ) -> bool:
         """Take a place; returns whether the thing has one. Safe to repeat.
 
-        places: how many the owner has. are_there: tells of each thing that is known whether it has not ended.
+        places: how many the owner has. are_there: returns for each known thing whether it has not ended.
         Exact, whoever else takes places at the same time. Raises Unprocessed if others kept taking them.
         """
         second = int(now.timestamp())

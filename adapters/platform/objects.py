@@ -261,7 +261,7 @@ class FolderObjects:
             (self.root / key).unlink(missing_ok=True)
 
     def etag(self, key: str) -> str | None:
-        """Return what tells a file from the one that replaces it; None if there is no file."""
+        """Return what distinguishes a file from the one that replaces it; None if there is no file."""
         path = self.root / key
         return _etag(path.stat()) if path.is_file() else None
 

@@ -163,7 +163,7 @@ class AnswerLineEraser:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionEraser:
-    """A user's phones: the places that they hold in the table Limits tell which ones there are."""
+    """A user's phones: the places that they hold in the table Limits name them."""
 
     dynamodb: Any
     sns: Callable[[], Any]

@@ -106,7 +106,7 @@ class ErasureJobs:
         return after
 
     def finish(self, erasure: Erasure, certificate: dict[str, Any], organization_digest: str) -> None:
-        """Put the certificate in the place of the erasure: from now on nothing tells who it was.
+        """Put the certificate in the place of the erasure: from now on nothing says who it was.
 
         organization_digest: of a lead, by which its organization is known when it asks again; "" of a user.
         """

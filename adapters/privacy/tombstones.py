@@ -176,7 +176,7 @@ def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
 
 
 def subject_of(image: Mapping[str, Any]) -> str:
-    """Return what is hashed of the person whose item it is; "" if it tells of nobody by name."""
+    """Return what is hashed of the person whose item it is; "" if it names nobody."""
     for name in USER_KEYS:
         if user := image.get(name, {}).get("S"):
             return user_subject(user)

@@ -1,4 +1,4 @@
-"""Finds through the index who is to be told of a question, and claims each message. Each message of the
+"""Finds through the index who is to hear of a question, and claims each message. Each message of the
 announcements queue asks for one page of them.
 """
 
@@ -51,7 +51,7 @@ class AnnouncementPage:
     question_id: str
     shard: int
     after: After | None = None
-    attempt: int = 0  # how often it has been tried without telling everybody
+    attempt: int = 0  # how often it has been tried without reaching everybody
 
     @staticmethod
     def read(message: Mapping[str, Any]) -> "AnnouncementPage":

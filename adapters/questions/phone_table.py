@@ -116,7 +116,7 @@ class PhoneTable:
         return self._each(partial(self._put, now=now), [each for each in listed if each.own not in there])
 
     def make_equal(self, phones: Iterable[Phone], now: datetime) -> PutSummary:
-        """Let each subscription have the items that it must have; when it was told last stays as it is.
+        """Let each subscription have the items that it must have; when it was notified last stays as it is.
 
         Raises Unprocessed; it is safe to repeat.
         """

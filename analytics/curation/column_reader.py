@@ -322,7 +322,7 @@ def _check_sizes(valid: Flags, texts: pa.Array, bytes_max: int) -> None:
 
 
 def _are_stamps(cuts: Cuts) -> Flags:
-    """Tell which values have the publisher's form, as far as it is seen in few places.
+    """Return which values have the publisher's form, as far as it is seen in few places.
 
     Arrow refuses what is wrong in any other place.
     """
@@ -480,7 +480,7 @@ def _first_values(valid: Flags, values: Parts, required: bool) -> Parts:
 
 
 def _equal_to(values: Parts, wanted: bytes) -> Flags:
-    """Tell which values are written as wanted."""
+    """Return which values are written as wanted."""
     size = len(wanted)
     found: Flags = values.ends - values.starts == size
     some = values.starts[found]

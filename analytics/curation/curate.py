@@ -328,7 +328,7 @@ def _clear_quarantine(objects: Objects, task: Task, refused: Iterable[str]) -> N
     objects.delete([key for key in quarantine_keys(objects, task) if key not in wanted])
 
 
-# Makes a partition anew, and tells where not all of its raw objects were there any more.
+# Makes a partition anew, and reports if not all of its raw objects were there any more.
 
 
 def rebuild(
@@ -336,7 +336,8 @@ def rebuild(
 ) -> Counts:
     """Make a partition's file anew from its raw objects; returns its counts. arrived: see `curate`.
 
-    If some of these are gone, it is made from its own rows and from the quarantine, and `say` is told why.
+    If some of these are gone, it is made from its own rows and from the quarantine, and `say` gets the
+    reason.
     """
     try:
         return curate(objects, task, rebuild=True, arrived=arrived)

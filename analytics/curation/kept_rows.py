@@ -20,7 +20,7 @@ from rules.lake.entities import Entity
 
 # Whether a curated file is as it was written: its footer has a hash of all that is before the footer.
 #
-# It tells of rows that were changed by hand, and not of those that somebody has sealed anew on purpose.
+# It shows rows that were changed by hand, and not those that somebody has sealed anew on purpose.
 
 
 SEAL_KEY = "streakline.seal"

@@ -63,7 +63,7 @@ class Plan:
         return replace(self, tasks=[each for each in self.tasks if each.dt in days.get(each.entity, ())])
 
     def is_large(self, task: Task) -> bool:
-        """Tell whether a task gets the large function at once."""
+        """Whether a task gets the large function at once."""
         return task in self.failed or self.sizes.get(task, 0) > BATCH_BYTES_MAX
 
     def batches(self) -> Iterator[list[Task]]:

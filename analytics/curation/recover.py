@@ -106,7 +106,7 @@ class _SortedRows:
 def recover(objects: Objects, today: date, say: Callable[[str, str], object]) -> tuple[int, int]:
     """Move error records' rows to their partitions; returns how many rows moved, how many stay.
 
-    say: is told of each object that stays, and why. An object leaves errors/ when all of its records have
+    say: gets each object that stays, and why. An object leaves errors/ when all of its records have
     been moved; else it keeps those that have not. A repetition after a crash writes the same raw objects, or
     on another date (UTC) copies of them, whose rows are duplicates.
     """

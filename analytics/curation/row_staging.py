@@ -229,7 +229,7 @@ class Staging:
     def write(self, path: Path, book: Callable[[int], Bookkeeping]) -> Bookkeeping:
         """Write each key's newest row, among equals the one that came first, as a Parquet file.
 
-        book: gives the file's bookkeeping, when it is told how many rows are kept. Returns this. Rows in
+        book: returns the file's bookkeeping, given how many rows are kept. Returns this. Rows in
         memory are sorted; of those on disk each piece is.
         """
         kept = 0

@@ -56,7 +56,7 @@ SELECT leaf, row_number() OVER ()::INTEGER AS number FROM (SELECT DISTINCT leaf 
 _PAIRS = """CREATE TEMP TABLE pairs AS
 SELECT n, number AS leaf, moment, day FROM named JOIN leaves USING (leaf)"""
 # Labels whose lead has cancelled an order. A cancellation takes back an order of its date, so only the dates'
-# sums tell which of them count. For all other labels an event tells it.
+# sums tell which of them count. For all other labels an event says it.
 _STRUCK = f"""CREATE TEMP TABLE struck AS
 SELECT DISTINCT n FROM pairs
 SEMI JOIN (SELECT leaf FROM events WHERE {Input.PURCHASES}_count < 0) AS cancelled USING (leaf)"""
@@ -101,7 +101,7 @@ def training_set(  # noqa: PLR0913 (settings, by name)
 ) -> int:
     """Write the labels of a Parquet file with their features to another one; returns the number of rows.
 
-    `point_in_time` tells the shapes of labels and result. Raises ValueError for labels of another shape.
+    `point_in_time` has the shapes of labels and result. Raises ValueError for labels of another shape.
     """
     labels = pq.read_table(labels_path)
     found = point_in_time(

@@ -82,7 +82,7 @@ def write_anew(objects: Objects, entity: str, stored: StoredObject, path: Path, 
 def write_without(
     objects: Objects, entity: str, stored: StoredObject, path: Path, goes_of: Callable[[pa.Table], pa.Array]
 ) -> None:
-    """Write a file without some of its rows. goes_of: tells of each row whether it goes.
+    """Write a file without some of its rows. goes_of: returns for each row whether it goes.
 
     path: of its copy. Raises ObjectChanged if it is another file by now.
     """

@@ -23,7 +23,8 @@ KINDS = {
     "phone": PHONES,
 }
 SUBJECTS: Mapping[str, Callable[[str], str]] = {USERS: user_subject, LEADS: lead_subject}
-# When a row came to be, by which a lifted tombstone tells old from new: a day begins before it is lifted.
+# When a row came to be, by which a lifted tombstone distinguishes old from new: a day begins before it is
+# lifted.
 MOMENTS = {"daily_activity": "created_at"}
 NAME = "forget.json"
 

@@ -141,7 +141,7 @@ def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
 
 
 def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
-    """Tell of each row whether it is of before its phone was gone. rows: place, version, perhaps store."""
+    """Return for each row whether it is of before its phone was gone. rows: place, version, perhaps store."""
     known = pc.is_in(rows["place"], pa.array(list(ends), pa.string()))
     if "store" in rows.schema.names:
         known = pc.and_(known, pc.equal(rows["store"], PHONES))

@@ -60,7 +60,7 @@ class OtherObjects:
     run_id: str
     now: datetime
     names: Mapping[str, Collection[str]]  # of those who wait, by kind
-    note: Note  # is told before each deletion
+    note: Note  # is called before each deletion
 
     def clean(self) -> Named:
         """Delete what names them, and what it was before; returns who is named by what is left.

@@ -22,7 +22,7 @@ from rules.lake.residue import PERSONS
 
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
-# Tells whether a row of a person is to go; it is one of those who are looked for.
+# Returns whether a row of a person is to go; it is one of those who are looked for.
 Goes = Callable[[Mapping[str, Any]], bool]
 FIRST, LAST = "0000", "9999"
 
@@ -110,7 +110,7 @@ class RawObjects:
     """Objects with lines."""
 
     objects: ForgettingObjects
-    note: Note  # is told before each change
+    note: Note  # is called before each change
 
     def clean(self, keys: Iterable[str], finder: Finder) -> None:
         """Put raw objects again without some persons' lines; again it changes nothing."""

@@ -18,7 +18,7 @@ _DELETED = "raw_deleted.json"
 
 
 def note_failed_task(objects: Objects, run_id: str, task: Place, error: Mapping[str, str]) -> None:
-    """Note that a run has given up a task. error: Error and Cause, as Step Functions tells them."""
+    """Note that a run has given up a task. error: Error and Cause, as Step Functions gives them."""
     reason = f"{error.get('Error', '')}: {error.get('Cause', '')}"[:REASON_MAX]
     note_failed_place(objects, run_key(run_id, _FAILED_TASKS), task, reason)
 

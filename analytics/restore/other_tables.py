@@ -27,7 +27,7 @@ from rules.questions.notifications import NEVER
 from rules.questions.questions import KEPT, UNKNOWN, Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_attributes
 
-# Fills the table Subscriptions again: phones that are told of questions (rule 21).
+# Fills the table Subscriptions again: phones that hear of questions (rule 21).
 
 
 AT_ONCE = 1_000
@@ -142,7 +142,7 @@ def lead_event_of(row: LakeRow) -> LeadEvent:
 def question_item(row: LakeRow, answers: int, until: datetime) -> Item:
     """Return a question as the table has it before an instant. answers: how many it had by then.
 
-    It has neither the key nor a digest of what was asked: whoever asks again under its key is told of it.
+    It has neither the key nor a digest of what was asked: whoever asks again under its key gets it.
     """
     closes_at = stamp(row["closes_at"])
     found = Question(

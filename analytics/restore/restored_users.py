@@ -19,7 +19,7 @@ from rules.engagement.reconciliation import days_of, profile_of
 from rules.engagement.recovery import entries_of, event_of, merged_entries
 from rules.lake.table_items import item_of
 
-# A profile's settings as the lake tells them: what no ledger has (rule 21).
+# A profile's settings as the lake has them: what no ledger has (rule 21).
 
 
 PROFILES = "UserStreaks"
@@ -30,10 +30,10 @@ ORDER = (LEDGER, DAYS, PROFILE_ROWS, REWARDS, KEYS, EVENTS)
 
 
 def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
-    """Return a user's profile without what the ledger tells, and what of it could not be had.
+    """Return a user's profile without what the ledger has, and what of it could not be had.
 
     None: the lake has no profile. The kept item has everything. Without it, or where it is older than the
-    profile's newest row, the row tells zone, pauses and dates, and the rest is not known.
+    profile's newest row, the row has zone, pauses and dates, and the rest is not known.
     """
     kept = [decode_item(item_of(each["item"])) for each in rows.items.get(PROFILES, ())]
     settings = kept[0] if kept else {}
@@ -91,7 +91,7 @@ def rebuild_user(rows: LakeRows, there: Sequence[Entry], shards: int, now: datet
 
     there: the entries that the ledger's table has, oldest first. shards: of a region in StreakLeaderboard.
 
-    Where table and lake tell different things of an account, nothing of it is rebuilt.
+    Where table and lake differ about an account, nothing of it is rebuilt.
     """
     found = RebuiltUser(rows.user_id)
     from_lake, gap = entries_of(rows.ledger)

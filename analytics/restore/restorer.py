@@ -1,7 +1,7 @@
 """Fills the tables of engagement again, one user after the other (rule 21).
 
 What is there stays, so it may die anywhere and run again: then it writes what is missing yet, and at the end
-nothing. A table that is told to be replaced gets what the lake had, and loses what the lake did not have.
+nothing. A table that is to be replaced gets what the lake had, and loses what the lake did not have.
 """
 
 from collections import Counter

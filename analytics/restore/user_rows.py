@@ -46,7 +46,7 @@ QUERIES = {
 NOBODY_S = f"""SELECT * FROM table_items
     WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') AND store <> '{PHONES}'
     {NEWEST_ITEM} ORDER BY store, place"""
-# What a phone was told it was told, also after the instant. It is there under its pseudonym
+# What was sent to a phone was sent, also after the instant. It is there under its pseudonym
 # (rules/lake/question_entities.py).
 SUBSCRIPTIONS = f"""SELECT newest.*, told.last_notified_at, told.messages FROM (
         SELECT * FROM table_items WHERE store = '{PHONES}' AND changed_at < $until {NEWEST_ITEM}
@@ -130,7 +130,7 @@ class LakeBefore:
             yield from self._rows(stack, "questions", QUESTIONS, "responses")
 
     def phones(self) -> Generator[Row]:
-        """Yield the newest row of each phone that is not gone, with the messages that it was told.
+        """Yield the newest row of each phone that is not gone, with the messages that it got.
 
         last_notified_at: of the newest question, or None. messages: those whose claims still count, or None.
         """

@@ -97,7 +97,7 @@ def _steps() -> ForgetSteps:
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """Lambda entry: {"step": "forget" or "finish", "run_id", ...}; each step tells its input."""
+    """Lambda entry: {"step": "forget" or "finish", "run_id", ...}; each step says its input."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     steps, end = _steps(), time.monotonic() + SECONDS_MAX
     if event["step"] == "finish":

@@ -118,7 +118,7 @@ class ReconcileSteps:
         return {"counts": made["counts"], "reports": reports, "is_whole": is_whole(made)}
 
     def _asked(self, made: Report, may_repair: bool, now: datetime) -> Report:
-        """Add what the warehouse tells. A model that is not of this run is not asked."""
+        """Add what the warehouse reports. A model that is not of this run is not asked."""
         run_id, twin, leads = made["run_id"], [], []
         is_of_all = made["recompute"]["way"] == LAKE
         if not made["error"] and is_of_all and is_built(self.objects, run_id, THEIRS):
@@ -173,7 +173,7 @@ def _steps() -> ReconcileSteps:
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> StepAnswer:
-    """Lambda entry: {"step": see below, "run_id", ...}; each step tells its input."""
+    """Lambda entry: {"step": see below, "run_id", ...}; each step says its input."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     steps, now, step = _steps(), clock.now(), event["step"]
     end = time.monotonic() + SECONDS_MAX

@@ -96,7 +96,7 @@ class WarehouseSteps:
     def _forgotten(self, night: WarehouseNight) -> None:
         """Note that nobody is left in the warehouse whom the night was to forget.
 
-        A model that was not built may still tell somebody's words, such as a source that nobody else has.
+        A model that was not built may still hold somebody's words, such as a source that nobody else has.
         """
         progress = Progress.read(self.objects, night.run_id)
         if (

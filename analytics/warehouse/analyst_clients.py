@@ -30,7 +30,7 @@ _ARROW = {
 
 
 class _Type(NamedTuple):
-    """A column's type as the catalogue tells it."""
+    """A column's type as the catalogue has it."""
 
     name: str
     characters: int | None = None  # bytes, to Redshift

@@ -22,7 +22,7 @@ from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field, Type
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
 SCHEMAS = ("lake", "staging", "facts", "dimensions", "marts")
-LOAD_NUMBER = "load_number"  # tells in which load a row came or last changed
+LOAD_NUMBER = "load_number"  # the load in which a row came or last changed
 TYPES = {
     Type.TEXT: "VARCHAR",
     Type.INTEGER: "BIGINT",

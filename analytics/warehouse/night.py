@@ -3,7 +3,7 @@
 An item that fails hinders those that need it and no others. What came of each is stored
 (runs/{run_id}/warehouse.json) before the next begins, so a call of the function does what its time allows and
 the next call goes on. An item has 13 minutes of its own: it begins only in a call's first 100 s. One that
-killed its function is found begun, is told as failed, and is not tried again.
+killed its function is found begun, is reported as failed, and is not tried again.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ class Item:
     state: State = State.WAITING
     reason: str = ""
     seconds: float = 0.0
-    # Tests that failed, as model_tests.Failure tells them
+    # Tests that failed, as model_tests.Failure has them
     found: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -174,7 +174,7 @@ def _do(item: Item, do: Callable[[Item], bool]) -> None:
     item.seconds = round(item.seconds + time.monotonic() - start, 2)
 
 
-# Whether a night has anything to do in the warehouse, which wakes when it is asked: the lake's notes tell.
+# Whether a night has anything to do in the warehouse, which wakes when it is asked: the lake's notes say.
 #
 # state/warehouse.json is of the run that asked last. If its report was whole and found nothing there, and
 # nothing has come since, then its tables, models and tests are what they would be made again: a model depends

@@ -476,7 +476,7 @@ class Acceptor:
 
 
 def _idempotency_key(body: Any) -> str | None:
-    """Return the key that a body names, as an answer may tell it; None if it has none that is a text."""
+    """Return the key that a body names, as an answer may repeat it; None if it has none that is a text."""
     key = body.get("idempotency_key") if isinstance(body, dict) else None
     if not isinstance(key, str) or len(key) > 128:
         return None
@@ -492,7 +492,7 @@ def _rejection(key: str | None, refused: InputRefused) -> AcceptResult:
 
 
 def _field_rejection(key: str | None, problems: Sequence[tuple[str, str]]) -> AcceptResult:
-    """Return the refusal of a body for some fields; the message tells of the first one."""
+    """Return the refusal of a body for some fields; the message has the first one."""
     error: dict[str, Any] = _error("invalid_field", problems[0][1], problems[0][0])
     if len(problems) > 1:
         error["details"] = [{"field": field, "reason": reason} for field, reason in problems]

@@ -117,7 +117,7 @@ def _events_of_data(data: bytes) -> list[tuple[Any, str]]:
         if len(found) > EVENTS_MAX:
             return [(data, f"holds more than {EVENTS_MAX} events")]
     if found and all(why for _, why in found):
-        return [(data, found[0][1])]  # garbage, or of another kind: pieces of it tell nobody anything
+        return [(data, found[0][1])]  # garbage, or of another kind: pieces of it are of no use to anybody
     if rest:
         found.append((rest, fault))
     return found or [(data, "is empty")]

@@ -253,7 +253,7 @@ def _one_text(held: Any) -> str:
 
 
 def kind_of(name: str) -> str | None:
-    """Return what a field of this name holds, EMAIL, PHONE or MESSAGE; None if nobody can tell."""
+    """Return what a field of this name holds, EMAIL, PHONE or MESSAGE; None if that is unknown."""
     return _kind_and_field(name)[0]
 
 

@@ -53,7 +53,7 @@ from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, PURCHASE_COMPL
 from rules.leads.orders import ORDER, OrderChange, OrderState, contradicts, join_orders, order_changes
 from rules.privacy.tombstones import identity_subject, lead_subject
 
-# Stores what a webhook tells of an order: the order's new state, and the events that tell the difference.
+# Stores what a webhook says of an order: the order's new state, and the events that report the difference.
 
 
 ATTEMPTS_MAX = 12
@@ -62,7 +62,7 @@ CONSUMER = "leads"
 REASONS_MAX = 10
 # What one event may take: once a batch, a sleeping database is waited for (adapters/postgresql/rds_data.py).
 STEP_SECONDS_MAX = 65
-# What one event may tell, of 40 bytes each: a text of the warehouse takes 64 KB, a message 256 KB.
+# The moves of one event, of 40 bytes each: a text of the warehouse takes 64 KB, a message 256 KB.
 MOVES_MAX = 500
 
 
@@ -83,7 +83,7 @@ class OrderIntake:
         return cls(events.orders(), payloads)
 
     def store(self, event: DecodedEvent, part: PayloadPart, sent: Envelope, whose: Resolver) -> StoreOutcome:
-        """Join what a webhook tells to what is known. whose: asks for the lead, at most once.
+        """Join what a webhook says to what is known. whose: asks for the lead, at most once.
 
         What names nobody is kept until a webhook of the order names somebody. DUPLICATE: nothing new.
         CONFLICT: it contradicts what is known, and neither says when it was so.
@@ -95,7 +95,7 @@ class OrderIntake:
                 return outcome
             before = stored.seen if stored else OrderState()
             after = join_orders(before, order.seen)
-            # Of an order without a lead nothing has been told yet, whatever is known of it.
+            # Of an order without a lead no event is stored yet, whatever is known of it.
             changes = order_changes(before if stored and stored.leaf else OrderState(), after)
             if stored and after == before and not changes:
                 return StoreOutcome.DUPLICATE
@@ -121,7 +121,7 @@ class OrderIntake:
 
 
 def order_of(event: DecodedEvent) -> OrderPart:
-    """Return what an event tells of an order; raises ValueError for one that tells of none."""
+    """Return the order part of an event; raises ValueError for one without."""
     if event.order is None:
         raise ValueError(f"{event.external_event_id} tells of no order")
     return event.order
@@ -331,7 +331,7 @@ class LeadConsumer:
 
 
 def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
-    """Yield the events that tell an organization of a change, in parts: `7`, the next of it `7/2`.
+    """Yield the events that report a change to its organization, in parts: `7`, the next of it `7/2`.
 
     Only received_at differs between attempts.
     """

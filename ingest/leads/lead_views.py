@@ -82,13 +82,13 @@ class LeadViews:
     grace_days: int
 
     def check_reach(self, lead_id: str, caller: Caller) -> None:
-        """Raise 404 unless the caller reaches the lead: 403 would tell that it exists."""
+        """Raise 404 unless the caller reaches the lead: 403 would reveal that it exists."""
         organization = self.people.events.organization_of(lead_id)
         if organization is None or not caller.reaches(organization):
             raise ApiError(404, "not_found", NO_LEAD)
 
     def has_change(self, organization: str, change: str) -> bool:
-        """Whether a change of who is who, by its number, has been told to an organization."""
+        """Whether a change of who is who, by its number, has been announced to an organization."""
         return self.people.events.leaf_of(f"{organization}/{RESERVED}", change) is not None
 
     def find(self, source: str, external_event_id: str) -> dict[str, Any]:

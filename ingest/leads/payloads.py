@@ -81,7 +81,7 @@ class DecodeContext:
 
 @dataclass(frozen=True, slots=True)
 class OrderPart:
-    """What a payload tells of a shop's order."""
+    """What a payload says of a shop's order."""
 
     order_id: str
     seen: OrderState
@@ -107,7 +107,7 @@ class DecodedEvent:
     object_id_ref: str | None = None
     # Its fields depend on the event type, see rules.leads.lead_events.LeadEvent
     payload: Mapping[str, Any] = field(default_factory=dict)
-    # If it tells of an order, which has a state. Then what is stored is what that changes, and the payload is
+    # If it is about an order, which has a state. Then what is stored is what that changes, and the payload is
     # only shown.
     order: OrderPart | None = None
     erasure: ErasurePart | None = None  # if it asks for one

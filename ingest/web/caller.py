@@ -111,7 +111,7 @@ class Caller:
             raise ApiError(403, "forbidden", "this token reaches only its own user's data")
 
     def check_fulfilment(self, brand: str = "") -> None:
-        """Raise 403 unless the caller may undo redemptions; or tell what became of a brand's rewards."""
+        """Raise 403 unless the caller may undo redemptions; or report what became of a brand's rewards."""
         if not self.may_name_points and brand not in self.brands:
             raise ApiError(403, "forbidden", f"needs {FULFILMENT} or {ADMIN}")
 

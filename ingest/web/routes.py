@@ -1,4 +1,4 @@
-"""Routes of the HTTP API, as the OpenAPI document and template.yaml tell of them."""
+"""Routes of the HTTP API, as the OpenAPI document and template.yaml have them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ SPAN_END: Schema = TEXT | {
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route, as the OpenAPI document and the template tell of it."""
+    """One route, as the OpenAPI document and the template have it."""
 
     name: str  # its logical id in the template, without `Route`
     api: str  # the function that answers it, `{api}Function` in the template

@@ -38,7 +38,7 @@ class Answer:
     engine: str  # its name
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
-    scanned_bytes: int | None = None  # None if it does not tell
+    scanned_bytes: int | None = None  # None if it does not say
 
     @classmethod
     def of(

@@ -101,7 +101,7 @@ def ask(
 ) -> Iterator[Answer]:
     """Ask a stack; the answer can be read until the block ends.
 
-    tell: is told of progress; file: the laptop's warehouse. Raises QueryFailed, and what botocore raises.
+    tell: gets a line of progress; file: the laptop's warehouse. Raises QueryFailed, and what botocore raises.
     """
     query = read_only(sql, parameters)
     if on == ON_LAKE:

@@ -97,7 +97,7 @@ def allowed_to_pages(template: str) -> dict[str, Any]:
 
 
 def conditions(template: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, object]:
-    """Return the template's conditions, each as a comparison that tells how it turns out."""
+    """Return the template's conditions, each as a comparison that shows how it turns out."""
     values = intrinsics.parameter_values(template["Parameters"], given)
     scope = Scope({**values, "AWS::AccountId": ACCOUNT}, template.get("Mappings", {}), template["Conditions"])
     return {name: {"Fn::Equals": ["true", scalar_text(holds(name, scope))]} for name in scope.conditions}

@@ -23,10 +23,10 @@ def _print(text: str) -> None:
 
 @dataclass(slots=True)
 class Patience:
-    """Ends when what it is told has not changed for so many seconds."""
+    """Ends when what it gets has not changed for so many seconds."""
 
     seconds: float = STALLED_SECONDS_MAX
-    say: Callable[[str], object] = _print  # told now and then how far it is
+    say: Callable[[str], object] = _print  # gets now and then how far it is
     elapsed: Callable[[], float] = time.monotonic  # seconds, from any beginning
     _seen: object = None
     _since: float | None = None
@@ -140,7 +140,7 @@ def await_stream(stack: Stack, consumer: str, patience: Patience) -> None:
 
 
 def state_of(function: str) -> dict[str, Any]:
-    """Return what the poller tells of a function.
+    """Return what the poller reports of a function.
 
     caught_up_at: when it last had nothing left to do (epoch seconds). Its counts grow while it works.
     """

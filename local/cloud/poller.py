@@ -32,7 +32,7 @@ from local.cloud.streams import (
 from local.paths import ASKED, LOCAL
 from local.stack import Stack, load
 
-# What the poller tells in two files: its counts, and how far each consumer of a shard is.
+# What the poller reports in two files: its counts, and how far each consumer of a shard is.
 
 
 CHECKPOINTS = LOCAL / "checkpoints.json"
@@ -144,7 +144,7 @@ class Resting:
 
 
 def ask(function: str, at: float) -> None:
-    """Tell the poller that somebody waits for a function. at: since when (epoch seconds)."""
+    """Note for the poller that somebody waits for a function. at: since when (epoch seconds)."""
     fresh = ASKED.with_suffix(".new")
     fresh.write_text(f"{at} {function}")
     fresh.replace(ASKED)

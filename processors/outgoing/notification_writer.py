@@ -1,5 +1,5 @@
-"""Tells: what follows from changes of users, leads and questions, and from time. What records of streams may
-say, of whom, and what each change adds to what was told.
+"""Writes notifications that follow from changes of users, leads and questions, and from time. What records of
+streams may say, of whom, and which notifications each change adds.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +53,7 @@ from rules.outgoing.notices import (
 )
 from rules.questions.questions import Question, from_item
 
-# Reads from records of streams what may have to be told, and of whom.
+# Reads from records of streams which changes may need notifications, and of whom.
 
 
 Change = Profile | Redemption | FeatureItem | Question
@@ -61,7 +61,7 @@ ATTEMPTS_MAX = 5
 
 
 def read_change(record: Record) -> tuple[str, Change] | None:
-    """Return what a record says, and of which holder; None: nothing that is told.
+    """Return what a record says, and of which holder; None: nothing that gives notifications.
 
     Raises KeyError, TypeError, ValueError and AttributeError for what cannot be read.
     """
@@ -83,7 +83,7 @@ def read_change(record: Record) -> tuple[str, Change] | None:
     return (found.user_id, found) if found.fulfilment is Fulfilment.REQUESTED else None
 
 
-# What each change adds to what was told; some of it is looked up.
+# The notifications that each change adds; some of them need a look elsewhere.
 
 
 logger = Logger(service="notifications")
@@ -170,7 +170,7 @@ class NotificationBatch(BatchResult):
 
 @dataclass(frozen=True, slots=True)
 class NotificationWriter:
-    """Tells: writes what follows from a change, or from time."""
+    """Writes the notifications that follow from a change, or from time."""
 
     dynamodb: Any
     profiles: str
@@ -179,7 +179,7 @@ class NotificationWriter:
     steps: NoticeSteps = NO_LOOKUPS
 
     def hear(self, records: Iterable[Record], now: datetime) -> NotificationBatch:
-        """Tell of what records say, holder by holder. A holder's records come again together."""
+        """Write the notifications of records, holder by holder. A holder's records come again together."""
         outcome = NotificationBatch()
         by_holder: dict[str, list[tuple[Record, Change]]] = {}
         for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), read_change):
@@ -197,7 +197,7 @@ class NotificationWriter:
         return outcome
 
     def _is_asked_for(self, change: Change) -> bool:
-        """Whether anybody may be told of it. Users are always followed, so that what is told adds up."""
+        """Whether anybody may want it. Users are always followed, so that their notifications add up."""
         if isinstance(change, FeatureItem):
             return self._may_want(NoticeType.LEAD_UPDATED)
         return not isinstance(change, Question) or self._may_want(NoticeType.QUESTION_CLOSED)
@@ -208,7 +208,7 @@ class NotificationWriter:
     def tell(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShard]:
         """Write what steps lead to, in one transaction; returns where something waits then.
 
-        Raises OutboxConflict if others tell of the holder all the time, and what DynamoDB raises.
+        Raises OutboxConflict if others write about the holder all the time, and what DynamoDB raises.
         """
         for attempt in pauses(ATTEMPTS_MAX):
             before, revision = self.store.get(holder)
@@ -232,7 +232,7 @@ class NotificationWriter:
         raise OutboxConflict(holder)
 
     def sweep(self, now: datetime, is_over: Callable[[], bool]) -> set[EndpointShard]:
-        """Tell of what time alone has changed. A user whose newest change has not come yet waits for it."""
+        """Notify of what time alone has changed. A user whose newest change has not come yet waits for it."""
         shares: set[EndpointShard] = set()
         for user in self.store.due(now) if self.endpoints.known() else ():
             if is_over():

@@ -1,7 +1,7 @@
 """Streams of UserStreaks, Rewards and Feature, and time -> notifications (docs/rules.md, rule 18).
 
-A profile's record comes in order, maybe twice. What was told of the user is kept, so the fold of
-rules/outgoing/derivation.py needs no older image, and what comes again is told once. Without an endpoint
+A profile's record comes in order, maybe twice. The state of a user's notifications is kept, so the fold of
+rules/outgoing/derivation.py needs no older image, and what comes again is notified once. Without an endpoint
 nothing is read or written.
 """
 
@@ -79,7 +79,7 @@ def _parts(config: NotificationSettings) -> _Parts:
 
 
 def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Tell of what time has changed, and wake whoever delivers what is due."""
+    """Write the notifications of what time has changed, and wake whoever delivers what is due."""
     parts, now = _parts(), clock.now()
     shares = parts.teller.sweep(now, Deadline(context, RESERVE_SECONDS).is_over)
     waiting = {

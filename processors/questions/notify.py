@@ -1,6 +1,6 @@
 """Questions stream -> announcements queue: the first page of each shard of a new question's listeners.
 
-A question that is closed is told to endpoints of outgoing webhooks (rule 18). That is done here, because a
+The closing of a question is sent to endpoints of outgoing webhooks (rule 18). That is done here, because a
 stream has two readers at most.
 """
 

@@ -354,7 +354,7 @@ class Books:
         return self._in_order[begin : bisect_right(self._since, last)]
 
     def rejudging(self, judged_by: int | None, event_type: str, occurred: datetime) -> Version | None:
-        """Return the version by which an event that was judged counts now; None if none here can tell.
+        """Return the version by which an event that was judged counts now; None if none here decides it.
 
         That is the one that judged it, until a later one takes effect in the past and is in force when the
         event occurred.

@@ -197,7 +197,7 @@ def _lost_values(old: Contract, kept: list[Any]) -> str | None:
 
 
 def _json_identity(value: Any) -> tuple[bool, Any]:
-    """Return what tells values apart as JSON does: 1 is not true."""
+    """Return what distinguishes values as JSON does: 1 is not true."""
     return isinstance(value, bool), value
 
 

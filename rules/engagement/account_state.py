@@ -191,7 +191,7 @@ class Decision:
 
 
 class NeedsHistory(Exception):
-    """The profile alone does not tell the streak: the caller must read active dates and decide again.
+    """The streak does not follow from the profile alone: the caller must read active dates and decide again.
 
     since: the earliest date that may count differently now. A history may start at any checkpoint before it.
     """

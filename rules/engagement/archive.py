@@ -234,7 +234,7 @@ def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
 
 
 def is_same_streak(stored: Streak | None, mark: ArchiveMark | None, whole: Streak | None) -> bool:
-    """Whether a stored streak that may have put dates away can be a streak of which all dates are told."""
+    """Whether a stored streak that may have put dates away can be a streak that has all of its dates."""
     if stored is None or whole is None or mark is None:
         return stored == whole
     earlier = sum(day <= mark.until for day in whole.spent)

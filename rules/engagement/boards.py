@@ -168,7 +168,7 @@ def pack_index(chunks: Iterable[ScoreChunk]) -> bytes:
 
 
 def chunk_of(index: bytes, score: int) -> int | None:
-    """Return the number of the chunk that tells how many are above a score; None if nobody is."""
+    """Return the number of the chunk that shows how many are above a score; None if nobody is."""
     found, first = None, 0
     for number, value in enumerate(unpack_numbers(index)):
         first = first - value if number else value

@@ -32,7 +32,7 @@ def dates_beside(dates: Iterable[date]) -> set[date]:
 
 
 def flight_gap_dates(events: Iterable[tuple[str, date]], days: Mapping[date, Day | None]) -> set[date]:
-    """Return the dates that a flight west over the date line left out, as far as these events tell.
+    """Return the dates that a flight west over the date line left out, as far as these events show.
 
     Between the last event of one date and the first of the date after next lie less than 24 hours. So no
     whole date lies between them, and the one that the calendars name is no miss. One calendar alone never

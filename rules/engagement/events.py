@@ -135,7 +135,7 @@ def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Return a digest that tells whether two bodies under one idempotency key are the same (rule 4).
+    """Return a digest by which two bodies under one idempotency key are the same or not (rule 4).
 
     The user and the key are left out: they are the scope. What another library writes differently is the
     same: 1 and 1.0, a letter in one or in two code points, a time with and without zeros as its fraction.
@@ -163,7 +163,7 @@ def is_late(occurred: datetime, now: datetime) -> bool:
 
 
 def is_old_import(event: Event) -> bool:
-    """Whether an event is of a history that was imported, and old: nobody is told of it as news (rule 20)."""
+    """Whether an event is of a history that was imported, and old: it is no news to anybody (rule 20)."""
     occurred = unstamp(event.event_id.partition("#")[0])
     return event.source == IMPORTED and is_late(occurred, unstamp(event.created_at))
 

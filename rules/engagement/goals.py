@@ -21,7 +21,7 @@ RuleOf = Callable[[date], StreakRule | None]  # by the first date of a period; N
 PERIOD_MAX = timedelta(days=31)  # no period is longer
 # A day later than rules.engagement.account.SETTLED_AFTER: two writers' clocks may lie on two dates.
 SETTLED_AFTER = timedelta(days=8)
-# Of the rules by which periods and achievements are told. What was kept by others is counted anew.
+# The edition of the rules of periods and achievements. What was kept by another one is counted anew.
 EDITION = 2
 
 

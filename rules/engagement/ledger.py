@@ -190,7 +190,7 @@ def debt_of(balance: int) -> int:
 
 # An entry's kind as one text: its event type, and what its event was judged by.
 #
-# Example: `CHECK_IN v2 5/day +90 #n` tells the version, the cap, after how many days the points expire, and
+# Example: `CHECK_IN v2 5/day +90 #n` has the version, the cap, after how many days the points expire, and
 # what the event adds to streaks.
 
 
@@ -226,7 +226,7 @@ def _kind(
 
 
 def fields_of_kind(kind: str) -> dict[str, Any]:
-    """Return the fields of a draft that a kind tells; raises ValueError."""
+    """Return the fields of a draft that a kind contains; raises ValueError."""
     event_type, *judged = kind.split(" ")
     fields: dict[str, Any] = {"event_type": event_type}
     for each in judged:
@@ -407,7 +407,7 @@ def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     rest: list[Entry] = []
     packing = DraftPack()
     for entry, follower in zip_longest(entries, entries[1:]):
-        # What begins a chain tells its salt itself.
+        # What begins a chain has its salt itself.
         if follower and not entry.begins and packing.takes(entry.draft, _free_bytes(follower)):
             rest.append(entry)
             continue

@@ -43,7 +43,7 @@ class OpeningPosition:
     """What a user brings along."""
 
     user_id: str
-    as_of: date  # the date that it is told of
+    as_of: date  # the date that it describes
     last_date: date | None = None
     streak: int = 0  # how long it was at `last_date`, 0 for one that had ended by then
     longest: int = 0  # longest, active_days: with that streak
@@ -142,7 +142,7 @@ def check_active_dates(position: OpeningPosition, dates: Iterable[date]) -> None
 
 
 def position_of(values: Mapping[str, Any], today: date, user_id: str) -> OpeningPosition:
-    """Return the position that a row tells; raises InputRefused. user_id: the pattern of ids."""
+    """Return the position in a row; raises InputRefused. user_id: the pattern of ids."""
     unknown = sorted(values.keys() - {*COLUMNS})
     if unknown:
         raise _field_refusal(unknown[0], "is no column of opening positions")
@@ -170,7 +170,7 @@ def position_of(values: Mapping[str, Any], today: date, user_id: str) -> Opening
 
 
 def _check_streak(found: OpeningPosition) -> None:
-    """Raise InputRefused for a streak that would not be shown as it is told."""
+    """Raise InputRefused for a streak that would be shown otherwise than the row has it."""
     if found.last_date is None:
         if found.streak or found.longest or found.active_days:
             raise _field_refusal("last_date", "is missing: the last date that counts for the streak")

@@ -39,7 +39,7 @@ FORM = "streakline-proof-1"
 
 @dataclass(frozen=True, slots=True)
 class LedgerLink:
-    """An entry as any copy of the ledger tells it."""
+    """An entry as any copy of the ledger has it."""
 
     seq: int
     place: str  # created_at, or what stays of it
@@ -48,7 +48,7 @@ class LedgerLink:
     hidden: bytes | None
     committed: bytes = b""
     begins: bytes = b""  # the salt of a chain that begins here
-    stored: bytes = b""  # the hash that the copy tells; b"": it tells none
+    stored: bytes = b""  # the hash that the copy has; b"": it has none
     name: bytes = b""  # of an erased person's account in the tree, where a chain begins
 
     def commitment(self, salt: bytes) -> bytes:
@@ -153,9 +153,9 @@ def order_faults(links: Sequence[LedgerLink]) -> list[LedgerFault]:
 
 
 def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault]:
-    """Return what a copy tells against itself: its order, and hashes that do not follow from its entries.
+    """Return how a copy contradicts itself: its order, and hashes that do not follow from its entries.
 
-    The first hash that differs is told. Between it and the hash before it, carried entries have none: the
+    The first hash that differs is reported. Between it and the hash before it, carried entries have none: the
     fault is in one of these then, and who has another copy asks differences().
     """
     if faults := order_faults(links):

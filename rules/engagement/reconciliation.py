@@ -27,7 +27,7 @@ MANY_MIN = 20
 MANY_SHARE = 100  # one account of so many
 SEPARATOR = "\x1f"
 HEXADECIMAL = 16
-TURN_DIGITS = slice(3, 6)  # those before them tell the share (rules/engagement/reconciliation.py)
+TURN_DIGITS = slice(3, 6)  # those before them are the share (rules/engagement/reconciliation.py)
 DIGEST_BITS = 64
 # What is wrong counts when it is seen again after a pause: the first look may have met a writer at work.
 LOOKS_MIN = 2
@@ -36,7 +36,7 @@ HASHES = 4096  # so many values have three digits
 SHARES_MAX = 512  # a function may have 1,024 files open, and whoever splits has one for each share
 
 
-# What an account's profile and days must be, told from its ledger alone (rule 6).
+# What an account's profile and days must be, by its ledger alone (rule 6).
 
 
 def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
@@ -116,7 +116,7 @@ class Doubt(StrEnum):
     """What speaks against a journal. late: the lake lacks entries that should be there by now.
 
     lacking: it has lacked them for a day. unproven: ledger and lake are one, and its chain of hashes is
-    broken, or contradicts the last root (rule 19). contradicted: ledger and lake tell different things, or
+    broken, or contradicts the last root (rule 19). contradicted: ledger and lake differ, or
     the ledger breaks rule 6.
     """
 
@@ -141,7 +141,7 @@ class LakeFigures:
 
 
 def digest_of(entries: Sequence[Entry]) -> int:
-    """Return a number of 64 bits that tells journals apart: the sum of the hashes of all their entries.
+    """Return a number of 64 bits that distinguishes journals: the sum of the hashes of all their entries.
 
     The opening entry is left out, because it has no time of its own. The SQL of
     analytics/recompute/ledger_totals.py gives the same for the lake's rows.

@@ -44,7 +44,7 @@ def event_row(row: Row, _arrived: datetime, change: str) -> Row:
 def event_version(seconds: float, sequence: str) -> str:
     """Return the version of a changed item: a text that grows with each of its changes.
 
-    seconds: when the change came into the stream, since 1970; DynamoDB tells whole seconds. sequence: its
+    seconds: when the change came into the stream, since 1970; DynamoDB has whole seconds. sequence: its
     sequence number, at most 40 decimal digits. Raises ValueError for any other.
 
     DynamoDB has all changes of an item in one line of shards, where the number grows: the whole of it, and no

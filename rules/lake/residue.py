@@ -29,7 +29,7 @@ CHANGED = "1"
 AMOUNTS = ("amount", "quantity")  # of an event's properties: sql/models/facts/events.sql
 NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 Row = Mapping[str, Any]
-# Tells the seq of the ledger entry at an instant of the same account; None if it is not known.
+# Returns the seq of the ledger entry at an instant of the same account; None if it is not known.
 SeqOf = Callable[[datetime], int | None]
 # By entity, the column that says whose row it is.
 PERSONS: Mapping[str, str] = {

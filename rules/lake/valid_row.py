@@ -1,6 +1,6 @@
 """What a valid row is: a line of a raw object is checked against its entity's declaration.
 
-read_row returns the line's row, or tells why the line is refused. There is no other definition: curation
+read_row returns the line's row, or why the line is refused. There is no other definition: curation
 reads most lines by columns, which is faster, and may do so only where read_row would return the same row.
 """
 
@@ -86,7 +86,7 @@ def extra_of(fields: Sequence[bytes], entity: Entity) -> str | None:
 
 
 def lies_in(moment: date, dt: str, hour: str) -> bool:
-    """Tell whether a timestamp (UTC) lies in an hour. A date lies in its first hour."""
+    """Whether a timestamp (UTC) lies in an hour. A date lies in its first hour."""
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     return (moment.strftime("%Y-%m-%d"), moment.strftime("%H")) == (dt, hour)

@@ -47,8 +47,8 @@ from rules.leads.series import (
 #
 # A state keeps only what the features declared at the time need. Example: the longest window is 365 dates.
 # Then an order of 500 days ago stays in the totals, but its date is dropped. A feature that is declared later
-# with a window of 730 dates would be computed without that order, and nothing would tell. The digest tells: a
-# state that has another digest, or none, is built again from the stored events. That is one reading of the
+# with a window of 730 dates would be computed without that order, and nothing would show it. The digest does:
+# a state that has another digest, or none, is built again from the stored events. That is one reading of the
 # lead's events, once for each change of the declarations.
 #
 # An item has one digest and not one for each input: whichever input is built, all events of the lead are
@@ -248,7 +248,7 @@ class FeatureItem:
         )
 
     def unsure(self, given: Mapping[Input, Contribution]) -> list[Mark]:
-        """Return the marks of an event that only a note can tell of (rules.leads.series.Series.has_left)."""
+        """Return the marks of an event that only a note can show (rules.leads.series.Series.has_left)."""
         series = ((self.series(each), one.mark) for each, one in given.items() if each is not Input.ACTIVITY)
         return list({mark for one, mark in series if one.has_left(mark)})
 
@@ -299,7 +299,7 @@ def features_at(
     """Return an item's features as of an instant, and by input as of when each is (stamps).
 
     What time alone changes follows from the state. So it does not matter how long ago the item was written.
-    An item without a state of today's declarations is shown as it is stored; `as_of` tells how old that is.
+    An item without a state of today's declarations is shown as it is stored; `as_of` says how old that is.
     """
     if not item.is_current:
         return dict(item.features), dict(item.as_of)

@@ -413,7 +413,7 @@ def _plan_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> Identit
 
 
 def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
-    """Tell whose event it is from the strong identities alone: that of who has proven them, first of all."""
+    """Return whose event it is by the strong identities alone: that of who has proven them, first of all."""
     known = [each for each in strong if each in facts.known and facts.known[each].is_verified]
     if not known:
         return _unproven_home(strong, facts)

@@ -28,7 +28,7 @@ OBJECTION_RAISED = "objection_raised"
 IDENTITY_REPLACED = "identity_replaced"
 PURCHASE_COMPLETED = "purchase_completed"
 ORDER_REFUNDED = "order_refunded"
-# What rules.leads.orders says of an order after it was told first.
+# What rules.leads.orders says of an order after its first event.
 ORDER_CANCELLED = "order_cancelled"
 ORDER_CHARGED = "order_charged"
 CAMPAIGN_SENT = "campaign_sent"
@@ -188,7 +188,7 @@ def announcement(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Return a digest that tells whether two payloads under one external id are the same."""
+    """Return a digest by which two payloads under one external id are the same or not."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -63,7 +63,7 @@ class MemoryType:
 PREFERENCE = MemoryType("preference", ValueRule.LATEST, half_life_days=180, retention_days=730)
 PURCHASE = MemoryType("purchase", ValueRule.FACT, half_life_days=365, retention_days=1095)
 SENTIMENT = MemoryType("sentiment", ValueRule.MEAN, half_life_days=30, retention_days=180)
-# Kept for five years, so that an old reaction still tells that the lead did not ignore the campaign.
+# Kept for five years, so that an old reaction still shows that the lead did not ignore the campaign.
 CAMPAIGN_CONTACT = MemoryType("campaign_contact", ValueRule.REACTIONS, half_life_days=90, retention_days=1826)
 OBJECTION = MemoryType("objection", ValueRule.FACT, half_life_days=90, retention_days=365)
 # Whoever said "stop" never has to say it again: what ends it is a newer word, and not time.
@@ -251,7 +251,7 @@ KeyValues = Iterator[tuple[str, str]]  # (key, value)
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How one event type tells something of one memory type."""
+    """How one event type is evidence of one memory type."""
 
     kind: MemoryType
     weight_milli: int  # the confidence that one such piece gives, in thousandths

@@ -69,7 +69,7 @@ class Series:
     is_noted: bool = True  # whether all of these have notes
 
     def has_left(self, mark: Mark) -> bool:
-        """Whether the event may be in, but not in `seen`: only its note can tell."""
+        """Whether the event may be in, but not in `seen`: only its note shows it."""
         return self.below is not None and mark <= self.below and mark not in self.seen
 
     @property
@@ -274,7 +274,7 @@ def _sum_by_key(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]
 
 
 def unnoted_marks(events: Iterable[LeadEvent], state: State) -> list[Mark]:
-    """Return the marks of events that are in a state that was built of them, and that nothing tells of."""
+    """Return the marks of events that are in a state that was built of them, and that nothing else shows."""
     asked = [(each, series) for each, series in state.items() if not series.is_noted]
     found = []
     for event in events if asked else ():

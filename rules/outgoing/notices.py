@@ -1,4 +1,4 @@
-"""What the customer's systems are told, and of whom: types, numbers, and ids that never change. To which
+"""What is sent to the customer's systems, and of whom: types, numbers, and ids that never change. To which
 endpoints, and when it is tried again or given up.
 """
 
@@ -63,11 +63,11 @@ def holder_of(asked: Mapping[str, Any]) -> str:
 
 
 class NoticeType(StrEnum):
-    """What a notification tells of.
+    """What a notification is about.
 
     STREAK_LOST: a date was missed, or events were reversed. STREAK_CORRECTED: a late event overturned a loss
-    that was told of. PROFILE_CHANGED: anything else that the profile shows, or achievements that are no news.
-    LEAD_UPDATED: features of a lead, or whose leaf it is. TEST: somebody asked for it.
+    that was notified. PROFILE_CHANGED: anything else that the profile shows, or achievements that are no
+    news. LEAD_UPDATED: features of a lead, or whose leaf it is. TEST: somebody asked for it.
     """
 
     STREAK_EXTENDED = "streak.extended"
@@ -86,7 +86,7 @@ class NoticeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing to tell."""
+    """One notification before it has its number."""
 
     type: NoticeType
     data: Mapping[str, Any]  # of a user with `profile`, all that is shown of the user after it

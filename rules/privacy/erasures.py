@@ -205,7 +205,7 @@ def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
     began: datetime,
     left: int = 0,
 ) -> Erasure:
-    """Return an erasure after a night's whole pass over lake and warehouse; told again it changes nothing.
+    """Return an erasure after a night's whole pass over lake and warehouse; noted again it changes nothing.
 
     found: by store, what the pass found. settles: after so long nothing of before is on its way to the lake.
     began: the pass. One that began too early does not count as the last one. left: how much it found and had
@@ -260,12 +260,12 @@ def certificate_of(erasure: Erasure, now: datetime) -> dict[str, Any]:
 
 # The certificate of an erasure: what was found and removed, signed, to be checked later (rule 10).
 #
-# It names the person by keyed hashes alone. Whoever has the key can tell whether it is genuine, and, if they
-# are told an id, whether it is about that person. Nobody can learn the id from it.
+# It names the person by keyed hashes alone. Whoever has the key can check whether it is genuine, and, if they
+# have an id, whether it is about that person. Nobody can learn the id from it.
 
 
 def key_id(key: str) -> str:
-    """Return what tells keys apart without telling the key."""
+    """Return what distinguishes keys without revealing them."""
     return hashlib.sha256(f"certificate\x1f{key}".encode()).hexdigest()[:KEY_ID_CHARACTERS]
 
 

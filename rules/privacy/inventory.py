@@ -52,7 +52,7 @@ class Store:
     # a store that has none of them
     user_key: str = ""
     lead_key: str = ""
-    found: str = ""  # how the rows are found, where the key alone does not tell
+    found: str = ""  # how the rows are found, where the key alone does not find them
     expires_days: int = 0
 
 

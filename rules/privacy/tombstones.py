@@ -1,4 +1,4 @@
-"""Names that do not tell whose they are (rule 10): tombstones say whose data must not come back, and logs
+"""Names that do not reveal whose they are (rule 10): tombstones say whose data must not come back, and logs
 have of a person a name that does not lead back to them.
 """
 
@@ -72,7 +72,7 @@ def identity_subject(organization_id: str, channel: str, external_id: str) -> st
 def organization_subject(erasure_id: str, organization_id: str) -> str:
     """Return what is hashed of the organization of an erased lead.
 
-    It differs by erasure, so nobody can tell which erasures are of one organization.
+    It differs by erasure, so it does not reveal which erasures are of one organization.
     """
     return f"{ORGANIZATION}\x1f{erasure_id}\x1f{organization_id}"
 

@@ -27,7 +27,7 @@ class LakeAnswers:
 
 
 def digest_of(responses: Sequence[Response]) -> int:
-    """Return a number of 64 bits that tells sets of responses apart: the sum of their hashes.
+    """Return a number of 64 bits that distinguishes sets of responses: the sum of their hashes.
 
     The SQL of analytics/recompute/answer_totals.py gives the same for the lake's rows.
     """

@@ -297,5 +297,5 @@ def streak_now(stats: Stats, now: datetime) -> streaks.ShownStreak:
 
 
 def person_alias(fingerprint_hash: str) -> str:
-    """Return the name under which others see a person; it does not tell who the person is."""
+    """Return the name under which others see a person; it does not reveal who the person is."""
     return hashlib.sha256(f"alias\x00{fingerprint_hash}".encode()).hexdigest()[:8]

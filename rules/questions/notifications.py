@@ -1,4 +1,4 @@
-"""Who is told of a question or of a streak that ends tonight, when, and in which words: subscriptions,
+"""Who hears of a question or of a streak that ends tonight, when, and in which words: subscriptions,
 audiences, intervals, quiet hours and reminders.
 """
 
@@ -16,7 +16,7 @@ from rules.questions.questions import Question
 INTERVALS = (0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080)
 # A partition of an index takes 1,000 writes a second; to tell a person is two. So each is cut into shards.
 LISTENER_SHARDS = 4
-# Sorts before every other stamp, so that people who were never told of a question come first.
+# Sorts before every other stamp, so that people who have not heard of any question come first.
 NEVER = stamp(EPOCH)
 NO_TAGS, SOME_TAGS = "*", "+"
 QUESTION_TITLE = "A new question"

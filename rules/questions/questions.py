@@ -187,7 +187,7 @@ def new_question(
 ) -> Question:
     """Return the question that an agent asks for.
 
-    body: as ingest's schema lets it in. identifier: its id (`question_ids`). digest: tells whether two bodies
+    body: as ingest's schema lets it in. identifier: its id (`question_ids`). digest: shows whether two bodies
     under one idempotency key are the same.
     Raises InputRefused (invalid_field), naming the field.
     """

@@ -81,7 +81,7 @@ class Response:
     created_at: str
     activity_date: date  # by rule 1, in `zone`
     zone: str
-    # Whether the person answered for themselves; whose account it is, no answer tells
+    # Whether the person answered for themselves; no answer has whose account it is
     is_signed_in: bool = False
     selected_option: int | None = None
     answer: str | None = None
@@ -312,7 +312,7 @@ def next_pause(seconds: float) -> float:
 
 
 def has_newer(question: Question, after: int) -> bool:
-    """Whether there are answers with higher numbers than `after`: the counter tells, without reading them."""
+    """Whether there are answers with higher numbers than `after`: the counter shows that."""
     return question.current_responses > after
 
 

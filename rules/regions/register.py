@@ -135,7 +135,7 @@ class Clocks:
     wall: float  # goes on then, but may be set
 
     def since(self, before: "Clocks") -> float:
-        """Return the seconds since an earlier reading: by the clock that tells more."""
+        """Return the seconds since an earlier reading: by the clock that shows more."""
         return max(self.steady - before.steady, self.wall - before.wall)
 
 

@@ -47,7 +47,7 @@ INT2, INT4, INT8, FLOAT = Kind("int2"), Kind("int4"), Kind("int8"), Kind("float"
 TEXT, BOOLEAN, SUPER = Kind("text"), Kind("boolean"), Kind("super")
 DATE, TIME, INTERVAL = Kind("date"), Kind("time"), Kind("interval")
 TIMESTAMP, TIMESTAMPTZ = Kind("timestamp"), Kind("timestamptz")
-NOTHING, UNKNOWN = Kind("null"), Kind("unknown")  # a NULL; what cannot be told
+NOTHING, UNKNOWN = Kind("null"), Kind("unknown")  # a NULL; what is not known
 _TYPES = {
     "SMALLINT": INT2,
     "INT": INT4,

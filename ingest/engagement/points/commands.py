@@ -406,7 +406,7 @@ def _check_id(event_id: str) -> None:
 def _earn_entry(entries: Sequence[Entry], event_id: str) -> Entry:
     """Return an event's EARN; raises 404, 409 already_reversed.
 
-    The ledger tells what was reversed, not the mark: a writer that was late may have put the EARN once more.
+    The ledger says what was reversed, not the mark: a writer that was late may have put the EARN once more.
     """
     if event_id in reversed_events(each.draft for each in entries):
         raise ApiError(409, "already_reversed", "the event was reversed before")

@@ -183,7 +183,7 @@ class Redemptions:
         return FulfilmentResult(self.get(user_id, created_at))
 
     def _checked(self, user_id: str, created_at: str, by: Caller) -> Redemption:
-        """Return a redemption whose fulfilment a caller may tell of; raises 403 or 404."""
+        """Return a redemption whose fulfilment a caller may report; raises 403 or 404."""
         found = self.store.get(user_id, created_at)
         by.check_fulfilment(found.brand if found else "")
         return found or self.get(user_id, created_at)

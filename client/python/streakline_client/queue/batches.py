@@ -1,4 +1,4 @@
-"""What of the events that wait goes into one request, and what the service is told of their time."""
+"""What of the events that wait goes into one request, and what it says of their time."""
 
 import json
 from dataclasses import dataclass

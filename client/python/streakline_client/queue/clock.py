@@ -7,7 +7,7 @@ then, its `shift`, and `sent_at` is now without the moves since. All times are m
 
 Moves are seen by ticks, a count of milliseconds that nobody can move. On some systems these stand still
 while the machine sleeps. So time that is missing there is a *doubt*: sleep, or a move forward. So is the
-time for which no process ran. The service's own time, at the next contact, tells which.
+time for which no process ran. The service's own time, at the next contact, decides which.
 """
 
 from collections.abc import Sequence
@@ -117,7 +117,7 @@ def _doubt(state: ClockState, one: Doubt) -> None:
 
 
 def contact(state: ClockState, server_time: int | None, wall: int, following: int) -> None:
-    """Take the service's time (None: it is not told): it decides all doubts. wall: the clock then."""
+    """Take the service's time (None: the reply had none): it decides all doubts. wall: the clock then."""
     if server_time is not None:
         now = server_time - (wall - state.shift)
         ahead = 0 if state.anchor is None else state.anchor - now

@@ -123,7 +123,7 @@ class Kept:
             return
         disk, memory = spare.disk, self._base
         try:
-            disk.execute("PRAGMA user_version = 0")  # a small write tells whether a large one is worth trying
+            disk.execute("PRAGMA user_version = 0")  # a small write shows whether a large one is worth trying
             disk.execute("BEGIN IMMEDIATE")
             self._write_back(spare)
             disk.execute("COMMIT")

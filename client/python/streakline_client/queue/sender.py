@@ -64,7 +64,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class SenderListeners:
-    """Who is told what."""
+    """Who is called about what."""
 
     refused: Callable[[RefusedEvent], None]
     trouble: Callable[[Trouble], None]
@@ -181,7 +181,7 @@ def verdict(events: list[Waiting], reply: Reply) -> Verdict:
 
 
 def _field_of(details: Any) -> str | None:
-    """Return the field of which details tell first: its own name, whatever it is part of."""
+    """Return the field that details name first: its own name, whatever it is part of."""
     first = details[0] if isinstance(details, list) and details else None
     name = first.get("field") if isinstance(first, dict) else None
     return re.sub(r"^events?\W.*?(\w+)$", r"\1", name) if isinstance(name, str) else None
@@ -221,7 +221,7 @@ def _of_each(events: list[Waiting], results: list[dict[str, Any]]) -> Verdict:
 
 
 def _time_of(reply: Reply) -> int | None:
-    """Return the service's time in milliseconds since 1970; None: it does not tell. It is cut to seconds."""
+    """Return the service's time in milliseconds since 1970; None: there is none. It is cut to seconds."""
     try:
         return int(parsedate_to_datetime(reply.headers["date"]).timestamp() * 1000) + HALF_A_SECOND
     except (KeyError, TypeError, ValueError):
