@@ -21,7 +21,7 @@ from rules.days import EPOCH, stamp, unstamp
 
 
 FIRST = 1
-# Every process knows a version at latest so many seconds after it was published.
+# Every process knows a version at latest this many seconds after it was published.
 FRESH_SECONDS = 30
 VERSIONS, DOCUMENTS = "versions", "documents"
 

@@ -171,7 +171,7 @@ class Resume:
 
     key: str  # of the file under way
     etag: str
-    batches: int  # so many batches of its rows are done
+    batches: int  # how many batches of its rows are done
 
 
 NOTHING_DONE = Resume("", "", 0)

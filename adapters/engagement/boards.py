@@ -29,7 +29,7 @@ from rules.engagement.boards import (
 
 SNAPSHOTS_KEPT = timedelta(days=1)
 MANIFEST = encode_item({"board": "manifest", "part": "newest"})
-# So long a process answers without looking for a newer generation.
+# This long a process answers without looking for a newer generation.
 FRESH_SECONDS = 30
 # Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
 # Beyond these it is left to chance who of many with the same streak is listed.

@@ -48,7 +48,7 @@ from rules.engagement.account_state import Day, Profile
 
 PROFILE_SECONDS = 300
 PROCESSED_KEPT = timedelta(days=1)
-# An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. So much of it names ten minutes.
+# An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. This much of it names ten minutes.
 BUCKET, BUCKET_DIGITS = timedelta(minutes=10), len("2026-03-01T23:5")
 
 # KEYS: streak:{user}. ARGV: version, JSON, seconds.

@@ -41,7 +41,7 @@ from rules.engagement.goals import (
     unsettled_goals,
 )
 
-# What is kept is renewed when it has come to be so much older than it could be.
+# What is kept is renewed when it is this much older than it could be.
 RENEWED_AFTER = timedelta(days=28)
 # Entries that one request reads: of whom totals are kept, and once of a history of which nothing is kept yet.
 ENTRIES_MAX, WHOLE_MAX = 10_000, 50_000

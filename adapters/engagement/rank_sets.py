@@ -24,15 +24,15 @@ from rules.engagement.boards import ALL_REGIONS, BOARDS
 
 # Then the marker expires and the sets are rebuilt, which mends writes dropped by a process that died.
 READY_SECONDS = 3600
-# The marker of sets that are being renewed lives at least so long after each step.
+# The marker of sets that are being renewed lives at least this long after each step.
 RENEWED_SECONDS = 900
-# A builder that says nothing for so long has lost its lock.
+# A builder that says nothing for this long has lost its lock.
 BUILD_SECONDS_MAX = 60
-# A round that nobody has continued for so long begins anew.
+# A round that nobody has continued for this long begins anew.
 ROUND_SECONDS = 3600
 PLACED_A_SCRIPT = 50
 SWEPT_A_SCRIPT = 300
-# 200,000 streaks that end at one midnight leave in slices. In between, Redis does other work for so long.
+# 200,000 streaks that end at one midnight leave in slices. In between, Redis does other work for this long.
 LAPSED_A_SCRIPT = 300
 LAPSE_PAUSE_MS = 20
 

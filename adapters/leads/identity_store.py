@@ -26,7 +26,7 @@ from rules.leads.lead_events import Group
 
 # An attempt is lost only when another change to the same group goes through.
 ATTEMPTS = 20
-# So often we decide without a lock. Each time somebody else's change went through.
+# This often we decide without a lock. Each time somebody else's change went through.
 PLANS = 3
 # What sql/identity raises for a change that cannot be undone: no_data_found and
 # object_not_in_prerequisite_state.

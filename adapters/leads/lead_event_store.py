@@ -26,7 +26,7 @@ REMEMBERED_MAX = 10_000  # organizations of leads, in a process
 # `{source}#{external_event_id}` in place of a user id. A source has a `/`, and no user id has one.
 CLAIM_KEY = "lead-event"
 IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
-LEAVES_AT_ONCE = 16  # as many connections has a client
+LEAVES_AT_ONCE = 16  # a client has this many connections
 
 
 @dataclass(frozen=True, slots=True)

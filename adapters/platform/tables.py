@@ -17,7 +17,7 @@ WRITE_MAX = 25
 ATTEMPTS_MAX = 8
 T = TypeVar("T")
 REFUSED = "ConditionalCheckFailed"
-# Where the store is away, a process goes on with what it knows, and asks again so soon.
+# Where the store is away, a process goes on with what it knows, and asks again after this many seconds.
 AWAY_SECONDS = 5
 
 

@@ -19,7 +19,7 @@ from rules.privacy.erasures import PersonKind
 
 # The bucket deletes the file a day after it was made, or somewhat later.
 KEPT_SECONDS = 86_400
-# Whoever asks for a job that was woken so long ago wakes it again.
+# Whoever asks for a job that was woken this long ago wakes it again.
 WOKEN_SECONDS = 120
 
 

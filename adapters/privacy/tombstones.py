@@ -25,9 +25,9 @@ from rules.privacy.tombstones import (
     with_entries,
 )
 
-# Every process knows a tombstone at latest so many seconds after it was written.
+# Every process knows a tombstone at latest this many seconds after it was written.
 FRESH_SECONDS = 30
-# Writers' clocks differ: so far back each reading looks again.
+# Writers' clocks differ: this far back each reading looks again.
 CLOCKS_DIFFER = timedelta(minutes=5)
 JOURNAL = "journal"
 # Whose an item is. No item has two of these of two persons; a stock is a holder, too, that nobody is called.

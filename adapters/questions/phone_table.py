@@ -30,7 +30,7 @@ from rules.questions.notifications import claim_expires_at
 
 # What notes of messages write.
 NOTES = frozenset({"last_notified_at", CHANGED})
-NO_LIMIT = 10**6  # whoever had so many phones gets them back
+NO_LIMIT = 10**6  # whoever had many phones gets them back
 POLLS = "poll#"
 
 

@@ -19,9 +19,9 @@ from rules.questions.questions import (
     to_item,
 )
 
-# One page reads at most so many questions, however few of them match.
+# One page reads at most this many questions, however few of them match.
 READ_MAX = 200
-# It first reads as many as it needs. If some of them do not match, it goes on with so many at a time.
+# It first reads as many as it needs. If some of them do not match, it goes on with this many at a time.
 READ_AGAIN = 50
 
 

@@ -60,4 +60,4 @@ class ErasureSettings(PrivacyTables):
     boards_table: str
     group_events_table: str
     redis_url: str
-    settle_seconds: int  # after so long nobody writes who does not know a new tombstone
+    settle_seconds: int  # after this many seconds nobody writes who does not know a new tombstone

@@ -36,5 +36,5 @@ class UsersApiSettings:
     erasures_table: str
     erasure_secret_arn: str
     receipt_secret_arn: str
-    event_hot_days: int  # after so many events leave their table; 0: they expire
+    event_hot_days: int  # after this many events leave their table; 0: they expire
     past_function: str

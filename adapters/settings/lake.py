@@ -43,7 +43,9 @@ class ForgetSettings:
     lake_bucket: str
     erasures_table: str
     erasure_secret_arn: str
-    lake_settle_seconds: int  # after so long nothing that was sent before is on its way to the lake any more
+    lake_settle_seconds: (
+        int  # after this many seconds nothing that was sent before is on its way to the lake any more
+    )
 
 
 @dataclass(frozen=True, slots=True)

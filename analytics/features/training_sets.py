@@ -42,7 +42,7 @@ COLUMNS = {
     column_of(each): ARROW[Type.BOOLEAN if each.unit is Unit.FLAG else Type.INTEGER] for each in FEATURES
 }
 READERS = 4  # files that are fetched at once
-LABELS_AT_ONCE = 250_000  # the sums for so many labels fit into memory
+LABELS_AT_ONCE = 250_000  # the sums for this many labels fit into memory
 _NAMED = """CREATE TEMP TABLE named AS
 WITH rooted AS (
     SELECT n, moment, day, COALESCE(root, lead) AS root

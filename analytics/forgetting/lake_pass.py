@@ -49,7 +49,7 @@ Named = Mapping[tuple[str, str], int]
 Note = Callable[[str, Named], None]
 LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"
 ATTEMPTS_MAX = 8
-UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery so long
+UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery this long
 
 
 @dataclass(frozen=True, slots=True)

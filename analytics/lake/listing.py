@@ -19,7 +19,7 @@ from analytics.lake.layout import (
 )
 
 T = TypeVar("T")
-FEW = 10  # for so many tasks of an entity, two listings each are cheaper than listing all days between them
+FEW = 10  # for this many tasks of an entity, two listings each are cheaper than listing all days between them
 ARRIVED = "arrived="
 LISTED_AT_ONCE = 16
 

@@ -37,7 +37,7 @@ from rules.lake.item_copies import event_item
 
 
 NAMES = tuple(field.name for field in EVENTS.fields)
-WINDOW = timedelta(days=31)  # so many dates are listed at once
+WINDOW = timedelta(days=31)  # this many dates are listed at once
 # It reads no further file then: whoever asks has 30 s, and gets a cursor to go on.
 SECONDS_MAX = 8.0
 

@@ -37,12 +37,12 @@ from rules.json_values import NoJson, read_integer, read_json, text_of
 
 GZIP = b"\x1f\x8b"
 ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")  # RFC 1950: what Python's and Java's zlib write
-# So many wrappings are taken off, one within the other.
+# This many wrappings are taken off, one within the other.
 WRAPPINGS_MAX = 4
 # Of the data of one user record, unzipped: a small one may unzip to a thousand times its size.
 UNZIPPED_BYTES_MAX = 10_000_000
 EVENTS_MAX = 10_000
-# After so many pieces that are no JSON the rest of a text is kept as one: a redrive goes on with it.
+# After this many pieces that are no JSON the rest of a text is kept as one: a redrive goes on with it.
 BAD_PIECES_MAX = 100
 BAD_PIECE_CHARACTERS = 10_000  # a longer one counts as several: each is read from its beginning to its end
 # Unzips to 4 MB at most.

@@ -89,7 +89,7 @@ def wait_until_empty(stack: Stack, names: Iterable[str], patience: Patience) -> 
 # Waits until everything that was sent has been processed.
 
 
-# On AWS counts of queues lag, and nobody sees the stream between them: they must stay empty for so long.
+# On AWS counts of queues lag, and nobody sees the stream between them: they must stay empty for this long.
 AWS_QUIET_SECONDS = 20
 AWS_PAUSE_SECONDS = 2
 

@@ -33,7 +33,7 @@ _CASE = struct.Struct(">BbH")
 _RECORD = struct.Struct(">5s16sB")
 HEADER_BYTES, CASE_BYTES, RECORD_BYTES = _HEADER.size, _CASE.size, _RECORD.size
 SPAN_MAX = 2**40 - 1  # microseconds between the earliest and the latest moment: twelve days
-WRITE_UNIT_BYTES = 1024  # a write is billed in steps of so many
+WRITE_UNIT_BYTES = 1024  # a write is billed in steps of this many bytes
 # Of each carrier: its attributes' names, the values whose length is known, and its hash and place in the
 # stream, which come later.
 OWN_BYTES = 265
@@ -368,7 +368,7 @@ def unpack_drafts(packed: bytes) -> list[Draft]:
 
 
 def _kinds_from(packed: bytes, offset: int, count: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the fields of so many kinds from an offset on, and the offset after them."""
+    """Return the fields of `count` kinds from an offset on, and the offset after them."""
     kinds = []
     for _ in range(count):
         end = offset + 1 + packed[offset]

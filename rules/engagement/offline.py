@@ -33,7 +33,7 @@ OPEN_FOR = LATE_MAX
 # Older receipts are refused, so what was used need not be known for longer than a year.
 RECEIPT_AGE_MAX = timedelta(days=60)
 YEAR = timedelta(days=365)
-# So many stretches of a year are kept. Nobody comes back from the sea more often.
+# This many stretches of a year are kept. Nobody comes back from the sea more often.
 STRETCHES_MAX = 60
 DAY = timedelta(days=1)
 

@@ -13,7 +13,7 @@ from rules.days import DAY, stamp
 from rules.engagement.earnings import instant_of, week_of
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 
-AS_OF_MAX = 400 * DAY  # so long ago an instant may lie that somebody asks about
+AS_OF_MAX = 400 * DAY  # how long ago the instant may lie that somebody asks about
 APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
 
 

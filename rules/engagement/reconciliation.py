@@ -19,12 +19,12 @@ from rules.engagement.streak import fold
 LAKE_LAG = timedelta(hours=2)
 # Firehose tries for a day. What is not in the lake then will not come by itself.
 LAKE_LOST = timedelta(hours=24)
-# So many nights pass at most until a ledger that nobody writes to is compared again.
+# This many nights pass at most until a ledger that nobody writes to is compared again.
 NIGHTS = 28
 # A lake that lacks entries of more accounts has lost something itself, and chains of more accounts do not
 # break by themselves: then the code that makes or reads them is wrong. Nobody's redemptions wait for either.
 MANY_MIN = 20
-MANY_SHARE = 100  # one account of so many
+MANY_SHARE = 100  # one account of this many
 SEPARATOR = "\x1f"
 HEXADECIMAL = 16
 TURN_DIGITS = slice(3, 6)  # those before them are the share (rules/engagement/reconciliation.py)
@@ -32,7 +32,7 @@ DIGEST_BITS = 64
 # What is wrong counts when it is seen again after a pause: the first look may have met a writer at work.
 LOOKS_MIN = 2
 HASH_DIGITS = 3  # hexadecimal, of the id's MD5: the warehouse has the same function
-HASHES = 4096  # so many values have three digits
+HASHES = 4096  # this many values have three digits
 SHARES_MAX = 512  # a function may have 1,024 files open, and whoever splits has one for each share
 
 

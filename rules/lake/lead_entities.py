@@ -27,7 +27,7 @@ from rules.leads.series import SERIES, Series, contributions, decode_contacts, d
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 MEMORY_KEY = "memory_type#key"
 CONFIDENCE_DECIMALS = 3
-# A column keeps its place for good: there were so many features when states came. Later ones follow.
+# A column keeps its place for good: there were this many features when states came. Later ones follow.
 FEATURES_BEFORE_STATES = 14
 
 

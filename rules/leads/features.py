@@ -14,7 +14,8 @@ from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, PURCHASE_TYP
 
 # The schedule follows a lead for 90 dates after its last activity, also if all of its windows are empty.
 ACTIVE_DAYS_MAX = 91
-# A campaign is ignored once it has gone unanswered for so many dates, unless a deployment has another number.
+# A campaign is ignored once it has gone unanswered for this many dates, unless a deployment has another
+# number.
 CAMPAIGN_GRACE_DAYS = 7
 CAMPAIGN_DAYS_MAX = 90
 

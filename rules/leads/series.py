@@ -25,7 +25,7 @@ from rules.leads.features import CAMPAIGN_DAYS_MAX, FEATURES, TRIGGERS, Contact,
 from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, ORDER_SIGNS, LeadEvent, MalformedLeadEvent
 
 SEEN_MAX = 16
-# So many marks leave at once: one bulk write for eight events.
+# This many marks leave at once: one bulk write for eight events.
 MARKS_DROPPED = 8
 # What doors let in: so, sums of thousands of the largest fit into the 64 bits that the lake has for them.
 AMOUNT_MINOR_MAX = 10**15

@@ -21,11 +21,12 @@ NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
 ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
 BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint too
 AT_LEAST = "at_least"
-# After so many failures in a row of one lane.
+# After this many failures in a row of one lane.
 RETRY_DELAYS = tuple(timedelta(seconds=each) for each in (5, 30, 120, 600, 1800, 3600))
 # Three days, and long enough that one attempt comes after them.
 RETRY_WINDOW = timedelta(hours=76)
-# An endpoint that refused so many lanes, and took none, is left in peace: so long, twice as long each time.
+# An endpoint that refused this many lanes, and took none, is left in peace: this long, twice as long each
+# time.
 REFUSED_MAX = 3
 BACKOFF_MIN, BACKOFF_MAX = timedelta(seconds=30), timedelta(hours=1)
 KEPT = timedelta(days=30)  # a notification, for replays and for endpoints that are disabled

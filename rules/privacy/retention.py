@@ -15,7 +15,7 @@ A_NIGHT = "the night after"
 JUDGES = "a late event, a reversal and a rerating are judged by it"
 MADE_OF = "every night is made of it"
 BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
-# A table that somebody has emptied by mistake can be restored as of before for so long (rule 21).
+# A table that somebody has emptied by mistake can be restored as of before for this long (rule 21).
 GONE_PHONES_STAY = timedelta(days=7)  # and until the pass of that week: analytics/forgetting/gone_phones.py
 
 

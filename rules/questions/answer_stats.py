@@ -25,9 +25,9 @@ ANSWERS_COUNTED_MAX = 1_000
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 CHARACTERS = 4
 NO_COVER = streaks.Cover()
-# So many dates stay open, the newest included. Stream and failure queue keep a response for 15 at most.
+# This many dates stay open, the newest included. Stream and failure queue keep a response for 15 at most.
 DATES_KEPT = 16
-# Answers are counted for so many categories: a person's first ones. Those in all others are one number.
+# Answers are counted for this many categories: a person's first ones. Those in all others are one number.
 CATEGORIES_KEPT = 9
 
 

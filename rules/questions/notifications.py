@@ -23,7 +23,8 @@ QUESTION_TITLE = "A new question"
 STREAK_TITLE = "Your streak ends tonight"
 # A phone that is off may get a reminder late in the evening, but never on the next day.
 STREAK_SECONDS_MAX = 3 * 3600
-# A claim is kept for so long after the last instant at which its message may go out, for an operator to see.
+# A claim is kept for this long after the last instant at which its message may go out, for an operator to
+# see.
 CLAIM_KEPT = timedelta(days=7)
 REMINDER_HOUR = 20
 # Reminders wait in this many index partitions. A single one would be too hot at 20:00 in a large zone.

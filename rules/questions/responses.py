@@ -31,7 +31,7 @@ from rules.zone_names import find_zone
 # arrival: all answers of a date have one cap.
 
 
-# Every process knows a version so long after it was published (adapters/book.py: twice a minute).
+# Every process knows a version this long after it was published (adapters/book.py: twice a minute).
 KNOWN_AFTER = timedelta(minutes=1)
 EVENT_TYPE = "QUESTION_ANSWERED"
 SOURCE = "questions"

@@ -25,7 +25,7 @@ QUEUE_MAX = 10_000
 # What happens within so short a time goes in one request.
 SOON_SECONDS = 0.1
 STORAGE_AGAIN_SECONDS = 60.0
-# So long a date that the service has taken may be missing in its profile: it is applied a moment later.
+# This long a date that the service has taken may be missing in its profile: it is applied a moment later.
 AHEAD_MILLISECONDS = 60_000
 
 
