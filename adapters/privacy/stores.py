@@ -44,7 +44,7 @@ MINUTES = range(-3, 2)
 OBJECTS_MAX = 1000  # in one request
 TOP = "#top"
 EXPORTS = "exports/"  # a day
-READ_AT_ONCE = 16  # a client has as many connections
+READ_AT_ONCE = 16  # a client has this many connections
 Asked = TypeVar("Asked")
 Found = TypeVar("Found")
 

@@ -369,25 +369,25 @@ class Acceptor:
         clock: DeviceClock = RIGHT_CLOCK,
         proof: OfflineProof = NO_PROOF,
     ) -> list[AcceptResult]:
-        """Claim and store events; returns one result for each body, in the same order. clock: the device's.
-        proof: that it was offline.
+        """Claim and store events; returns one result for each body, in the same order.
 
-        A refused event does not affect the others. One that is `accepted` or a `duplicate` is stored.
+        clock: the device's. proof: that it was offline. A refused event does not affect the others. One that
+        is `accepted` or a `duplicate` is stored.
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()
         request = RequestContext(caller, zones, now, default_source, books, clock, proof)
-        sent = self._as_taken([self._check(body, request) for body in bodies], now)
-        first = {each.key: each for each in reversed(sent) if isinstance(each, _ValidEvent)}
+        checked = self._as_taken([self._check(body, request) for body in bodies], now)
+        first = {event.key: event for event in reversed(checked) if isinstance(event, _ValidEvent)}
         try:
-            held, won = self._claims.claim([self._claim_of(each) for each in first.values()], now)
+            held, won = self._claims.claim([self._claim_of(event) for event in first.values()], now)
             self._store(first, held, won)
         except Unprocessed:
             held, won = {}, set()
         return [
-            each
-            if isinstance(each, AcceptResult)
-            else self._result(each, held, is_first=each is first[each.key] and each.key in won)
-            for each in sent
+            outcome
+            if isinstance(outcome, AcceptResult)
+            else self._result(outcome, held, is_first=outcome is first[outcome.key] and outcome.key in won)
+            for outcome in checked
         ]
 
     def _stored_zones(self, bodies: Sequence[Any], caller: Caller) -> dict[str, str | None]:
