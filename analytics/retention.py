@@ -109,8 +109,8 @@ class Events(RetentionRule):
         return RemovalCounts(len(held) - changed, len(found) - len(held) + changed)
 
     @staticmethod
-    def _is_held(found: Item, by_key: Mapping[tuple[str, str], ItemRow]) -> bool:
-        attributes = decode_item(found)
+    def _is_held(item: Item, by_key: Mapping[tuple[str, str], ItemRow]) -> bool:
+        attributes = decode_item(item)
         return is_in_lake(EVENTS, attributes, by_key[attributes["user_id"], attributes["event_id"]])
 
 

@@ -291,7 +291,7 @@ def _resolved_schema(schema: Any, parts: dict[str, Schema]) -> Any:
 
 def example_path(path: str) -> str:
     """Return a path with examples in place of its parameters: /v1/users/ada."""
-    return re.sub(r"\{(\w+)\}", lambda found: str(NAMED_SAMPLES.get(found[1], found[1].upper())), path)
+    return re.sub(r"\{(\w+)\}", lambda match: str(NAMED_SAMPLES.get(match[1], match[1].upper())), path)
 
 
 # Commands of a shell that call an operation.
@@ -320,7 +320,7 @@ def _json_text(body: Any) -> str:
 
 def with_current_time(command: str) -> str:
     """Return a command whose event happens when it is run: an old one would be refused (rule 3)."""
-    return re.sub(r'("occurred_at": ")[^"]*', lambda found: found[1] + NOW, command)
+    return re.sub(r'("occurred_at": ")[^"]*', lambda match: match[1] + NOW, command)
 
 
 Operation = dict[str, Any]
@@ -414,8 +414,8 @@ def _first_steps(document: dict[str, Any]) -> Markup:
     )
 
 
-def _group(tag: str, found: list[tuple[str, str, Operation]], parts: dict[str, Schema]) -> Markup:
-    return element("section", element("h2", tag), *(_operation(*each, parts) for each in found))
+def _group(tag: str, operations: list[tuple[str, str, Operation]], parts: dict[str, Schema]) -> Markup:
+    return element("section", element("h2", tag), *(_operation(*each, parts) for each in operations))
 
 
 def _operation(method: str, path: str, operation: Operation, parts: dict[str, Schema]) -> Markup:

@@ -149,13 +149,13 @@ def _parts_of(
             yield {**key, "data": {"B": data}}
 
 
-def _manifest_from(found: Item) -> BoardManifest:
+def _manifest_from(item: Item) -> BoardManifest:
     return BoardManifest(
-        generation=found["generation"]["S"],
-        as_of=unstamp(found["as_of"]["S"]),
-        users=int(found["users"]["N"]),
-        expires_at=int(found["expires_at"]["N"]),
-        index={name: each["B"] for name, each in found["index"]["M"].items()},
+        generation=item["generation"]["S"],
+        as_of=unstamp(item["as_of"]["S"]),
+        users=int(item["users"]["N"]),
+        expires_at=int(item["expires_at"]["N"]),
+        index={name: each["B"] for name, each in item["index"]["M"].items()},
     )
 
 

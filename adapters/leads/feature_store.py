@@ -268,12 +268,12 @@ def salvaged_item(stored: Item) -> Item:
     return encode_item(kept)
 
 
-def _is_version(found: Any) -> TypeGuard[int]:
-    return type(found) is int and 0 < found < VERSION_MAX
+def _is_version(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 < value < VERSION_MAX
 
 
-def _is_number(found: Any) -> bool:
-    return type(found) is int and found >= 0
+def _is_number(value: Any) -> bool:
+    return type(value) is int and value >= 0
 
 
 # Notes of events that are counted in features for good, in the table IdempotencyKeys, one for each.

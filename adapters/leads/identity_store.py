@@ -85,18 +85,18 @@ def seen_of(each: Identity) -> list[Any]:
     return [*pair_of(each), each.is_verified and each.kind.is_strong]
 
 
-def facts_of(found: Any) -> IdentityFacts:
+def facts_of(answer: Any) -> IdentityFacts:
     """Read what `facts` of sql/identity says."""
     identities = {
         Identity(channel, external_id): KnownIdentity(
             lead, root, is_shared, is_verified, frozenset(typed_for)
         )
-        for channel, external_id, lead, root, is_shared, is_verified, typed_for in found["known"]
+        for channel, external_id, lead, root, is_shared, is_verified, typed_for in answer["known"]
     }
     held: dict[int, set[Identity]] = {each.root: set() for each in identities.values()}
-    for root, channel, external_id, is_verified in found["held"]:
+    for root, channel, external_id, is_verified in answer["held"]:
         held[root].add(Identity(channel, external_id, is_verified))
-    return IdentityFacts(identities, held, frozenset(frozenset(pair) for pair in found["apart"]))
+    return IdentityFacts(identities, held, frozenset(frozenset(pair) for pair in answer["apart"]))
 
 
 def plan_of(plan: IdentityPlan) -> dict[str, Any]:
@@ -116,19 +116,19 @@ def plan_of(plan: IdentityPlan) -> dict[str, Any]:
     }
 
 
-def resolution_of(found: Any) -> Resolution:
+def resolution_of(answer: Any) -> Resolution:
     """Read whose an event is."""
-    changes = tuple(change_of(each) for each in found["changes"])
-    return Resolution(found["lead_id"], found["leaf"], found["root"], changes)
+    changes = tuple(change_of(each) for each in answer["changes"])
+    return Resolution(answer["lead_id"], answer["leaf"], answer["root"], changes)
 
 
-def change_of(found: Any) -> IdentityChange:
+def change_of(answer: Any) -> IdentityChange:
     """Read a change that is still to be announced."""
-    organization, at = found["organization"], datetime.fromisoformat(found["at"])
+    organization, at = answer["organization"], datetime.fromisoformat(answer["at"])
     groups = tuple(
-        Group(each["root"], tuple(each["leaves"])) for each in found["announcement"].get(organization, ())
+        Group(each["root"], tuple(each["leaves"])) for each in answer["announcement"].get(organization, ())
     )
-    return IdentityChange(found["number"], organization, found["kind"], at, groups, found["told"])
+    return IdentityChange(answer["number"], organization, answer["kind"], at, groups, answer["told"])
 
 
 class CannotRepair(ValueError):

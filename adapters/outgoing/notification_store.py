@@ -142,10 +142,10 @@ def log_place(number: int) -> str:
     return f"{LOG}{number:015}"
 
 
-def log_item(found: Sequence[Notification], now: datetime) -> Item:
+def log_item(notifications: Sequence[Notification], now: datetime) -> Item:
     """Return the notifications of one change as an item; at least one."""
-    last = found[-1]
-    content = [[each.number, each.at, each.notice.type.value, each.notice.data] for each in found]
+    last = notifications[-1]
+    content = [[each.number, each.at, each.notice.type.value, each.notice.data] for each in notifications]
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode())
     until = int((now + KEPT).timestamp())
     made = encode_item({"holder": last.holder, "place": log_place(last.number), "expires_at": until})

@@ -86,9 +86,9 @@ class ObjectEraser:
     def _content(self, key: str) -> tuple[str, bytes]:
         return key, bytes(self.s3().get_object(Bucket=self.bucket, Key=key)["Body"].read())
 
-    def remove(self, found: Sequence[dict[str, str]]) -> None:
+    def remove(self, items: Sequence[dict[str, str]]) -> None:
         """Delete what was found; raises RuntimeError if S3 kept some of it."""
-        for chunk in chunks(found, OBJECTS_MAX):
+        for chunk in chunks(items, OBJECTS_MAX):
             answer = self.s3().delete_objects(Bucket=self.bucket, Delete={"Objects": chunk, "Quiet": True})
             if answer.get("Errors"):
                 raise RuntimeError(f"{self.bucket}: {answer['Errors'][0].get('Code')}")
@@ -139,10 +139,10 @@ class RedisEraser:
         ]
         return there + [f"\x1f{person.user_id}" for _ in places[:1]]
 
-    def remove(self, found: Sequence[str]) -> None:
+    def remove(self, items: Sequence[str]) -> None:
         """Delete what was found, and the lists of the first 100, which are made anew each minute."""
         commands: list[Command] = []
-        for each in found:
+        for each in items:
             commands += unrank_commands(each[1:]) if each.startswith("\x1f") else [["DEL", each]]
         if commands:
             lists = (list_key(region, board) for region, board in product(ALL_REGIONS, BOARDS))
@@ -187,9 +187,9 @@ class BoardEraser:
                 found.append((key, pack_rows(others)))
         return found
 
-    def remove(self, found: Sequence[tuple[Item, bytes]]) -> None:
+    def remove(self, items: Sequence[tuple[Item, bytes]]) -> None:
         """Put the parts without the user; one that has expired meanwhile stays gone."""
-        for key, data in found:
+        for key, data in items:
             try:
                 self.dynamodb.update_item(
                     TableName=self.table,
@@ -209,7 +209,7 @@ class StoreEraser(Protocol):
     def find(self, person: Person) -> Sequence[Any]:
         """Return everything of the person that is there now."""
 
-    def remove(self, found: Sequence[Any]) -> None:
+    def remove(self, items: Sequence[Any]) -> None:
         """Delete it."""
 
 
@@ -291,9 +291,9 @@ class UserAndLeadEraser:
         yield from self.users.items(person)
         yield from self.leads.items(person)
 
-    def remove(self, found: Sequence[Any]) -> None:
+    def remove(self, items: Sequence[Any]) -> None:
         """Delete what was found."""
-        self.users.remove(found)
+        self.users.remove(items)
 
 
 def _user_ids(person: Person) -> Iterable[str]:

@@ -84,12 +84,12 @@ def hashes(columns: Sequence[pa.Array]) -> Hashes:
     return found
 
 
-def _mix(found: Hashes, words: Hashes) -> Hashes:
-    found = (found ^ words) * FACTOR
-    return found ^ (found >> SHIFT)
+def _mix(hashes: Hashes, words: Hashes) -> Hashes:
+    hashes = (hashes ^ words) * FACTOR
+    return hashes ^ (hashes >> SHIFT)
 
 
-def _mix_texts(found: Hashes, column: pa.StringArray) -> None:
+def _mix_texts(hashes: Hashes, column: pa.StringArray) -> None:
     """Mix texts in, word after word, each with its length."""
     offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
     data = column.buffers()[2]
@@ -98,12 +98,12 @@ def _mix_texts(found: Hashes, column: pa.StringArray) -> None:
         padded[: data.size] = np.frombuffer(data, np.uint8)
     every = np.ndarray((len(padded) - WORD + 1,), "<u8", padded, strides=(1,))
     sizes = np.diff(offsets)
-    found[:] = _mix(found, sizes.astype(np.uint64))
+    hashes[:] = _mix(hashes, sizes.astype(np.uint64))
     rows = np.arange(len(column))
     for at in range(0, int(sizes.max(initial=0)), WORD):
         rows = rows[sizes[rows] > at]
         left = np.minimum(sizes[rows] - at, WORD)
-        found[rows] = _mix(found[rows], every[offsets[rows] + at] & MASKS[left])
+        hashes[rows] = _mix(hashes[rows], every[offsets[rows] + at] & MASKS[left])
 
 
 # Rows that memory cannot hold wait on disk in pieces, by a hash of the key: all rows of one key are in one.

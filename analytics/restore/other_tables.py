@@ -64,9 +64,9 @@ class PhonesRestorer:
         if PHONES in self.replaced:
             report.written[PHONES] += self.table.remove_others(keys)
 
-    def _may_come(self, found: tuple[Phone, str]) -> bool:
+    def _may_come(self, pair: tuple[Phone, str]) -> bool:
         """Whether nobody was erased since the row was written."""
-        phone, changed_at = found
+        phone, changed_at = pair
         return not self.erased.forbids(user_subject(phone.owner), changed_at)
 
     def _write(self, phones: list[Phone], report: RestoreReport, now: datetime) -> None:

@@ -124,7 +124,7 @@ def _entries_to_mark(entries: Sequence[Entry], there: Sequence[Entry]) -> Iterat
             yield entry_item(replace(each, active=active, reversed_by=by))
 
 
-def _add_profile(found: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int) -> None:
+def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int) -> None:
     settings, lack = settings_of(rows)
     if settings is None and not entries:
         return
@@ -132,12 +132,12 @@ def _add_profile(found: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], s
         lack = "the lake has no profile: zones, pauses, alias and holds are lost"
         settings = Profile(rows.user_id, version=1, updated_at=entries[-1].created_at)
     if lack:
-        found.lacks.append(Lack(PROFILE_ROWS, rows.user_id, lack))
-    found.profile = profile_of(settings, entries)
-    found.items[PROFILE_ROWS] = [encode_item(profile_attributes(found.profile, shards))]
+        user.lacks.append(Lack(PROFILE_ROWS, rows.user_id, lack))
+    user.profile = profile_of(settings, entries)
+    user.items[PROFILE_ROWS] = [encode_item(profile_attributes(user.profile, shards))]
 
 
-def _rewards(found: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:
+def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:
     """Yield redemptions that the ledger has, and how many of each reward the user has."""
     redeemed = {
         each.created_at for each in entries if each.draft.kind is EntryKind.REDEEM and each.draft.brand
@@ -148,14 +148,14 @@ def _rewards(found: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) 
             redeemed.discard(place)
             yield stored
         else:
-            found.lacks.append(Lack(REWARDS, f"{found.user_id} {place}", "its entry is not in the ledger"))
+            user.lacks.append(Lack(REWARDS, f"{user.user_id} {place}", "its entry is not in the ledger"))
     for place in sorted(redeemed):
         reason = "what became of the redemption is not in the lake: nobody ships it again"
-        found.lacks.append(Lack(REWARDS, f"{found.user_id} {place}", reason))
+        user.lacks.append(Lack(REWARDS, f"{user.user_id} {place}", reason))
 
 
 def _claims(
-    found: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry], now: datetime
+    user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry], now: datetime
 ) -> Iterator[Item]:
     """Yield claims that are not expired. One of an entry that is gone would answer that it is there."""
     places = {each.created_at for each in entries}
@@ -166,8 +166,8 @@ def _claims(
             continue
         target = claim.get("target", "")
         if _is_place(target) and target not in places and target > newest:
-            key = f"{found.user_id} {claim['idempotency_key']}"
-            found.lacks.append(Lack(KEYS, key, f"its entry {target} is not in the ledger"))
+            key = f"{user.user_id} {claim['idempotency_key']}"
+            user.lacks.append(Lack(KEYS, key, f"its entry {target} is not in the ledger"))
             continue
         yield stored
 
@@ -179,9 +179,7 @@ def _is_place(target: str) -> bool:
         return False
 
 
-def _events(
-    found: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now: datetime
-) -> Iterator[Event]:
+def _events(user: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now: datetime) -> Iterator[Event]:
     """Yield the events; they get from their claims what rows do not have.
 
     The claim of one that expired with it is no lack.
@@ -196,5 +194,5 @@ def _events(
         event = event_of(row, by_server=bool(claim and claim.get("by_server")))
         if claim is None and to_item(event)["ttl"] > now.timestamp():
             reason = "the claim is not kept: another body under the key is not refused"
-            found.lacks.append(Lack(KEYS, f"{found.user_id} {row['idempotency_key']}", reason))
+            user.lacks.append(Lack(KEYS, f"{user.user_id} {row['idempotency_key']}", reason))
         yield event

@@ -108,13 +108,13 @@ class Restorer:
             return self.tables[table].make_equal(first, items)
         return self.tables[table].put_missing(items)
 
-    def _agree(self, found: RebuiltUser, report: RestoreReport, now: datetime) -> None:
+    def _agree(self, user: RebuiltUser, report: RestoreReport, now: datetime) -> None:
         """Let the ordinary comparison look at the account: what was there already may be of another time."""
-        verdict = self.reconciler.examine(found.user_id, None, now)
+        verdict = self.reconciler.examine(user.user_id, None, now)
         report.repaired += verdict.is_repaired
-        report.lacks += [Lack(LEDGER, found.user_id, each) for each in verdict.disagreements]
-        if self.cache.is_configured and self.cache.forget([found.user_id], now):
-            self.cache.write_through([self.accounts.profile(found.user_id)])
+        report.lacks += [Lack(LEDGER, user.user_id, each) for each in verdict.disagreements]
+        if self.cache.is_configured and self.cache.forget([user.user_id], now):
+            self.cache.write_through([self.accounts.profile(user.user_id)])
 
     def _remove_others(self, table: str, seen: Collection[str]) -> int:
         """Delete items of users whom the lake did not know; returns how many. Leads' claims stay."""

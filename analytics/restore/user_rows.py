@@ -167,16 +167,16 @@ class LakeBefore:
             yield from batch.to_pylist()
 
 
-def _set_rows(found: LakeRows, name: str, rows: list[Row]) -> None:
+def _set_rows(lake_rows: LakeRows, name: str, rows: list[Row]) -> None:
     if name == "ledger":
-        found.ledger = rows
+        lake_rows.ledger = rows
     elif name == "events":
-        found.events = rows
+        lake_rows.events = rows
     elif name == "streaks":
-        found.streaks = rows
+        lake_rows.streaks = rows
     else:
         for row in rows:
-            found.items.setdefault(row["store"], []).append(row)
+            lake_rows.items.setdefault(row["store"], []).append(row)
 
 
 # What a restore cannot have, by name (rule 21).

@@ -52,14 +52,14 @@ def sources(anew: Iterable[Span], periods: Collection[str], window: int = 0, aro
     )
 
 
-def join_spans(found: Iterable[Span]) -> list[Span]:
+def join_spans(spans: Iterable[Span]) -> list[Span]:
     """Return spans with these dates that neither overlap nor touch, sorted.
 
     If there are more than SPANS_MAX, the narrowest gaps between them are filled: to read dates that nothing
     has touched, and to make them anew, changes nothing.
     """
     merged: list[Span] = []
-    for first, last in sorted(found):
+    for first, last in sorted(spans):
         if merged and first <= merged[-1][1] + DAY:
             merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
@@ -74,34 +74,34 @@ def joined_days(days: Iterable[date]) -> list[Span]:
     return join_spans((day, day) for day in days)
 
 
-def spans_condition(column: str, found: Iterable[Span]) -> str:
+def spans_condition(column: str, spans: Iterable[Span]) -> str:
     """Return the condition that a date, or a timestamp, is in one of the spans."""
     return " OR ".join(
-        f"({column} >= {literal(first)} AND {column} < {literal(last + DAY)})" for first, last in found
+        f"({column} >= {literal(first)} AND {column} < {literal(last + DAY)})" for first, last in spans
     )
 
 
-def narrowed_sql(model: Model, found: Collection[Span], also: str = "") -> str:
+def narrowed_sql(model: Model, spans: Collection[Span], also: str = "") -> str:
     """Return the model's SQL, which then reads only these dates of the tables in reads_by.
 
     also: a further condition of their rows.
     """
     sql = model.sql
     for table, column in model.reads_by.items():
-        where = f"({spans_condition(column, found)})" + (f" AND {also}" if also else "")
+        where = f"({spans_condition(column, spans)})" + (f" AND {also}" if also else "")
         sql = _replace_table(sql, table, f"(SELECT * FROM {table} WHERE {where})")  # noqa: S608
     return sql
 
 
 def since(query: str, loads: Mapping[str, int]) -> str:
     """Return a query in which `{entity}` stands for the newest load of that entity."""
-    return re.sub(r"\{(\w+)\}", lambda found: str(loads.get(found[1], 0)), query)
+    return re.sub(r"\{(\w+)\}", lambda match: str(loads.get(match[1], 0)), query)
 
 
 def _replace_table(sql: str, table: str, rows: str) -> str:
-    def with_alias(found: re.Match[str]) -> str:
-        alias = found["alias"] or table.partition(".")[2]
-        return f"{found['word']} {rows} AS {alias}"
+    def with_alias(match: re.Match[str]) -> str:
+        alias = match["alias"] or table.partition(".")[2]
+        return f"{match['word']} {rows} AS {alias}"
 
     pattern = rf"\b(?P<word>FROM|JOIN)\s+{re.escape(table)}\b(?:\s+AS\s+(?P<alias>\w+))?"
     return re.sub(pattern, with_alias, sql)

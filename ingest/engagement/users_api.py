@@ -382,16 +382,16 @@ def _entry_view(outcome: CommandResult) -> dict[str, Any]:
     return _with_duplicate(entry_view(outcome.entry), outcome.duplicate)
 
 
-def _redemption_view(found: Redemption) -> dict[str, Any]:
-    return redemption_view(found, entry_id(found.created_at))
+def _redemption_view(redemption: Redemption) -> dict[str, Any]:
+    return redemption_view(redemption, entry_id(redemption.created_at))
 
 
-def _fulfilment_view(found: FulfilmentResult) -> dict[str, Any]:
-    return _with_duplicate(_redemption_view(found.redemption), found.duplicate)
+def _fulfilment_view(result: FulfilmentResult) -> dict[str, Any]:
+    return _with_duplicate(_redemption_view(result.redemption), result.duplicate)
 
 
-def _hold_view(found: HoldResult) -> dict[str, Any]:
-    return _with_duplicate(hold_view(found.hold, found.status), found.duplicate)
+def _hold_view(result: HoldResult) -> dict[str, Any]:
+    return _with_duplicate(hold_view(result.hold, result.status), result.duplicate)
 
 
 def _with_duplicate(view: dict[str, Any], is_duplicate: bool) -> dict[str, Any]:

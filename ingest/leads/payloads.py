@@ -320,7 +320,7 @@ def _quantity(value: Any, name: str) -> int:
 
 
 def identities(
-    found: Iterable[tuple[str, Any]],
+    pairs: Iterable[tuple[str, Any]],
     context: DecodeContext,
     at: str,
     *,
@@ -331,14 +331,14 @@ def identities(
 
     Raises DecodeError that names the field `at` if there are none.
     """
-    usable = usable_identities(found, context, at, are_verified=are_verified, side=side)
+    usable = usable_identities(pairs, context, at, are_verified=are_verified, side=side)
     if not usable:
         raise DecodeError(at, "has no usable identity")
     return usable
 
 
 def usable_identities(
-    found: Iterable[tuple[str, Any]],
+    pairs: Iterable[tuple[str, Any]],
     context: DecodeContext,
     at: str,
     *,
@@ -352,7 +352,7 @@ def usable_identities(
     and side notes them under `at`.
     """
     side, usable = side or SideFields(), dict[Identity, None]()
-    for channel, raw in found:
+    for channel, raw in pairs:
         if raw is None or raw == "":
             continue
         try:

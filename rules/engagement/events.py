@@ -142,7 +142,7 @@ def body_hash(body: Mapping[str, Any]) -> str:
     """
     sent = {key: value for key, value in body.items() if key not in ("idempotency_key", "user_id")}
     if isinstance(at := sent.get("occurred_at"), str):
-        sent["occurred_at"] = FRACTION.sub(lambda found: found[1] and f".{found[1]}", at.upper())
+        sent["occurred_at"] = FRACTION.sub(lambda match: match[1] and f".{match[1]}", at.upper())
     text = json.dumps(_plain(sent), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -169,25 +169,25 @@ def position_of(values: Mapping[str, Any], today: date, user_id: str) -> Opening
     return found
 
 
-def _check_streak(found: OpeningPosition) -> None:
+def _check_streak(position: OpeningPosition) -> None:
     """Raise InputRefused for a streak that would be shown otherwise than the row has it."""
-    if found.last_date is None:
-        if found.streak or found.longest or found.active_days:
+    if position.last_date is None:
+        if position.streak or position.longest or position.active_days:
             raise _field_refusal("last_date", "is missing: the last date that counts for the streak")
         return
-    if found.longest < found.streak:
+    if position.longest < position.streak:
         raise _field_refusal("longest", "is less than the streak")
-    if found.active_days and found.active_days < found.longest:
+    if position.active_days and position.active_days < position.longest:
         raise _field_refusal("active_days", "are fewer than the longest streak has")
-    days = found.opening.active_days
-    if found.last_date - timedelta(days=days - 1) < FIRST:
-        raise _field_refusal("active_days" if found.active_days else "longest", "would begin before 1970")
-    is_alive = found.as_of - found.last_date <= DAY
-    if found.streak and not is_alive:
+    days = position.opening.active_days
+    if position.last_date - timedelta(days=days - 1) < FIRST:
+        raise _field_refusal("active_days" if position.active_days else "longest", "would begin before 1970")
+    is_alive = position.as_of - position.last_date <= DAY
+    if position.streak and not is_alive:
         raise _field_refusal(
             "last_date", "is too long ago for a streak: say the last date that counts or is covered"
         )
-    if not found.streak and is_alive:
+    if not position.streak and is_alive:
         raise _field_refusal("streak", "is 0, although last_date is not yet missed")
 
 

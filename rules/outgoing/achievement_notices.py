@@ -47,14 +47,14 @@ def offered_achievements(
 
 
 def notices_of_achievements(
-    state: UserNoticeState, offered: Mapping[str, OfferedAchievement], found: Mapping[str, str]
+    state: UserNoticeState, offered: Mapping[str, OfferedAchievement], achieved: Mapping[str, str]
 ) -> tuple[list[Notice], UserNoticeState]:
     """Return the notices of a user's achievements, and the state after them.
 
-    found: by name, instants of those that the user has. state.asked is None for somebody who was there before
-    anybody looked: then nothing is news.
+    achieved: by name, instants of those that the user has. state.asked is None for somebody who was there
+    before anybody looked: then nothing is news.
     """
-    has = dict(sorted(found.items()))
+    has = dict(sorted(achieved.items()))
     news = [name for name in has if _is_news(name, state, offered, has)]
     about = {"achievements": has, "profile": state.shown}
     notices = [

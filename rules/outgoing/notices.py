@@ -120,9 +120,9 @@ class Notification:
         return json.dumps(self.content, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def number_notices(holder: str, after: int, at: str, found: Iterable[Notice]) -> list[Notification]:
+def number_notices(holder: str, after: int, at: str, notices: Iterable[Notice]) -> list[Notification]:
     """Return notices as notifications that follow the one with the number `after`."""
-    return [Notification(holder, number, at, each) for number, each in enumerate(found, start=after + 1)]
+    return [Notification(holder, number, at, each) for number, each in enumerate(notices, start=after + 1)]
 
 
 # An endpoint: an address of the customer's systems, and what it wants to hear of.
@@ -173,15 +173,15 @@ class Endpoint:
         return notice.type is not NoticeType.QUESTION_CLOSED or notice.data["agent_id"] in self.agents
 
 
-def _fits(values: Sequence[Any], found: Any) -> bool:
-    return any(_is_met(each, found) for each in values)
+def _fits(values: Sequence[Any], value: Any) -> bool:
+    return any(_is_met(each, value) for each in values)
 
 
-def _is_met(wanted: Any, found: Any) -> bool:
+def _is_met(wanted: Any, value: Any) -> bool:
     if isinstance(wanted, Mapping):
-        is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
-        return is_number and found >= wanted[AT_LEAST]
-    return bool(wanted == found) and isinstance(wanted, bool) == isinstance(found, bool)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return is_number and value >= wanted[AT_LEAST]
+    return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)
 
 
 # When a notification is tried again, when it is given up, and when an endpoint is left in peace.

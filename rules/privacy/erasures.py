@@ -157,10 +157,10 @@ class Erasure:
         return now - unstamp(self.started_at) > DEADLINE
 
 
-def with_count(erasure: Erasure, store: str, found: int) -> Erasure:
+def with_count(erasure: Erasure, store: str, count: int) -> Erasure:
     """Return an erasure that has counted a store's things, which are removed next."""
-    counts = {**erasure.found, store: erasure.found.get(store, 0) + found}
-    return replace(erasure, counted=store, found=counts, found_now=erasure.found_now + found)
+    counts = {**erasure.found, store: erasure.found.get(store, 0) + count}
+    return replace(erasure, counted=store, found=counts, found_now=erasure.found_now + count)
 
 
 def with_store_done(erasure: Erasure, store: str) -> Erasure:
@@ -207,9 +207,9 @@ def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
 ) -> Erasure:
     """Return an erasure after a night's whole pass over lake and warehouse; noted again it changes nothing.
 
-    found: by store, what the pass found. settles: after so long nothing of before is on its way to the lake.
-    began: the pass. One that began too early does not count as the last one. left: how much it found and had
-    to leave to a later one, which then counts it; such a pass is not the last one, either.
+    found: by store, what the pass found. settles: after this long nothing of before is on its way to the
+    lake. began: the pass. One that began too early does not count as the last one. left: how much it found
+    and had to leave to a later one, which then counts it; such a pass is not the last one, either.
     """
     if erasure.last_run == run_id:
         return erasure

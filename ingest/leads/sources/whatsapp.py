@@ -99,10 +99,10 @@ class _Item:
 
 
 def _person_ids(
-    found: Mapping[str, Any], numbers: Iterable[str], user_ids: Iterable[str]
+    contact: Mapping[str, Any], numbers: Iterable[str], user_ids: Iterable[str]
 ) -> dict[tuple[str, str], None]:
     """Return the ids that an object has of a person: channel and raw value of each, once."""
-    given = [(name in user_ids, found.get(name)) for name in (*numbers, *user_ids)]
+    given = [(name in user_ids, contact.get(name)) for name in (*numbers, *user_ids)]
     texts = [(is_id, str(value)) for is_id, value in given if type(value) in (str, int) and value != ""]
     return {
         ("whatsapp", value) if is_id or USER_ID.fullmatch(value) else ("phone", f"+{value.lstrip('+')}"): None
@@ -155,12 +155,12 @@ def _contacts(listed: Any) -> dict[tuple[str, str], Mapping[str, Any]]:
 
 
 def _contact(
-    found: Any, contacts: Mapping[tuple[str, str], Mapping[str, Any]], *, is_sole: bool
+    item: Any, contacts: Mapping[tuple[str, str], Mapping[str, Any]], *, is_sole: bool
 ) -> Mapping[str, Any]:
     """Return the contact that says more of an item's sender than the item does; {} if none does."""
-    if not isinstance(found, Mapping):
+    if not isinstance(item, Mapping):
         return {}
-    own = _person_ids(found, NUMBERS, USER_IDS).keys()
+    own = _person_ids(item, NUMBERS, USER_IDS).keys()
     names = [contacts[each] for each in own or contacts if each in contacts]
     if not own and not (is_sole and all(each is names[0] for each in names)):
         return {}
