@@ -39,13 +39,13 @@ class Freshness:
 
         Raises FreshnessUnknown if no event of the last 14 days is curated.
         """
-        return self._remembered("lake", now, lambda: self._lake(now))
+        return self._cached_view("lake", now, lambda: self._lake(now))
 
     def nightly(self, now: datetime) -> FreshnessView:
         """Return what the newest report says of its run; raises FreshnessUnknown without one."""
-        return self._remembered("nightly", now, self._nightly)
+        return self._cached_view("nightly", now, self._nightly)
 
-    def _remembered(self, name: str, now: datetime, read: Callable[[], FreshnessView]) -> FreshnessView:
+    def _cached_view(self, name: str, now: datetime, read: Callable[[], FreshnessView]) -> FreshnessView:
         kept = self._kept.get(name)
         if kept is None or not kept[0] <= now < kept[0] + KEPT:
             kept = self._kept[name] = (now, read())

@@ -167,13 +167,13 @@ class EngagementProcessor:
             if some is not pairs:  # each by itself, after an error
                 dates = dates_beside(event.activity_date for _, event in some)
                 current, _ = self.accounts.load(user, dates | dates_of_caps(event for _, event in some))
-            outcome.add(self._applied(current, some, now))
+            outcome.add(self._apply_pairs(current, some, now))
 
         if pairs:
             outcome.attempt(pairs, apply, logger, (*TRANSIENT, AccountContended), user_id=user)
         return outcome
 
-    def _applied(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
+    def _apply_pairs(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
         known = self._applied_long_ago(account, pairs)
         if not known and not maybe_applied(account.profile, pairs):
             with suppress(HeadMoved, ProjectionMoved):
@@ -194,7 +194,7 @@ class EngagementProcessor:
         events = distinct_events(pairs)
         decision = self.accounts.decide(account, partial(decide, events=events, now=now))
         self.accounts.commit(decision)
-        return self._done(decision, events, pairs)
+        return self._batch_of(decision, events, pairs)
 
     def _settle(self, before: Account, pairs: Pairs, now: datetime, known: AppliedEvents) -> AppliedBatch:
         """Bring an account up to its newest entry, then apply the events that have no entry yet.
@@ -217,10 +217,10 @@ class EngagementProcessor:
             except (HeadMoved, ProjectionMoved):
                 account, applied = self.accounts.load(user, dates, head)
                 continue
-            return self._done(decision, fresh, pairs)
+            return self._batch_of(decision, fresh, pairs)
         raise AccountContended(user)
 
-    def _done(self, decision: Decision, applied: Sequence[Event], pairs: Pairs) -> AppliedBatch:
+    def _batch_of(self, decision: Decision, applied: Sequence[Event], pairs: Pairs) -> AppliedBatch:
         user = decision.profile.user_id
         return AppliedBatch(
             Counter(applied=len(applied), duplicates=len(pairs) - len(applied)),

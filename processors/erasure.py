@@ -269,7 +269,7 @@ class ErasureRunner:
         """
         counts = {"finished": 0, "open": 0, "late": 0}
         for erasure in self.jobs.opened():
-            is_finished = self._is_up(erasure, now) and self._tried(erasure, now, until)
+            is_finished = self._is_up(erasure, now) and self._try(erasure, now, until)
             counts["finished" if is_finished else "open"] += 1
             if not is_finished and erasure.is_late(now):
                 logger.error("late", extra={"erasure_id": erasure.erasure_id})
@@ -279,7 +279,7 @@ class ErasureRunner:
     def _is_up(self, erasure: Erasure, now: datetime) -> bool:
         return erasure.is_done if erasure.is_in_lake else erasure.is_due(now)
 
-    def _tried(self, erasure: Erasure, now: datetime, until: float) -> bool:
+    def _try(self, erasure: Erasure, now: datetime, until: float) -> bool:
         try:
             return self.go_on(erasure, now, until)
         except ErasureMoved:

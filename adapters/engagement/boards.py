@@ -187,7 +187,7 @@ class LeaderboardIndex:
         """Return how many have a longer streak; None if a partition has more of them than fit into a page."""
         above = 0
         for each in self._partitions(region):
-            asked = self._asked(each, now, " AND current_streak > :score", {":score": score})
+            asked = self._partition_query(each, now, " AND current_streak > :score", {":score": score})
             page = self._dynamodb.query(**asked, Select="COUNT")
             if "LastEvaluatedKey" in page:
                 return None
@@ -200,7 +200,7 @@ class LeaderboardIndex:
 
     def _best(self, partition: str, now: datetime) -> Iterator[tuple[str, int]]:
         """Yield a partition's best streaks that have not lapsed, with all that tie with the last of them."""
-        asked = self._asked(partition, now)
+        asked = self._partition_query(partition, now)
         rows = query_all(self._dynamodb, **asked, ScanIndexForward=False, Limit=LISTED_MAX)
         taken, last = 0, 0
         for each in map(decode_item, islice(rows, READ_MAX)):
@@ -209,7 +209,7 @@ class LeaderboardIndex:
             taken, last = taken + 1, each["current_streak"]
             yield each["user_id"], last
 
-    def _asked(
+    def _partition_query(
         self, partition: str, now: datetime, also: str = "", values: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """Return a query of a partition. A streak that has lapsed stands there until the night lowers it."""

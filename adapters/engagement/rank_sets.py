@@ -345,7 +345,7 @@ class RankSets:
         phase, _, reached = begun[0].partition(":")
         if phase == "scan" and not self._scan(token, reached, pages, now, until):
             return False
-        return self._sweep(token, reached if phase == "sweep" else "0", until) and self._held(
+        return self._sweep(token, reached if phase == "sweep" else "0", until) and self._run_under_lock(
             [finish_command(token)]
         )
 
@@ -354,10 +354,10 @@ class RankSets:
         for profiles, following in pages(after):
             for chunk in chunks(profiles, PLACED_AT_ONCE):
                 places = place_commands(chunk, now)
-                if not self._held([*places, renew_command(token, f"scan:{after}")]):
+                if not self._run_under_lock([*places, renew_command(token, f"scan:{after}")]):
                     return False
             after = following
-            if not self._held([renew_command(token, f"scan:{after}" if after else "sweep:0")]):
+            if not self._run_under_lock([renew_command(token, f"scan:{after}" if after else "sweep:0")]):
                 return False
             if time.monotonic() >= until:
                 return False
@@ -370,7 +370,7 @@ class RankSets:
             if (
                 not answers
                 or answers[0] is None
-                or not self._held([renew_command(token, f"sweep:{answers[0]}")])
+                or not self._run_under_lock([renew_command(token, f"sweep:{answers[0]}")])
             ):
                 return False
             cursor = answers[0]
@@ -378,7 +378,7 @@ class RankSets:
                 return True
         return False
 
-    def _held(self, commands: Sequence[Command]) -> bool:
+    def _run_under_lock(self, commands: Sequence[Command]) -> bool:
         """Run commands; returns whether the last of them still found the lock held."""
         answers = self._run(commands)
         return bool(answers and answers[-1])

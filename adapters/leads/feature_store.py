@@ -209,11 +209,11 @@ class FeatureRepair:
         for lead, each in stored.items():
             if is_readable(each) and not (is_anew and "merged_into" not in each):
                 found[lead] = feature_item_from(each)
-            elif (mended := self._mended(each)) is not None:
+            elif (mended := self._put_salvaged(each)) is not None:
                 found[lead] = mended
         return found
 
-    def _mended(self, stored: Item) -> FeatureItem | None:
+    def _put_salvaged(self, stored: Item) -> FeatureItem | None:
         """Put what can be read of an item in its place; None: somebody was first."""
         kept = salvaged_item(stored)
         if "pending" in kept:  # only leaves that name this root

@@ -140,11 +140,11 @@ class MemoryStore:
 
         Raises TooManyMemories if more than `most` are stored.
         """
-        return self._found(self._query(root, "", most))
+        return self._entries_of(self._query(root, "", most))
 
     def of_type(self, root: str, memory_type: str, most: int | None = None) -> list[MemoryEntry]:
         """Return a root's entries of one type, as all_of does."""
-        return self._found(self._query(root, f"{memory_type}#", most))
+        return self._entries_of(self._query(root, f"{memory_type}#", most))
 
     def get(self, root: str, memory_type: str, key: str) -> MemoryEntry | None:
         """Return one entry, strongly consistent."""
@@ -232,7 +232,7 @@ class MemoryStore:
         return {key[KEY]: found.get(key[KEY], StoredMemory()) for key in keys}
 
     @staticmethod
-    def _found(stored: Mapping[str, StoredMemory]) -> list[MemoryEntry]:
+    def _entries_of(stored: Mapping[str, StoredMemory]) -> list[MemoryEntry]:
         return [each.entry for each in stored.values() if each.entry is not None]
 
     def _put(self, root: str, new: MemoryEntry, before: StoredMemory) -> None:

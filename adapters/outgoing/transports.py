@@ -113,7 +113,7 @@ class HookSender:
     def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> SendAnswer:
         """Post a body. Never raises for what the endpoint or its network does: the answer has it."""
         try:
-            line = _Connection(self._opened(target))
+            line = _Connection(self._open_socket(target))
         except (OSError, UnicodeError, ValueError) as error:
             return SendAnswer(0, _error_text(error))
         late = f"no answer in {self.answer_seconds:g} seconds"
@@ -134,7 +134,7 @@ class HookSender:
             closing.cancel()
             line.opened.close()
 
-    def _opened(self, target: Target) -> socket.socket:
+    def _open_socket(self, target: Target) -> socket.socket:
         """Open a socket to an address of the host that was checked; raises OSError."""
         addresses = list(self.resolve(target.host, target.port))
         if not addresses:

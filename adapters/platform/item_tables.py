@@ -144,7 +144,7 @@ class AgedItems:
         for chunk in chunks(statements, WRITE_MAX):
             left = chunk
             for _ in pauses(ATTEMPTS_MAX):
-                codes = self._asked(left)
+                codes = self._run_statements(left)
                 changed += codes.count(CHANGED)
                 left = [each for each, code in zip(left, codes, strict=True) if code in THROTTLES]
                 if not left:
@@ -153,7 +153,7 @@ class AgedItems:
                 raise Unprocessed(f"{self.table}: items left unchanged")
         return changed
 
-    def _asked(self, statements: Sequence[Statement]) -> list[str]:
+    def _run_statements(self, statements: Sequence[Statement]) -> list[str]:
         answer = self.dynamodb.batch_execute_statement(Statements=list(statements))
         errors = [each.get("Error", {}) for each in answer["Responses"]]
         codes = [str(each.get("Code", "")) for each in errors]

@@ -111,7 +111,7 @@ class Consumer:
             try:
                 self._attempt(record, handle, batch)
             except Exception as error:  # noqa: BLE001 (the log tells of it)
-                self._failed(record, error, batch)
+                self._note_failure(record, error, batch)
         if batch.line:
             self._put_back(batch.line, batch)
         counts = {"messages": len(event["Records"]), "again": len(batch.again)}
@@ -125,7 +125,7 @@ class Consumer:
         elif reason is not None:
             self.failures.keep(self.name, [(record["body"], reason)], batch.now)
 
-    def _failed(self, record: Record, error: Exception, batch: _Batch) -> None:
+    def _note_failure(self, record: Record, error: Exception, batch: _Batch) -> None:
         line = batch.line
         name, reason = record["messageId"], f"{type(error).__name__}: {error}"
         if line and isinstance(error, TimeIsUp):

@@ -98,7 +98,7 @@ class QuestionLists:
         matches: Callable[[Question], bool],
     ) -> QuestionPage:
         step = limit // len(partitions) + 2
-        keys = self._merged([self._keys(index, each, after.get(each), step) for each in partitions])
+        keys = self._newest_first([self._keys(index, each, after.get(each), step) for each in partitions])
         found: list[Question] = []
         places, count, size = dict(after), 0, limit
         while count < READ_MAX and (chunk := list(islice(keys, size))):
@@ -112,7 +112,9 @@ class QuestionLists:
                     return QuestionPage(found, None if is_last else places)
         return QuestionPage(found, places if next(keys, None) else None)
 
-    def _merged(self, lists: Iterable[Iterator[tuple[str, str, str]]]) -> Iterator[tuple[str, str, str]]:
+    def _newest_first(
+        self, lists: Iterable[Iterator[tuple[str, str, str]]]
+    ) -> Iterator[tuple[str, str, str]]:
         return heapq.merge(*lists, key=lambda each: each[1], reverse=True)
 
     def _keys(

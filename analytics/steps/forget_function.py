@@ -46,7 +46,7 @@ class ForgetSteps:
         """{"run_id", "tasks_key"} -> {"is_left", "erasures"}: whether another call is to go on; how many."""
         run_id = event["run_id"]
         progress = Progress.read(self.objects, run_id)
-        everybody = AllErasees.of(self.jobs.opened(), now, self._known())
+        everybody = AllErasees.of(self.jobs.opened(), now, self._tombstones())
         if progress is None:
             progress = Progress(run_id, stamp(now), sorted(everybody.due))
             progress.save(self.objects)
@@ -61,7 +61,7 @@ class ForgetSteps:
             logger.info("phones that are gone", extra={"rows": rows})
         return {"is_left": not progress.phones, "erasures": len(progress.due)}
 
-    def _known(self) -> Tombstones | None:
+    def _tombstones(self) -> Tombstones | None:
         """Return the tombstones; None if nobody was ever erased: then no row is looked at."""
         return self.tombstones if self.tombstones and self.tombstones.look() else None
 

@@ -107,7 +107,7 @@ class ReconcileSteps:
             made = with_warehouse(made, [], last.curation if last else [], [])
         elif not made["warehouse"]["error"]:
             try:
-                made = self._asked(made, event.get("repair") is True, now)
+                made = self._with_warehouse(made, event.get("repair") is True, now)
             except Exception as error:  # noqa: BLE001 (a warehouse that is away now must not cost the report)
                 made["warehouse"]["unread"] = f"{type(error).__name__}: {error}"
         _measure("TestFailures", len(made["failed_tests"]))
@@ -117,7 +117,7 @@ class ReconcileSteps:
             settle(self.objects, made["run_id"], made["curation"])
         return {"counts": made["counts"], "reports": reports, "is_whole": is_whole(made)}
 
-    def _asked(self, made: Report, may_repair: bool, now: datetime) -> Report:
+    def _with_warehouse(self, made: Report, may_repair: bool, now: datetime) -> Report:
         """Add what the warehouse reports. A model that is not of this run is not asked."""
         run_id, twin, leads = made["run_id"], [], []
         is_of_all = made["recompute"]["way"] == LAKE

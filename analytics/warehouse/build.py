@@ -181,7 +181,7 @@ class Builder:
             return _refill(model)
         if not model.by_date:
             (entity,) = entities_of(model, self.known)
-            return _increment(model, before.loads.get(entity, 0), self._noted(model, before.loads))
+            return _increment(model, before.loads.get(entity, 0), self._changed_spans(model, before.loads))
         return _rebuild_dates(model, self.touched(model, before.loads))
 
     def touched(self, model: Model, loads: Loads) -> list[Span]:
@@ -191,7 +191,7 @@ class Builder:
             days |= {row["dt"] for row in self.warehouse.rows(since(model.also_touched, loads))}
         return starts(days, model.periods, model.window, model.around)
 
-    def _noted(self, model: Model, since: Loads) -> list[Span]:
+    def _changed_spans(self, model: Model, since: Loads) -> list[Span]:
         """Return the dates of rows that later loads brought or replaced."""
         return joined_days(self._days(model, since))
 
@@ -226,7 +226,7 @@ class Builder:
         entities = entities_of(model, self.known)
         if LOAD_NUMBER not in model.columns or len(entities) != 1:
             return ALL
-        rows, days = f"{LOAD_NUMBER} > {tested.get(min(entities), 0)}", self._noted(model, tested)
+        rows, days = f"{LOAD_NUMBER} > {tested.get(min(entities), 0)}", self._changed_spans(model, tested)
         if not model.placed_by or not days:
             return Scope(rows)
         near = spans_condition(_quote(model.placed_by), days)

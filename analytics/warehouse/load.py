@@ -165,7 +165,7 @@ class Loader:
         for start in range(0, len(days), DAYS_MAX):
             some = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
             files = self._files(entity, some)
-            *earlier, last = list(chunks(self._staged(run_id, entity, files), SCHEMAS_MAX)) or [[]]
+            *earlier, last = list(chunks(self._store_manifests(run_id, entity, files), SCHEMAS_MAX)) or [[]]
             for staged in earlier:
                 self.warehouse.run(self._merge(entity, staged))
             self.warehouse.run([*self._merge(entity, last), *bookkeeping_statements(entity, some, files)])
@@ -183,7 +183,7 @@ class Loader:
             footers = pool.map(lambda each: read_footer(self.objects, each[0]), found)
             return [CuratedFile(*each, footer) for each, footer in zip(found, footers, strict=True)]
 
-    def _staged(
+    def _store_manifests(
         self, run_id: str, entity: str, files: Sequence[CuratedFile]
     ) -> Iterator[tuple[Columns, str]]:
         """Store manifests of files with the same columns (a schema grows); yield columns and URL of each."""

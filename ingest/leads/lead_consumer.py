@@ -263,7 +263,7 @@ class LeadConsumer:
             return OrderIntake.of(self.events, self.payloads).store(
                 event, part, sent, lambda: self._whose(event, sent, now)
             )
-        whose = self._cached(organization, event)
+        whose = self._cached_lead(organization, event)
         if whose is None:
             outcome = self.events.claimed(sent.context.source, event.external_event_id, digest)
             if outcome is not None:
@@ -273,10 +273,10 @@ class LeadConsumer:
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, digest), digest)
 
     def _whose(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
-        cached = self._cached(sent.context.organization_id, event)
+        cached = self._cached_lead(sent.context.organization_id, event)
         return cached or self._resolve(event, sent, now)
 
-    def _cached(self, organization: str, event: DecodedEvent) -> Resolution | None:
+    def _cached_lead(self, organization: str, event: DecodedEvent) -> Resolution | None:
         """Return the lead that Redis remembers, unless it was erased: PostgreSQL knows it no more."""
         found = self.cache.get(organization, event.identities)
         is_gone = found is not None and self.erased.of(lead_subject(found.leaf)) is not None

@@ -158,16 +158,16 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
     began, tell = time.monotonic(), _teller()
     with ask(stack, arguments.query, on=arguments.on, tell=tell) as answer:
         tell("")
-        summary = _written(answer, arguments.out) if arguments.out else _printed(answer)
+        summary = _write_file(answer, arguments.out) if arguments.out else _print_rows(answer)
     scanned = "" if answer.scanned_bytes is None else f", {answer.scanned_bytes:,} bytes scanned"
     print(f"{summary}; {answer.engine}, {time.monotonic() - began:.1f} s{scanned}", file=sys.stderr)
 
 
-def _written(answer: Answer, path: Path) -> str:
+def _write_file(answer: Answer, path: Path) -> str:
     return f"{printing.write(answer, path):,} rows in {path}"
 
 
-def _printed(answer: Answer) -> str:
+def _print_rows(answer: Answer) -> str:
     rows, are_more = printing.first_rows(answer)
     print(printing.text_table(rows, shutil.get_terminal_size((WIDTH_ELSEWHERE, 24)).columns))
     return f"the first {rows.num_rows} rows: --out FILE has all" if are_more else f"{rows.num_rows} rows"

@@ -157,12 +157,14 @@ class Deliverer:
                 continue
             answer = self.send(endpoint, each, self.now())
             if not answer.is_delivered:
-                return self._failed(taken, each, answer, arrived)
+                return self._note_refusal(taken, each, answer, arrived)
             arrived, outcome = each.number, LaneOutcome.ARRIVED
         self.lanes.finish(taken, max(arrived, taken.newest), self.now())
         return outcome
 
-    def _failed(self, taken: Backlog, tried: Notification, answer: SendAnswer, arrived: int) -> LaneOutcome:
+    def _note_refusal(
+        self, taken: Backlog, tried: Notification, answer: SendAnswer, arrived: int
+    ) -> LaneOutcome:
         now = self.now()
         log_fields = {
             "endpoint_id": taken.endpoint_id,

@@ -102,7 +102,11 @@ class NoticeSteps:
         steps = [self._of(each, now) for each in changes]
         profiles = [each for each in changes if isinstance(each, Profile)]
         if profiles:
-            steps.append(partial(self._achieved, profile=profiles[-1], now=now) if looks else notices_unasked)
+            steps.append(
+                partial(self._achievement_notices, profile=profiles[-1], now=now)
+                if looks
+                else notices_unasked
+            )
         return steps
 
     def _of(self, change: Change, now: datetime) -> Step:
@@ -112,9 +116,9 @@ class NoticeSteps:
             return partial(notices_of_redemption, redemption=change)
         if isinstance(change, Question):
             return partial(notices_of_question, question=change)
-        return partial(self._updated, item=change, at=stamp(now))
+        return partial(self._lead_notices, item=change, at=stamp(now))
 
-    def _updated(
+    def _lead_notices(
         self, state: ItemNoticeState, item: FeatureItem, at: str
     ) -> tuple[list[Notice], ItemNoticeState]:
         """A lead of which there is no event any more was erased: nobody is told of it."""
@@ -122,7 +126,7 @@ class NoticeSteps:
         own = state.shown.get("organization_id") or (self.leads and self.leads.organization_of(lead))
         return notices_of_lead(state, item, own, at) if own else ([], state)
 
-    def _achieved(
+    def _achievement_notices(
         self, state: UserNoticeState, profile: Profile, now: datetime
     ) -> tuple[list[Notice], UserNoticeState]:
         """Look at the achievements of a profile. One that is behind the ledger is changed again soon.

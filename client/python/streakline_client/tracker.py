@@ -145,11 +145,11 @@ class Tracker:
             reason = f"the queue's file is damaged, and was put aside: {self._queue.aside}"
             _tell(self._on_trouble, Trouble("damaged", reason))
         device = self._queue.device()
-        calls.device, calls.received = lambda: device, self._received
+        calls.device, calls.received = lambda: device, self._keep_receipt
         listeners = SenderListeners(
             lambda refused: _tell(on_refused, refused),
             lambda trouble: _tell(self._on_trouble, trouble),
-            self._taken,
+            self._count_taken,
         )
         self._sender = Sender(self._queue, calls, listeners)
         self._woken, self._closed = threading.Event(), threading.Event()
@@ -199,13 +199,13 @@ class Tracker:
         more = {"waiting": len(self._queue), "is_estimate": is_estimate}
         return cast("ShownProfile", {**estimated(profile, dates, today), **more})
 
-    def _received(self, path: str, device: str, receipt: str) -> None:
+    def _keep_receipt(self, path: str, device: str, receipt: str) -> None:
         # Of other paths nobody knows whose token it was.
         if path in ("/v1/events", f"/v1/users/{part(self._user)}"):
             with suppress(sqlite3.Error):  # the disk is full, or this is closed: the next one will do
                 self._queue.received(Proof(device, receipt))
 
-    def _taken(self, events: list[Waiting]) -> None:
+    def _count_taken(self, events: list[Waiting]) -> None:
         now = self._clocks().wall
         dates = [(self._queue.date_of(each), now) for each in events if self._how.keeps_streak(each.event)]
         profile: Profile = self._queue.get("profile") or nobody(self._user)
@@ -223,14 +223,14 @@ class Tracker:
     def _work(self) -> None:
         """Send what waits, until this is closed."""
         while not self._closed.is_set():
-            wait = self._drained()
+            wait = self._drain()
             if wait is None:
                 self._woken.wait()
                 self._woken.clear()
                 wait = SOON_SECONDS
             self._closed.wait(wait)
 
-    def _drained(self) -> float | None:
+    def _drain(self) -> float | None:
         self._woken.clear()
         try:
             return self._sender.drain()

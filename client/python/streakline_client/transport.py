@@ -62,7 +62,7 @@ def over_http(url: str) -> Transport:
             f"{base}{request.path}", request.body, dict(request.headers), method=request.method
         )
         try:
-            status, answer = _answered(opener, asked, request.timeout)
+            status, answer = _exchange(opener, asked, request.timeout)
             with answer:
                 return _reply(status, answer)
         except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a token is no header
@@ -81,7 +81,7 @@ def _is_address(url: str) -> bool:
         return False
 
 
-def _answered(
+def _exchange(
     opener: urllib.request.OpenerDirector, asked: urllib.request.Request, timeout: float
 ) -> "tuple[int, http.client.HTTPResponse | urllib.error.HTTPError]":
     """Return an answer of any status. Its body, that of an error too, may still break off."""

@@ -121,7 +121,7 @@ def contact(state: ClockState, server_time: int | None, wall: int, following: in
     if server_time is not None:
         now = server_time - (wall - state.shift)
         ahead = 0 if state.anchor is None else state.anchor - now
-        for each, by in _explained(state.doubts, ahead):
+        for each, by in _moves_of(state.doubts, ahead):
             state.fixes.append(Fix(each.start, following, by))
             state.shift += by
         state.seen = wall - state.shift
@@ -129,21 +129,21 @@ def contact(state: ClockState, server_time: int | None, wall: int, following: in
     state.doubts = []
 
 
-def _explained(doubts: Sequence[Doubt], ahead: int) -> list[tuple[Doubt, int]]:
+def _moves_of(doubts: Sequence[Doubt], ahead: int) -> list[tuple[Doubt, int]]:
     """Return which doubts were moves, and by how much, if the clock is ahead of what is known by so much."""
     if abs(ahead) <= STEADY:
         return []
     exact = [each for each in doubts if each.exact]
     best: tuple[Doubt, ...] = ()
     for number in range(1, len(exact) + 1):
-        best = min(best, *combinations(exact, number), key=lambda some: _left(some, ahead))
-    if _left(best, ahead) <= STEADY:
+        best = min(best, *combinations(exact, number), key=lambda some: _unexplained(some, ahead))
+    if _unexplained(best, ahead) <= STEADY:
         return [(each, each.most) for each in best]
     closed = [each for each in doubts if not each.exact and ahead <= each.most + STEADY]
     return [(closed[-1], ahead)] if closed else []
 
 
-def _left(some: Sequence[Doubt], ahead: int) -> int:
+def _unexplained(some: Sequence[Doubt], ahead: int) -> int:
     return abs(ahead - sum(each.most for each in some))
 
 

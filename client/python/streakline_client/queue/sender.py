@@ -96,12 +96,12 @@ class Sender:
             batch = self._queue.batch(self._size)
             if batch is None:
                 return None
-            batch = replace(batch, events=[self._placed(each) for each in batch.events])
-            return self._judged(batch, self._sent(batch))
+            batch = replace(batch, events=[self._with_offset(each) for each in batch.events])
+            return self._settle_reply(batch, self._post(batch))
         except Unreachable as error:
             return self._again(Trouble("unreachable", str(error)), None)
 
-    def _sent(self, batch: Batch) -> Reply:
+    def _post(self, batch: Batch) -> Reply:
         body: dict[str, Any] = {"events": [each.event for each in batch.events]}
         if not self._is_bare:
             body["sent_at"] = batch.sent_at
@@ -111,7 +111,7 @@ class Sender:
             body["receipt"] = batch.proof.receipt
         return self._calls.once("POST", "/v1/events", body, device=batch.proof.device)
 
-    def _placed(self, one: Waiting) -> Waiting:
+    def _with_offset(self, one: Waiting) -> Waiting:
         """Return an event as it is sent: with its offset where the service does not know its zone."""
         zone = self._zones.get(one.event["idempotency_key"])
         if zone is None:
@@ -121,11 +121,11 @@ class Sender:
             event[ZONE] = zone
         return replace(one, event=event)
 
-    def _misplaced(self, one: Waiting) -> None:
+    def _note_unknown_zone(self, one: Waiting) -> None:
         offset = offset_text(one.event["occurred_at"])
         self._zones[one.event["idempotency_key"]] = "" if one.event.get(ZONE) == offset else offset
 
-    def _judged(self, batch: Batch, reply: Reply) -> float:
+    def _settle_reply(self, batch: Batch, reply: Reply) -> float:
         found = verdict(batch.events, reply)
         self._is_bare = found.bare and not self._is_bare  # once: what it refuses then is something else
         for _, refused in found.refused:
@@ -134,7 +134,7 @@ class Sender:
         for one in done:
             self._zones.pop(one.event["idempotency_key"], None)
         for one in found.misplaced:
-            self._misplaced(one)
+            self._note_unknown_zone(one)
         self._queue.settle(done)
         self._queue.heard(_time_of(reply))
         if found.taken:
