@@ -155,7 +155,7 @@ def _pieces(text: str) -> Iterator[tuple[Any, str]]:
     while place < len(text):
         end = _value_end(text, place) if bad < BAD_PIECES_MAX else len(text)
         value, fault = _piece(text[place:end])
-        bad += (1 + (end - place) // BAD_PIECE_CHARACTERS) * bool(fault)
+        bad += 1 + (end - place) // BAD_PIECE_CHARACTERS if fault else 0
         if fault and text[place] == "[" and bad < BAD_PIECES_MAX:
             end = place + 1  # an array that is no JSON as a whole still has its events
         else:
