@@ -21,6 +21,9 @@ from rules.days import EPOCH, stamp, unstamp
 
 
 FIRST = 1
+# Every process knows a version at latest this many seconds after it was published.
+FRESH_SECONDS = 30
+VERSIONS, DOCUMENTS = "versions", "documents"
 
 
 @cache
@@ -37,11 +40,6 @@ def shipped_version() -> Version:
     return Version(
         FIRST, EPOCH, lambda: read_book(shipped_document()), note="as shipped", author="streakline"
     )
-
-
-# Every process knows a version at latest so many seconds after it was published.
-FRESH_SECONDS = 30
-VERSIONS, DOCUMENTS = "versions", "documents"
 
 
 class PublicationConflict(Exception):

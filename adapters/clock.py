@@ -1,4 +1,4 @@
-"""The one clock. Handlers ask here; rules are told."""
+"""The one clock. Handlers ask here; rules get the time as an argument."""
 
 from datetime import UTC, datetime
 

@@ -17,10 +17,14 @@ REPORTS = "reports/"
 DAYS_LOOKED_AT = 14
 KEPT = timedelta(seconds=15)  # a view that refreshes itself need not list a bucket every time
 FreshnessView = dict[str, Any]
+WAITING, IN_FLIGHT = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
+DELAYED = "ApproximateNumberOfMessagesDelayed"
+FAILURES = "failures"
+AT_ONCE_MAX = 8
 
 
 class FreshnessUnknown(SafeToLog, LookupError):
-    """Nobody can tell how fresh the lake is; the text says why."""
+    """It is unknown how fresh the lake is; the text says why."""
 
 
 class Freshness:
@@ -35,13 +39,13 @@ class Freshness:
 
         Raises FreshnessUnknown if no event of the last 14 days is curated.
         """
-        return self._remembered("lake", now, lambda: self._lake(now))
+        return self._cached_view("lake", now, lambda: self._lake(now))
 
     def nightly(self, now: datetime) -> FreshnessView:
         """Return what the newest report says of its run; raises FreshnessUnknown without one."""
-        return self._remembered("nightly", now, self._nightly)
+        return self._cached_view("nightly", now, self._nightly)
 
-    def _remembered(self, name: str, now: datetime, read: Callable[[], FreshnessView]) -> FreshnessView:
+    def _cached_view(self, name: str, now: datetime, read: Callable[[], FreshnessView]) -> FreshnessView:
         kept = self._kept.get(name)
         if kept is None or not kept[0] <= now < kept[0] + KEPT:
             kept = self._kept[name] = (now, read())
@@ -80,12 +84,6 @@ class Freshness:
 
 
 # How many messages wait in each queue; all queues are asked at once.
-
-
-WAITING, IN_FLIGHT = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
-DELAYED = "ApproximateNumberOfMessagesDelayed"
-FAILURES = "failures"
-AT_ONCE_MAX = 8
 
 
 class QueueDepths:

@@ -74,7 +74,7 @@ class FollowedItems:
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False
-        if "Attributes" not in before and change.number <= self._gone(change):
+        if "Attributes" not in before and change.number <= self._newest_deletion(change):
             self._delete(change, f"{FOLLOWED} = :number")
             return False
         return True
@@ -93,7 +93,7 @@ class FollowedItems:
             )
         self._delete(change, IS_NEWER)
 
-    def _gone(self, change: ItemChange) -> str:
+    def _newest_deletion(self, change: ItemChange) -> str:
         """Return the number of the newest deletion of an item; "" if there is none."""
         found = self._dynamodb.get_item(
             TableName=self._tables[CLAIMS], Key=mark_key(change), ConsistentRead=True
@@ -111,7 +111,7 @@ class FollowedItems:
 
 
 def mark_key(change: ItemChange) -> Item:
-    """Return the key of the mark of an item's deletion, which tells nobody whose item it was."""
+    """Return the key of the mark of an item's deletion, which reveals to nobody whose item it was."""
     values = [change.table, *(list(change.key[name].items()) for name in KEYS[change.table])]
     digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()
     return encode_item({"user_id": GONE + digest, "idempotency_key": GONE_KEY})
@@ -129,13 +129,13 @@ class FollowedOrder:
 
     def by_claims(self, events: Iterable[ItemChange], now: datetime) -> SplitChanges:
         """Return the changed events whose claims are there, and those that must wait for theirs."""
-        return self._parted(CLAIMS, [(each, claims_of(each, now)) for each in events])
+        return self._split_by_need(CLAIMS, [(each, claims_of(each, now)) for each in events])
 
     def by_events(self, entries: Iterable[ItemChange], now: datetime) -> SplitChanges:
         """Return the new entries whose events are there, and those that must wait for theirs."""
-        return self._parted(EVENTS, [(each, events_of(each, now)) for each in entries])
+        return self._split_by_need(EVENTS, [(each, events_of(each, now)) for each in entries])
 
-    def _parted(self, name: str, needed: Sequence[tuple[ItemChange, Keys]]) -> SplitChanges:
+    def _split_by_need(self, name: str, needed: Sequence[tuple[ItemChange, Keys]]) -> SplitChanges:
         first, second = KEYS[name]
         wanted = sorted({key for _, keys in needed for key in keys})
         asked = [{first: one, second: two} for one, two in wanted]

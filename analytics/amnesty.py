@@ -36,7 +36,7 @@ ORDER BY user_id
 def users_concerned(objects: Objects, amnesty: Amnesty) -> Iterator[str]:
     """Yield the users whom an amnesty may concern, by id; of a revoked one, those who may have it.
 
-    The account itself tells whether it changes anything: its zone decides which dates are touched.
+    The account itself decides whether it changes anything: its zone decides which dates are touched.
     """
     first, last = outage_dates(amnesty)
     entity, sql = ("streaks", HOLDING) if amnesty.revoked_at else ("daily_activity", CONCERNED)

@@ -36,6 +36,15 @@ WIDER = {
     "TIMESTAMP": {"VARCHAR"},
 }
 Columns = list[tuple[str, ...]]  # name, type, size of a text, whether it is never NULL
+MODELS = SQL / "models"
+_TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}
+# The columns of an item; those before them are its version's.
+_OF_VERSION = ("version", "effective_at", "published_at", "author", "note")
+_OF_ITEM = {
+    each.name: _TYPES[each.type]
+    for each in RULES.fields
+    if each.name not in {*_OF_VERSION, RULES.occurred, "document"}
+}
 
 
 class BreakingChange(ValueError):
@@ -90,15 +99,6 @@ def _check(name: str, published: Columns, declared: Columns) -> None:
             raise BreakingChange(f"{name}.{column}: rows of before lack it, so a new column is optional")
 
 
-MODELS = SQL / "models"
-_TYPES = TYPES | {Type.TEXT: "VARCHAR(512)"}
-# The columns of an item; those before them are its version's.
-_OF_VERSION = ("version", "effective_at", "published_at", "author", "note")
-_OF_ITEM = {
-    each.name: _TYPES[each.type]
-    for each in RULES.fields
-    if each.name not in {*_OF_VERSION, RULES.occurred, "document"}
-}
 _RULE_BOOK = """-- Generated from rules/book/shipped.json by `make models`.
 -- The items of all versions of the book. The shipped book is version 1 while the lake has no version 1.
 WITH shipped AS (

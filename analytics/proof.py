@@ -47,20 +47,23 @@ from rules.engagement.seals import HIDDEN_FIELDS, SHOWN_FIELDS, encoded_fields, 
 from rules.lake.residue import is_residue
 
 HEADS, LEAVES = "state/heads.json", "state/heads/"
+# By then every account has been looked at, and has a leaf.
+KNOWN_AFTER = timedelta(days=30)
+ROOTS = "roots/"
+LATEST = f"{ROOTS}latest.json"
+TABLE = "table"
+COLUMNS = (*SHOWN_FIELDS, *HIDDEN_FIELDS, "seal")
 
 
 @dataclass(slots=True)
 class Heads:
-    """roots: of the buckets. accounts: how many are in each. at: of the night that made them; "": none has.
+    """What a night noted of the trees over all ledgers."""
 
-    since: of the first night that made any.
-    """
-
-    roots: list[bytes] = field(default_factory=lambda: [EMPTY] * BUCKETS)
-    accounts: list[int] = field(default_factory=lambda: [0] * BUCKETS)
-    at: str = ""
+    roots: list[bytes] = field(default_factory=lambda: [EMPTY] * BUCKETS)  # of the buckets
+    accounts: list[int] = field(default_factory=lambda: [0] * BUCKETS)  # how many are in each
+    at: str = ""  # of the night that made them; "": none has
     run_id: str = ""
-    since: str = ""
+    since: str = ""  # of the first night that made any
 
     @property
     def root(self) -> bytes:
@@ -128,8 +131,6 @@ def _key(root: bytes) -> str:
 # the others (rule 7). So the chain is recomputed from its beginning, and no history is read for it.
 
 
-# By then every account has been looked at, and has a leaf.
-KNOWN_AFTER = timedelta(days=30)
 Head = list[str | int]  # bucket, name, seq, digest: as findings keep it
 
 
@@ -201,10 +202,6 @@ def changes_of(heads: Sequence[Head]) -> dict[int, dict[bytes, TreeLeaf]]:
 # under the key again is a further version, and who asks for the first one gets it.
 
 
-ROOTS = "roots/"
-LATEST = f"{ROOTS}latest.json"
-
-
 def root_key(run_id: str) -> str:
     """Return where a run's root is."""
     return f"{ROOTS}{run_id}.json"
@@ -234,9 +231,6 @@ def publish_root(objects: Objects, heads: Heads) -> dict[str, Any]:
 # All copies of an account's ledger against each other, and against the last root (rule 19).
 
 
-TABLE = "table"
-
-
 @dataclass(frozen=True, slots=True)
 class CopyFault:
     """What is wrong with one copy of an account's ledger."""
@@ -260,7 +254,7 @@ def copy_faults(
     """Yield what is wrong with the copies of one account, and where.
 
     The sound copy is one whose chain follows, and that has the leaf of the last root: the table's, if it is
-    sound, because it alone tells hashes; else another that agrees with the leaf. leaf: None: no root has the
+    sound, because it alone has hashes; else another that agrees with the leaf. leaf: None: no root has the
     account. until: by copy, up to which seq it must be whole; entries after it may be on their way.
     """
     names = sorted(copies, key=lambda name: name != TABLE)
@@ -278,7 +272,7 @@ def copy_faults(
 def _faults_without_root(
     account: str, copies: Mapping[str, Sequence[LedgerLink]], leaf: TreeLeaf | None
 ) -> Iterator[CopyFault]:
-    """Yield what each copy tells against itself, where none of them leads to the root."""
+    """Yield what in each copy contradicts itself, where none of them leads to the root."""
     for name, links in copies.items():
         faults = own_faults(account, links)
         yield from (CopyFault(account, name, each) for each in faults)
@@ -300,7 +294,6 @@ def _is_sound(account: str, links: Sequence[LedgerLink], leaf: TreeLeaf | None) 
 # The ledger's copies in lake and warehouse, account by account, in the form that is compared (rule 19).
 
 
-COLUMNS = (*SHOWN_FIELDS, *HIDDEN_FIELDS, "seal")
 Copies = dict[str, list[LedgerLink]]
 
 

@@ -46,6 +46,10 @@ RAW_PAYLOAD = "raw_payload"
 # 90 days later; those answers are not meant.
 STORED_AFTER = timedelta(days=1)
 ItemRow = Mapping[str, Any]
+PREFIX = "state/retention/"
+BATCH_ROWS = 2000
+# Events stored over 100 days before the first night had a TTL, and DynamoDB has deleted them.
+TTL_DAYS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +109,8 @@ class Events(RetentionRule):
         return RemovalCounts(len(held) - changed, len(found) - len(held) + changed)
 
     @staticmethod
-    def _is_held(found: Item, by_key: Mapping[tuple[str, str], ItemRow]) -> bool:
-        attributes = decode_item(found)
+    def _is_held(item: Item, by_key: Mapping[tuple[str, str], ItemRow]) -> bool:
+        attributes = decode_item(item)
         return is_in_lake(EVENTS, attributes, by_key[attributes["user_id"], attributes["event_id"]])
 
 
@@ -161,16 +165,13 @@ class AnswerTexts(RetentionRule):
 # How far a kind of thing has left: state/retention/NAME.json, which has dates and names nobody.
 
 
-PREFIX = "state/retention/"
-
-
 @dataclass(frozen=True, slots=True)
 class Resume:
     """Where a call has stopped within a partition."""
 
     key: str  # of the file under way
     etag: str
-    batches: int  # so many batches of its rows are done
+    batches: int  # how many batches of its rows are done
 
 
 NOTHING_DONE = Resume("", "", 0)
@@ -222,7 +223,6 @@ class RetentionState:
 # Rows of a curated file that have become old: they name the items of a table that may leave.
 
 
-BATCH_ROWS = 2000
 Row = dict[str, Any]
 
 
@@ -296,10 +296,6 @@ def first_after(
         oldest = pc.min(rows.filter(pc.greater_equal(rows, pa.scalar(ages.until)))).as_py()
         found += [] if oldest is None else [oldest]
     return min(found, default=None)
-
-
-# Events stored over 100 days before the first night had a TTL, and DynamoDB has deleted them.
-TTL_DAYS = 100
 
 
 class OutOfTime(Exception):

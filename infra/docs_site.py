@@ -64,16 +64,16 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     source = next((name for name, at in OUTSIDE.items() if at == place), f"docs/{place}")
     parts = CODE.split(markdown)
     return "".join(
-        each if number % 2 else LINK.sub(lambda found: _site_link(found, source, place), each)
+        each if number % 2 else LINK.sub(lambda match: _site_link(match, source, place), each)
         for number, each in enumerate(parts)
     )
 
 
-def _site_link(found: re.Match[str], source: str, place: str) -> str:
-    text, target = found.groups()
+def _site_link(match: re.Match[str], source: str, place: str) -> str:
+    text, target = match.groups()
     path, _, anchor = target.partition("#")
     if not path or ":" in path:
-        return found[0]
+        return match[0]
     there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     if not (ROOT / there).exists():
         raise PluginError(f"{source} links to {target}, which is not there")

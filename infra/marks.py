@@ -272,7 +272,8 @@ def _alarms(block: Block, streams: int) -> str:
         "throttles": "\n".join(_throttles(block)) if block.kind == TABLE else "",
     }
     names = ["failures" if _is_failures(block) else block.kind]
-    names += ["consumer"] * bool(streams) + ["slow"] * (block.name in SLOW_MS)
+    names += ["consumer"] if streams else []
+    names += ["slow"] if block.name in SLOW_MS else []
     return "".join(_conditional_alarms(block, fill(ALARMS[each], **values)) for each in names)
 
 

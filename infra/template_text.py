@@ -43,13 +43,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A resource. text: its lines, with the empty lines and comments before it. condition: "" for none."""
+    """A resource."""
 
     logical_id: str
     kind: str
     properties: dict[str, Any]
-    text: str
-    condition: str = ""
+    text: str  # its lines, with the empty lines and comments before it
+    condition: str = ""  # "" for none
 
     @property
     def name(self) -> str:
@@ -71,7 +71,7 @@ def patterns(name: str) -> dict[str, str]:
 
 def fill(pattern: str, **values: object) -> str:
     """Return a pattern with each <name> in it replaced by that value."""
-    return re.sub(r"<(\w+)>", lambda found: str(values[found[1]]), pattern)
+    return re.sub(r"<(\w+)>", lambda match: str(values[match[1]]), pattern)
 
 
 def with_condition(condition: str, resources: str) -> str:
@@ -86,10 +86,10 @@ def replace_marks(text: str, marks: Mapping[str, str]) -> str:
     Raises ValueError for an unknown mark.
     """
 
-    def derived(found: re.Match[str]) -> str:
-        if found[2] not in marks:
-            raise ValueError(f"# @{found[2]} stands for nothing; known are {', '.join(marks)}")
-        return textwrap.indent(textwrap.dedent(marks[found[2]]), found[1])
+    def derived(match: re.Match[str]) -> str:
+        if match[2] not in marks:
+            raise ValueError(f"# @{match[2]} stands for nothing; known are {', '.join(marks)}")
+        return textwrap.indent(textwrap.dedent(marks[match[2]]), match[1])
 
     return re.sub(r"(?m)^( *)# @(\w+)\n", derived, text)
 

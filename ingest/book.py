@@ -1,5 +1,5 @@
 """Everything under /v1/rules: the book in force, its versions, and publishing another one, for the HTTP door
-and for the command line. Whatever is wrong with the document is told by its place and a reason.
+and for the command line. Whatever is wrong with the document is reported with its place and a reason.
 """
 
 import json
@@ -31,11 +31,11 @@ from rules.book.rewards import lowered_stocks
 from rules.days import stamp
 from rules.json_values import DoubledKey, check_strict, unique_keys
 
-# Publishes a book, for the HTTP door and for the command line: whatever is wrong with the document is told by
-# its place and a reason.
+# Publishes a book, for the HTTP door and for the command line: whatever is wrong with the document is
+# reported with its place and a reason.
 
 
-# Checks a document that somebody wants to publish. Whatever is wrong is told by its place and a reason.
+# Checks a document that somebody wants to publish. Whatever is wrong is reported with its place and a reason.
 
 
 # An item of a table may have 400 KB.
@@ -43,6 +43,18 @@ DOCUMENT_BYTES_MAX = 300_000
 # Each event of the type is held against it.
 CONTRACT_BYTES_MAX = 16_384
 MISSING = "is missing"  # as first_problem says it
+NOTE_MAX = 500
+NOW = "now"
+_VERSION_FIELDS: dict[str, Schema] = {
+    "version": {"type": "integer", "minimum": 1},
+    "effective_at": INSTANT,
+    "published_at": INSTANT,
+    "author?": {"type": "string", "description": "admins alone"},
+    "note": TEXT,
+}
+VERSION = closed_object(_VERSION_FIELDS)
+RULES = closed_object({**_VERSION_FIELDS, "book": {"$ref": "#/components/schemas/Book"}})
+VERSIONS = closed_object({"versions": list_of(VERSION)})
 
 
 def book_of_document(document: Any) -> Book:
@@ -89,7 +101,7 @@ def _structural_faults(document: Any, place: Path, reason: str) -> list[Fault]:
 
 
 def _wrong_keys(document: Any, place: Path) -> Iterator[Fault]:
-    """Yield the keys that may not be at a place, each by itself: a schema tells of their object alone."""
+    """Yield the keys that may not be at a place, each by itself: a schema reports their object alone."""
     said, schema = document, BOOK
     for key in place:
         inside = schema.get("properties", {}).get(
@@ -192,20 +204,15 @@ def _faults(book: Book, books: Books, effective_at: datetime, now: datetime) -> 
                 yield Fault((*path, "keeps_streak"), why)
 
 
-NOTE_MAX = 500
-
-
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A document that is to be in force from an instant on. effective_at: None for now.
-
-    rerate: it may be in the past; what happened since then is judged anew by `streakline rules rerate`.
-    """
+    """A document that is to be in force from an instant on."""
 
     document: Any
-    effective_at: datetime | None
+    effective_at: datetime | None  # None for now
     author: str
     note: str = ""
+    # It may be in the past; what happened since then is judged anew by `streakline rules rerate`
     rerate: bool = False
 
 
@@ -247,10 +254,9 @@ def check(store: BookStore, proposal: Proposal, now: datetime) -> datetime:
 # The bodies and answers of /v1/rules, as JSON Schema.
 
 
-NOW = "now"
 PUBLICATION = closed_object(
     {
-        # What is wrong with a book is told in full by ingest.book, not by its first fault alone.
+        # What is wrong with a book is reported in full by ingest.book, not by its first fault alone.
         "book": {"type": "object", "description": "as GET /v1/rules shows it: components.schemas.Book"},
         "effective?": {
             "type": "string",
@@ -268,16 +274,6 @@ PUBLICATION = closed_object(
         },
     }
 )
-_VERSION_FIELDS: dict[str, Schema] = {
-    "version": {"type": "integer", "minimum": 1},
-    "effective_at": INSTANT,
-    "published_at": INSTANT,
-    "author?": {"type": "string", "description": "admins alone"},
-    "note": TEXT,
-}
-VERSION = closed_object(_VERSION_FIELDS)
-RULES = closed_object({**_VERSION_FIELDS, "book": {"$ref": "#/components/schemas/Book"}})
-VERSIONS = closed_object({"versions": list_of(VERSION)})
 
 app = Api("RulesApi")
 logger, handler = app.logger, app.handler
@@ -291,7 +287,7 @@ def _parts() -> BookStore:
 
 
 def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
-    """Return what is told of a version beside its document. Who published it is for admins to know."""
+    """Return what is shown of a version beside its document. Who published it is for admins to know."""
     view = {
         "version": version.number,
         "effective_at": stamp(version.effective_at),

@@ -93,18 +93,19 @@ EMPTY = closed_object({})
 
 SECRET_BYTES = 32
 ID_LETTERS, ID_LENGTH = "abcdefghijklmnopqrstuvwxyz0123456789", 26
+OVERLAP_HOURS = 24
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointManager:
-    """Changes endpoints. may_be_private: on a laptop; is_on: whether the deployment sends webhooks at all."""
+    """Changes endpoints."""
 
     endpoints: EndpointStore
     secrets: HookStore
     tests: TrialMessages
     waker: DeliveryInvoker
-    may_be_private: bool
-    is_on: bool
+    may_be_private: bool  # on a laptop
+    is_on: bool  # whether the deployment sends webhooks at all
 
     def register(self, body: Mapping[str, Any], now: datetime) -> tuple[Endpoint, str]:
         """Return a new endpoint and its secret; raises ApiError."""
@@ -162,7 +163,7 @@ def _new_secret() -> str:
 
 
 def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
-    """Return what is told of an endpoint."""
+    """Return what is shown of an endpoint."""
     return {
         "endpoint_id": endpoint.endpoint_id,
         "organization_id": endpoint.organization_id,
@@ -176,7 +177,6 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-OVERLAP_HOURS = 24
 app = Api("EndpointsApi", {"endpoint_id": text_matching(ENDPOINT_ID)})
 logger, handler = app.logger, app.handler
 

@@ -65,11 +65,11 @@ ROUTES = [
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file as it is served. packed: its gzip form, None if that would save nothing."""
+    """A file as it is served."""
 
     kind: str
     plain: bytes
-    packed: bytes | None
+    packed: bytes | None  # its gzip form, None if that would save nothing
     digest: str
 
 

@@ -41,7 +41,27 @@ from rules.privacy.tombstones import (
     user_subject,
 )
 
-# Begins erasures, tells how far they are, and lifts tombstones (rule 10).
+URL_SECONDS = 3600
+NO_EXPORT = "nobody has asked for such an export in the last day"
+ERASURE_ID = r"^[0-9a-f]{32}$"
+LIFT_RESULT = closed_object({"lifted": {"type": "integer", "minimum": 0}})
+ERASURE_HELP = (
+    "Everything online is gone within the hour, lake and warehouse in two nights some days apart;"
+    " GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate."
+    " The id answers 410 until an admin lifts that. Asking again answers the same."
+)
+EXPORT_HELP = (
+    "It is made meanwhile: GET tells when it is finished, and its URL. Asking again while it is being made"
+    " answers the same export, and goes on with one that got stuck. But for admins, a caller may ask some"
+    " times a day: 429."
+)
+EXPORT_URL_HELP = (
+    "Of the newest export that was asked for. Once it is finished, `url` has it, for an hour; each request"
+    " makes a new one, until `expires_at`, a day later."
+)
+
+
+# Begins erasures, says how far they are, and lifts tombstones (rule 10).
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +134,6 @@ class Erasures:
         return found is not None and found.stands
 
 
-URL_SECONDS = 3600
-NO_EXPORT = "nobody has asked for such an export in the last day"
-ERASURE_ID = r"^[0-9a-f]{32}$"
 ERASURE = closed_object(
     {
         "erasure_id": text_matching(ERASURE_ID),
@@ -128,7 +145,6 @@ ERASURE = closed_object(
         "certificate?": ANY,
     },
 )
-LIFT_RESULT = closed_object({"lifted": {"type": "integer", "minimum": 0}})
 EXPORT = closed_object(
     {
         "export_id": text_matching(ERASURE_ID),
@@ -137,20 +153,6 @@ EXPORT = closed_object(
         **dict.fromkeys(("finished_at?", "url?", "url_expires_at?", "expires_at?"), TEXT),
         "bytes?": {"type": "integer", "minimum": 1},
     },
-)
-ERASURE_HELP = (
-    "Everything online is gone within the hour, lake and warehouse in two nights some days apart;"
-    " GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate."
-    " The id answers 410 until an admin lifts that. Asking again answers the same."
-)
-EXPORT_HELP = (
-    "It is made meanwhile: GET tells when it is finished, and its URL. Asking again while it is being made"
-    " answers the same export, and goes on with one that got stuck. But for admins, a caller may ask some"
-    " times a day: 429."
-)
-EXPORT_URL_HELP = (
-    "Of the newest export that was asked for. Once it is finished, `url` has it, for an hour; each request"
-    " makes a new one, until `expires_at`, a day later."
 )
 
 app = Api(

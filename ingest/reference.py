@@ -34,6 +34,25 @@ ORDER = (
     *("Events", "Streaks and profile", "Leaderboards", "Points and rewards", "Questions", "Leads"),
     *("Outgoing webhooks", PRIVACY, ADMIN, "Service"),
 )
+VOID = frozenset({"meta", "link"})
+SHAPE_DEPTH_MAX = 8
+BOUNDS = (
+    *(("minimum", "at least {}"), ("exclusiveMinimum", "above {}"), ("maximum", "at most {}")),
+    *(("minLength", "at least {} characters"), ("maxLength", "at most {} characters")),
+    *(("minItems", "at least {} of them"), ("maxItems", "at most {} of them"), ("default", "{} by default")),
+    *(("maxProperties", "at most {} fields"), ("contentMediaType", "{}")),
+)
+SAMPLE_DEPTH_MAX = 6
+FORMATS = {"date": "2026-11-20", "date-time": "2026-11-20T10:30:00Z", "uri": "https://app.example.com"}
+SETTINGS = (
+    "export STREAKLINE_URL=https://...  # the address of this page, up to /v1\n"
+    "export STREAKLINE_TOKEN=...        # a JWT of the user"
+)
+LINE_MAX = 60
+A_DATE = "2026-11-20"
+NOW = """'"$(date -u +%FT%TZ)"'"""
+SUCCESS = "2"
+FIRST = "/v1/events"
 
 
 def tag_of(method: str, path: str) -> str:
@@ -42,9 +61,6 @@ def tag_of(method: str, path: str) -> str:
 
 
 # Makes HTML. Text is always escaped; only what `element` made is not escaped again.
-
-
-VOID = frozenset({"meta", "link"})
 
 
 class Markup(str):
@@ -83,15 +99,6 @@ def _name(attribute: str) -> str:
 
 
 # Shows a JSON Schema as a list that people read.
-
-
-SHAPE_DEPTH_MAX = 8
-BOUNDS = (
-    *(("minimum", "at least {}"), ("exclusiveMinimum", "above {}"), ("maximum", "at most {}")),
-    *(("minLength", "at least {} characters"), ("maxLength", "at most {} characters")),
-    *(("minItems", "at least {} of them"), ("maxItems", "at most {} of them"), ("default", "{} by default")),
-    *(("maxProperties", "at most {} fields"), ("contentMediaType", "{}")),
-)
 
 
 def shape(schema: Schema, depth: int = 0) -> Markup:
@@ -194,7 +201,6 @@ def _has_details(schema: Schema) -> bool:
 # Examples of bodies and paths, made from schemas.
 
 
-SAMPLE_DEPTH_MAX = 6
 # What a reader knows from the rest of the documentation. Each is used where its schema takes it.
 NAMED_SAMPLES: dict[str, Any] = {
     "user_id": "ada",
@@ -217,7 +223,6 @@ TEXTS = (
     "A_NAME",
     "1",
 )
-FORMATS = {"date": "2026-11-20", "date-time": "2026-11-20T10:30:00Z", "uri": "https://app.example.com"}
 
 
 def sample(schema: Schema, parts: dict[str, Schema], name: str = "", depth: int = 0) -> Any:
@@ -286,19 +291,10 @@ def _resolved_schema(schema: Any, parts: dict[str, Schema]) -> Any:
 
 def example_path(path: str) -> str:
     """Return a path with examples in place of its parameters: /v1/users/ada."""
-    return re.sub(r"\{(\w+)\}", lambda found: str(NAMED_SAMPLES.get(found[1], found[1].upper())), path)
+    return re.sub(r"\{(\w+)\}", lambda match: str(NAMED_SAMPLES.get(match[1], match[1].upper())), path)
 
 
 # Commands of a shell that call an operation.
-
-
-SETTINGS = (
-    "export STREAKLINE_URL=https://...  # the address of this page, up to /v1\n"
-    "export STREAKLINE_TOKEN=...        # a JWT of the user"
-)
-LINE_MAX = 60
-A_DATE = "2026-11-20"
-NOW = """'"$(date -u +%FT%TZ)"'"""
 
 
 def curl(method: str, path: str, operation: dict[str, Any], parts: dict[str, Schema]) -> str:
@@ -324,12 +320,10 @@ def _json_text(body: Any) -> str:
 
 def with_current_time(command: str) -> str:
     """Return a command whose event happens when it is run: an old one would be refused (rule 3)."""
-    return re.sub(r'("occurred_at": ")[^"]*', lambda found: found[1] + NOW, command)
+    return re.sub(r'("occurred_at": ")[^"]*', lambda match: match[1] + NOW, command)
 
 
 Operation = dict[str, Any]
-SUCCESS = "2"
-FIRST = "/v1/events"
 
 
 def reference(document: dict[str, Any], stylesheet: str) -> str:
@@ -420,8 +414,8 @@ def _first_steps(document: dict[str, Any]) -> Markup:
     )
 
 
-def _group(tag: str, found: list[tuple[str, str, Operation]], parts: dict[str, Schema]) -> Markup:
-    return element("section", element("h2", tag), *(_operation(*each, parts) for each in found))
+def _group(tag: str, operations: list[tuple[str, str, Operation]], parts: dict[str, Schema]) -> Markup:
+    return element("section", element("h2", tag), *(_operation(*each, parts) for each in operations))
 
 
 def _operation(method: str, path: str, operation: Operation, parts: dict[str, Schema]) -> Markup:
@@ -486,7 +480,7 @@ def _code(text: str, label: str) -> Markup:
 
 
 def _errors(document: dict[str, Any]) -> Markup:
-    """Return the refusals, which all operations share, and the codes that tell them apart."""
+    """Return the refusals, which all operations share, and the codes that distinguish them."""
     responses = document["paths"][FIRST]["post"]["responses"]
     rows = [
         join_markup([element("dt", element("code", code)), element("dd", each["description"])])

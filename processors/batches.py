@@ -30,9 +30,9 @@ TRANSIENT = (*Unavailable, Unprocessed)
 
 @dataclass(frozen=True)
 class ConsumerSettings:
-    """What each consumer reads from its environment. failure_queue_url: where its poison is kept."""
+    """What each consumer reads from its environment."""
 
-    failure_queue_url: str
+    failure_queue_url: str  # where its poison is kept
 
     @classmethod
     def failures(cls) -> FailureQueue:
@@ -42,14 +42,11 @@ class ConsumerSettings:
 
 @dataclass(slots=True)
 class BatchResult:
-    """What became of the records of a stream's batch.
+    """What became of the records of a stream's batch."""
 
-    counts: how many records came to what; the log has them. again: the sequence numbers of those that come
-    again. poison: those that no attempt will get past, each with the reason.
-    """
-
-    counts: Counter[str] = field(default_factory=Counter)
-    again: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)  # how many records came to what; the log has them
+    again: list[str] = field(default_factory=list)  # the sequence numbers of those that come again
+    # Those that no attempt will get past, each with the reason
     poison: list[tuple[Record, str]] = field(default_factory=list)
 
     def read(self, records: Iterable[Record], reader: Callable[[Record], T | None]) -> list[tuple[Record, T]]:

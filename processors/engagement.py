@@ -43,17 +43,17 @@ from rules.privacy.tombstones import user_subject
 
 
 Pairs = Sequence[tuple[Record, Event]]
+CONSUMER = "engagement"
+WRITERS = 4  # users that are written at the same time, so that their waiting overlaps
 
 
 @dataclass(slots=True)
 class AppliedBatch(BatchResult):
-    """counts: applied, duplicates, erased (users were). profiles, days: as written. done: user id -> event
-    ids that are applied by now.
-    """
+    """What became of a batch. counts: applied, duplicates, erased (their users were)."""
 
-    profiles: dict[str, Profile] = field(default_factory=dict)
+    profiles: dict[str, Profile] = field(default_factory=dict)  # profiles, days: as written
     days: dict[Any, Day] = field(default_factory=dict)
-    done: dict[str, list[str]] = field(default_factory=dict)
+    done: dict[str, list[str]] = field(default_factory=dict)  # user id -> event ids that are applied by now
 
     def add(self, other: Self) -> None:
         """Add what became of other records."""
@@ -69,7 +69,7 @@ def distinct_events(pairs: Pairs) -> list[Event]:
 
 
 def stream_position(record: Record) -> str:
-    """Return a record's place in its stream (rules.engagement.account); "" if it does not tell."""
+    """Return a record's place in its stream (rules.engagement.account); "" if it does not say."""
     _, found, label = str(record.get("eventSourceARN", "")).partition("/stream/")
     number = str(record["dynamodb"].get("SequenceNumber", ""))
     return f"{label}/{number}" if found and number.isdecimal() else ""
@@ -90,31 +90,29 @@ def maybe_applied(profile: Profile, pairs: Pairs) -> dict[str, str]:
 
 
 logger = Logger(service="engagement")
-CONSUMER = "engagement"
-WRITERS = 4  # users that are written at the same time, so that their waiting overlaps
 
 
 @dataclass(frozen=True)
 class EngagementSettings(ConsumerSettings):
-    """leaderboard_shards: a region's parts in the index of streaks."""
+    """Settings of EngagementFunction."""
 
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str
     rule_books_table: str
     redis_url: str
-    leaderboard_shards: int
+    leaderboard_shards: int  # a region's parts in the index of streaks
     erasures_table: str
     erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
 class EngagementProcessor:
-    """Applies stored events to accounts. writers: how many users it writes at the same time."""
+    """Applies stored events to accounts."""
 
     accounts: AccountStore
     cache: EngagementCache
-    writers: int = 1
+    writers: int = 1  # how many users it writes at the same time
     gauges: Gauges = field(default_factory=lambda: Gauges(""))
     erased: ErasureCheck = NO_ERASURES
 
@@ -169,13 +167,13 @@ class EngagementProcessor:
             if some is not pairs:  # each by itself, after an error
                 dates = dates_beside(event.activity_date for _, event in some)
                 current, _ = self.accounts.load(user, dates | dates_of_caps(event for _, event in some))
-            outcome.add(self._applied(current, some, now))
+            outcome.add(self._apply_pairs(current, some, now))
 
         if pairs:
             outcome.attempt(pairs, apply, logger, (*TRANSIENT, AccountContended), user_id=user)
         return outcome
 
-    def _applied(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
+    def _apply_pairs(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
         known = self._applied_long_ago(account, pairs)
         if not known and not maybe_applied(account.profile, pairs):
             with suppress(HeadMoved, ProjectionMoved):
@@ -196,7 +194,7 @@ class EngagementProcessor:
         events = distinct_events(pairs)
         decision = self.accounts.decide(account, partial(decide, events=events, now=now))
         self.accounts.commit(decision)
-        return self._done(decision, events, pairs)
+        return self._batch_of(decision, events, pairs)
 
     def _settle(self, before: Account, pairs: Pairs, now: datetime, known: AppliedEvents) -> AppliedBatch:
         """Bring an account up to its newest entry, then apply the events that have no entry yet.
@@ -219,10 +217,10 @@ class EngagementProcessor:
             except (HeadMoved, ProjectionMoved):
                 account, applied = self.accounts.load(user, dates, head)
                 continue
-            return self._done(decision, fresh, pairs)
+            return self._batch_of(decision, fresh, pairs)
         raise AccountContended(user)
 
-    def _done(self, decision: Decision, applied: Sequence[Event], pairs: Pairs) -> AppliedBatch:
+    def _batch_of(self, decision: Decision, applied: Sequence[Event], pairs: Pairs) -> AppliedBatch:
         user = decision.profile.user_id
         return AppliedBatch(
             Counter(applied=len(applied), duplicates=len(pairs) - len(applied)),

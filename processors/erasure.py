@@ -77,16 +77,21 @@ COPIES = {
     "GroupEvents": "which of the events are read together",
 }
 Row = Mapping[str, Any]
+PUT_SECONDS = 60  # until S3 has taken a large file
+# Of one run, which has 15 minutes. The next one goes on.
+RUN_SECONDS = 780
+SALT_BYTES = 32
+UNAVAILABLE = (*Unavailable, Unprocessed, PostgresUnavailable, RedisError)
 
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """Makes the files of export jobs. stores: by name, as of an instant. hashes: of a user's answers."""
+    """Makes the files of export jobs."""
 
     jobs: ExportJobs
     tombstones: Tombstones
-    stores: Callable[[datetime], Mapping[str, StoreEraser]]
-    hashes: Callable[[str], tuple[str, ...]]
+    stores: Callable[[datetime], Mapping[str, StoreEraser]]  # by name, as of an instant
+    hashes: Callable[[str], tuple[str, ...]]  # of a user's answers
     s3: Callable[[], Any]
     bucket: str
 
@@ -239,11 +244,6 @@ def _flat(value: Any) -> Any:
     return value
 
 
-PUT_SECONDS = 60  # until S3 has taken a large file
-# Of one run, which has 15 minutes. The next one goes on.
-RUN_SECONDS = 780
-SALT_BYTES = 32
-UNAVAILABLE = (*Unavailable, Unprocessed, PostgresUnavailable, RedisError)
 logger = Logger(service="erasure")
 
 
@@ -253,13 +253,13 @@ class ErasureLate(SafeToLog, Exception):
 
 @dataclass(frozen=True, slots=True)
 class ErasureRunner:
-    """Goes on with erasures. stores: by name, as of an instant. key: of signatures."""
+    """Goes on with erasures."""
 
     jobs: ErasureJobs
     tombstones: Tombstones
-    stores: Callable[[datetime], Mapping[str, StoreEraser]]
+    stores: Callable[[datetime], Mapping[str, StoreEraser]]  # by name, as of an instant
     hashes: Callable[[str], tuple[str, ...]]
-    key: Callable[[], str]
+    key: Callable[[], str]  # of signatures
     settles: timedelta
 
     def run(self, now: datetime, until: float) -> dict[str, int]:
@@ -269,7 +269,7 @@ class ErasureRunner:
         """
         counts = {"finished": 0, "open": 0, "late": 0}
         for erasure in self.jobs.opened():
-            is_finished = self._is_up(erasure, now) and self._tried(erasure, now, until)
+            is_finished = self._is_up(erasure, now) and self._try(erasure, now, until)
             counts["finished" if is_finished else "open"] += 1
             if not is_finished and erasure.is_late(now):
                 logger.error("late", extra={"erasure_id": erasure.erasure_id})
@@ -279,7 +279,7 @@ class ErasureRunner:
     def _is_up(self, erasure: Erasure, now: datetime) -> bool:
         return erasure.is_done if erasure.is_in_lake else erasure.is_due(now)
 
-    def _tried(self, erasure: Erasure, now: datetime, until: float) -> bool:
+    def _try(self, erasure: Erasure, now: datetime, until: float) -> bool:
         try:
             return self.go_on(erasure, now, until)
         except ErasureMoved:
@@ -320,7 +320,7 @@ class ErasureRunner:
     def _through(self, erasure: Erasure, name: str, store: StoreEraser, person: Person) -> Erasure:
         found = store.find(person)
         if erasure.counted != name:  # if it is, an earlier attempt has counted, and died while it removed
-            if name == "Subscriptions":  # nothing else tells the names that the lake has for phones
+            if name == "Subscriptions":  # nothing else has the names that the lake has for phones
                 phones = (pseudonym(decode_item(each)[SUBSCRIPTION_KEY]) for each in found)
                 erasure = with_names(erasure, PHONES, phones)
             if name == "RewardsLedger":  # the lake commits by them to what it takes away

@@ -42,7 +42,9 @@ class FulfilmentSettings(ConsumerSettings):
 
 
 def message_of(redemption: Redemption) -> dict[str, Any]:
-    """Return what a worker is told of a redemption. `redemption` and `user` are in its answer's path."""
+    """Return the message about a redemption that a worker gets. `redemption` and `user` are in its answer's
+    path.
+    """
     return {
         "redemption": entry_id(redemption.created_at),
         "user": redemption.user_id,

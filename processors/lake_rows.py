@@ -1,4 +1,6 @@
-"""Changed items -> the lake: what a restore needs of tables (rules/lake/table_items.py)."""
+"""Rows of the lake, as they go to Firehose; among them those of items that a restore needs
+(rules/lake/table_items.py).
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,32 +18,6 @@ from rules.lake.table_items import removed_item, table_item
 logger = Logger(service="lake_rows")
 ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)
 Pair = tuple[Record, RowLine]
-
-
-@dataclass(frozen=True, slots=True)
-class TableItemRows:
-    """stores: table name -> its name in the template. stream: where the rows go."""
-
-    stores: Mapping[str, str]
-    stream: DeliveryStream
-
-    def rows(self, record: Record) -> list[RowLine]:
-        """Return the row of a change or removal, if it is kept. Raises KeyError, ValueError for none."""
-        table, change = table_of(record), record["dynamodb"]
-        if table not in self.stores:
-            return []
-        seconds = float(change["ApproximateCreationDateTime"])
-        arrived, version = (
-            datetime.fromtimestamp(seconds, UTC),
-            event_version(seconds, sequence_number_of(record)),
-        )
-        store, image = self.stores[table], change.get("NewImage")
-        kept = (
-            table_item(store, image, arrived, version)
-            if image
-            else removed_item(store, change["Keys"], arrived, version)
-        )
-        return [lake_line(row_of(TABLE_ITEMS, kept, arrived))] if kept else []
 
 
 def table_of(record: Record) -> str:
@@ -72,3 +48,27 @@ def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
     # Indices grow with the records, so these come in the stream's order.
     indices = sorted(index for at in refused for index in sent[at].indices)
     return [sequence_number_of(listed[index][0]) for index in indices]
+
+
+@dataclass(frozen=True, slots=True)
+class TableItemRows:
+    """Makes rows of changed items, as a restore needs them."""
+
+    stores: Mapping[str, str]  # table name -> its name in the template
+    stream: DeliveryStream  # where the rows go
+
+    def rows(self, record: Record) -> list[RowLine]:
+        """Return the row of a change or removal, if it is kept. Raises KeyError, ValueError for none."""
+        table, change = table_of(record), record["dynamodb"]
+        if table not in self.stores:
+            return []
+        seconds = float(change["ApproximateCreationDateTime"])
+        arrived = datetime.fromtimestamp(seconds, UTC)
+        version = event_version(seconds, sequence_number_of(record))
+        store, image = self.stores[table], change.get("NewImage")
+        kept = (
+            table_item(store, image, arrived, version)
+            if image
+            else removed_item(store, change["Keys"], arrived, version)
+        )
+        return [lake_line(row_of(TABLE_ITEMS, kept, arrived))] if kept else []

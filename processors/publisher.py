@@ -81,15 +81,12 @@ class PublisherSettings(ConsumerSettings):
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Publishes changes, but those of persons who were erased.
+    """Publishes changes, but those of persons who were erased."""
 
-    destinations: table name -> the entity of its items, and where its rows go. kept: the items that are rows
-    themselves.
-    """
-
+    # Table name -> the entity of its items, and where its rows go
     destinations: Mapping[str, tuple[Entity, DeliveryStream]]
     erased: ErasureCheck = NO_ERASURES
-    kept: TableItemRows | None = None
+    kept: TableItemRows | None = None  # the items that are rows themselves
 
     def publish(self, records: list[Record]) -> BatchResult:
         """Publish a batch of stream records. Usually they all come from one table's stream."""

@@ -34,9 +34,9 @@ logger = Logger(service="ranks")
 
 @dataclass(frozen=True, slots=True)
 class RanksSettings:
-    """leaderboard_shards: a region's parts in the index StreakLeaderboard."""
+    """Settings of the function that fills the sets of ranks."""
 
-    leaderboard_shards: int
+    leaderboard_shards: int  # a region's parts in the index StreakLeaderboard
     user_streaks_table: str
     boards_table: str
     redis_url: str

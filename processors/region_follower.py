@@ -26,9 +26,9 @@ RESERVE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class ReceiverSettings(ConsumerSettings):
-    """Messages wait in changes_queue_url. tables: JSON, names in the template -> tables' names."""
+    """Messages wait in changes_queue_url."""
 
-    tables: str
+    tables: str  # JSON, names in the template -> tables' names
     changes_queue_url: str
 
 

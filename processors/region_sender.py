@@ -25,9 +25,9 @@ EXPIRED = "dynamodb.amazonaws.com"  # who deletes what has expired; the other re
 
 @dataclass(frozen=True)
 class SenderSettings(ConsumerSettings):
-    """Changes go to peer_queue_url, in peer_region. tables: JSON, names in the template -> tables' names."""
+    """Changes go to peer_queue_url, in peer_region."""
 
-    tables: str
+    tables: str  # JSON, names in the template -> tables' names
     peer_region: str
     peer_queue_url: str
 
@@ -58,7 +58,7 @@ def change_of(record: Mapping[str, Any], stores: Mapping[str, str], epoch: int) 
 
 
 def microseconds(change: Mapping[str, Any]) -> int:
-    """Return when a change was made, as its table says it: by this, DynamoDB tells their order."""
+    """Return when a change was made, as its table says it: it gives their order."""
     at = int(change["ApproximateCreationDateTime"])
     return at if change.get("ApproximateCreationDateTimePrecision") == "MICROSECOND" else at * 1000
 

@@ -91,7 +91,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def text_of(data: str | bytes) -> str:
     """Return a text without its byte order mark; each byte that is no UTF-8 becomes a surrogate.
 
-    Bytes may be UTF-16 or UTF-32, as far as JSON's first characters tell. Raises NoJson.
+    Bytes may be UTF-16 or UTF-32, as JSON's first characters show. Raises NoJson.
     """
     if isinstance(data, str):
         return data.removeprefix("\ufeff")

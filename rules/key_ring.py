@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from rules.days import stamp, unstamp
 
 KNOWN_WITHIN = timedelta(minutes=5)
-# As long again for requests that are under way, and for a store that tells its news late.
+# As long again for requests that are under way, and for a store whose news come late.
 PROMOTED_AFTER = 2 * KNOWN_WITHIN
 KEYS_MAX = 3
 # A ring's text has a space after each colon.
@@ -23,10 +23,10 @@ class StepRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """keys: newest first. next: the announced key. Times are stamps, "" for what has not happened."""
+    """The keys of a keyed hash. Times are stamps, "" for what has not happened."""
 
-    keys: tuple[str, ...]
-    next: str | None = None
+    keys: tuple[str, ...]  # newest first
+    next: str | None = None  # the announced key
     announced_at: str = ""
     promoted_at: str = ""
 
@@ -92,17 +92,13 @@ def _check_wait(since: str, wait: timedelta, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PersonHashes:
-    """own: under the newest key; answers are stored under it.
+    """A person's hashes."""
 
-    older: under the keys before, newest first. upcoming: under a key that is announced, if one is.
-    is_rotated: whether there have been other keys, perhaps retired since. is_signed_in: whether they are of
-    an account, whose owner answers; others are of whom an agent knows.
-    """
-
-    own: str
-    older: tuple[str, ...] = ()
-    upcoming: tuple[str, ...] = ()
-    is_rotated: bool = False
+    own: str  # under the newest key; answers are stored under it
+    older: tuple[str, ...] = ()  # under the keys before, newest first
+    upcoming: tuple[str, ...] = ()  # under a key that is announced, if one is
+    is_rotated: bool = False  # whether there have been other keys, perhaps retired since
+    # Whether they are of an account, whose owner answers; others are of whom an agent knows
     is_signed_in: bool = False
 
     @property

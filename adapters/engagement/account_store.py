@@ -56,6 +56,7 @@ PROFILE_BYTES_MAX = 800
 # No more is put away than brings a profile below this part of it. So questions about the last years, which
 # are most, do not need the archive.
 PART_KEPT = 0.75
+ATTEMPTS_MAX = 12
 
 
 class ArchiveMoved(Exception):
@@ -115,9 +116,6 @@ class ArchiveStore:
         Raises ArchiveMoved.
         """
         return profile if resumed_streak(profile.streak, since) else self.whole(profile)
-
-
-ATTEMPTS_MAX = 12
 
 
 class ProjectionMoved(Exception):
@@ -260,7 +258,7 @@ class AccountStore:
         touched = {
             date.fromisoformat(entry.draft.activity_date) for entry in pending if entry.draft.activity_date
         }
-        # The dates beside them tell whether one between them was flown over.
+        # The dates beside them show whether one between them was flown over.
         lacking = dates_beside(touched) - set(account.days)
         more = self.days((profile.user_id, day) for day in lacking)
         days = {**account.days, **{day: more.get((profile.user_id, day)) for day in lacking}}
@@ -285,7 +283,7 @@ class AccountStore:
         return with_proof(decision, salt)
 
     def reaching(self, account: Account, since: date) -> Account:
-        """Return an account whose profile tells what protects its streak from a date on.
+        """Return an account whose profile has what protects its streak from a date on.
 
         Raises AccountContended if the profile has changed since it was read.
         """
@@ -295,7 +293,7 @@ class AccountStore:
             raise AccountContended(str(error)) from None
 
     def whole(self, profile: Profile, since: date = date.min) -> Profile:
-        """Return a profile that tells what protects its streak from a date on, to answer with.
+        """Return a profile that has what protects its streak from a date on, to answer with.
 
         It is read again if it has changed since. Raises AccountContended if its archive is damaged.
         """

@@ -128,17 +128,14 @@ def _amnesty(stored: Mapping[str, Any]) -> Amnesty:
 
 @dataclass(frozen=True, slots=True)
 class AmnestyResult:
-    """What became of an account. before, after: the streak that shows. freezes: given back; below 0: used.
-
-    is_known: False for somebody without an account.
-    """
+    """What became of an account."""
 
     user_id: str
     is_changed: bool
-    before: int = 0
+    before: int = 0  # before, after: the streak that shows
     after: int = 0
-    freezes: int = 0
-    is_known: bool = True
+    freezes: int = 0  # given back; below 0: used
+    is_known: bool = True  # False for somebody without an account
 
 
 @dataclass(frozen=True, slots=True)

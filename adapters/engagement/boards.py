@@ -31,19 +31,24 @@ from rules.engagement.boards import (
 
 SNAPSHOTS_KEPT = timedelta(days=1)
 MANIFEST = encode_item({"board": "manifest", "part": "newest"})
-# So long a process answers without looking for a newer generation.
+# This long a process answers without looking for a newer generation.
 FRESH_SECONDS = 30
+# Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
+# Beyond these it is left to chance who of many with the same streak is listed.
+READ_MAX = 2000
+PSEUDONYM_DIGITS = 10
+NAMES_KEPT = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class BoardManifest:
-    """What the manifest says. index: by "board#region", the packed first scores of its chunks."""
+    """What the manifest says."""
 
     generation: str
     as_of: datetime
     users: int
     expires_at: int
-    index: dict[str, bytes]
+    index: dict[str, bytes]  # by "board#region", the packed first scores of its chunks
 
 
 class BoardSnapshots:
@@ -146,22 +151,19 @@ def _parts_of(
             yield {**key, "data": {"B": data}}
 
 
-def _manifest_from(found: Item) -> BoardManifest:
+def _manifest_from(item: Item) -> BoardManifest:
     return BoardManifest(
-        generation=found["generation"]["S"],
-        as_of=unstamp(found["as_of"]["S"]),
-        users=int(found["users"]["N"]),
-        expires_at=int(found["expires_at"]["N"]),
-        index={name: each["B"] for name, each in found["index"]["M"].items()},
+        generation=item["generation"]["S"],
+        as_of=unstamp(item["as_of"]["S"]),
+        users=int(item["users"]["N"]),
+        expires_at=int(item["expires_at"]["N"]),
+        index={name: each["B"] for name, each in item["index"]["M"].items()},
     )
 
 
 # The best streaks, from the index StreakLeaderboard.
 
 
-# Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
-# Beyond these it is left to chance who of many with the same streak is listed.
-READ_MAX = 2000
 Scores = list[tuple[str, int]]
 
 
@@ -187,7 +189,7 @@ class LeaderboardIndex:
         """Return how many have a longer streak; None if a partition has more of them than fit into a page."""
         above = 0
         for each in self._partitions(region):
-            asked = self._asked(each, now, " AND current_streak > :score", {":score": score})
+            asked = self._partition_query(each, now, " AND current_streak > :score", {":score": score})
             page = self._dynamodb.query(**asked, Select="COUNT")
             if "LastEvaluatedKey" in page:
                 return None
@@ -200,7 +202,7 @@ class LeaderboardIndex:
 
     def _best(self, partition: str, now: datetime) -> Iterator[tuple[str, int]]:
         """Yield a partition's best streaks that have not lapsed, with all that tie with the last of them."""
-        asked = self._asked(partition, now)
+        asked = self._partition_query(partition, now)
         rows = query_all(self._dynamodb, **asked, ScanIndexForward=False, Limit=LISTED_MAX)
         taken, last = 0, 0
         for each in map(decode_item, islice(rows, READ_MAX)):
@@ -209,7 +211,7 @@ class LeaderboardIndex:
             taken, last = taken + 1, each["current_streak"]
             yield each["user_id"], last
 
-    def _asked(
+    def _partition_query(
         self, partition: str, now: datetime, also: str = "", values: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """Return a query of a partition. A streak that has lapsed stands there until the night lowers it."""
@@ -228,9 +230,6 @@ def _first(rows: Iterable[tuple[str, int]]) -> Scores:
 
 
 # Under which name a user is on the boards: the alias that they chose, or a pseudonym. Never the user id.
-
-
-NAMES_KEPT = timedelta(minutes=1)
 
 
 class BoardNames:

@@ -25,14 +25,14 @@ DERIVED = (
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyClaim:
-    """What a key stands for. target: an event_id, or a ledger entry's created_at. derived: see `derived`."""
+    """What a key stands for."""
 
     user_id: str
     idempotency_key: str
     body_hash: str
-    target: str
+    target: str  # an event_id, or a ledger entry's created_at
     created_at: str
-    derived: Mapping[str, Any] = field(default_factory=dict)
+    derived: Mapping[str, Any] = field(default_factory=dict)  # see `derived`
 
     @property
     def key(self) -> tuple[str, str]:
@@ -41,7 +41,7 @@ class IdempotencyClaim:
 
 
 def derived_fields(event: Event) -> dict[str, Any]:
-    """Return what an event's body alone does not tell."""
+    """Return what an event's body alone does not contain."""
     attributes = to_attributes(event)
     corrected = {"occurred_at": event.occurred_at} if event.device_time else {}
     return corrected | {name: attributes[name] for name in DERIVED if name in attributes}

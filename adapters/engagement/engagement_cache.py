@@ -48,7 +48,7 @@ from rules.engagement.account_state import Day, Profile
 
 PROFILE_SECONDS = 300
 PROCESSED_KEPT = timedelta(days=1)
-# An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. So much of it names ten minutes.
+# An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. This much of it names ten minutes.
 BUCKET, BUCKET_DIGITS = timedelta(minutes=10), len("2026-03-01T23:5")
 
 # KEYS: streak:{user}. ARGV: version, JSON, seconds.
@@ -58,6 +58,9 @@ if held and cjson.decode(held).version > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return 1
 """
+DAY_SECONDS = 24 * 3600
+# A minute, and what the next refresh may be late.
+TOP_LIST_SECONDS = 75
 
 
 def keep_command(profile: Profile) -> Command:
@@ -94,11 +97,6 @@ def forget_commands(user_id: str, now: datetime) -> list[Command]:
     times = [now.astimezone(UTC) - back * BUCKET for back in range(-1, PROCESSED_KEPT // BUCKET + 1)]
     keys = [next(iter(ids_by_bucket(user_id, [each.isoformat()]))) for each in times]
     return [["DEL", key] for key in (f"streak:{user_id}", *keys)]
-
-
-DAY_SECONDS = 24 * 3600
-# A minute, and what the next refresh may be late.
-TOP_LIST_SECONDS = 75
 
 
 def list_key(region: str, board: str) -> str:

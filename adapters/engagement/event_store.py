@@ -73,10 +73,10 @@ class EventStore:
 
 @dataclass(frozen=True, slots=True)
 class PastPage:
-    """rows: as table attributes, newest first. reached: all events from this stamp on are among them."""
+    """A page of events of the lake."""
 
-    rows: list[dict[str, Any]]
-    reached: str
+    rows: list[dict[str, Any]]  # as table attributes, newest first
+    reached: str  # all events from this stamp on are among them
 
 
 class PastEvents:

@@ -38,6 +38,11 @@ from rules.engagement.goals import (
     unsettled_goals,
 )
 
+# What is kept is renewed when it is this much older than it could be.
+RENEWED_AFTER = timedelta(days=28)
+# Entries that one request reads: of whom totals are kept, and once of a history of which nothing is kept yet.
+ENTRIES_MAX, WHOLE_MAX = 10_000, 50_000
+
 
 class GoalStore:
     """The table DailyActivity, for streaks."""
@@ -117,10 +122,6 @@ class AchievementStore:
 # Reads a user's streaks that the book declares: an item and the days of two months; once all.
 
 
-# What is kept is renewed when it has come to be so much older than it could be.
-RENEWED_AFTER = timedelta(days=28)
-
-
 def periods_of(books: Books, now: datetime) -> Mapping[str, StreakPeriod]:
     """Return the streaks of the book in force, with their periods."""
     return {name: rule.per for name, rule in books.at(now).book.streaks.items()}
@@ -171,10 +172,6 @@ class StreakReader:
 
 
 # Reads a user's achievements: what is kept, and the ledger since the month before; once all of it.
-
-
-# Entries that one request reads: of whom totals are kept, and once of a history of which nothing is kept yet.
-ENTRIES_MAX, WHOLE_MAX = 10_000, 50_000
 
 
 @dataclass(frozen=True, slots=True)

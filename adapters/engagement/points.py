@@ -22,6 +22,9 @@ from rules.engagement.account_state import Account, Profile
 from rules.engagement.lots import Position, Settlement, settlement_of
 from rules.engagement.points import Slot, balancing_entries, entries_of_weeks, monday_of, shortfalls
 
+ENTRIES_MAX = 20  # of a transaction, which writes as many days
+APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
+
 
 def clock_of(profile: Profile, now: datetime) -> datetime:
     """Return the instant that an account has reached: now, or its newest entry's if that clock is ahead."""
@@ -29,16 +32,16 @@ def clock_of(profile: Profile, now: datetime) -> datetime:
 
 
 def is_due(profile: Profile, now: datetime) -> bool:
-    """Whether points of an account may have expired that no entry tells of yet."""
+    """Whether points of an account may have expired that no entry has noted yet."""
     return profile.expiry.is_due(clock_of(profile, now))
 
 
 @dataclass(frozen=True, slots=True)
 class Settler:
-    """Settles what has expired of an account. books: by which rules points expire."""
+    """Settles what has expired of an account."""
 
     accounts: AccountStore
-    books: BookStore
+    books: BookStore  # by which rules points expire
 
     def settle(self, user_id: str, now: datetime) -> Profile:
         """Write what has expired by now, and return the profile. Raises AccountContended."""
@@ -118,17 +121,13 @@ def expiry_rules(books: Books) -> set[str]:
 # nothing.
 
 
-ENTRIES_MAX = 20  # of a transaction, which writes as many days
-APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
-
-
 @dataclass(frozen=True, slots=True)
 class Rerating:
-    """What is rated: dates from the Monday `first` on, by some books. reason: what the entries say."""
+    """What is rated: dates from the Monday `first` on, by some books."""
 
     first: date
     books: Books
-    reason: str
+    reason: str  # what the entries say
 
     @classmethod
     def since(cls, day: date, books: Books, reason: str) -> "Rerating":
@@ -143,12 +142,12 @@ class Rerating:
 
 @dataclass(frozen=True, slots=True)
 class RatingResult:
-    """What became of an account. points: the sum of what is appended. before, after: its balance."""
+    """What became of an account."""
 
     user_id: str
-    points: int
+    points: int  # the sum of what is appended
     entries: int
-    before: int
+    before: int  # before, after: its balance
     after: int
 
 

@@ -29,9 +29,9 @@ def all_profiles(dynamodb: Any, table: str, after: str = "") -> Iterator[tuple[l
         yield [profile for each in page if (profile := _profile(each))], following
 
 
-def _profile(found: Item) -> Profile | None:
+def _profile(item: Item) -> Profile | None:
     try:
-        return profile_from(decode_item(found))
+        return profile_from(decode_item(item))
     except (KeyError, TypeError, ValueError):
         return None
 

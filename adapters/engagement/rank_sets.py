@@ -24,15 +24,15 @@ from rules.engagement.boards import ALL_REGIONS, BOARDS
 
 # Then the marker expires and the sets are rebuilt, which mends writes dropped by a process that died.
 READY_SECONDS = 3600
-# The marker of sets that are being renewed lives at least so long after each step.
+# The marker of sets that are being renewed lives at least this long after each step.
 RENEWED_SECONDS = 900
-# A builder that says nothing for so long has lost its lock.
+# A builder that says nothing for this long has lost its lock.
 BUILD_SECONDS_MAX = 60
-# A round that nobody has continued for so long begins anew.
+# A round that nobody has continued for this long begins anew.
 ROUND_SECONDS = 3600
 PLACED_A_SCRIPT = 50
 SWEPT_A_SCRIPT = 300
-# 200,000 streaks that end at one midnight leave in slices. In between, Redis does other work for so long.
+# 200,000 streaks that end at one midnight leave in slices. In between, Redis does other work for this long.
 LAPSED_A_SCRIPT = 300
 LAPSE_PAUSE_MS = 20
 
@@ -142,6 +142,10 @@ redis.call('DEL', KEYS[1])
 redis.call('DEL', KEYS[3])
 return 1
 """
+RETRY_AFTER_SECONDS = 5
+RECOVERED_AT_ONCE = 500
+READS = ("GET", "EXISTS", "TTL")
+PLACED_AT_ONCE = 500
 
 
 def place_commands(profiles: Iterable[Profile], at: datetime | None = None) -> list[Command]:
@@ -209,11 +213,6 @@ def _eval(script: str, *keys: str) -> tuple[str | int, ...]:
 # mode a command's keys must share a slot. Until a key is deleted, nobody reads it here.
 
 
-RETRY_AFTER_SECONDS = 5
-RECOVERED_AT_ONCE = 500
-READS = ("GET", "EXISTS", "TTL")
-
-
 class CacheConnection:
     """One process's connection. url: "" if there is no Redis. always_stale: stale after any lost write."""
 
@@ -272,7 +271,6 @@ class CacheConnection:
         )
 
 
-PLACED_AT_ONCE = 500
 # The pages of all profiles after a user id: each with the id after which the next page begins, "" at the end.
 Pages = Callable[[str], Iterable[tuple[Iterable[Profile], str]]]
 
@@ -347,7 +345,7 @@ class RankSets:
         phase, _, reached = begun[0].partition(":")
         if phase == "scan" and not self._scan(token, reached, pages, now, until):
             return False
-        return self._sweep(token, reached if phase == "sweep" else "0", until) and self._held(
+        return self._sweep(token, reached if phase == "sweep" else "0", until) and self._run_under_lock(
             [finish_command(token)]
         )
 
@@ -356,10 +354,10 @@ class RankSets:
         for profiles, following in pages(after):
             for chunk in chunks(profiles, PLACED_AT_ONCE):
                 places = place_commands(chunk, now)
-                if not self._held([*places, renew_command(token, f"scan:{after}")]):
+                if not self._run_under_lock([*places, renew_command(token, f"scan:{after}")]):
                     return False
             after = following
-            if not self._held([renew_command(token, f"scan:{after}" if after else "sweep:0")]):
+            if not self._run_under_lock([renew_command(token, f"scan:{after}" if after else "sweep:0")]):
                 return False
             if time.monotonic() >= until:
                 return False
@@ -372,7 +370,7 @@ class RankSets:
             if (
                 not answers
                 or answers[0] is None
-                or not self._held([renew_command(token, f"sweep:{answers[0]}")])
+                or not self._run_under_lock([renew_command(token, f"sweep:{answers[0]}")])
             ):
                 return False
             cursor = answers[0]
@@ -380,7 +378,7 @@ class RankSets:
                 return True
         return False
 
-    def _held(self, commands: Sequence[Command]) -> bool:
+    def _run_under_lock(self, commands: Sequence[Command]) -> bool:
         """Run commands; returns whether the last of them still found the lock held."""
         answers = self._run(commands)
         return bool(answers and answers[-1])

@@ -180,14 +180,14 @@ class RewardStock:
         key = reward_id, stock
         left = self._open.get(key, open_slices(stock, {}))
         if left and is_again:
-            left = self._open[key] = open_slices(stock, self._taken(reward_id, is_strong=True))
+            left = self._open[key] = open_slices(stock, self._taken_by_slice(reward_id, is_strong=True))
         if left:
             return random.choice(left)  # noqa: S311 (no secret)
         return SPARES if self._spares(reward_id, is_strong=True) > 0 else None
 
     def left(self, reward_id: str, stock: int) -> int:
         """Return how many are left, as it was some moments ago."""
-        taken = self._taken(reward_id, is_strong=False)
+        taken = self._taken_by_slice(reward_id, is_strong=False)
         return pieces_left(stock, taken, self._spares(reward_id, is_strong=False))
 
     def take(self, reward_id: str, stock: int, number: int) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class RewardStock:
         }
         return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
 
-    def _taken(self, reward_id: str, is_strong: bool) -> dict[int, int]:
+    def _taken_by_slice(self, reward_id: str, is_strong: bool) -> dict[int, int]:
         found = (
             decode_item(each)
             for group in range(GROUPS)

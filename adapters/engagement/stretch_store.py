@@ -22,8 +22,8 @@ from rules.engagement.offline import YEAR, Stretch, recent_stretches, stretch_fr
 # The item's key. No client's key has a control character (ingest.web.json_schema.KEY).
 KEY = "\x1foffline"
 ATTEMPTS_MAX = 8
-# At most so many events are read. Beyond that the oldest one read counts as a contact: then a receipt proves
-# less than it might, never more.
+# At most this many events are read. Beyond that the oldest one read counts as a contact: then a receipt
+# proves less than it might, never more.
 EVENTS_READ_MAX = 5_000
 
 

@@ -23,6 +23,16 @@ from rules.privacy.tombstones import SafeToLog
 ATTEMPTS_MAX = 10
 HOPS = 3  # a hint that is wrong is put right at once
 ID = "lead_organization_id"
+UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+VERSION_MAX = 2**62
+MAPS = ("features", "as_of", "inputs")
+# Rows of leaves are asked for of an item whose number of changes is above 0. Too high a number costs a query.
+REGROUPED = 1
+KEY = "counted"
+INDEX = "ByActivity"
+CALL_MAX = 10  # SendMessageBatch's own limit
+LEADS_MAX = 50  # in a message
+SEND_ATTEMPTS_MAX = 6
 
 
 class FeatureItemChanged(Exception):
@@ -179,20 +189,13 @@ def _feature_value(name: str, stored: Any) -> ShownValue:
 # What an item says of its group is kept, where it can be read. All else is left out: it follows from events.
 
 
-UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-VERSION_MAX = 2**62
-MAPS = ("features", "as_of", "inputs")
-# Rows of leaves are asked for of an item whose number of changes is above 0. Too high a number costs a query.
-REGROUPED = 1
-
-
 @dataclass(frozen=True, slots=True)
 class FeatureRepair:
-    """Reads items for a rebuild. store: of the same table."""
+    """Reads items for a rebuild."""
 
     dynamodb: Any
     table: str
-    store: FeatureStore
+    store: FeatureStore  # of the same table
 
     def readable(self, leads: Iterable[str], is_anew: bool = False) -> dict[str, FeatureItem]:
         """Return the leads' items, strongly consistent; what cannot be read is written anew without that.
@@ -206,11 +209,11 @@ class FeatureRepair:
         for lead, each in stored.items():
             if is_readable(each) and not (is_anew and "merged_into" not in each):
                 found[lead] = feature_item_from(each)
-            elif (mended := self._mended(each)) is not None:
+            elif (mended := self._put_salvaged(each)) is not None:
                 found[lead] = mended
         return found
 
-    def _mended(self, stored: Item) -> FeatureItem | None:
+    def _put_salvaged(self, stored: Item) -> FeatureItem | None:
         """Put what can be read of an item in its place; None: somebody was first."""
         kept = salvaged_item(stored)
         if "pending" in kept:  # only leaves that name this root
@@ -265,12 +268,12 @@ def salvaged_item(stored: Item) -> Item:
     return encode_item(kept)
 
 
-def _is_version(found: Any) -> TypeGuard[int]:
-    return type(found) is int and 0 < found < VERSION_MAX
+def _is_version(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 < value < VERSION_MAX
 
 
-def _is_number(found: Any) -> bool:
-    return type(found) is int and found >= 0
+def _is_number(value: Any) -> bool:
+    return type(value) is int and value >= 0
 
 
 # Notes of events that are counted in features for good, in the table IdempotencyKeys, one for each.
@@ -280,9 +283,6 @@ def _is_number(found: Any) -> bool:
 #
 # A note is written only once the state that has its event is stored. Every later state of that lead, or of
 # the lead that absorbs it, is made from that state or from all stored events. So a note is true for ever.
-
-
-KEY = "counted"
 
 
 class CountedEvents:
@@ -315,9 +315,6 @@ def _key(name: str) -> dict[str, str]:
 # The index of recent activity: it names the leads that the daily refresh computes. No scan is needed.
 
 
-INDEX = "ByActivity"
-
-
 class ActiveLeads:
     """Leads with features that time still changes. shards: the same number as the writer of features has."""
 
@@ -343,11 +340,6 @@ class ActiveLeads:
 
 
 # The feature-refresh queue: the schedule asks for refreshes there, others for rebuilds.
-
-
-CALL_MAX = 10  # SendMessageBatch's own limit
-LEADS_MAX = 50  # in a message
-SEND_ATTEMPTS_MAX = 6
 
 
 class RefreshUnsent(SafeToLog, Exception):

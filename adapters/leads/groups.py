@@ -19,6 +19,9 @@ REFUSED = "ConditionalCheckFailed"
 # What an absorbed leaf has no more.
 ROOT_ATTRIBUTES = ("features", "inputs", "as_of", "active_on", "active_shard")
 ItemUpdate = tuple[dict[str, Any], tuple[str, ...]]
+ROOT, LEAF = "root_id", "lead_organization_id"
+# The event's sort key behind a `#`; and once more behind its type, for pages of one type.
+PLACE = "event_type#occurred_at#id"
 
 
 class Topology:
@@ -117,17 +120,14 @@ def _pending_update(item: FeatureItem, coming: set[str]) -> dict[str, Any]:
 # there. So rows may be written again, late, or for a root that the leaf has left.
 
 
-ROOT, LEAF = "root_id", "lead_organization_id"
-# The event's sort key behind a `#`; and once more behind its type, for pages of one type.
-PLACE = "event_type#occurred_at#id"
 EventKey = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Which events are asked for: since <= `occurred_at#id` < until. event_type: "" for all types."""
+    """Which events are asked for: since <= `occurred_at#id` < until."""
 
-    event_type: str
+    event_type: str  # "" for all types
     since: str
     until: str
     limit: int

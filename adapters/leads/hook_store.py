@@ -11,6 +11,8 @@ from adapters.platform.items import encode_item
 from adapters.platform.limits import network_of
 from rules.leads.hooks import Hook, hook_from_text, hook_text
 
+KEPT_SECONDS = 300
+
 
 class NoHook(LookupError):
     """There is no hook of this organization and source."""
@@ -85,9 +87,6 @@ class HookStore:
 #
 # The counts are in the table IdempotencyKeys. A hook's `#` keeps them apart from users, whose ids have none.
 # An address is kept as a keyed digest, for a few minutes.
-
-
-KEPT_SECONDS = 300
 
 
 class FormCounts:

@@ -24,7 +24,19 @@ from rules.leads.identity import (
 )
 from rules.leads.lead_events import Group
 
-# What PostgreSQL says of identities and is told of them (sql/identity), as JSON and as our own types.
+# An attempt is lost only when another change to the same group goes through.
+ATTEMPTS = 20
+# This often we decide without a lock. Each time somebody else's change went through.
+PLANS = 3
+# What sql/identity raises for a change that cannot be undone: no_data_found and
+# object_not_in_prerequisite_state.
+UNKNOWN = "P0002"
+CANNOT_REPAIR = (UNKNOWN, "55000")
+KEPT_SECONDS = 3600
+RETRY_AFTER_SECONDS = 5
+
+
+# What PostgreSQL returns of identities and gets of them (sql/identity), as JSON and as our own types.
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +61,12 @@ class IdentityChange:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The lead that an event belongs to.
-
-    leaf: the lead_organization_id to keep the event by. root_id: the root of that leaf's group. changes:
-    those of this lead's group that are not announced yet, oldest first.
-    """
+    """The lead that an event belongs to."""
 
     lead_id: int
-    leaf: str
-    root_id: str
+    leaf: str  # the lead_organization_id to keep the event by
+    root_id: str  # the root of that leaf's group
+    # Those of this lead's group that are not announced yet, oldest first
     changes: tuple[IdentityChange, ...] = ()
 
 
@@ -76,18 +85,18 @@ def seen_of(each: Identity) -> list[Any]:
     return [*pair_of(each), each.is_verified and each.kind.is_strong]
 
 
-def facts_of(found: Any) -> IdentityFacts:
+def facts_of(answer: Any) -> IdentityFacts:
     """Read what `facts` of sql/identity says."""
     identities = {
         Identity(channel, external_id): KnownIdentity(
             lead, root, is_shared, is_verified, frozenset(typed_for)
         )
-        for channel, external_id, lead, root, is_shared, is_verified, typed_for in found["known"]
+        for channel, external_id, lead, root, is_shared, is_verified, typed_for in answer["known"]
     }
     held: dict[int, set[Identity]] = {each.root: set() for each in identities.values()}
-    for root, channel, external_id, is_verified in found["held"]:
+    for root, channel, external_id, is_verified in answer["held"]:
         held[root].add(Identity(channel, external_id, is_verified))
-    return IdentityFacts(identities, held, frozenset(frozenset(pair) for pair in found["apart"]))
+    return IdentityFacts(identities, held, frozenset(frozenset(pair) for pair in answer["apart"]))
 
 
 def plan_of(plan: IdentityPlan) -> dict[str, Any]:
@@ -107,29 +116,19 @@ def plan_of(plan: IdentityPlan) -> dict[str, Any]:
     }
 
 
-def resolution_of(found: Any) -> Resolution:
+def resolution_of(answer: Any) -> Resolution:
     """Read whose an event is."""
-    changes = tuple(change_of(each) for each in found["changes"])
-    return Resolution(found["lead_id"], found["leaf"], found["root"], changes)
+    changes = tuple(change_of(each) for each in answer["changes"])
+    return Resolution(answer["lead_id"], answer["leaf"], answer["root"], changes)
 
 
-def change_of(found: Any) -> IdentityChange:
+def change_of(answer: Any) -> IdentityChange:
     """Read a change that is still to be announced."""
-    organization, at = found["organization"], datetime.fromisoformat(found["at"])
+    organization, at = answer["organization"], datetime.fromisoformat(answer["at"])
     groups = tuple(
-        Group(each["root"], tuple(each["leaves"])) for each in found["announcement"].get(organization, ())
+        Group(each["root"], tuple(each["leaves"])) for each in answer["announcement"].get(organization, ())
     )
-    return IdentityChange(found["number"], organization, found["kind"], at, groups, found["told"])
-
-
-# An attempt is lost only when another change to the same group goes through.
-ATTEMPTS = 20
-# So often we decide without a lock. Each time somebody else's change went through.
-PLANS = 3
-# What sql/identity raises for a change that cannot be undone: no_data_found and
-# object_not_in_prerequisite_state.
-UNKNOWN = "P0002"
-CANNOT_REPAIR = (UNKNOWN, "55000")
+    return IdentityChange(answer["number"], organization, answer["kind"], at, groups, answer["told"])
 
 
 class CannotRepair(ValueError):
@@ -172,7 +171,7 @@ class IdentityStore:
         return resolution_of(self._database.run(decide, attempts=ATTEMPTS))
 
     def note_announced(self, changes: Collection[IdentityChange]) -> None:
-        """Note that their organizations have been told of these changes."""
+        """Note that these changes have been announced to their organizations."""
         values = [[each.organization_id for each in changes], [each.number for each in changes]]
         self._call("announced(%s::text[], %s::bigint[])", values)
 
@@ -185,7 +184,7 @@ class IdentityStore:
     ) -> tuple[IdentityChange, ...]:
         """Undo a merge exactly; returns the changes to be announced of its leads.
 
-        organization_id: whose merge it is; None if an admin did not say, which does if the number tells.
+        organization_id: whose merge it is; None if an admin did not say, which does if the number is enough.
         The two groups that it leaves are kept apart from now on: no event joins a lead of one with a lead of
         the other again. Raises CannotRepair: it is no merge, has been undone, or a later merge builds on it.
         If the answer is lost, unmerge does not repeat the call; asking again raises CannotRepair, if it was
@@ -304,10 +303,6 @@ def _decide(
 # its identities are verified: a device's lead changes when the device becomes shared, and what somebody
 # claims becomes another's who proves it. Nor is it cached while changes are to be announced, because the next
 # event must ask PostgreSQL for them again.
-
-
-KEPT_SECONDS = 3600
-RETRY_AFTER_SECONDS = 5
 
 
 class IdentityCache:

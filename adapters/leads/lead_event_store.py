@@ -21,6 +21,12 @@ from rules.leads.orders import OrderState, from_text, to_text
 
 ATTEMPTS_MAX = 8
 REFUSED = "ConditionalCheckFailed"
+REMEMBERED_MAX = 10_000  # organizations of leads, in a process
+# Claims of lead events share the table IdempotencyKeys with users' keys. There they have this key, and
+# `{source}#{external_event_id}` in place of a user id. A source has a `/`, and no user id has one.
+CLAIM_KEY = "lead-event"
+IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
+LEAVES_AT_ONCE = 16  # a client has this many connections
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ class OrderStore:
         return _record(source, order_id, answer["Item"]) if "Item" in answer else None
 
     def put(self, record: OrderRecord, before: OrderRecord | None, events: Sequence[LeadEvent]) -> bool:
-        """Store an order and the events that tell its change, in one request.
+        """Store an order and the events that report its change, in one request.
 
         False: somebody else was first, and nothing is written. Raises Unprocessed if DynamoDB would not
         decide; it is safe to repeat.
@@ -99,12 +105,6 @@ def _record(source: str, order_id: str, stored: dict[str, Any]) -> OrderRecord:
     return OrderRecord(source, order_id, from_text(fields["order"]), *more)
 
 
-REMEMBERED_MAX = 10_000  # organizations of leads, in a process
-# Claims of lead events share the table IdempotencyKeys with users' keys. There they have this key, and
-# `{source}#{external_event_id}` in place of a user id. A source has a `/`, and no user id has one.
-CLAIM_KEY = "lead-event"
-IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
-LEAVES_AT_ONCE = 16  # as many connections has a client
 ReadLeaf = Callable[[str, str, str, int], Iterator[dict[str, Any]]]
 
 

@@ -17,6 +17,9 @@ from rules.leads.lead_events import LeadEvent
 # A write unit covers 1 KB; a larger item would cost more.
 ITEM_BYTES_MAX = 1024
 INBOX = "leads/inbox/"
+# SQS takes 256 KB. If a message is poison, its consumer puts it with the reason into a second message, as
+# JSON text in JSON. That escapes each quote, so we measure the escaped text.
+MESSAGE_BYTES_MAX = 200 * 1024
 
 
 class NoPayload(LookupError):
@@ -68,11 +71,6 @@ class LeadPayloads:
             Bucket=self._bucket, Key=key, Body=text.encode(), ContentType="application/json"
         )
         return f"s3://{self._bucket}/{key}"
-
-
-# SQS takes 256 KB. If a message is poison, its consumer puts it with the reason into a second message, as
-# JSON text in JSON. That escapes each quote, so we measure the escaped text.
-MESSAGE_BYTES_MAX = 200 * 1024
 
 
 class LeadQueue:

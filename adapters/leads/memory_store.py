@@ -37,14 +37,16 @@ from rules.leads.memory import (
 
 
 KEY = "memory_type#key"
+ATTEMPTS_MAX = 12
+GROUP_ATTEMPTS_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """What the table holds under a key. entry: None if there is none, or it was withdrawn."""
+    """What the table holds under a key."""
 
     version: int = 0
-    entry: MemoryEntry | None = None
+    entry: MemoryEntry | None = None  # None if there is none, or it was withdrawn
     attributes: Mapping[str, Any] | None = None
 
 
@@ -115,10 +117,6 @@ def memory_from(fields: Mapping[str, Any]) -> tuple[str, StoredMemory]:
     return fields[KEY], StoredMemory(fields["version"], found, fields)
 
 
-ATTEMPTS_MAX = 12
-GROUP_ATTEMPTS_MAX = 10
-
-
 class TooManyMemories(Exception):
     """More is stored of a lead than the caller wants to read."""
 
@@ -142,11 +140,11 @@ class MemoryStore:
 
         Raises TooManyMemories if more than `most` are stored.
         """
-        return self._found(self._query(root, "", most))
+        return self._entries_of(self._query(root, "", most))
 
     def of_type(self, root: str, memory_type: str, most: int | None = None) -> list[MemoryEntry]:
         """Return a root's entries of one type, as all_of does."""
-        return self._found(self._query(root, f"{memory_type}#", most))
+        return self._entries_of(self._query(root, f"{memory_type}#", most))
 
     def get(self, root: str, memory_type: str, key: str) -> MemoryEntry | None:
         """Return one entry, strongly consistent."""
@@ -234,7 +232,7 @@ class MemoryStore:
         return {key[KEY]: found.get(key[KEY], StoredMemory()) for key in keys}
 
     @staticmethod
-    def _found(stored: Mapping[str, StoredMemory]) -> list[MemoryEntry]:
+    def _entries_of(stored: Mapping[str, StoredMemory]) -> list[MemoryEntry]:
         return [each.entry for each in stored.values() if each.entry is not None]
 
     def _put(self, root: str, new: MemoryEntry, before: StoredMemory) -> None:

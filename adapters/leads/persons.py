@@ -57,7 +57,7 @@ class PersonEvents:
         yield from self.joining(item)
         if not item.regrouped:  # no leaf ever came: there are no rows
             return
-        for some in chunks(self._noted(item, ALL, item.pending), READ_MAX):
+        for some in chunks(self._keys_from_rows(item, ALL, item.pending), READ_MAX):
             yield from self.events.of_keys(some)
 
     def newest(self, item: FeatureItem, lead: str, page: EventPage) -> list[dict[str, Any]]:
@@ -76,10 +76,10 @@ class PersonEvents:
             return found
         if len(found) == page.limit:
             page = replace(page, since=found[-1][SORT_KEY])
-        found += self.events.rows_of_keys(list(islice(self._noted(item, page, near), page.limit)))
+        found += self.events.rows_of_keys(list(islice(self._keys_from_rows(item, page, near), page.limit)))
         return heapq.nlargest(page.limit, found, key=itemgetter(SORT_KEY))
 
-    def _noted(self, item: FeatureItem, page: EventPage, near: Iterable[str]) -> Iterator[EventKey]:
+    def _keys_from_rows(self, item: FeatureItem, page: EventPage, near: Iterable[str]) -> Iterator[EventKey]:
         """Yield the keys that rows name, newest first, of leaves that are there now. near: left out."""
         root, here = item.lead_organization_id, dict.fromkeys(near, False)
         for some in chunks(self.rows.newest(root, page), page.limit):

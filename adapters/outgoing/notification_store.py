@@ -1,4 +1,4 @@
-"""The table Notifications: what was told, read and changed in one transaction with the notifications and
+"""The table Notifications: what was sent, read and changed in one transaction with the notifications and
 their lanes; who may deliver a lane, and when it is tried again; test messages, and what wakes the
 function that delivers.
 """
@@ -18,7 +18,7 @@ from rules.days import stamp
 from rules.outgoing.derivation import HoldState, ItemNoticeState, LostStreak, UserNoticeState
 from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType, Notification, is_user
 
-# What was told, notifications and lanes, as items of the table Notifications, and back.
+# What was sent, notifications and lanes, as items of the table Notifications, and back.
 #
 # | holder | place | holds |
 # |---|---|---|
@@ -32,34 +32,36 @@ from rules.outgoing.notices import KEPT, QUESTION, Endpoint, Notice, NoticeType,
 NoticeState = UserNoticeState | ItemNoticeState
 STATE, LOG, BACKLOG = "told", "log/", "to/"
 STATE_SHARDS, BACKLOG_SHARDS = 8, 4  # partitions of the index ByDue: of users, and of each endpoint's lanes
+LEASE = timedelta(minutes=3)  # longer than a function may run: then its lane is due again
+BACKLOGS_READ = 32
+LOG_READ = 20
+WORKER = "worker"
+HOLDER = "test/"  # and the endpoint: no user id has a slash
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxWrite:
-    """What is to be written. revision: as read. due: when time alone gives another notification."""
+    """What is to be written."""
 
     state: NoticeState
-    revision: int
-    due: datetime | None
+    revision: int  # as read
+    due: datetime | None  # when time alone gives another notification
     notifications: Sequence[Notification]
     endpoints: Iterable[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """A holder's way to an endpoint, while something waits.
-
-    arrived, newest: the numbers of the newest notification that has arrived, and of the newest one. due_at: a
-    stamp, when it is tried. failures: in a row; failing_since: a stamp, the first of them.
-    """
+    """A holder's way to an endpoint, while something waits."""
 
     holder: str
     endpoint_id: str
+    # arrived, newest: the numbers of the newest notification that has arrived, and of the newest one
     arrived: int
     newest: int
-    due_at: str
-    failures: int = 0
-    failing_since: str = ""
+    due_at: str  # a stamp, when it is tried
+    failures: int = 0  # in a row
+    failing_since: str = ""  # a stamp, the first of them
 
 
 def shard_of(name: str, shards: int) -> int:
@@ -78,7 +80,7 @@ def backlog_shard(endpoint_id: str, number: int) -> str:
 
 
 def state_item(holder: str, telling: OutboxWrite, now: datetime) -> Item:
-    """Return what is told of a holder as an item. A question is told of once, so that may be forgotten."""
+    """Return a holder's state as an item. A question is notified once, so its state may be forgotten."""
     state, due = telling.state, telling.due
     content = _user_content(state) if isinstance(state, UserNoticeState) else {"shown": state.shown}
     until = int((now + KEPT).timestamp()) if holder.startswith(QUESTION) else None
@@ -140,10 +142,10 @@ def log_place(number: int) -> str:
     return f"{LOG}{number:015}"
 
 
-def log_item(found: Sequence[Notification], now: datetime) -> Item:
+def log_item(notifications: Sequence[Notification], now: datetime) -> Item:
     """Return the notifications of one change as an item; at least one."""
-    last = found[-1]
-    content = [[each.number, each.at, each.notice.type.value, each.notice.data] for each in found]
+    last = notifications[-1]
+    content = [[each.number, each.at, each.notice.type.value, each.notice.data] for each in notifications]
     packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode())
     until = int((now + KEPT).timestamp())
     made = encode_item({"holder": last.holder, "place": log_place(last.number), "expires_at": until})
@@ -174,7 +176,7 @@ def backlog_from(stored: Item) -> Backlog:
 
 
 class OutboxConflict(Exception):
-    """Somebody else has told of the holder since it was read."""
+    """Somebody else has written the holder's state since it was read."""
 
 
 class OutboxStore:
@@ -184,12 +186,12 @@ class OutboxStore:
         self._dynamodb, self._table = dynamodb, table
 
     def get(self, holder: str) -> tuple[NoticeState, int]:
-        """Return what was told of a holder, and its revision; strongly consistent."""
+        """Return a holder's state, and its revision; strongly consistent."""
         found = get_all(self._dynamodb, self._table, [{"holder": holder, "place": STATE}])
         return state_from(holder, found[0] if found else None)
 
     def due(self, now: datetime) -> Iterator[str]:
-        """Yield the users of whom time alone gives something to tell, by when it was due in each shard."""
+        """Yield the users of whom time alone gives a notification, by when it was due in each shard."""
         for number in range(STATE_SHARDS):
             for each in query_all(
                 self._dynamodb,
@@ -201,7 +203,7 @@ class OutboxStore:
                 yield each["holder"]["S"]
 
     def put(self, holder: str, telling: OutboxWrite, now: datetime) -> None:
-        """Write what is told of a holder now; raises OutboxConflict, and what DynamoDB raises."""
+        """Write a holder's state and notifications; raises OutboxConflict, and what DynamoDB raises."""
         actions = [self._state_action(holder, telling, now)]
         if telling.notifications:
             actions.append({"Put": {"TableName": self._table, "Item": log_item(telling.notifications, now)}})
@@ -246,12 +248,6 @@ class OutboxStore:
 
 
 # Lanes: who may deliver one, what has arrived, when it is tried again; and who works for an endpoint.
-
-
-LEASE = timedelta(minutes=3)  # longer than a function may run: then its lane is due again
-BACKLOGS_READ = 32
-LOG_READ = 20
-WORKER = "worker"
 
 
 class BacklogStore:
@@ -399,9 +395,6 @@ def _worker_key(endpoint_id: str, share: int) -> dict[str, Any]:
 
 
 # Test messages: of no user, and on the way that all notifications take.
-
-
-HOLDER = "test/"  # and the endpoint: no user id has a slash
 
 
 class TrialMessages:

@@ -32,6 +32,8 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0  # as Standard Webhooks advise
 ADDRESSES_TRIED = 3
 Resolver = Callable[[str, int], Iterable[str]]
+SECRETS_KEPT_SECONDS = 60.0
+SOURCE = "streakline"  # of events on the bus
 
 
 class AddressRefused(ConnectionError):
@@ -40,9 +42,9 @@ class AddressRefused(ConnectionError):
 
 @dataclass(frozen=True, slots=True)
 class SendAnswer:
-    """What came of an attempt. status: of HTTP; 0: there was no answer, and reason says why."""
+    """What came of an attempt."""
 
-    status: int
+    status: int  # of HTTP; 0: there was no answer, and reason says why
     reason: str = ""
 
     @property
@@ -100,17 +102,18 @@ def _post_request(
 
 @dataclass(frozen=True, slots=True)
 class HookSender:
-    """Sends requests. is_allowed: whether an address may be connected to; another one only on a laptop."""
+    """Sends requests."""
 
     resolve: Resolver = resolve_host
+    # Whether an address may be connected to; another one only on a laptop
     is_allowed: Callable[[str], bool] = is_public
     context: ssl.SSLContext | None = None
     answer_seconds: float = ANSWER_SECONDS
 
     def post(self, target: Target, headers: Mapping[str, str], body: bytes) -> SendAnswer:
-        """Post a body. Never raises for what the endpoint or its network does: the answer tells of it."""
+        """Post a body. Never raises for what the endpoint or its network does: the answer has it."""
         try:
-            line = _Connection(self._opened(target))
+            line = _Connection(self._open_socket(target))
         except (OSError, UnicodeError, ValueError) as error:
             return SendAnswer(0, _error_text(error))
         late = f"no answer in {self.answer_seconds:g} seconds"
@@ -131,7 +134,7 @@ class HookSender:
             closing.cancel()
             line.opened.close()
 
-    def _opened(self, target: Target) -> socket.socket:
+    def _open_socket(self, target: Target) -> socket.socket:
         """Open a socket to an address of the host that was checked; raises OSError."""
         addresses = list(self.resolve(target.host, target.port))
         if not addresses:
@@ -154,17 +157,13 @@ def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 
-SECRETS_KEPT_SECONDS = 60.0
-SOURCE = "streakline"  # of events on the bus
-
-
 @dataclass(frozen=True, slots=True)
 class WebhookTransport:
-    """Sends webhooks. may_be_private: on a laptop alone."""
+    """Sends webhooks."""
 
     secrets: HookStore
     sender: HookSender
-    may_be_private: bool = False
+    may_be_private: bool = False  # on a laptop alone
     kept: dict[str, tuple[float, Hook]] = field(default_factory=dict)
 
     def send(self, endpoint: Endpoint, notification: Notification, now: datetime) -> SendAnswer:
@@ -190,9 +189,9 @@ class WebhookTransport:
 
 @dataclass(frozen=True, slots=True)
 class BusTransport:
-    """Puts notifications on an EventBridge bus. events: returns the client."""
+    """Puts notifications on an EventBridge bus."""
 
-    events: Callable[[], Any]
+    events: Callable[[], Any]  # returns the client
 
     def send(self, endpoint: Endpoint, notification: Notification) -> SendAnswer:
         """Put a notification on the bus; raises what EventBridge raises."""

@@ -1,4 +1,4 @@
-"""What a function behind a custom resource tells CloudFormation. Without an answer the stack would hang."""
+"""What a function behind a custom resource answers CloudFormation. Without an answer the stack would hang."""
 
 import json
 import urllib.request

@@ -23,10 +23,12 @@ WRITES = (
     *("BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"),
 )
 RegisterRule = Callable[[Register, str], bool]
+KEY = {"name": {"S": "writer"}}
+REGISTER = "REGION_REGISTER"  # names the register's table, in a deployment of two regions
 
 
 class RegionFenced(BotoCoreError):
-    """It is not this region's turn to write, or nobody can tell. Whoever asked may try again, elsewhere."""
+    """It is not this region's turn to write, or that is unknown. Whoever asked may try again, elsewhere."""
 
     fmt = "the region {region} may not write now: {why}"
 
@@ -94,9 +96,6 @@ def _check_fence(fence: Fence, allowed: RegisterRule, **_: Any) -> None:
 # that is cut off from the others can neither read nor write it (docs/decisions/0071).
 
 
-KEY = {"name": {"S": "writer"}}
-
-
 class RegisterMoved(Exception):
     """Somebody else has changed the register since it was read."""
 
@@ -156,9 +155,6 @@ def _register_from(attributes: dict[str, Any]) -> Register:
 #
 # Who wires a function says on which side of the fence its client of DynamoDB stands: `fenced` writes while
 # the region is the writer, `following` while it follows. In a deployment of one region both change nothing.
-
-
-REGISTER = "REGION_REGISTER"  # names the register's table, in a deployment of two regions
 
 
 @cache

@@ -31,7 +31,7 @@ SHOWN_SECONDS = 60
 
 
 class GaugesUnavailable(Exception):
-    """Redis cannot tell; the text says why."""
+    """Redis has no answer; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from adapters.platform.items import Item
 from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all, scan_all
 
 WRITERS = 16
+ATTEMPTS_MAX = 8
+CHANGED = "ConditionalCheckFailed"
 
 
 class ItemTable:
@@ -87,22 +89,20 @@ class ItemTable:
 # Items of a table that have become old: read by key, and changed only if they still are what was read.
 
 
-ATTEMPTS_MAX = 8
-CHANGED = "ConditionalCheckFailed"
 Statement = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class AgedItems:
-    """A table's items. key: the names of its key, the partition's first.
+    """A table's items.
 
-    A deletion or a change costs a write of the item, whether it still is what was read or not; one of an
-    item that is gone costs a unit.
+    A deletion or a change costs a write of the item, whether it still is what was read or not; one of an item
+    that is gone costs a unit.
     """
 
     dynamodb: Any
     table: str
-    key: tuple[str, ...]
+    key: tuple[str, ...]  # the names of its key, the partition's first
 
     def held(self, keys: Iterable[Mapping[str, str]]) -> list[Item]:
         """Return the items that are there, strongly consistent. keys: none twice. Raises Unprocessed."""
@@ -144,7 +144,7 @@ class AgedItems:
         for chunk in chunks(statements, WRITE_MAX):
             left = chunk
             for _ in pauses(ATTEMPTS_MAX):
-                codes = self._asked(left)
+                codes = self._run_statements(left)
                 changed += codes.count(CHANGED)
                 left = [each for each, code in zip(left, codes, strict=True) if code in THROTTLES]
                 if not left:
@@ -153,7 +153,7 @@ class AgedItems:
                 raise Unprocessed(f"{self.table}: items left unchanged")
         return changed
 
-    def _asked(self, statements: Sequence[Statement]) -> list[str]:
+    def _run_statements(self, statements: Sequence[Statement]) -> list[str]:
         answer = self.dynamodb.batch_execute_statement(Statements=list(statements))
         errors = [each.get("Error", {}) for each in answer["Responses"]]
         codes = [str(each.get("Code", "")) for each in errors]

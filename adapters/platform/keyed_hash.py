@@ -1,5 +1,5 @@
-"""Hashes with keys from Secrets Manager: they tell things apart, and do not tell which things they are.
-Fingerprints tell people who answer apart: the identifier itself is never stored.
+"""Hashes with keys from Secrets Manager: they distinguish things, and do not reveal which things they are.
+Fingerprints distinguish people who answer: the identifier itself is never stored.
 """
 
 import hashlib
@@ -11,6 +11,8 @@ from typing import Any
 from adapters import clock
 from rules.days import EPOCH
 from rules.key_ring import KNOWN_WITHIN, KeyRing, PersonHashes, from_text
+
+HASH_CHARACTERS = 32
 
 
 class KeyedHash:
@@ -40,10 +42,7 @@ def hash_under_key(key: str, text: str, digits: int) -> str:
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()[:digits]
 
 
-# Fingerprints: keyed hashes that tell people who answer apart. The identifier itself is never stored.
-
-
-HASH_CHARACTERS = 32
+# Fingerprints: keyed hashes that distinguish people who answer. The identifier itself is never stored.
 
 
 class Fingerprints:

@@ -20,6 +20,9 @@ STORED_WITHIN_SECONDS = 60
 AreThere = Mapping[str, bool]
 # Whoever has one address of IPv6 has the whole network around it.
 NETWORK_BITS = 64
+KEY = "counter"
+# A place ends with its subscription, and never by itself.
+PLACE_KEPT = timedelta(days=36_500)
 
 
 class SharedCounters:
@@ -54,20 +57,20 @@ def network_of(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QuotaPlace:
-    """What somebody has one more of. until: when it ends by itself."""
+    """What somebody has one more of."""
 
     owner: str
     thing: str
-    until: datetime
+    until: datetime  # when it ends by itself
 
 
 @dataclass(frozen=True, slots=True)
 class _QuotaState:
-    """An owner's places. held: thing -> its end; taken: when it took its place; both in epoch seconds."""
+    """An owner's places."""
 
     version: int
-    held: Mapping[str, int]
-    taken: Mapping[str, int]
+    held: Mapping[str, int]  # thing -> its end
+    taken: Mapping[str, int]  # when it took its place; both in epoch seconds
 
 
 class OwnerQuota:
@@ -85,7 +88,7 @@ class OwnerQuota:
     ) -> bool:
         """Take a place; returns whether the thing has one. Safe to repeat.
 
-        places: how many the owner has. are_there: tells of each thing that is known whether it has not ended.
+        places: how many the owner has. are_there: returns for each known thing whether it has not ended.
         Exact, whoever else takes places at the same time. Raises Unprocessed if others kept taking them.
         """
         second = int(now.timestamp())
@@ -147,17 +150,14 @@ class OwnerQuota:
 # Places are items of the table Limits, whose items expire at `expires_at`.
 
 
-KEY = "counter"
-
-
 @dataclass(frozen=True, slots=True)
 class OwnerSemaphore:
-    """table: Limits. most: places of each owner. seconds: how long one is held at most."""
+    """Gives each owner so many places, held for a while."""
 
     dynamodb: Any
-    table: str
-    most: int
-    seconds: int
+    table: str  # Limits
+    most: int  # places of each owner
+    seconds: int  # how long one is held at most
 
     @contextmanager
     def held(self, owner: str, now: datetime) -> Iterator[bool]:
@@ -201,10 +201,6 @@ class OwnerSemaphore:
 
 
 # The places that a user's phones hold in the table Limits, by which an erasure finds the phones, too.
-
-
-# A place ends with its subscription, and never by itself.
-PLACE_KEPT = timedelta(days=36_500)
 
 
 def subscription_counter(owner: str) -> str:

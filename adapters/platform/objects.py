@@ -46,13 +46,15 @@ COPIED_BYTES = 2**20
 # S3's answers to a condition that does not hold: also to that on an object that is gone, or in the middle of
 # another conditional write.
 CHANGED = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409", "NoSuchKey", "404"})
+UNFINISHED = ".unfinished-"
+LOCK = f"{UNFINISHED}lock"
 
 
 @dataclass(frozen=True, slots=True)
 class S3Objects:
-    """The objects of a bucket. s3: a botocore client."""
+    """The objects of a bucket."""
 
-    s3: Any
+    s3: Any  # a botocore client
     bucket: str
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
@@ -259,7 +261,7 @@ class FolderObjects:
             (self.root / key).unlink(missing_ok=True)
 
     def etag(self, key: str) -> str | None:
-        """Return what tells a file from the one that replaces it; None if there is no file."""
+        """Return what distinguishes a file from the one that replaces it; None if there is no file."""
         path = self.root / key
         return _etag(path.stat()) if path.is_file() else None
 
@@ -310,10 +312,6 @@ def _files(folder: str) -> Iterator[os.DirEntry[str]]:
 def _etag(status: os.stat_result) -> str:
     # A put makes a new file, so etags differ by the inode even if size and time are equal.
     return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
-
-
-UNFINISHED = ".unfinished-"
-LOCK = f"{UNFINISHED}lock"
 
 
 def _is_unfinished(key: str) -> bool:

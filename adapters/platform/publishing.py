@@ -18,10 +18,10 @@ ATTEMPTS_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class TopicMessage:
-    """A message. attributes: texts that subscriptions filter by."""
+    """A message."""
 
     body: str
-    attributes: Mapping[str, str]
+    attributes: Mapping[str, str]  # texts that subscriptions filter by
 
     @property
     def size_bytes(self) -> int:

@@ -42,8 +42,6 @@ class Deadline:
 class SourceQueue:
     """The queue that messages come from, in which they can wait.
 
-    is_away: whether an exception says that a store is away, which is no fault of the message.
-
     SQS counts how often a message came, and gives it up after ten times, whatever the reason was. So a
     message that only waits is sent anew before that, and brings along how often it had come; its two weeks
     in the queue begin anew, too. If the process dies in between, it is there twice: consumers are idempotent.
@@ -52,6 +50,7 @@ class SourceQueue:
 
     sqs: Callable[[], Any]
     url: str
+    # Whether an exception says that a store is away, which is no fault of the message
     is_away: Callable[[Exception], bool]
 
     def put_back(self, record: Record, seconds: int) -> bool:
@@ -70,26 +69,23 @@ class SourceQueue:
 
 @dataclass(slots=True)
 class _Batch:
-    """What became of messages. line: where they may wait. again: by id, why. held: by id, with seconds."""
+    """What became of messages."""
 
     now: datetime
     is_redrive: bool
-    line: SourceQueue | None
-    again: dict[str, str] = field(default_factory=dict)
-    held: dict[str, tuple[Record, int]] = field(default_factory=dict)
+    line: SourceQueue | None  # where they may wait
+    again: dict[str, str] = field(default_factory=dict)  # by id, why
+    held: dict[str, tuple[Record, int]] = field(default_factory=dict)  # by id, with seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """Serves batches of one queue, or of several.
+    """Serves batches of one queue, or of several."""
 
-    name: what failure queues call it. line: None, if messages never wait.
-    """
-
-    name: str
+    name: str  # what failure queues call it
     failures: FailureQueue
     logger: Logger
-    line: SourceQueue | None = None
+    line: SourceQueue | None = None  # None, if messages never wait
 
     def serve(
         self,
@@ -115,7 +111,7 @@ class Consumer:
             try:
                 self._attempt(record, handle, batch)
             except Exception as error:  # noqa: BLE001 (the log tells of it)
-                self._failed(record, error, batch)
+                self._note_failure(record, error, batch)
         if batch.line:
             self._put_back(batch.line, batch)
         counts = {"messages": len(event["Records"]), "again": len(batch.again)}
@@ -129,7 +125,7 @@ class Consumer:
         elif reason is not None:
             self.failures.keep(self.name, [(record["body"], reason)], batch.now)
 
-    def _failed(self, record: Record, error: Exception, batch: _Batch) -> None:
+    def _note_failure(self, record: Record, error: Exception, batch: _Batch) -> None:
         line = batch.line
         name, reason = record["messageId"], f"{type(error).__name__}: {error}"
         if line and isinstance(error, TimeIsUp):

@@ -118,7 +118,7 @@ class Redis:
         return answers
 
     def _warn(self, text: str) -> None:
-        """Tell it once."""
+        """Log it once."""
         if not self._has_warned:
             logger.warning(text)
         self._has_warned = True

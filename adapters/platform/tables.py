@@ -16,6 +16,9 @@ READ_MAX = 100
 WRITE_MAX = 25
 ATTEMPTS_MAX = 8
 T = TypeVar("T")
+REFUSED = "ConditionalCheckFailed"
+# Where the store is away, a process goes on with what it knows, and asks again after this many seconds.
+AWAY_SECONDS = 5
 
 
 class Unprocessed(SafeToLog, Exception):
@@ -86,9 +89,6 @@ def _all_pages(operation: Any, request: dict[str, Any]) -> Iterator[Item]:
 # What a cancelled DynamoDB transaction says of each of its actions.
 
 
-REFUSED = "ConditionalCheckFailed"
-
-
 def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
     """Return a reason for each action: its Code and, if its condition was refused, the old Item.
 
@@ -102,10 +102,6 @@ def cancellation_reasons(error: Any, actions: int) -> list[dict[str, Any]]:
 
 
 # How old what a process has read may get before it reads again: so no event costs a read.
-
-
-# Where the store is away, a process goes on with what it knows, and asks again so soon.
-AWAY_SECONDS = 5
 
 
 class Refresh:

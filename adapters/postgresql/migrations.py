@@ -41,6 +41,17 @@ _TOKEN = re.compile(
 _COMMENT = re.compile(r"/\*|\*/")
 _IGNORED = re.compile(r"(?:\s|--[^\n]*)+")
 _ATOMIC = re.compile(r"\bBEGIN\s+ATOMIC\b", re.IGNORECASE)
+SCHEMA = "identity"
+LOCK = 7150326214980357
+# What `migrate` itself needs; running it again changes nothing.
+PREPARE = f"""
+CREATE SCHEMA IF NOT EXISTS {SCHEMA};
+CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
+    name text PRIMARY KEY, digest text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
+)
+"""
+APPLIED = f"SELECT name, digest FROM {SCHEMA}.migration"  # noqa: S608 (a constant)
+NOTE = f"INSERT INTO {SCHEMA}.migration (name, digest) VALUES (%s, %s)"  # noqa: S608 (a constant)
 
 
 def split_script(text: str) -> list[str]:
@@ -111,17 +122,6 @@ def _unended_error(text: str, start: int) -> ValueError:
 
 
 FOLDER = Path(__file__).resolve().parents[2] / "sql" / "identity"
-SCHEMA = "identity"
-LOCK = 7150326214980357
-# What `migrate` itself needs; running it again changes nothing.
-PREPARE = f"""
-CREATE SCHEMA IF NOT EXISTS {SCHEMA};
-CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
-    name text PRIMARY KEY, digest text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
-)
-"""
-APPLIED = f"SELECT name, digest FROM {SCHEMA}.migration"  # noqa: S608 (a constant)
-NOTE = f"INSERT INTO {SCHEMA}.migration (name, digest) VALUES (%s, %s)"  # noqa: S608 (a constant)
 
 
 class MigrationChanged(SafeToLog, Exception):

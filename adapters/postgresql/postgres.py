@@ -32,6 +32,16 @@ from adapters.postgresql.sql import (
 
 TOKEN_SECONDS = 900
 BUNDLE = "rds-global-bundle.pem"
+T = TypeVar("T")
+CONNECT_SECONDS_MAX = 5
+# These settings notice a peer that is gone. How long a statement may take is set on the role.
+NETWORK: dict[str, Any] = {
+    "keepalives": 1,
+    "keepalives_idle": 30,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 5000,
+}
 
 
 def iam_token(host: str, port: int, user: str) -> str:
@@ -74,18 +84,6 @@ def ca_bundle() -> str:
     with tempfile.NamedTemporaryFile(suffix=".pem", delete=False) as out:
         out.write(b"\n".join(each.read_bytes() for each in files))
     return out.name
-
-
-T = TypeVar("T")
-CONNECT_SECONDS_MAX = 5
-# These settings notice a peer that is gone. How long a statement may take is set on the role.
-NETWORK: dict[str, Any] = {
-    "keepalives": 1,
-    "keepalives_idle": 30,
-    "keepalives_interval": 5,
-    "keepalives_count": 2,
-    "tcp_user_timeout": 5000,
-}
 
 
 class Postgres:

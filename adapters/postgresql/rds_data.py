@@ -52,6 +52,16 @@ _MESSAGE = re.compile(
     r"(?:[A-Z]+: +)?(?P<text>.*?)(?:(?:\s*\n|; *Position:).*)?;\s*SQLState:\s*(?P<state>[0-9A-Z]{5})\W*$",
     re.DOTALL,
 )
+T = TypeVar("T")
+# The service ends a statement after 45 seconds.
+ANSWER_SECONDS_MAX = 50
+THROTTLED_ATTEMPTS = 6
+# Waking up takes some 15 seconds, after a day of sleep 30 and more. These come to a minute.
+WAKING_PAUSES_SECONDS = (2, 3, *[5] * 11)
+WAKING = (
+    "the identity database is waking up: nothing is lost; if it takes longer than a minute, the message comes"
+    " again"
+)
 
 
 class LostConnection(PostgresUnavailable):
@@ -77,17 +87,6 @@ def error_meaning(error: ClientError) -> Exception:
         return LostConnection(text, state)
     return PostgresUnavailable(text, state) if may_pass(state) else PostgresRefused(state, found["text"])
 
-
-T = TypeVar("T")
-# The service ends a statement after 45 seconds.
-ANSWER_SECONDS_MAX = 50
-THROTTLED_ATTEMPTS = 6
-# Waking up takes some 15 seconds, after a day of sleep 30 and more. These come to a minute.
-WAKING_PAUSES_SECONDS = (2, 3, *[5] * 11)
-WAKING = (
-    "the identity database is waking up: nothing is lost; if it takes longer than a minute, the message comes"
-    " again"
-)
 
 logger = logging.getLogger(__name__)
 

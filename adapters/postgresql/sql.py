@@ -19,6 +19,11 @@ PASSING_CLASSES = ("08", "28", "40", "53", "57", "58")
 PASSING_CODES = ("55P03", "25P03")
 # No connection or no sign-in, no disk or memory, being stopped, a system error.
 AWAY = ("08", "28", "53", "57P", "58")
+# A character has up to four bytes. Without OFFSET a STABLE function would be called once for each piece.
+IN_PIECES = """
+SELECT substr(whole, place, 16000) FROM (SELECT identity.CALL::text AS whole OFFSET 0) AS answer,
+generate_series(1, length(whole), 16000) AS place ORDER BY place
+"""
 
 
 class PostgresUnavailable(Exception):
@@ -72,13 +77,6 @@ def may_pass(sqlstate: str) -> bool:
 # A row of the Data API holds 64 KB at most, and some answers grow with what they list: these leave PostgreSQL
 # in pieces of text. An event's answer does not, because pieces cost a third more. It grows only with what is
 # still to be announced of its own lead.
-
-
-# A character has up to four bytes. Without OFFSET a STABLE function would be called once for each piece.
-IN_PIECES = """
-SELECT substr(whole, place, 16000) FROM (SELECT identity.CALL::text AS whole OFFSET 0) AS answer,
-generate_series(1, length(whole), 16000) AS place ORDER BY place
-"""
 
 
 def call_function(connection: Any, call: str, values: list[Any]) -> Any:

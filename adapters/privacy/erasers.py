@@ -25,11 +25,11 @@ Keys = Callable[[Person], Iterable[dict[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionEraser:
-    """All items of some partitions. key: the names of the table's key, the partition's first."""
+    """All items of some partitions."""
 
     dynamodb: Any
     table: str
-    key: tuple[str, ...]
+    key: tuple[str, ...]  # the names of the table's key, the partition's first
     partitions: Partitions
 
     def items(self, person: Person) -> Iterator[Item]:
@@ -51,9 +51,9 @@ class PartitionEraser:
         )
         return [{name: each[name] for name in self.key} for each in keys]
 
-    def remove(self, found: Sequence[Item]) -> None:
+    def remove(self, items: Sequence[Item]) -> None:
         """Delete what was found."""
-        delete_all(self.dynamodb, self.table, found)
+        delete_all(self.dynamodb, self.table, items)
 
     def _query(self, partition: str) -> dict[str, Any]:
         return {
@@ -67,11 +67,11 @@ class PartitionEraser:
 
 @dataclass(frozen=True, slots=True)
 class KeyEraser:
-    """Items whose whole keys follow from the person. keys: may name items that are not there."""
+    """Items whose whole keys follow from the person."""
 
     dynamodb: Any
     table: str
-    keys: Keys
+    keys: Keys  # may name items that are not there
 
     def items(self, person: Person) -> Iterator[Item]:
         """Yield the whole items, strongly consistent."""
@@ -87,9 +87,9 @@ class KeyEraser:
             for key in some[:1]
         ]
 
-    def remove(self, found: Sequence[Item]) -> None:
+    def remove(self, items: Sequence[Item]) -> None:
         """Delete what was found."""
-        delete_all(self.dynamodb, self.table, found)
+        delete_all(self.dynamodb, self.table, items)
 
     def _distinct(self, person: Person) -> list[dict[str, str]]:
         return list({tuple(each.values()): each for each in self.keys(person)}.values())
@@ -136,9 +136,9 @@ class ResponseEraser:
         keys = [{name: value["S"] for name, value in each.items()} for each in self.find(person)]
         yield from get_all(self.dynamodb, self.table, keys)
 
-    def remove(self, found: Sequence[Item]) -> None:
+    def remove(self, items: Sequence[Item]) -> None:
         """Delete what was found."""
-        delete_all(self.dynamodb, self.table, found)
+        delete_all(self.dynamodb, self.table, items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +156,14 @@ class AnswerLineEraser:
             if each["response_id"]["S"] in person.hashes
         ]
 
-    def remove(self, found: Sequence[Item]) -> None:
+    def remove(self, items: Sequence[Item]) -> None:
         """Delete what was found."""
-        delete_all(self.dynamodb, self.table, found)
+        delete_all(self.dynamodb, self.table, items)
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionEraser:
-    """A user's phones: the places that they hold in the table Limits tell which ones there are."""
+    """A user's phones: the places that they hold in the table Limits name them."""
 
     dynamodb: Any
     sns: Callable[[], Any]
@@ -183,9 +183,9 @@ class SubscriptionEraser:
         """Return the subscriptions' own items."""
         return list(self.items(person))
 
-    def remove(self, found: Sequence[Item]) -> None:
+    def remove(self, items: Sequence[Item]) -> None:
         """Delete the phones' endpoints, then the subscriptions with their markers, their own items last."""
-        for each in found:
+        for each in items:
             subscription = subscription_from(decode_item(each))
             if subscription.endpoint_arn:
                 self.sns().delete_endpoint(EndpointArn=subscription.endpoint_arn)
@@ -220,10 +220,10 @@ class IdentityEraser:
         rows = int(self.database.run(lambda each: call_function(each, call, _values(person))))
         return [person] * rows
 
-    def remove(self, found: Iterable[Person]) -> None:
+    def remove(self, items: Iterable[Person]) -> None:
         """Delete the rows of the person."""
         call = "erase(%s::text[], %s::text, %s::text[], %s::text[])"
-        for person in dict.fromkeys(found):
+        for person in dict.fromkeys(items):
             values = _values(person)
             self.database.run(partial(call_function, call=call, values=values))
 

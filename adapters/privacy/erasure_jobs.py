@@ -20,23 +20,25 @@ from rules.days import stamp
 from rules.privacy.erasures import LEADS, Erasure, PersonKind
 from rules.privacy.tombstones import Act, JournalEntry, identity_subject, lead_subject, user_subject
 
+OPEN, DONE = "open", "done"
+ENTRIES_MAX = 90  # a transaction takes 100 actions
+SUBJECTS_MAX = 90  # of a transaction's 100 actions; the erasure itself writes further tombstones
+
+
 # Whom the erasers and the export look for, in every form that a store may know them by.
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user, or a lead with all its leaves.
+    """A user, or a lead with all its leaves."""
 
-    digest: the keyed hash of the id that was named. hashes: under which a user's answers are. leads:
-    lead_organization_ids. identities: (channel, external id) of these leads, in their organization.
-    """
-
-    digest: str
+    digest: str  # the keyed hash of the id that was named
 
     user_id: str = ""
-    hashes: tuple[str, ...] = ()
+    hashes: tuple[str, ...] = ()  # under which a user's answers are
     organization: str = ""
-    leads: tuple[str, ...] = ()
+    leads: tuple[str, ...] = ()  # lead_organization_ids
+    # (channel, external id) of these leads, in their organization
     identities: tuple[tuple[str, str], ...] = ()
 
     def subjects(self) -> Iterator[str]:
@@ -45,11 +47,6 @@ class Person:
             yield user_subject(self.user_id)
         yield from map(lead_subject, self.leads)
         yield from (identity_subject(self.organization, *each) for each in self.identities)
-
-
-OPEN, DONE = "open", "done"
-ENTRIES_MAX = 90  # a transaction takes 100 actions
-SUBJECTS_MAX = 90  # of a transaction's 100 actions; the erasure itself writes further tombstones
 
 
 class ErasureMoved(Exception):
@@ -109,7 +106,7 @@ class ErasureJobs:
         return after
 
     def finish(self, erasure: Erasure, certificate: dict[str, Any], organization_digest: str) -> None:
-        """Put the certificate in the place of the erasure: from now on nothing tells who it was.
+        """Put the certificate in the place of the erasure: from now on nothing says who it was.
 
         organization_digest: of a lead, by which its organization is known when it asks again; "" of a user.
         """

@@ -19,24 +19,21 @@ from rules.privacy.erasures import PersonKind
 
 # The bucket deletes the file a day after it was made, or somewhat later.
 KEPT_SECONDS = 86_400
-# Whoever asks for a job that was woken so long ago wakes it again.
+# Whoever asks for a job that was woken this long ago wakes it again.
 WOKEN_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class ExportJob:
-    """An export. digest: the keyed hash of the person. job_id: hexadecimal. Instants in epoch seconds.
+    """An export. Its instants are epoch seconds."""
 
-    organization: of a lead, whose callers may have it. finished_at: 0 until there is a file. size: in bytes.
-    """
-
-    digest: str
-    job_id: str
+    digest: str  # the keyed hash of the person
+    job_id: str  # hexadecimal
     asked_at: int
     woken_at: int
-    organization: str = ""
-    finished_at: int = 0
-    size: int = 0
+    organization: str = ""  # of a lead, whose callers may have it
+    finished_at: int = 0  # 0 until there is a file
+    size: int = 0  # in bytes
 
     @property
     def key(self) -> str:
@@ -127,9 +124,9 @@ class ExportJobs:
 
 @dataclass(frozen=True, slots=True)
 class ExportInvoker:
-    """Invokes the function that makes exports, and does not wait. functions: returns the client of Lambda."""
+    """Invokes the function that makes exports, and does not wait."""
 
-    functions: Callable[[], Any]
+    functions: Callable[[], Any]  # returns the client of Lambda
     name: str
 
     def wake(self, kind: PersonKind, subject: str, job: ExportJob) -> None:

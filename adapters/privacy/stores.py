@@ -44,18 +44,18 @@ MINUTES = range(-3, 2)
 OBJECTS_MAX = 1000  # in one request
 TOP = "#top"
 EXPORTS = "exports/"  # a day
-READ_AT_ONCE = 16  # a client has as many connections
+READ_AT_ONCE = 16  # a client has this many connections
 Asked = TypeVar("Asked")
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectEraser:
-    """Objects of the payload bucket, all versions of them. events: of leads, whose ids name their objects."""
+    """Objects of the payload bucket, all versions of them."""
 
     s3: Callable[[], Any]
     bucket: str
-    events: PartitionEraser
+    events: PartitionEraser  # of leads, whose ids name their objects
 
     def find(self, person: Person) -> list[dict[str, str]]:
         """Return key and version of every object below the person's folders."""
@@ -86,9 +86,9 @@ class ObjectEraser:
     def _content(self, key: str) -> tuple[str, bytes]:
         return key, bytes(self.s3().get_object(Bucket=self.bucket, Key=key)["Body"].read())
 
-    def remove(self, found: Sequence[dict[str, str]]) -> None:
+    def remove(self, items: Sequence[dict[str, str]]) -> None:
         """Delete what was found; raises RuntimeError if S3 kept some of it."""
-        for chunk in chunks(found, OBJECTS_MAX):
+        for chunk in chunks(items, OBJECTS_MAX):
             answer = self.s3().delete_objects(Bucket=self.bucket, Delete={"Objects": chunk, "Quiet": True})
             if answer.get("Errors"):
                 raise RuntimeError(f"{self.bucket}: {answer['Errors'][0].get('Code')}")
@@ -113,13 +113,13 @@ def _read_ahead(pool: Executor, ask: Callable[[Asked], Found], asked: Iterable[A
 
 @dataclass(frozen=True, slots=True)
 class RedisEraser:
-    """Keys of Redis that name a user. days, events: of tables, which name some of them. url: "": no Redis.
+    """Keys of Redis that name a user.
 
     What Redis knows of leads is under digests, for an hour; no event of theirs is looked up there any more.
     """
 
-    url: str
-    days: PartitionEraser
+    url: str  # "": no Redis
+    days: PartitionEraser  # days, events: of tables, which name some of them
     events: PartitionEraser
     now: datetime
     _link: list[Redis] = field(default_factory=list)
@@ -139,10 +139,10 @@ class RedisEraser:
         ]
         return there + [f"\x1f{person.user_id}" for _ in places[:1]]
 
-    def remove(self, found: Sequence[str]) -> None:
+    def remove(self, items: Sequence[str]) -> None:
         """Delete what was found, and the lists of the first 100, which are made anew each minute."""
         commands: list[Command] = []
-        for each in found:
+        for each in items:
             commands += unrank_commands(each[1:]) if each.startswith("\x1f") else [["DEL", each]]
         if commands:
             lists = (list_key(region, board) for region, board in product(ALL_REGIONS, BOARDS))
@@ -187,9 +187,9 @@ class BoardEraser:
                 found.append((key, pack_rows(others)))
         return found
 
-    def remove(self, found: Sequence[tuple[Item, bytes]]) -> None:
+    def remove(self, items: Sequence[tuple[Item, bytes]]) -> None:
         """Put the parts without the user; one that has expired meanwhile stays gone."""
-        for key, data in found:
+        for key, data in items:
             try:
                 self.dynamodb.update_item(
                     TableName=self.table,
@@ -209,18 +209,18 @@ class StoreEraser(Protocol):
     def find(self, person: Person) -> Sequence[Any]:
         """Return everything of the person that is there now."""
 
-    def remove(self, found: Sequence[Any]) -> None:
+    def remove(self, items: Sequence[Any]) -> None:
         """Delete it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """What the stores are reached by. s3, sns: made when needed. database: None where nobody is a lead."""
+    """What the stores are reached by."""
 
     dynamodb: Any
-    s3: Callable[[], Any]
+    s3: Callable[[], Any]  # s3, sns: made when needed
     sns: Callable[[], Any]
-    database: Database | None
+    database: Database | None  # None where nobody is a lead
 
 
 def online_stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[str, StoreEraser]:
@@ -291,9 +291,9 @@ class UserAndLeadEraser:
         yield from self.users.items(person)
         yield from self.leads.items(person)
 
-    def remove(self, found: Sequence[Any]) -> None:
+    def remove(self, items: Sequence[Any]) -> None:
         """Delete what was found."""
-        self.users.remove(found)
+        self.users.remove(items)
 
 
 def _user_ids(person: Person) -> Iterable[str]:

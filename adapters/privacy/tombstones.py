@@ -25,11 +25,13 @@ from rules.privacy.tombstones import (
     with_entries,
 )
 
-# Every process knows a tombstone at latest so many seconds after it was written.
+# Every process knows a tombstone at latest this many seconds after it was written.
 FRESH_SECONDS = 30
-# Writers' clocks differ: so far back each reading looks again.
+# Writers' clocks differ: this far back each reading looks again.
 CLOCKS_DIFFER = timedelta(minutes=5)
 JOURNAL = "journal"
+# Whose an item is. No item has two of these of two persons; a stock is a holder, too, that nobody is called.
+USER_KEYS, LEAD_KEY = ("user_id", "account_id", "owner", "holder"), "lead_organization_id"
 
 
 class Tombstones:
@@ -160,10 +162,6 @@ def is_erased(event: LeadEvent, erased: ErasureCheck) -> bool:
 # Whether a record of a table's stream is of somebody who was erased (rule 10).
 
 
-# Whose an item is. No item has two of these of two persons; a stock is a holder, too, that nobody is called.
-USER_KEYS, LEAD_KEY = ("user_id", "account_id", "owner", "holder"), "lead_organization_id"
-
-
 def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
     """Whether a change is of somebody who was erased, and came before that was lifted, if it was."""
     change = record["dynamodb"]
@@ -178,7 +176,7 @@ def is_erased_record(record: Mapping[str, Any], erased: ErasureCheck) -> bool:
 
 
 def subject_of(image: Mapping[str, Any]) -> str:
-    """Return what is hashed of the person whose item it is; "" if it tells of nobody by name."""
+    """Return what is hashed of the person whose item it is; "" if it names nobody."""
     for name in USER_KEYS:
         if user := image.get(name, {}).get("S"):
             return user_subject(user)

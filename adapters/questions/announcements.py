@@ -1,4 +1,4 @@
-"""Finds through the index who is to be told of a question, and claims each message. Each message of the
+"""Finds through the index who is to hear of a question, and claims each message. Each message of the
 announcements queue asks for one page of them.
 """
 
@@ -41,16 +41,17 @@ DELAY_SECONDS_MAX = 900
 # For each partition that is not at its end, the subscription_id and last_notified_at that were read last.
 # None: nothing has been read.
 After = Mapping[str, tuple[str, str]]
+MOVE = f"SET last_notified_at = :moved REMOVE {CHANGED}"  # a note is no change that the lake keeps
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncementPage:
-    """One page. attempt: how often it has been tried without telling everybody."""
+    """One page."""
 
     question_id: str
     shard: int
     after: After | None = None
-    attempt: int = 0
+    attempt: int = 0  # how often it has been tried without reaching everybody
 
     @staticmethod
     def read(message: Mapping[str, Any]) -> "AnnouncementPage":
@@ -82,9 +83,9 @@ class AnnouncementPage:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncementQueue:
-    """sqs: returns the client."""
+    """The queue of pages of announcements."""
 
-    sqs: Callable[[], Any]
+    sqs: Callable[[], Any]  # returns the client
     url: str
 
     def begin(self, question_id: str) -> None:
@@ -99,9 +100,6 @@ class AnnouncementQueue:
             MessageBody=json.dumps(page.written()),
             DelaySeconds=min(DELAY_SECONDS_MAX, delay_seconds),
         )
-
-
-MOVE = f"SET last_notified_at = :moved REMOVE {CHANGED}"  # a note is no change that the lake keeps
 
 
 class Announcements:

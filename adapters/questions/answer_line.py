@@ -30,6 +30,11 @@ from rules.questions.responses import Response, Submission, event_digest
 
 # A transaction's actions for an event.
 ACTIONS = 2
+# A transaction takes 100 actions: one for the counter; for each answer a response, its place in line, and
+# its event.
+TAKEN_MAX = 99 // (2 + ACTIONS)
+ATTEMPTS_MAX = 40
+PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.1, 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,6 @@ class AnswerAwards:
         }
         stored = {"TableName": self.events_table, "Item": encode_item(events.to_item(event))}
         return {"Put": claimed}, {"Put": stored}
-
-
-# A transaction takes 100 actions: one for the counter; for each answer a response, its place in line, and
-# its event.
-TAKEN_MAX = 99 // (2 + ACTIONS)
-ATTEMPTS_MAX = 40
-PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.1, 0.6
 
 
 def with_answers(question: Question, answers: int, at: str) -> Question:
@@ -100,12 +98,12 @@ def count_action(table: str, before: Question, after: Question) -> dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class AnswerLine:
-    """Takes answers, by themselves or by the lines of their questions. awards: of their events."""
+    """Takes answers, by themselves or by the lines of their questions."""
 
     dynamodb: Any
     questions: QuestionStore
     responses: ResponseStore
-    awards: AnswerAwards
+    awards: AnswerAwards  # of their events
     waiting: WaitingAnswers
 
     def answer(self, question: Question, submission: Submission, now: datetime) -> tuple[Question, Response]:

@@ -49,12 +49,12 @@ class ClaimResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MessageClaim:
-    """One message to one subscription. expires_at: epoch seconds, time to live; long after any sending."""
+    """One message to one subscription."""
 
     subscription: Subscription
     key: str
     claimed_at: str
-    expires_at: int
+    expires_at: int  # epoch seconds, time to live; long after any sending
 
     @property
     def place(self) -> str:
@@ -155,11 +155,11 @@ class MessageClaims:
 
 @dataclass(frozen=True, slots=True)
 class DueReminder:
-    """A subscription's reminder that is due. then: when the next one is due; None: never."""
+    """A subscription's reminder that is due."""
 
     subscription: Subscription
     due: datetime
-    then: datetime | None
+    then: datetime | None  # when the next one is due; None: never
 
 
 class ReminderStore:

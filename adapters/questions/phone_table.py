@@ -30,28 +30,28 @@ from rules.questions.notifications import claim_expires_at
 
 # What notes of messages write.
 NOTES = frozenset({"last_notified_at", CHANGED})
-NO_LIMIT = 10**6  # whoever had so many phones gets them back
+NO_LIMIT = 10**6  # whoever had many phones gets them back
 POLLS = "poll#"
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage:
-    """A message that a phone got. last: until when it might have been sent."""
+    """A message that a phone got."""
 
     key: str
     claimed_at: datetime
     outcome: str
     settled_at: datetime | None
-    last: datetime
+    last: datetime  # until when it might have been sent
 
 
 @dataclass(frozen=True, slots=True)
 class Phone:
-    """A subscription as the lake keeps it. last_notified_at: a stamp. messages: may not be sent again."""
+    """A subscription as the lake keeps it."""
 
     kept: Item
-    last_notified_at: str
-    messages: Sequence[ReceivedMessage] = ()
+    last_notified_at: str  # a stamp
+    messages: Sequence[ReceivedMessage] = ()  # may not be sent again
 
     @property
     def own(self) -> str:
@@ -88,10 +88,10 @@ class Phone:
 
 @dataclass(frozen=True, slots=True)
 class PutSummary:
-    """written: how many items. elsewhere: subscriptions whose phone has another one by now."""
+    """What a restore of phones wrote."""
 
-    written: int = 0
-    elsewhere: tuple[str, ...] = ()
+    written: int = 0  # how many items
+    elsewhere: tuple[str, ...] = ()  # subscriptions whose phone has another one by now
 
     def __add__(self, other: "PutSummary") -> "PutSummary":
         """Return both together."""
@@ -116,7 +116,7 @@ class PhoneTable:
         return self._each(partial(self._put, now=now), [each for each in listed if each.own not in there])
 
     def make_equal(self, phones: Iterable[Phone], now: datetime) -> PutSummary:
-        """Let each subscription have the items that it must have; when it was told last stays as it is.
+        """Let each subscription have the items that it must have; when it was notified last stays as it is.
 
         Raises Unprocessed; it is safe to repeat.
         """

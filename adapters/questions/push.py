@@ -1,6 +1,6 @@
 """Messages to phones: one interface, and SNS mobile push (FCM) behind it.
 
-How SNS tells that a token is dead: CreatePlatformEndpoint raises InvalidParameter for the token; or Publish
+How SNS reports that a token is dead: CreatePlatformEndpoint raises InvalidParameter for the token; or Publish
 raises EndpointDisabled, because a push service has refused an earlier message and SNS has set the endpoint's
 Enabled to false. If Publish raises NotFound, or InvalidParameter for the target, the endpoint has been
 deleted. That says nothing of the token, so `send` makes the endpoint again, once.
@@ -34,7 +34,7 @@ NOT_SENT = (ConnectTimeoutError, EndpointConnectionError, NoCredentialsError)
 
 
 class PushStatus(StrEnum):
-    """What became of a message. DEAD: its token is. UNSENT: certainly not sent. UNSURE: nobody can tell."""
+    """What became of a message. DEAD: its token is. UNSENT: certainly not sent. UNSURE: unknown."""
 
     SENT = "sent"
     DEAD = "dead"

@@ -19,6 +19,11 @@ from rules.questions.questions import (
     to_item,
 )
 
+# One page reads at most this many questions, however few of them match.
+READ_MAX = 200
+# It first reads as many as it needs. If some of them do not match, it goes on with this many at a time.
+READ_AGAIN = 50
+
 
 class QuestionStore:
     """Questions of all agents."""
@@ -53,20 +58,16 @@ class QuestionStore:
 # closing, of 1,000 a second that DynamoDB gives a partition: 500 questions a second.
 
 
-# One page reads at most so many questions, however few of them match.
-READ_MAX = 200
-# It first reads as many as it needs. If some of them do not match, it goes on with so many at a time.
-READ_AGAIN = 50
 # Where a list goes on: for each partition the (created_at, question_id) that was read last.
 Places = Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionPage:
-    """Questions newest first. next: where to go on, None at the end."""
+    """Questions newest first."""
 
     questions: list[Question]
-    next: Places | None
+    next: Places | None  # where to go on, None at the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class QuestionLists:
         matches: Callable[[Question], bool],
     ) -> QuestionPage:
         step = limit // len(partitions) + 2
-        keys = self._merged([self._keys(index, each, after.get(each), step) for each in partitions])
+        keys = self._newest_first([self._keys(index, each, after.get(each), step) for each in partitions])
         found: list[Question] = []
         places, count, size = dict(after), 0, limit
         while count < READ_MAX and (chunk := list(islice(keys, size))):
@@ -111,7 +112,9 @@ class QuestionLists:
                     return QuestionPage(found, None if is_last else places)
         return QuestionPage(found, places if next(keys, None) else None)
 
-    def _merged(self, lists: Iterable[Iterator[tuple[str, str, str]]]) -> Iterator[tuple[str, str, str]]:
+    def _newest_first(
+        self, lists: Iterable[Iterator[tuple[str, str, str]]]
+    ) -> Iterator[tuple[str, str, str]]:
         return heapq.merge(*lists, key=lambda each: each[1], reverse=True)
 
     def _keys(

@@ -15,6 +15,7 @@ from rules.questions.responses import Response, Submission, from_item, to_item
 # The mark of a response that UserStats has counted; written in the transaction that counts it.
 COUNTED = "counted_at"
 Key = tuple[str, str]
+WAITING_KEPT = timedelta(hours=1)
 
 
 class AlreadyAnswered(Exception):
@@ -168,9 +169,6 @@ def _key(key: Key) -> dict[str, str]:
 #
 # What it takes to reward an answer is with it here, the user's id too, and nowhere else. The transaction that
 # takes the answer removes both. What a process leaves behind that dies while it waits ends after an hour.
-
-
-WAITING_KEPT = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,11 +43,13 @@ from rules.questions.notifications import (
 # k tags takes k writes more. Only claims and places have `expires_at` (epoch seconds), the time to live.
 #
 # The last write of a subscription that has `is_changed` changed something that the lake keeps for restores. A
-# note of a message takes the mark away. So the publisher's filter tells them apart (infra/marks.py).
+# note of a message takes the mark away. So the publisher's filter distinguishes them (infra/marks.py).
 
 
 KEY = "subscription_id"
 INDEX = "ByLastNotified"
+ATTEMPTS_MAX = 8
+REFUSED = "ConditionalCheckFailed"
 
 
 def subscription_item(subscription: Subscription) -> Item:
@@ -152,8 +154,6 @@ def keys_of(subscription: Subscription) -> list[str]:
     return [own, *marker_keys(subscription), reminder_key(own), *token]
 
 
-ATTEMPTS_MAX = 8
-REFUSED = "ConditionalCheckFailed"
 Action = dict[str, Any]
 
 

@@ -27,6 +27,13 @@ OTHERS = "*"
 DATE_CHARACTERS = 4
 # Badges of categories follow from the categories, which keep their first dates.
 _SETTLES = {each.name for each in BADGES if each.counted is not BadgeMeasure.CATEGORIES}
+# The attribute that the index ByTotalPoints is partitioned by, and its value in the first partition.
+LEADERBOARD = "_leaderboard"
+# Whoever changes an item changes one of these. A repair is put on condition that all are as they were read.
+STATS_MARKS = ("version", "updated_at", "total_points", "total_answers", "days", "settled")
+# A transaction takes 100 actions: one for the stats, and one for each of two older hashes (KEYS_MAX) that
+# they move from; a mark for each answer.
+RESPONSES_MAX = 97
 
 
 def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
@@ -94,12 +101,6 @@ def _encode(days: Iterable[date]) -> str:
 def _decode(text: str) -> list[date]:
     places = range(0, len(text), DATE_CHARACTERS)
     return [date.fromordinal(int(text[at : at + DATE_CHARACTERS], 36)) for at in places]
-
-
-# The attribute that the index ByTotalPoints is partitioned by, and its value in the first partition.
-LEADERBOARD = "_leaderboard"
-# Whoever changes an item changes one of these. A repair is put on condition that all are as they were read.
-STATS_MARKS = ("version", "updated_at", "total_points", "total_answers", "days", "settled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,21 +253,12 @@ def _partition(shard: int) -> str:
 # The transaction that counts answers: stats and marks, all or nothing.
 
 
-# A transaction takes 100 actions: one for the stats, and one for each of two older hashes (KEYS_MAX) that
-# they move from; a mark for each answer.
-RESPONSES_MAX = 97
-
-
 @dataclass(frozen=True, slots=True)
 class CountRefusal:
-    """Why nothing was written.
+    """Why nothing was written."""
 
-    moved: the stats have changed since they were read (or two transactions met). marked: an answer is counted
-    already, or gone.
-    """
-
-    moved: bool
-    marked: bool
+    moved: bool  # the stats have changed since they were read (or two transactions met)
+    marked: bool  # an answer is counted already, or gone
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,14 @@ from rules.privacy.tombstones import SafeToLog
 
 PART = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{3})", re.ASCII)
 EVERYBODY = ""
+RATE = re.compile(r"([A-Z]{3})=(\d{1,9}(?:\.\d{1,9})?)", re.ASCII)
+ORGANIZATION = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{2})")
+VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many
+HOT, CURATED = "EventHotDays", "CuratedRetentionDays"
+# Days after which rules of buckets delete.
+BUCKET_SETTINGS = ("RawRetentionDays", "QuarantineRetentionDays", CURATED, "PayloadRetentionDays")
+DAYS_MAX = 36_500
+ORIGINS = re.compile(r"(?:https://[A-Za-z0-9.-]+(?::\d{1,5})?(?: +|$))*", re.ASCII)
 
 
 @cache
@@ -53,9 +61,6 @@ def currency_of(setting: str, organization_id: str | None) -> str:
 # What one unit of a currency is worth in the organizations' own.
 
 
-RATE = re.compile(r"([A-Z]{3})=(\d{1,9}(?:\.\d{1,9})?)", re.ASCII)
-
-
 @cache
 def exchange_rates(setting: str) -> Mapping[str, Decimal]:
     """Read the setting ExchangeRates: `EUR=1.08 JPY=0.0067`; returns the rate by ISO 4217 code.
@@ -72,9 +77,6 @@ def exchange_rates(setting: str) -> Mapping[str, Decimal]:
 
 
 # In which region an organization's people live: there numbers without a country code are read.
-
-
-ORGANIZATION = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{2})")
 
 
 @cache
@@ -96,14 +98,6 @@ def region_of(setting: str, organization_id: str) -> str | None:
     """Return an organization's region; None if neither it nor everybody has one."""
     by_organization = regions(setting)
     return by_organization.get(organization_id, by_organization.get(""))
-
-
-VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many
-HOT, CURATED = "EventHotDays", "CuratedRetentionDays"
-# Days after which rules of buckets delete.
-BUCKET_SETTINGS = ("RawRetentionDays", "QuarantineRetentionDays", CURATED, "PayloadRetentionDays")
-DAYS_MAX = 36_500
-ORIGINS = re.compile(r"(?:https://[A-Za-z0-9.-]+(?::\d{1,5})?(?: +|$))*", re.ASCII)
 
 
 class SettingRefused(SafeToLog, ValueError):

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """ingest.web.api. reads_per_minute: of one caller."""
+    """ingest.web.api."""
 
     limits_table: str
-    reads_per_minute: int
+    reads_per_minute: int  # of one caller
 
 
 # What the functions of erasures and exports read from their environment.
@@ -41,23 +41,23 @@ class PrivacyTables:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyApiSettings(Allowance):
-    """ingest.privacy_api. erasure_function: makes exports."""
+    """ingest.privacy_api."""
 
     payload_bucket: str
     identity_url: str
     erasures_table: str
     erasure_secret_arn: str
-    erasure_function: str
+    erasure_function: str  # makes exports
     phone_regions: str
     exports_per_day: int
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureSettings(PrivacyTables):
-    """processors.erasure. settle_seconds: after so long nobody writes who does not know a new tombstone."""
+    """processors.erasure."""
 
     answer_lines_table: str
     boards_table: str
     group_events_table: str
     redis_url: str
-    settle_seconds: int
+    settle_seconds: int  # after this many seconds nobody writes who does not know a new tombstone

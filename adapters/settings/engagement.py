@@ -17,7 +17,7 @@ class RulesApiSettings(Allowance):
 
 @dataclass(frozen=True, slots=True)
 class UsersApiSettings:
-    """ingest.engagement.users_api. event_hot_days: after so many events leave their table; 0: they expire."""
+    """ingest.engagement.users_api."""
 
     leaderboard_shards: int
     user_streaks_table: str
@@ -36,5 +36,5 @@ class UsersApiSettings:
     erasures_table: str
     erasure_secret_arn: str
     receipt_secret_arn: str
-    event_hot_days: int
+    event_hot_days: int  # after this many events leave their table; 0: they expire
     past_function: str

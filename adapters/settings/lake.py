@@ -5,16 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CurateSettings:
-    """analytics.steps.curate_function. raw_retention_days: 0 for ever.
-
-    curate_job_name: the Glue job. spark_from_gb: a night with more raw GB is handed to it first; 0: never.
-    """
+    """analytics.steps.curate_function."""
 
     lake_bucket: str
     glue_database: str
-    raw_retention_days: int
-    curate_job_name: str
-    spark_from_gb: int
+    raw_retention_days: int  # 0 for ever
+    curate_job_name: str  # the Glue job
+    spark_from_gb: int  # a night with more raw GB is handed to it first; 0: never
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +24,12 @@ class CurateLargeSettings:
 
 @dataclass(frozen=True, slots=True)
 class WarehouseSettings:
-    """analytics.steps.warehouse_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
-
-    copy_role_arn: the role that Redshift reads the lake with; a DuckDB file needs none.
-    warehouse_workgroup_arn: the workgroup that gets the daily limit; "" for a warehouse that is not ours.
-    """
+    """analytics.steps.warehouse_function."""
 
     lake_bucket: str
-    warehouse_url: str
-    copy_role_arn: str
+    warehouse_url: str  # see analytics.warehouse.warehouse.warehouse_at
+    copy_role_arn: str  # the role that Redshift reads the lake with; a DuckDB file needs none
+    # The workgroup that gets the daily limit; "" for a warehouse that is not ours
     warehouse_workgroup_arn: str
     warehouse_daily_rpu_hours: int
     campaign_grace_days: int
@@ -44,15 +38,14 @@ class WarehouseSettings:
 
 @dataclass(frozen=True, slots=True)
 class ForgetSettings:
-    """analytics.steps.forget_function.
-
-    lake_settle_seconds: after so long nothing that was sent before is on its way to the lake any more.
-    """
+    """analytics.steps.forget_function."""
 
     lake_bucket: str
     erasures_table: str
     erasure_secret_arn: str
-    lake_settle_seconds: int
+    lake_settle_seconds: (
+        int  # after this many seconds nothing that was sent before is on its way to the lake any more
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +70,11 @@ class PastEventsSettings:
 
 @dataclass(frozen=True, slots=True)
 class ReconcileSettings:
-    """analytics.steps.reconcile_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
-
-    roots_bucket: where roots over all ledgers are published.
-    """
+    """analytics.steps.reconcile_function."""
 
     lake_bucket: str
-    roots_bucket: str
-    warehouse_url: str
+    roots_bucket: str  # where roots over all ledgers are published
+    warehouse_url: str  # see analytics.warehouse.warehouse.warehouse_at
     leaderboard_shards: int
     user_streaks_table: str
     daily_activity_table: str

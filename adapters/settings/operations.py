@@ -7,27 +7,20 @@ from adapters.settings.common import Allowance
 
 @dataclass(frozen=True, slots=True)
 class OperationsApiSettings(Allowance):
-    """ingest.operations_api.
-
-    queue_urls: JSON, name -> URL. What waits in a queue named ...Failures needs an operator.
-    """
+    """ingest.operations_api."""
 
     redis_url: str
     lake_bucket: str
-    queue_urls: str
+    queue_urls: str  # JSON, name -> URL. What waits in a queue named ...Failures needs an operator.
 
 
 @dataclass(frozen=True, slots=True)
 class PageSettings:
-    """ingest.page.
+    """ingest.page."""
 
-    oidc_authority: the issuer's URL; "": people bring a token in the page's address. oidc_origins: further
-    origins that the sign-in speaks to (a Cognito domain), separated by spaces.
-    """
-
-    oidc_authority: str
+    oidc_authority: str  # the issuer's URL; "": people bring a token in the page's address
     oidc_client_id: str
-    oidc_origins: str
+    oidc_origins: str  # further origins that the sign-in speaks to (a Cognito domain), separated by spaces
 
 
 # What the functions of outgoing webhooks read from their environment.
@@ -35,11 +28,11 @@ class PageSettings:
 
 @dataclass(frozen=True, slots=True)
 class EndpointsApiSettings(Allowance):
-    """ingest.endpoints_api. outgoing_webhooks: whether the deployment sends any."""
+    """ingest.endpoints_api."""
 
     notifications_table: str
     webhook_endpoints_table: str
     endpoint_secret_prefix: str
     private_endpoints: bool
-    outgoing_webhooks: bool
+    outgoing_webhooks: bool  # whether the deployment sends any
     deliver_function: str

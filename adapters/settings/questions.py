@@ -7,10 +7,7 @@ from adapters.settings.common import Allowance
 
 @dataclass(frozen=True, slots=True)
 class QuestionsApiSettings(Allowance):
-    """ingest.questions.questions_api: rate_limit_per_minute counts a caller's answers.
-
-    fingerprint_secret_arn: the secret with the keys of the fingerprints' hash (rules/key_ring.py).
-    """
+    """ingest.questions.questions_api: rate_limit_per_minute counts a caller's answers."""
 
     questions_table: str
     responses_table: str
@@ -21,7 +18,7 @@ class QuestionsApiSettings(Allowance):
     bp_events_table: str
     idempotency_keys_table: str
     user_streaks_table: str
-    fingerprint_secret_arn: str
+    fingerprint_secret_arn: str  # the secret with the keys of the fingerprints' hash (rules/key_ring.py)
     redis_url: str
     rate_limit_per_minute: int
     commands_per_minute: int

@@ -51,21 +51,31 @@ COMMA, QUOTE, COLON, BACKSLASH, OPEN, CLOSE = b',":\\{}'
 ENDS = tuple(b", \t\r")
 UNKNOWN = -1
 Bytes = npt.NDArray[np.uint8]
+# The inside of a JSON text whose escapes have one character each, and are no code as in \u00e9.
+PLAIN = r'^(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*$'
+MEANINGS = np.zeros(256, np.uint8)  # of a character behind a backslash; 0: it is no such escape
+SPACE, QUOTE_CODE, BACKSLASH_CODE = b' "\\'
+# Of those of 19 digits the ones that begin with 9 may be beyond 64 bits.
+PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
+STAMP = len("2026-01-31T00:00:00.000000Z")
+MARKS = ((10, "T"), (19, "."), (STAMP - 1, "Z"))
+YEARS = (ord("1"), ord("2"))  # 1000 to 2999
+FEW = 64
+HOUR = 3_600_000_000  # microseconds
+LINES_AT_ONCE = 20_000  # their values stay in the processor's cache
+SLICES_MAX = 64
+NULL = b"null"
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Fields of some lines, each line's in their order.
-
-    lines: the line of each field, counted from 0. names: the number of its name, or UNKNOWN.
-    begins: where its name begins. starts, ends: where its value starts and ends.
-    """
+    """Fields of some lines, each line's in their order."""
 
     text: bytes
-    lines: Places
-    names: Places
-    begins: Places
-    starts: Places
+    lines: Places  # the line of each field, counted from 0
+    names: Places  # the number of its name, or UNKNOWN
+    begins: Places  # where its name begins
+    starts: Places  # starts, ends: where its value starts and ends
     ends: Places
 
     def __getitem__(self, some: Flags | Places | slice) -> "Parts":
@@ -175,11 +185,7 @@ def column_between(kind: pa.DataType, text: bytes, starts: Places, ends: Places)
 # The insides of JSON texts become a column of the texts that they stand for.
 
 
-# The inside of a JSON text whose escapes have one character each, and are no code as in \u00e9.
-PLAIN = r'^(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*$'
-MEANINGS = np.zeros(256, np.uint8)  # of a character behind a backslash; 0: it is no such escape
 MEANINGS[list(b'"\\/bfnrt')] = list(b'"\\/\b\f\n\r\t')
-SPACE, QUOTE_CODE, BACKSLASH_CODE = b' "\\'
 
 
 def texts_of(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
@@ -274,15 +280,6 @@ def _text_of(field: Field, inside: str) -> Any:
 # dates, booleans and other timestamps, read_value reads each different one once.
 
 
-# Of those of 19 digits the ones that begin with 9 may be beyond 64 bits.
-PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
-STAMP = len("2026-01-31T00:00:00.000000Z")
-MARKS = ((10, "T"), (19, "."), (STAMP - 1, "Z"))
-YEARS = (ord("1"), ord("2"))  # 1000 to 2999
-FEW = 64
-HOUR = 3_600_000_000  # microseconds
-
-
 @dataclass(frozen=True, slots=True)
 class Cuts:
     """Values in a text: where each one starts and ends, without quotes. Each starts after the one before."""
@@ -325,7 +322,7 @@ def _check_sizes(valid: Flags, texts: pa.Array, bytes_max: int) -> None:
 
 
 def _are_stamps(cuts: Cuts) -> Flags:
-    """Tell which values have the publisher's form, as far as it is seen in few places.
+    """Return which values have the publisher's form, as far as it is seen in few places.
 
     Arrow refuses what is wrong in any other place.
     """
@@ -408,11 +405,6 @@ def _check_moment(valid: Flags, column: pa.Array, place: Place) -> None:
     valid &= (moments >= low) & (moments < low + size)
 
 
-LINES_AT_ONCE = 20_000  # their values stay in the processor's cache
-SLICES_MAX = 64
-NULL = b"null"
-
-
 def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Places]]:
     """Yield rows of a batch, and the indices of their lines. Some lines are left over.
 
@@ -488,7 +480,7 @@ def _first_values(valid: Flags, values: Parts, required: bool) -> Parts:
 
 
 def _equal_to(values: Parts, wanted: bytes) -> Flags:
-    """Tell which values are written as wanted."""
+    """Return which values are written as wanted."""
     size = len(wanted)
     found: Flags = values.ends - values.starts == size
     some = values.starts[found]

@@ -49,21 +49,18 @@ from rules.lake.valid_row import RowRefused, read_row
 FETCHED_AT_ONCE = 16
 FETCHED_BYTES = 64 * 2**20  # more than this only if one object has more
 SINGLY_AT_ONCE = 5_000  # a row takes a few kilobytes until it is in a column
+ATTEMPTS_MAX = 8
 
 
 @dataclass(slots=True)
 class Intake:
-    """What raw objects held.
-
-    rows: how many lines, without blank ones and the frames of records. quarantined: how many were refused.
-    refused: the raw keys of these.
-    """
+    """What raw objects held."""
 
     objects: Objects
     staging: Staging
-    rows: int = 0
-    quarantined: int = 0
-    refused: list[str] = field(default_factory=list)
+    rows: int = 0  # how many lines, without blank ones and the frames of records
+    quarantined: int = 0  # how many were refused
+    refused: list[str] = field(default_factory=list)  # the raw keys of these
     _entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _place: int = 0
 
@@ -165,20 +162,16 @@ def _raw(line: bytes) -> dict[str, str]:
     return raw_of(row_text(line).rstrip(b"\r\n"))
 
 
-ATTEMPTS_MAX = 8
 Task = Place  # what one call does: an hour of an entity, or (hour None) a whole day
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierFiles:
-    """What was curated before: the keys of its files, and the bookkeeping of all of them together.
-
-    refused: takes the lines that were refused, if they are to be read again.
-    """
+    """What was curated before: the keys of its files, and the bookkeeping of all of them together."""
 
     keys: tuple[str, ...]
     book: Bookkeeping
-    refused: RefusedLines | None = None
+    refused: RefusedLines | None = None  # takes the lines that were refused, if they are to be read again
 
 
 class RawGone(LookupError):
@@ -335,7 +328,7 @@ def _clear_quarantine(objects: Objects, task: Task, refused: Iterable[str]) -> N
     objects.delete([key for key in quarantine_keys(objects, task) if key not in wanted])
 
 
-# Makes a partition anew, and tells where not all of its raw objects were there any more.
+# Makes a partition anew, and reports if not all of its raw objects were there any more.
 
 
 def rebuild(
@@ -343,7 +336,8 @@ def rebuild(
 ) -> Counts:
     """Make a partition's file anew from its raw objects; returns its counts. arrived: see `curate`.
 
-    If some of these are gone, it is made from its own rows and from the quarantine, and `say` is told why.
+    If some of these are gone, it is made from its own rows and from the quarantine, and `say` gets the
+    reason.
     """
     try:
         return curate(objects, task, rebuild=True, arrived=arrived)

@@ -25,7 +25,7 @@ def curate_all(
 ) -> dict[Task, Counts]:
     """Curate tasks of the lake at a URL (see objects_at); returns each one's counts.
 
-    progress is told how many of how many are done. Raises what a task raised, after the others.
+    progress: gets how many of how many are done. Raises what a task raised, after the others.
     """
     counts: dict[Task, Counts] = {}
     if processes <= 1 or len(tasks) <= 1:

@@ -20,12 +20,17 @@ from rules.lake.entities import Entity
 
 # Whether a curated file is as it was written: its footer has a hash of all that is before the footer.
 #
-# It tells of rows that were changed by hand, and not of those that somebody has sealed anew on purpose.
+# It shows rows that were changed by hand, and not those that somebody has sealed anew on purpose.
 
 
 SEAL_KEY = "streakline.seal"
 END_BYTES = 8  # the footer's length and the magic bytes
 READ_BYTES = 2**20
+ROW_GROUP_ROWS = 100_000
+ZSTD_LEVEL = 1
+SAMPLE_ROWS = 2_000
+FEW = 50  # values among them
+WORD, WINDOW = 8, 24  # bytes
 
 
 class BrokenSeal(ValueError):
@@ -68,12 +73,7 @@ def _footer_bytes(file: BinaryIO) -> int:
     return int.from_bytes(file.read(4), "little") + END_BYTES
 
 
-ROW_GROUP_ROWS = 100_000
-ZSTD_LEVEL = 1
-SAMPLE_ROWS = 2_000
-FEW = 50  # values among them
 Codes = npt.NDArray[Any]  # integers
-WORD, WINDOW = 8, 24  # bytes
 
 
 def concat_tables(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:

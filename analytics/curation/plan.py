@@ -30,33 +30,40 @@ from rules.privacy.tombstones import SafeToLog
 # that is larger gets the large function.
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 BATCH_TASKS_MAX = 200
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+# An object may show up in listings after one that was finished later.
+OVERLAP = timedelta(hours=1)
+# An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
+ARRIVAL_LAG = timedelta(days=2)
+COMPACTED_AFTER = timedelta(days=3)  # few events arrive over 72 h late
+LISTED_AT_ONCE = 16
+COMPACTED_BYTES_MAX = 64 * 1024 * 1024
+NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
+BATCHES = "batches.json"  # of a run
+FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run has to do. watermark: what the next plan may start from, once all is done.
-
-    sizes: bytes that a task will read: new raw objects, zipped, and curated files. failed: tasks that failed
-    before. arrived: the dates on which the raw objects arrived. past_days: past days of which hours are
-    written; the next plan may compact them. checks: files of which only the seal is looked at, by their size.
-    raw_bytes: of all raw objects that are to be read, zipped.
-    """
+    """What a run has to do."""
 
     tasks: list[Task]
-    watermark: datetime
+    watermark: datetime  # what the next plan may start from, once all is done
+    # bytes that a task will read: new raw objects, zipped, and curated files
     sizes: Mapping[Task, int] = field(default_factory=dict)
-    arrived: Sequence[str] = ()
-    past_days: Sequence[Task] = ()
+    arrived: Sequence[str] = ()  # the dates on which the raw objects arrived
+    past_days: Sequence[Task] = ()  # past days of which hours are written; the next plan may compact them
+    # Files of which only the seal is looked at, by their size
     checks: Mapping[Task, int] = field(default_factory=dict)
-    failed: frozenset[Task] = frozenset()
-    raw_bytes: int = 0
+    failed: frozenset[Task] = frozenset()  # tasks that failed before
+    raw_bytes: int = 0  # of all raw objects that are to be read, zipped
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
         """Return the plan with the tasks of some dates (YYYY-MM-DD) by entity alone."""
         return replace(self, tasks=[each for each in self.tasks if each.dt in days.get(each.entity, ())])
 
     def is_large(self, task: Task) -> bool:
-        """Tell whether a task gets the large function at once."""
+        """Whether a task gets the large function at once."""
         return task in self.failed or self.sizes.get(task, 0) > BATCH_BYTES_MAX
 
     def batches(self) -> Iterator[list[Task]]:
@@ -78,11 +85,6 @@ class Plan:
 
 
 # The watermark: up to when raw objects are curated. It moves when a run has done all of its plan.
-
-
-BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-# An object may show up in listings after one that was finished later.
-OVERLAP = timedelta(hours=1)
 
 
 def read_watermark(objects: Objects) -> datetime:
@@ -110,22 +112,14 @@ def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[s
 # What is there to plan with: the bytes of raw objects by hour, and the curated files of some days.
 
 
-# An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
-ARRIVAL_LAG = timedelta(days=2)
-COMPACTED_AFTER = timedelta(days=3)  # few events arrive over 72 h late
-LISTED_AT_ONCE = 16
-
-
 @dataclass(slots=True)
 class RawSizes:
-    """Raw objects: their bytes by hour, the dates on which they arrived, and when the newest was stored.
-
-    seen: by hour the objects that an earlier run may have seen; of hours that have no others.
-    """
+    """Raw objects: their bytes by hour, the dates on which they arrived, and when the newest was stored."""
 
     sizes: Counter[Task] = field(default_factory=Counter)
     arrivals: set[str] = field(default_factory=set)
     newest: datetime = BEGINNING
+    # By hour the objects that an earlier run may have seen; of hours that have no others
     seen: dict[Task, list[StoredObject]] = field(default_factory=dict)
 
     @classmethod
@@ -234,12 +228,6 @@ def sort_key(task: Task) -> tuple[str, str, str]:
 def day_of(task: Task) -> Task:
     """Return the whole day of an hour."""
     return replace(task, hour=None)
-
-
-COMPACTED_BYTES_MAX = 64 * 1024 * 1024
-NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
-BATCHES = "batches.json"  # of a run
-FIRST, LAST = "0000", "9999"  # sort before and after all dates
 
 
 class NoEntity(SafeToLog, ValueError):

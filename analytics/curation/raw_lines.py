@@ -41,18 +41,13 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Lines of some objects.
+    """Lines of some objects."""
 
-    text: the objects' text. lines: the same as one value a line, each with its newline.
-    frame: which of the lines frame a packed record, and hold no row.
-    names: the objects. starts: for each object, the index of its first line.
-    """
-
-    text: bytes
-    lines: pa.BinaryArray
-    frame: Flags
-    names: list[str]
-    starts: list[int]
+    text: bytes  # the objects' text
+    lines: pa.BinaryArray  # the same as one value a line, each with its newline
+    frame: Flags  # which of the lines frame a packed record, and hold no row
+    names: list[str]  # the objects
+    starts: list[int]  # for each object, the index of its first line
 
     def origin(self, index: int) -> tuple[str, int]:
         """Return the object of a line, and the line's number in it (from 1)."""

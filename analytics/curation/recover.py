@@ -80,11 +80,11 @@ def _end_of_gap(chars: str, at: int) -> int:
 
 @dataclass(slots=True)
 class _SortedRows:
-    """An error object's rows by partition, and the records that have none. lost: how many rows these have."""
+    """An error object's rows by partition, and the records that have none."""
 
     rows: dict[tuple[str, str], list[bytes]] = field(default_factory=dict)
     left: list[bytes] = field(default_factory=list)
-    lost: int = 0
+    lost: int = 0  # how many rows these have
 
     def take(self, record: ErrorRecord) -> None:
         """Sort in a record's rows."""
@@ -106,7 +106,7 @@ class _SortedRows:
 def recover(objects: Objects, today: date, say: Callable[[str, str], object]) -> tuple[int, int]:
     """Move error records' rows to their partitions; returns how many rows moved, how many stay.
 
-    say: is told of each object that stays, and why. An object leaves errors/ when all of its records have
+    say: gets each object that stays, and why. An object leaves errors/ when all of its records have
     been moved; else it keeps those that have not. A repetition after a crash writes the same raw objects, or
     on another date (UTC) copies of them, whose rows are duplicates.
     """

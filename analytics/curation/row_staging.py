@@ -21,6 +21,20 @@ from rules.lake.entities import EXTRA, Entity
 from rules.lake.schema import Field
 from rules.lake.valid_row import read_extra
 
+WORD = 8  # bytes
+# MurmurHash3's 64-bit finalizer mixes every bit of a word into all others.
+FACTOR, SHIFT = np.uint64(0xFF51AFD7ED558CCD), np.uint64(33)
+# For a text's last 1 to 7 bytes: which bits of its last word are its own.
+MASKS = np.array([2 ** (8 * size) - 1 for size in range(WORD + 1)], np.uint64)
+PIECES = 32  # 20 million rows of 250 bytes are pieces of 160 MB
+# Beyond this the rows of a piece are deduplicated while it is read: one key may have very many versions.
+PIECE_BYTES_MAX = 256 * 2**20
+HELD_BYTES_MAX = 96 * 2**20  # of rows in memory; as much again while they are brought together
+FEW_LINES = 40  # fewer lines are read sooner one by one than by columns
+# Places of rows that were curated before: ahead of all new ones.
+EARLIER = -(2**62)
+
+
 # Rows of a curated file that was written under an older declaration, as today's declares them.
 
 
@@ -56,11 +70,6 @@ def _columns_from_extra(extra: pa.Array, fields: Sequence[Field], schema: pa.Sch
 
 
 Hashes = npt.NDArray[np.uint64]
-WORD = 8  # bytes
-# MurmurHash3's 64-bit finalizer mixes every bit of a word into all others.
-FACTOR, SHIFT = np.uint64(0xFF51AFD7ED558CCD), np.uint64(33)
-# For a text's last 1 to 7 bytes: which bits of its last word are its own.
-MASKS = np.array([2 ** (8 * size) - 1 for size in range(WORD + 1)], np.uint64)
 
 
 def hashes(columns: Sequence[pa.Array]) -> Hashes:
@@ -75,12 +84,12 @@ def hashes(columns: Sequence[pa.Array]) -> Hashes:
     return found
 
 
-def _mix(found: Hashes, words: Hashes) -> Hashes:
-    found = (found ^ words) * FACTOR
-    return found ^ (found >> SHIFT)
+def _mix(hashes: Hashes, words: Hashes) -> Hashes:
+    hashes = (hashes ^ words) * FACTOR
+    return hashes ^ (hashes >> SHIFT)
 
 
-def _mix_texts(found: Hashes, column: pa.StringArray) -> None:
+def _mix_texts(hashes: Hashes, column: pa.StringArray) -> None:
     """Mix texts in, word after word, each with its length."""
     offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
     data = column.buffers()[2]
@@ -89,22 +98,17 @@ def _mix_texts(found: Hashes, column: pa.StringArray) -> None:
         padded[: data.size] = np.frombuffer(data, np.uint8)
     every = np.ndarray((len(padded) - WORD + 1,), "<u8", padded, strides=(1,))
     sizes = np.diff(offsets)
-    found[:] = _mix(found, sizes.astype(np.uint64))
+    hashes[:] = _mix(hashes, sizes.astype(np.uint64))
     rows = np.arange(len(column))
     for at in range(0, int(sizes.max(initial=0)), WORD):
         rows = rows[sizes[rows] > at]
         left = np.minimum(sizes[rows] - at, WORD)
-        found[rows] = _mix(found[rows], every[offsets[rows] + at] & MASKS[left])
+        hashes[rows] = _mix(hashes[rows], every[offsets[rows] + at] & MASKS[left])
 
 
 # Rows that memory cannot hold wait on disk in pieces, by a hash of the key: all rows of one key are in one.
 #
 # A piece is small enough for memory. So any number of rows is deduplicated and sorted, piece after piece.
-
-
-PIECES = 32  # 20 million rows of 250 bytes are pieces of 160 MB
-# Beyond this the rows of a piece are deduplicated while it is read: one key may have very many versions.
-PIECE_BYTES_MAX = 256 * 2**20
 
 
 class SpilledRows:
@@ -157,21 +161,15 @@ class SpilledRows:
             writer.close()
 
 
-HELD_BYTES_MAX = 96 * 2**20  # of rows in memory; as much again while they are brought together
-FEW_LINES = 40  # fewer lines are read sooner one by one than by columns
-# Places of rows that were curated before: ahead of all new ones.
-EARLIER = -(2**62)
-
-
 @dataclass(slots=True)
 class Staging:
     """The rows of one task: the entity's columns, and n, the place in which each came.
 
-    folder: takes what memory cannot hold. Close it when the rows are written.
+    Close it when the rows are written.
     """
 
     entity: Entity
-    folder: Path
+    folder: Path  # takes what memory cannot hold
     _parts: list[pa.Table] = field(default_factory=list)
     _bytes: int = 0
     _rows: int = 0
@@ -231,7 +229,7 @@ class Staging:
     def write(self, path: Path, book: Callable[[int], Bookkeeping]) -> Bookkeeping:
         """Write each key's newest row, among equals the one that came first, as a Parquet file.
 
-        book: gives the file's bookkeeping, when it is told how many rows are kept. Returns this. Rows in
+        book: returns the file's bookkeeping, given how many rows are kept. Returns this. Rows in
         memory are sorted; of those on disk each piece is.
         """
         kept = 0

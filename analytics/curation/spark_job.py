@@ -45,11 +45,11 @@ def put_code(objects: Objects) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SparkJob:
-    """glue: a botocore client. name: the job's."""
+    """The Glue job that curates large nights."""
 
     objects: Objects
-    glue: Any
-    name: str
+    glue: Any  # a botocore client
+    name: str  # the job's
 
     def start(self, arguments: Mapping[str, str], **options: Any) -> str:
         """Start a run of this version's code, and return its id; raises what Glue refuses.
@@ -64,7 +64,7 @@ class SparkJob:
         """Start a night's job, or look how far it is: {"job_run", "state", "reason", "is_over"}."""
         note = read_job_note(self.objects, run_id)
         if note is None:
-            note = self._begun(run_id)
+            note = self._start(run_id)
         elif not note["is_over"]:
             run = self.glue.get_job_run(JobName=self.name, RunId=note["job_run"])["JobRun"]
             note |= {"state": run["JobRunState"], "reason": run.get("ErrorMessage", "")}
@@ -72,7 +72,7 @@ class SparkJob:
         self.objects.put(run_key(run_id, NOTE), json.dumps(note).encode())
         return note
 
-    def _begun(self, run_id: str) -> dict[str, Any]:
+    def _start(self, run_id: str) -> dict[str, Any]:
         try:
             job_run = self.start({"run": run_id}, Timeout=NIGHT_MINUTES_MAX)
         except ClientError as error:  # another run goes on, or the account has no more capacity

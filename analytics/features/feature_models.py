@@ -55,6 +55,10 @@ INNER JOIN marts.lead_features_recomputed AS recomputed
 CROSS JOIN newest
 LEFT JOIN arrivals ON arrivals.root_id = live.lead_organization_id
 """
+_HEAD = """-- The features of each lead, computed from its events for the instants of lead_features_live.
+-- Generated from rules/leads/features.py by `make models`.
+-- Where the live table has not computed an input of a lead yet, the input's features are NULL here too.
+"""
 
 
 def quality_model() -> str:
@@ -68,12 +72,6 @@ def _differs(column: str, then: str, otherwise: str) -> str:
     both = f"live.{column} = recomputed.{column}"
     none = f"(live.{column} IS NULL AND recomputed.{column} IS NULL)"
     return f"CASE WHEN {both} OR {none} THEN {otherwise} ELSE {then} END"
-
-
-_HEAD = """-- The features of each lead, computed from its events for the instants of lead_features_live.
--- Generated from rules/leads/features.py by `make models`.
--- Where the live table has not computed an input of a lead yet, the input's features are NULL here too.
-"""
 
 
 def recomputed_model() -> str:

@@ -41,6 +41,26 @@ LEAD, AS_OF = "lead_organization_id", "as_of"
 COLUMNS = {
     column_of(each): ARROW[Type.BOOLEAN if each.unit is Unit.FLAG else Type.INTEGER] for each in FEATURES
 }
+READERS = 4  # files that are fetched at once
+LABELS_AT_ONCE = 250_000  # the sums for this many labels fit into memory
+_NAMED = """CREATE TEMP TABLE named AS
+WITH rooted AS (
+    SELECT n, moment, day, COALESCE(root, lead) AS root
+    FROM labels LEFT JOIN members ON leaf = lead AND since <= moment AND moment < until
+)
+SELECT n, COALESCE(leaf, rooted.root) AS leaf, moment, day
+FROM rooted LEFT JOIN members ON members.root = rooted.root AND since <= moment AND moment < until"""
+# Leaves get numbers, so that ids are compared once for each event, and not for each label of its lead.
+_LEAVES = """CREATE TEMP TABLE leaves AS
+SELECT leaf, row_number() OVER ()::INTEGER AS number FROM (SELECT DISTINCT leaf FROM named)"""
+_PAIRS = """CREATE TEMP TABLE pairs AS
+SELECT n, number AS leaf, moment, day FROM named JOIN leaves USING (leaf)"""
+# Labels whose lead has cancelled an order. A cancellation takes back an order of its date, so only the dates'
+# sums tell which of them count. For all other labels an event says it.
+_STRUCK = f"""CREATE TEMP TABLE struck AS
+SELECT DISTINCT n FROM pairs
+SEMI JOIN (SELECT leaf FROM events WHERE {Input.PURCHASES}_count < 0) AS cancelled USING (leaf)"""
+_KINDS = {False: "BIGINT", True: "BOOLEAN"}
 
 
 def check(labels: pa.Table) -> None:
@@ -68,8 +88,6 @@ def numbered_labels(labels: pa.Table) -> pa.Table:
 
 
 Names = Collection[str] | None
-READERS = 4  # files that are fetched at once
-LABELS_AT_ONCE = 250_000  # the sums for so many labels fit into memory
 
 
 def training_set(  # noqa: PLR0913 (settings, by name)
@@ -83,7 +101,7 @@ def training_set(  # noqa: PLR0913 (settings, by name)
 ) -> int:
     """Write the labels of a Parquet file with their features to another one; returns the number of rows.
 
-    `point_in_time` tells the shapes of labels and result. Raises ValueError for labels of another shape.
+    `point_in_time` has the shapes of labels and result. Raises ValueError for labels of another shape.
     """
     labels = pq.read_table(labels_path)
     found = point_in_time(
@@ -162,23 +180,6 @@ SELECT leaf, root, since, COALESCE(MIN(since) OVER later, 9223372036854775807) A
 WINDOW later AS (PARTITION BY leaf ORDER BY number ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)"""
 _LABELS = f"""CREATE TEMP TABLE labels AS
 SELECT n, lead, epoch_us(as_of) AS moment, {_day("as_of")} AS day FROM given"""
-_NAMED = """CREATE TEMP TABLE named AS
-WITH rooted AS (
-    SELECT n, moment, day, COALESCE(root, lead) AS root
-    FROM labels LEFT JOIN members ON leaf = lead AND since <= moment AND moment < until
-)
-SELECT n, COALESCE(leaf, rooted.root) AS leaf, moment, day
-FROM rooted LEFT JOIN members ON members.root = rooted.root AND since <= moment AND moment < until"""
-# Leaves get numbers, so that ids are compared once for each event, and not for each label of its lead.
-_LEAVES = """CREATE TEMP TABLE leaves AS
-SELECT leaf, row_number() OVER ()::INTEGER AS number FROM (SELECT DISTINCT leaf FROM named)"""
-_PAIRS = """CREATE TEMP TABLE pairs AS
-SELECT n, number AS leaf, moment, day FROM named JOIN leaves USING (leaf)"""
-# Labels whose lead has cancelled an order. A cancellation takes back an order of its date, so only the dates'
-# sums tell which of them count. For all other labels an event tells it.
-_STRUCK = f"""CREATE TEMP TABLE struck AS
-SELECT DISTINCT n FROM pairs
-SEMI JOIN (SELECT leaf FROM events WHERE {Input.PURCHASES}_count < 0) AS cancelled USING (leaf)"""
 
 
 def _events() -> str:
@@ -224,9 +225,6 @@ def _result(grace_days: int) -> str:
     campaigns AS ({_campaigns(grace_days)})
     SELECT {columns} FROM asked LEFT JOIN series ON series.n = asked.n
     LEFT JOIN campaigns ON campaigns.n = asked.n ORDER BY asked.n"""
-
-
-_KINDS = {False: "BIGINT", True: "BOOLEAN"}
 
 
 def _parts(input_: Input) -> Iterator[str]:

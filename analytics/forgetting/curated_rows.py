@@ -67,22 +67,24 @@ def is_refused(entity: str, row: Mapping[str, Any], tombstone: Tombstone) -> boo
     return tombstone.forbids(at.isoformat() if isinstance(at, date) else str(at))
 
 
-def write_anew(objects: Objects, entity: str, stored: StoredObject, path: Path, found: FoundPersons) -> None:
+def write_anew(
+    objects: Objects, entity: str, stored: StoredObject, path: Path, persons: FoundPersons
+) -> None:
     """Write a file with the residues of those who wait, and without the rows that tombstones refuse.
 
     path: of its copy. Raises ObjectChanged if it is another file by now.
     """
-    marks = {each.names.tag() for each in found.waiting.values()}
-    others = _shared_words(path, entity, found)
+    marks = {each.names.tag() for each in persons.waiting.values()}
+    others = _shared_words(path, entity, persons)
     _Replacement(objects, entity, stored, path).write(
-        lambda staging, rows: _stage(staging, objects, rows, found, others), marks
+        lambda staging, rows: _stage(staging, objects, rows, persons, others), marks
     )
 
 
 def write_without(
     objects: Objects, entity: str, stored: StoredObject, path: Path, goes_of: Callable[[pa.Table], pa.Array]
 ) -> None:
-    """Write a file without some of its rows. goes_of: tells of each row whether it goes.
+    """Write a file without some of its rows. goes_of: returns for each row whether it goes.
 
     path: of its copy. Raises ObjectChanged if it is another file by now.
     """
@@ -95,12 +97,12 @@ def write_without(
 
 @dataclass(frozen=True, slots=True)
 class _Replacement:
-    """A file that is put in the place of another one. path: of a copy of that."""
+    """A file that is put in the place of another one."""
 
     objects: Objects
     entity: str
     stored: StoredObject
-    path: Path
+    path: Path  # of a copy of that
 
     def write(self, stage: Callable[[Staging, pa.Table], None], marks: Collection[str] = ()) -> None:
         """Write what `stage` takes of its rows; raises ObjectChanged. marks: of erasures."""
@@ -128,36 +130,36 @@ def _batches(path: Path, entity: str) -> Iterator[pa.Table]:
         yield with_todays_columns(batch, ENTITIES[entity])
 
 
-def _shared_words(path: Path, entity: str, found: FoundPersons) -> dict[str, set[str]]:
+def _shared_words(path: Path, entity: str, persons: FoundPersons) -> dict[str, set[str]]:
     """Return what others' rows have in the columns that may be shared."""
     asked = list(RESIDUES[entity].shared) if entity in RESIDUES else []
     there = set(pq.read_schema(path).names)
     if not (known := [name for name in asked if name in there]):
         return {}
     rows = pq.read_table(path, columns=[PERSONS[entity], *known])
-    rows = rows.filter(pc.invert(_is_of(rows, entity, found)))
+    rows = rows.filter(pc.invert(_is_of(rows, entity, persons)))
     return {name: set(rows[name].unique().to_pylist()) - {None} for name in known}
 
 
-def _is_of(rows: pa.Table, entity: str, found: FoundPersons) -> pa.ChunkedArray:
-    names = pa.array([*found.waiting, *found.refused], pa.string())
+def _is_of(rows: pa.Table, entity: str, persons: FoundPersons) -> pa.ChunkedArray:
+    names = pa.array([*persons.waiting, *persons.refused], pa.string())
     return pc.is_in(rows[PERSONS[entity]], value_set=names)
 
 
 def _stage(
-    staging: Staging, objects: Objects, rows: pa.Table, found: FoundPersons, others: Mapping[str, set[str]]
+    staging: Staging, objects: Objects, rows: pa.Table, persons: FoundPersons, others: Mapping[str, set[str]]
 ) -> None:
     entity = staging.entity.name
     column = PERSONS[entity]
-    of_them = _is_of(rows, entity, found)
+    of_them = _is_of(rows, entity, persons)
     staging.add_earlier_table(rows.filter(pc.invert(of_them)))
     changed = []
     for row in rows.filter(of_them).to_pylist():
         person = row[column]
-        if each := found.waiting.get(person):
+        if each := persons.waiting.get(person):
             stays = residue_of(entity, row, each.names, seq_of(objects, person), others)
         else:
-            stays = None if is_refused(entity, row, found.refused[person]) else row
+            stays = None if is_refused(entity, row, persons.refused[person]) else row
         changed += [stays] if stays else []
     staging.add_earlier(changed)
 

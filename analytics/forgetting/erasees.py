@@ -23,27 +23,26 @@ KINDS = {
     "phone": PHONES,
 }
 SUBJECTS: Mapping[str, Callable[[str], str]] = {USERS: user_subject, LEADS: lead_subject}
-# When a row came to be, by which a lifted tombstone tells old from new: a day begins before it is lifted.
+# When a row came to be, by which a lifted tombstone distinguishes old from new: a day begins before it is
+# lifted.
 MOMENTS = {"daily_activity": "created_at"}
+NAME = "forget.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Erasee:
-    """One person who waits. names: the random ones."""
+    """One person who waits."""
 
     erasure_id: str
-    names: ErasureNames
+    names: ErasureNames  # the random ones
 
 
 @dataclass(frozen=True, slots=True)
 class AllErasees:
-    """All who wait, by the kind of name and the name; and the tombstones of those who wait no more.
-
-    due: the ids of erasures that a pass over everything is due for.
-    """
+    """All who wait, by the kind of name and the name; and the tombstones of those who wait no more."""
 
     by_kind: Mapping[str, Mapping[str, Erasee]]
-    due: frozenset[str]
+    due: frozenset[str]  # the ids of erasures that a pass over everything is due for
     opened: frozenset[str] = frozenset()
     tombstones: Tombstones | None = None
     _refused: dict[str, Tombstone | None] = field(default_factory=dict)
@@ -91,31 +90,23 @@ def moment_of(entity: str) -> str:
 # How far a night's pass is: runs/{run_id}/forget.json. It names erasures by their ids, and nobody.
 
 
-NAME = "forget.json"
-
-
 @dataclass(slots=True)
 class Progress:
-    """began: the pass (a stamp). due: erasures that it counts for. entities: those that are done.
-
-    after: of the entity under way, the last file that is done; files go from the last key to the first.
-    found: by erasure and store, how much was found. left: by erasure, how much stays for a later night.
-    noted: what is counted, and perhaps not yet changed. places: partitions whose files have changed.
-    is_done: all persons of the lake. phones: those that are gone. warehouse: all of that.
-    """
+    """How far a pass over the lake is."""
 
     run_id: str
-    began: str
-    due: list[str]
-    entities: list[str] = field(default_factory=list)
+    began: str  # the pass (a stamp)
+    due: list[str]  # erasures that it counts for
+    entities: list[str] = field(default_factory=list)  # those that are done
+    # Of the entity under way, the last file that is done; files go from the last key to the first
     after: str = ""
-    found: dict[str, dict[str, int]] = field(default_factory=dict)
-    left: dict[str, int] = field(default_factory=dict)
-    noted: str = ""
-    places: list[list[str]] = field(default_factory=list)
-    is_done: bool = False
-    phones: bool = False
-    warehouse: bool = False
+    found: dict[str, dict[str, int]] = field(default_factory=dict)  # by erasure and store, how much was found
+    left: dict[str, int] = field(default_factory=dict)  # by erasure, how much stays for a later night
+    noted: str = ""  # what is counted, and perhaps not yet changed
+    places: list[list[str]] = field(default_factory=list)  # partitions whose files have changed
+    is_done: bool = False  # all persons of the lake
+    phones: bool = False  # those that are gone
+    warehouse: bool = False  # all of that
 
     @classmethod
     def read(cls, objects: Objects, run_id: str) -> "Progress | None":

@@ -45,10 +45,10 @@ Ends = Mapping[str, str]  # a phone's place -> the version by which it was gone
 
 @dataclass(frozen=True, slots=True)
 class GonePhones:
-    """One night's pass. has_time: whether to write another file in this call."""
+    """One night's pass."""
 
     objects: ForgettingObjects
-    has_time: Callable[[], bool] = lambda: True
+    has_time: Callable[[], bool] = lambda: True  # whether to write another file in this call
 
     def is_due(self, now: datetime) -> bool:
         """Whether the last pass that came to its end is a week ago."""
@@ -141,7 +141,7 @@ def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
 
 
 def _gone_flags(rows: pa.Table, ends: Ends) -> pa.Array:
-    """Tell of each row whether it is of before its phone was gone. rows: place, version, perhaps store."""
+    """Return for each row whether it is of before its phone was gone. rows: place, version, perhaps store."""
     known = pc.is_in(rows["place"], pa.array(list(ends), pa.string()))
     if "store" in rows.schema.names:
         known = pc.and_(known, pc.equal(rows["store"], PHONES))

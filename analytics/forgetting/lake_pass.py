@@ -47,20 +47,20 @@ PARQUET = b"PAR1"
 NAMES_SOMEBODY = "it names somebody who is to be forgotten, and is none of ours"
 Named = Mapping[tuple[str, str], int]
 Note = Callable[[str, Named], None]
+LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"
+ATTEMPTS_MAX = 8
+UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery this long
 
 
 @dataclass(frozen=True, slots=True)
 class OtherObjects:
-    """An object that names a person is deleted; the next night makes anew what it needs.
-
-    names: of those who wait, by kind. note: is told before each deletion.
-    """
+    """An object that names a person is deleted; the next night makes anew what it needs."""
 
     objects: ForgettingObjects
     run_id: str
     now: datetime
-    names: Mapping[str, Collection[str]]
-    note: Note
+    names: Mapping[str, Collection[str]]  # of those who wait, by kind
+    note: Note  # is called before each deletion
 
     def clean(self) -> Named:
         """Delete what names them, and what it was before; returns who is named by what is left.
@@ -74,7 +74,7 @@ class OtherObjects:
                 if stored.key.startswith(HEADS):
                     continue
                 try:
-                    named = self._named(self.objects.get(stored.key))
+                    named = self._count_names(self.objects.get(stored.key))
                 except NoObject:
                     continue
                 if named and folder == RUNS and self._may_go_on(stored):
@@ -85,7 +85,7 @@ class OtherObjects:
             self.objects.forget_former(folder)
         for stored in self._of_others():
             with suppress(NoObject):
-                if named := self._named(self.objects.get(stored.key)):
+                if named := self._count_names(self.objects.get(stored.key)):
                     run_notes.note_odd_object(self.objects, self.run_id, stored.key, NAMES_SOMEBODY)
                     left += named
         return left
@@ -105,7 +105,7 @@ class OtherObjects:
             return True
         return self.now - stored.modified < OVER and self.objects.etag(report_key(run_id, "json")) is None
 
-    def _named(self, data: bytes) -> Counter[tuple[str, str]]:
+    def _count_names(self, data: bytes) -> Counter[tuple[str, str]]:
         """Return who is named, and how often."""
         if data.startswith(PARQUET):
             return self._in_rows(data)
@@ -127,27 +127,22 @@ class OtherObjects:
         return found
 
 
-LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"
-ATTEMPTS_MAX = 8
-UNFINISHED_FOR = timedelta(days=1)  # Firehose tries a delivery so long
-
-
 @dataclass(frozen=True, slots=True)
 class LakePass:
-    """progress: of this night. fresh: what it has curated. has_time: whether to go on in this call."""
+    """Takes erased persons out of the lake."""
 
     objects: ForgettingObjects
     everybody: AllErasees
-    progress: Progress
-    fresh: Collection[Place]
-    has_time: Callable[[], bool] = lambda: True
+    progress: Progress  # of this night
+    fresh: Collection[Place]  # what it has curated
+    has_time: Callable[[], bool] = lambda: True  # whether to go on in this call
 
     def run(self, now: datetime) -> bool:
         """Go on; returns whether all is done."""
         for entity in sorted(PERSONS):
             if entity in self.progress.entities:
                 continue
-            if not self._curated(entity):
+            if not self._clean_curated(entity):
                 return False
             if self.progress.due:
                 self._lines(entity)
@@ -164,7 +159,7 @@ class LakePass:
         self.progress.save(self.objects)
         return True
 
-    def _curated(self, entity: str) -> bool:
+    def _clean_curated(self, entity: str) -> bool:
         """Look at an entity's files, the last one first; returns whether there was time for all."""
         is_first = True
         for stored in self._files(entity):
@@ -202,13 +197,13 @@ class LakePass:
             try:
                 etag = self.objects.etag(stored.key)
                 if etag is not None:
-                    self._cleaned(entity, StoredObject(stored.key, stored.size, etag, stored.modified))
+                    self._clean_file(entity, StoredObject(stored.key, stored.size, etag, stored.modified))
                 return
             except (NoObject, ObjectChanged):  # somebody curates it
                 if attempt == ATTEMPTS_MAX - 1:
                     raise
 
-    def _cleaned(self, entity: str, stored: StoredObject) -> None:
+    def _clean_file(self, entity: str, stored: StoredObject) -> None:
         place = layout.curated_place(stored.key)
         assert place  # noqa: S101 (none else are listed)
         end = footer_of(self.objects, stored.key)
@@ -222,7 +217,7 @@ class LakePass:
                 self.objects.save(stored.key, path)
                 names = names_in(path, entity)
             waiting = {name: everyone[name] for name in names.keys() & everyone.keys()}
-            refused = self._refused(entity, names.keys() - everyone.keys()) if is_fresh else {}
+            refused = self._tombstones_of(entity, names.keys() - everyone.keys()) if is_fresh else {}
             if refused:  # nothing stays of them, so their lines go first
                 self._clean_sources(entity, place, book, _finder(entity, refused))
             if waiting or refused:
@@ -239,7 +234,7 @@ class LakePass:
         if self.progress.due and book.counts.quarantined:  # lines of anybody are in the sources alone
             self._clean_sources(entity, place, book, Finder(entity, everyone))
 
-    def _refused(self, entity: str, names: Collection[str]) -> Mapping[str, Tombstone]:
+    def _tombstones_of(self, entity: str, names: Collection[str]) -> Mapping[str, Tombstone]:
         found = {name: self.everybody.refused(entity, name) for name in names}
         return {name: each for name, each in found.items() if each}
 

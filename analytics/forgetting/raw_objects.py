@@ -22,8 +22,9 @@ from rules.lake.residue import PERSONS
 
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{8,}")
-# Tells whether a row of a person is to go; it is one of those who are looked for.
+# Returns whether a row of a person is to go; it is one of those who are looked for.
 Goes = Callable[[Mapping[str, Any]], bool]
+FIRST, LAST = "0000", "9999"
 
 
 def always(_row: Mapping[str, Any]) -> bool:
@@ -102,15 +103,14 @@ def in_base64(text: bytes) -> Iterator[bytes]:
 Note = Callable[[str, Mapping[str, int]], None]
 # Returns a text without some persons' lines, and how many each had.
 Without = Callable[[bytes], tuple[bytes, Counter[str]]]
-FIRST, LAST = "0000", "9999"
 
 
 @dataclass(frozen=True, slots=True)
 class RawObjects:
-    """Objects with lines. note: is told before each change."""
+    """Objects with lines."""
 
     objects: ForgettingObjects
-    note: Note
+    note: Note  # is called before each change
 
     def clean(self, keys: Iterable[str], finder: Finder) -> None:
         """Put raw objects again without some persons' lines; again it changes nothing."""

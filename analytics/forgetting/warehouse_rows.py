@@ -30,10 +30,10 @@ ORDER BY 1, 2
 
 @dataclass(frozen=True, slots=True)
 class WarehouseRows:
-    """The rows of who waits. by_kind: by kind of name and name."""
+    """The rows of who waits."""
 
     warehouse: Warehouse
-    by_kind: Mapping[str, Mapping[str, Erasee]]
+    by_kind: Mapping[str, Mapping[str, Erasee]]  # by kind of name and name
 
     def count(self) -> Counter[str]:
         """Return by erasure how many rows there are."""

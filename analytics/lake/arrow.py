@@ -17,6 +17,20 @@ from rules.lake.entities import EXTRA, Entity, Type
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]  # positions in a text
+ARROW = {
+    Type.TEXT: pa.string(),
+    Type.INTEGER: pa.int64(),
+    Type.BOOLEAN: pa.bool_(),
+    Type.DATE: pa.date32(),
+    Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+}
+HIVE = {
+    Type.TEXT: "string",
+    Type.INTEGER: "bigint",
+    Type.BOOLEAN: "boolean",
+    Type.DATE: "date",
+    Type.TIMESTAMP: "timestamp",
+}
 
 
 def as_array(numbers: Indices) -> pa.Int64Array:
@@ -74,22 +88,6 @@ def _bits(array: pa.BooleanArray, buffer: pa.Buffer | None) -> Flags:
 
 
 # The schema that rules.lake.entities declares, as Arrow and Glue write it.
-
-
-ARROW = {
-    Type.TEXT: pa.string(),
-    Type.INTEGER: pa.int64(),
-    Type.BOOLEAN: pa.bool_(),
-    Type.DATE: pa.date32(),
-    Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-}
-HIVE = {
-    Type.TEXT: "string",
-    Type.INTEGER: "bigint",
-    Type.BOOLEAN: "boolean",
-    Type.DATE: "date",
-    Type.TIMESTAMP: "timestamp",
-}
 
 
 def arrow_schema(entity: Entity) -> pa.Schema:

@@ -49,15 +49,12 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Bookkeeping:
-    """What a curated file says about itself.
+    """What a curated file says about itself."""
 
-    schema: how many fields its entity had when it was written. sources: hour=HH/NAME -> ETag. erased: marks
-    of erasures that have changed its rows: then its raw objects have less than it holds.
-    """
-
-    schema: int
+    schema: int  # how many fields its entity had when it was written
     counts: Counts
-    sources: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)  # hour=HH/NAME -> ETag
+    # marks of erasures that have changed its rows: then its raw objects have less than it holds
     erased: tuple[str, ...] = ()
 
     def text(self) -> str:
@@ -116,12 +113,9 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a footer says. rows_in = curated + duplicates + quarantined.
+    """What a footer says. rows_in = curated + duplicates + quarantined."""
 
-    columns: (name, Redshift type), in the file's order.
-    """
-
-    columns: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str], ...]  # (name, Redshift type), in the file's order
     rows_in: int
     curated: int
     duplicates: int

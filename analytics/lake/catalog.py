@@ -26,11 +26,11 @@ PARQUET = {
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """A database of the Glue catalog. glue: a botocore client; bucket: the lake's bucket."""
+    """A database of the Glue catalog."""
 
-    glue: Any
+    glue: Any  # a botocore client
     database: str
-    bucket: str
+    bucket: str  # the lake's bucket
 
     def ensure(self) -> None:
         """Create the database and its tables if they are missing; give all the columns declared now.

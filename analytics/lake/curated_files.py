@@ -74,14 +74,14 @@ def read_file(objects: Objects, entity: str, stored: StoredObject, names: Sequen
     )
 
 
-def as_declared(found: pa.Table, entity: str, names: Sequence[str]) -> pa.Table:
+def as_declared(rows: pa.Table, entity: str, names: Sequence[str]) -> pa.Table:
     """Return rows of a file with the columns and types that its entity declares now."""
     schema = arrow_schema(ENTITIES[entity])
     kinds = [schema.field(name).type for name in names]
-    if found.schema.names == list(names) and found.schema.types == kinds:
-        return found  # almost every file has just these columns and types
+    if rows.schema.names == list(names) and rows.schema.types == kinds:
+        return rows  # almost every file has just these columns and types
     columns = [
-        found[name].cast(kind) if name in found.schema.names else pa.nulls(found.num_rows, kind)
+        rows[name].cast(kind) if name in rows.schema.names else pa.nulls(rows.num_rows, kind)
         for name, kind in zip(names, kinds, strict=True)
     ]
     return pa.table(dict(zip(names, columns, strict=True)))

@@ -19,7 +19,9 @@ from analytics.lake.layout import (
 )
 
 T = TypeVar("T")
-FEW = 10  # for so many tasks of an entity, two listings each are cheaper than listing all days between them
+FEW = 10  # for this many tasks of an entity, two listings each are cheaper than listing all days between them
+ARRIVED = "arrived="
+LISTED_AT_ONCE = 16
 
 
 class PrelistedObjects:
@@ -120,10 +122,6 @@ def prelist_objects(objects: Objects, tasks: Sequence[Place], arrived: Sequence[
 #
 # Firehose writes below arrived=YYYY-MM-DD/, by its own clock. So what is new lies under a few dates. Objects
 # of the time before arrivals were noted lie outside of these; they grow no more, and are listed each time.
-
-
-ARRIVED = "arrived="
-LISTED_AT_ONCE = 16
 
 
 def arrival_dates(objects: Objects, entity: str, since: str = "") -> list[str]:

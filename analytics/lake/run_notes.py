@@ -12,10 +12,13 @@ from rules.lake.entities import LOADED
 
 REASON_MAX = 2000  # characters
 _FAILED_TASKS = "failed/"
+_ODD_OBJECTS = "odd_objects/"
+_REBUILDS = "without_raw/"
+_DELETED = "raw_deleted.json"
 
 
 def note_failed_task(objects: Objects, run_id: str, task: Place, error: Mapping[str, str]) -> None:
-    """Note that a run has given up a task. error: Error and Cause, as Step Functions tells them."""
+    """Note that a run has given up a task. error: Error and Cause, as Step Functions gives them."""
     reason = f"{error.get('Error', '')}: {error.get('Cause', '')}"[:REASON_MAX]
     note_failed_place(objects, run_key(run_id, _FAILED_TASKS), task, reason)
 
@@ -74,9 +77,6 @@ def remember_tasks(objects: Objects, planned: Collection[Place], failed: Collect
 # Objects that an operator must look at: a run notes them for its report.
 
 
-_ODD_OBJECTS = "odd_objects/"
-
-
 def note_odd_object(objects: Objects, run_id: str, key: str, reason: str) -> None:
     """Note an object, with the reason; safe to repeat."""
     name = hashlib.sha256(key.encode()).hexdigest()[:32]
@@ -92,10 +92,6 @@ def odd_objects(objects: Objects, run_id: str) -> list[dict[str, str]]:
 
 
 # What a run could not make anew from raw objects, for its report.
-
-
-_REBUILDS = "without_raw/"
-_DELETED = "raw_deleted.json"
 
 
 def note_rebuild(objects: Objects, run_id: str, task: Place, reason: str) -> None:

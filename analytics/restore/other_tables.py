@@ -27,20 +27,26 @@ from rules.questions.notifications import NEVER
 from rules.questions.questions import KEPT, UNKNOWN, Question, QuestionStatus, QuestionType
 from rules.questions.questions import to_item as question_attributes
 
-# Fills the table Subscriptions again: phones that are told of questions (rule 21).
+# Fills the table Subscriptions again: phones that hear of questions (rule 21).
 
 
 AT_ONCE = 1_000
+AS_IN_TABLE = (
+    *("lead_organization_id", "organization_id", "root_id", "source", "source_type", "external_event_id"),
+    *("event_type", "payload", "object_id", "object_id_ref", "raw_payload_ref"),
+)
+LEAD_EVENTS, QUESTIONS = "Event", "Questions"
+FROM_ROWS = (LEAD_EVENTS, QUESTIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class PhonesRestorer:
-    """keep, replaced: names of tables, as for Restorer. erased: those who are not brought back."""
+    """Restores the table Subscriptions."""
 
     lake: LakeBefore
     table: PhoneTable
-    erased: ErasureCheck
-    keep: Collection[str] = ()
+    erased: ErasureCheck  # those who are not brought back
+    keep: Collection[str] = ()  # keep, replaced: names of tables, as for Restorer
     replaced: Collection[str] = ()
 
     def run(self, report: RestoreReport, now: datetime) -> None:
@@ -58,9 +64,9 @@ class PhonesRestorer:
         if PHONES in self.replaced:
             report.written[PHONES] += self.table.remove_others(keys)
 
-    def _may_come(self, found: tuple[Phone, str]) -> bool:
+    def _may_come(self, pair: tuple[Phone, str]) -> bool:
         """Whether nobody was erased since the row was written."""
-        phone, changed_at = found
+        phone, changed_at = pair
         return not self.erased.forbids(user_subject(phone.owner), changed_at)
 
     def _write(self, phones: list[Phone], report: RestoreReport, now: datetime) -> None:
@@ -92,10 +98,6 @@ def _is_read(phone: Phone, report: RestoreReport, now: datetime) -> bool:
 
 
 LakeRow = Mapping[str, Any]
-AS_IN_TABLE = (
-    *("lead_organization_id", "organization_id", "root_id", "source", "source_type", "external_event_id"),
-    *("event_type", "payload", "object_id", "object_id_ref", "raw_payload_ref"),
-)
 
 
 def lead_event_item(row: LakeRow) -> Item:
@@ -140,7 +142,7 @@ def lead_event_of(row: LakeRow) -> LeadEvent:
 def question_item(row: LakeRow, answers: int, until: datetime) -> Item:
     """Return a question as the table has it before an instant. answers: how many it had by then.
 
-    It has neither the key nor a digest of what was asked: whoever asks again under its key is told of it.
+    It has neither the key nor a digest of what was asked: whoever asks again under its key gets it.
     """
     closes_at = stamp(row["closes_at"])
     found = Question(
@@ -167,21 +169,14 @@ def question_item(row: LakeRow, answers: int, until: datetime) -> Item:
     return encode_item(question_attributes(found))
 
 
-LEAD_EVENTS, QUESTIONS = "Event", "Questions"
-FROM_ROWS = (LEAD_EVENTS, QUESTIONS)
-
-
 @dataclass(frozen=True, slots=True)
 class OthersRestorer:
-    """tables: Event, Questions and IdempotencyKeys. keep: those of them that are not written.
-
-    What is there stays: rows have less than items, so no table is replaced by them.
-    """
+    """What is there stays: rows have less than items, so no table is replaced by them."""
 
     lake: LakeBefore
-    tables: Mapping[str, ItemTable]
+    tables: Mapping[str, ItemTable]  # Event, Questions and IdempotencyKeys
     erased: ErasureCheck
-    keep: Collection[str] = ()
+    keep: Collection[str] = ()  # those of them that are not written
 
     def run(self, report: RestoreReport, now: datetime) -> None:
         """Restore both. It is safe to repeat."""

@@ -19,17 +19,21 @@ from rules.engagement.reconciliation import days_of, profile_of
 from rules.engagement.recovery import entries_of, event_of, merged_entries
 from rules.lake.table_items import item_of
 
-# A profile's settings as the lake tells them: what no ledger has (rule 21).
+# A profile's settings as the lake has them: what no ledger has (rule 21).
 
 
 PROFILES = "UserStreaks"
+LEDGER, DAYS, PROFILE_ROWS = "RewardsLedger", "DailyActivity", "UserStreaks"
+EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
+# Entries first: they say what is applied. Events last: whatever the stream of them leads to finds all else.
+ORDER = (LEDGER, DAYS, PROFILE_ROWS, REWARDS, KEYS, EVENTS)
 
 
 def settings_of(rows: LakeRows) -> tuple[Profile | None, str]:
-    """Return a user's profile without what the ledger tells, and what of it could not be had.
+    """Return a user's profile without what the ledger has, and what of it could not be had.
 
     None: the lake has no profile. The kept item has everything. Without it, or where it is older than the
-    profile's newest row, the row tells zone, pauses and dates, and the rest is not known.
+    profile's newest row, the row has zone, pauses and dates, and the rest is not known.
     """
     kept = [decode_item(item_of(each["item"])) for each in rows.items.get(PROFILES, ())]
     settings = kept[0] if kept else {}
@@ -71,23 +75,14 @@ def _observed_zone(events: Sequence[Row]) -> dict[str, Any]:
     return {"observed_at": max(named)[0], "observed_zone": max(named)[1]} if named else {}
 
 
-LEDGER, DAYS, PROFILE_ROWS = "RewardsLedger", "DailyActivity", "UserStreaks"
-EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
-# Entries first: they say what is applied. Events last: whatever the stream of them leads to finds all else.
-ORDER = (LEDGER, DAYS, PROFILE_ROWS, REWARDS, KEYS, EVENTS)
-
-
 @dataclass(slots=True)
 class RebuiltUser:
-    """One user's items by table, and what could not be had.
-
-    remarked: entries that are there, and get other marks.
-    """
+    """One user's items by table, and what could not be had."""
 
     user_id: str
     items: dict[str, list[Item]] = field(default_factory=dict)
     lacks: list[Lack] = field(default_factory=list)
-    remarked: list[Item] = field(default_factory=list)
+    remarked: list[Item] = field(default_factory=list)  # entries that are there, and get other marks
     profile: Profile | None = None
 
 
@@ -96,7 +91,7 @@ def rebuild_user(rows: LakeRows, there: Sequence[Entry], shards: int, now: datet
 
     there: the entries that the ledger's table has, oldest first. shards: of a region in StreakLeaderboard.
 
-    Where table and lake tell different things of an account, nothing of it is rebuilt.
+    Where table and lake differ about an account, nothing of it is rebuilt.
     """
     found = RebuiltUser(rows.user_id)
     from_lake, gap = entries_of(rows.ledger)
@@ -129,7 +124,7 @@ def _entries_to_mark(entries: Sequence[Entry], there: Sequence[Entry]) -> Iterat
             yield entry_item(replace(each, active=active, reversed_by=by))
 
 
-def _add_profile(found: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int) -> None:
+def _add_profile(user: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], shards: int) -> None:
     settings, lack = settings_of(rows)
     if settings is None and not entries:
         return
@@ -137,12 +132,12 @@ def _add_profile(found: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], s
         lack = "the lake has no profile: zones, pauses, alias and holds are lost"
         settings = Profile(rows.user_id, version=1, updated_at=entries[-1].created_at)
     if lack:
-        found.lacks.append(Lack(PROFILE_ROWS, rows.user_id, lack))
-    found.profile = profile_of(settings, entries)
-    found.items[PROFILE_ROWS] = [encode_item(profile_attributes(found.profile, shards))]
+        user.lacks.append(Lack(PROFILE_ROWS, rows.user_id, lack))
+    user.profile = profile_of(settings, entries)
+    user.items[PROFILE_ROWS] = [encode_item(profile_attributes(user.profile, shards))]
 
 
-def _rewards(found: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:
+def _rewards(user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:
     """Yield redemptions that the ledger has, and how many of each reward the user has."""
     redeemed = {
         each.created_at for each in entries if each.draft.kind is EntryKind.REDEEM and each.draft.brand
@@ -153,14 +148,14 @@ def _rewards(found: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) 
             redeemed.discard(place)
             yield stored
         else:
-            found.lacks.append(Lack(REWARDS, f"{found.user_id} {place}", "its entry is not in the ledger"))
+            user.lacks.append(Lack(REWARDS, f"{user.user_id} {place}", "its entry is not in the ledger"))
     for place in sorted(redeemed):
         reason = "what became of the redemption is not in the lake: nobody ships it again"
-        found.lacks.append(Lack(REWARDS, f"{found.user_id} {place}", reason))
+        user.lacks.append(Lack(REWARDS, f"{user.user_id} {place}", reason))
 
 
 def _claims(
-    found: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry], now: datetime
+    user: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry], now: datetime
 ) -> Iterator[Item]:
     """Yield claims that are not expired. One of an entry that is gone would answer that it is there."""
     places = {each.created_at for each in entries}
@@ -171,8 +166,8 @@ def _claims(
             continue
         target = claim.get("target", "")
         if _is_place(target) and target not in places and target > newest:
-            key = f"{found.user_id} {claim['idempotency_key']}"
-            found.lacks.append(Lack(KEYS, key, f"its entry {target} is not in the ledger"))
+            key = f"{user.user_id} {claim['idempotency_key']}"
+            user.lacks.append(Lack(KEYS, key, f"its entry {target} is not in the ledger"))
             continue
         yield stored
 
@@ -184,9 +179,7 @@ def _is_place(target: str) -> bool:
         return False
 
 
-def _events(
-    found: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now: datetime
-) -> Iterator[Event]:
+def _events(user: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now: datetime) -> Iterator[Event]:
     """Yield the events; they get from their claims what rows do not have.
 
     The claim of one that expired with it is no lack.
@@ -201,5 +194,5 @@ def _events(
         event = event_of(row, by_server=bool(claim and claim.get("by_server")))
         if claim is None and to_item(event)["ttl"] > now.timestamp():
             reason = "the claim is not kept: another body under the key is not refused"
-            found.lacks.append(Lack(KEYS, f"{found.user_id} {row['idempotency_key']}", reason))
+            user.lacks.append(Lack(KEYS, f"{user.user_id} {row['idempotency_key']}", reason))
         yield event

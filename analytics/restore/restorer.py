@@ -1,7 +1,7 @@
 """Fills the tables of engagement again, one user after the other (rule 21).
 
 What is there stays, so it may die anywhere and run again: then it writes what is missing yet, and at the end
-nothing. A table that is told to be replaced gets what the lake had, and loses what the lake did not have.
+nothing. A table that is to be replaced gets what the lake had, and loses what the lake did not have.
 """
 
 from collections import Counter
@@ -32,36 +32,30 @@ WRITTEN_AT = ("created_at", "updated_at", "received_at")
 
 @dataclass(slots=True)
 class RestoreReport:
-    """What a restore has done. written: items by table. erased: how many persons were not brought back.
-
-    phones, lead_events: how many the lake has. erased_events: those of them that are of erased leads.
-    """
+    """What a restore has done."""
 
     users: int = 0
-    erased: int = 0
-    phones: int = 0
+    erased: int = 0  # how many persons were not brought back
+    phones: int = 0  # phones, lead_events: how many the lake has
     lead_events: int = 0
-    erased_events: int = 0
+    erased_events: int = 0  # those of them that are of erased leads
     repaired: int = 0
-    written: Counter[str] = field(default_factory=Counter)
+    written: Counter[str] = field(default_factory=Counter)  # items by table
     lacks: list[Lack] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Restorer:
-    """tables: by name in the template, of RESTORED. keep: tables that are not written.
-
-    replaced: tables that get what the lake has and nothing else. erased: is asked afresh.
-    """
+    """Restores users' tables from the lake."""
 
     lake: LakeBefore
-    tables: Mapping[str, ItemTable]
+    tables: Mapping[str, ItemTable]  # by name in the template, of RESTORED
     accounts: AccountStore
     reconciler: Reconciler
     cache: EngagementCache
-    erased: Tombstones
-    keep: Collection[str] = ()
-    replaced: Collection[str] = ()
+    erased: Tombstones  # is asked afresh
+    keep: Collection[str] = ()  # tables that are not written
+    replaced: Collection[str] = ()  # tables that get what the lake has and nothing else
 
     def run(self, now: datetime, progress: Callable[[RestoreReport], None] = lambda _: None) -> RestoreReport:
         """Restore everybody. Raises AccountContended; it is safe to repeat."""
@@ -114,13 +108,13 @@ class Restorer:
             return self.tables[table].make_equal(first, items)
         return self.tables[table].put_missing(items)
 
-    def _agree(self, found: RebuiltUser, report: RestoreReport, now: datetime) -> None:
+    def _agree(self, user: RebuiltUser, report: RestoreReport, now: datetime) -> None:
         """Let the ordinary comparison look at the account: what was there already may be of another time."""
-        verdict = self.reconciler.examine(found.user_id, None, now)
+        verdict = self.reconciler.examine(user.user_id, None, now)
         report.repaired += verdict.is_repaired
-        report.lacks += [Lack(LEDGER, found.user_id, each) for each in verdict.disagreements]
-        if self.cache.is_configured and self.cache.forget([found.user_id], now):
-            self.cache.write_through([self.accounts.profile(found.user_id)])
+        report.lacks += [Lack(LEDGER, user.user_id, each) for each in verdict.disagreements]
+        if self.cache.is_configured and self.cache.forget([user.user_id], now):
+            self.cache.write_through([self.accounts.profile(user.user_id)])
 
     def _remove_others(self, table: str, seen: Collection[str]) -> int:
         """Delete items of users whom the lake did not know; returns how many. Leads' claims stay."""

@@ -46,7 +46,7 @@ QUERIES = {
 NOBODY_S = f"""SELECT * FROM table_items
     WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') AND store <> '{PHONES}'
     {NEWEST_ITEM} ORDER BY store, place"""
-# What a phone was told it was told, also after the instant. It is there under its pseudonym
+# What was sent to a phone was sent, also after the instant. It is there under its pseudonym
 # (rules/lake/question_entities.py).
 SUBSCRIPTIONS = f"""SELECT newest.*, told.last_notified_at, told.messages FROM (
         SELECT * FROM table_items WHERE store = '{PHONES}' AND changed_at < $until {NEWEST_ITEM}
@@ -82,23 +82,24 @@ LATER = {
 
 @dataclass(slots=True)
 class LakeRows:
-    """One user's rows, as they are curated. items: of other tables, by the table's name in the template."""
+    """One user's rows, as they are curated."""
 
     user_id: str
     ledger: list[Row] = field(default_factory=list)
     events: list[Row] = field(default_factory=list)
     streaks: list[Row] = field(default_factory=list)
+    # Of other tables, by the table's name in the template
     items: dict[str, list[Row]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class LakeBefore:
-    """The lake before an instant. until: a whole second. keeps: events that are older by now are left out."""
+    """The lake before an instant."""
 
     objects: Objects
-    until: datetime
+    until: datetime  # a whole second
     now: datetime
-    keeps: timedelta = RETENTION
+    keeps: timedelta = RETENTION  # events that are older by now are left out
 
     def nobody_s(self) -> list[Row]:
         """Return the kept items that are nobody's. Tombstones are there up to now."""
@@ -129,7 +130,7 @@ class LakeBefore:
             yield from self._rows(stack, "questions", QUESTIONS, "responses")
 
     def phones(self) -> Generator[Row]:
-        """Yield the newest row of each phone that is not gone, with the messages that it was told.
+        """Yield the newest row of each phone that is not gone, with the messages that it got.
 
         last_notified_at: of the newest question, or None. messages: those whose claims still count, or None.
         """
@@ -166,16 +167,16 @@ class LakeBefore:
             yield from batch.to_pylist()
 
 
-def _set_rows(found: LakeRows, name: str, rows: list[Row]) -> None:
+def _set_rows(lake_rows: LakeRows, name: str, rows: list[Row]) -> None:
     if name == "ledger":
-        found.ledger = rows
+        lake_rows.ledger = rows
     elif name == "events":
-        found.events = rows
+        lake_rows.events = rows
     elif name == "streaks":
-        found.streaks = rows
+        lake_rows.streaks = rows
     else:
         for row in rows:
-            found.items.setdefault(row["store"], []).append(row)
+            lake_rows.items.setdefault(row["store"], []).append(row)
 
 
 # What a restore cannot have, by name (rule 21).
@@ -209,8 +210,8 @@ NOT_IN_THE_LAKE = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Lack:
-    """One thing that could not be had. key: whose, or which; reason: why, in words."""
+    """One thing that could not be had."""
 
     store: str
-    key: str
-    reason: str
+    key: str  # whose, or which
+    reason: str  # why, in words

@@ -166,7 +166,7 @@ STEPS = {
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: {"step", ...}; each step tells its input. A failed step raises, and can be repeated."""
+    """Lambda entry: {"step", ...}; each step says its input. A failed step raises, and can be repeated."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     if "ResponseURL" in event:
         _deploy_job(event)

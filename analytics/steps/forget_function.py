@@ -33,12 +33,12 @@ SECONDS_MAX = 600.0
 
 @dataclass(frozen=True, slots=True)
 class ForgetSteps:
-    """The steps, with what they use. settles: see rules.privacy.erasures.after_pass."""
+    """The steps, with what they use."""
 
     objects: ForgettingObjects
     jobs: ErasureJobs
     tombstones: Tombstones | None
-    settles: timedelta
+    settles: timedelta  # see rules.privacy.erasures.after_pass
 
     def forget(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
@@ -46,7 +46,7 @@ class ForgetSteps:
         """{"run_id", "tasks_key"} -> {"is_left", "erasures"}: whether another call is to go on; how many."""
         run_id = event["run_id"]
         progress = Progress.read(self.objects, run_id)
-        everybody = AllErasees.of(self.jobs.opened(), now, self._known())
+        everybody = AllErasees.of(self.jobs.opened(), now, self._tombstones())
         if progress is None:
             progress = Progress(run_id, stamp(now), sorted(everybody.due))
             progress.save(self.objects)
@@ -61,7 +61,7 @@ class ForgetSteps:
             logger.info("phones that are gone", extra={"rows": rows})
         return {"is_left": not progress.phones, "erasures": len(progress.due)}
 
-    def _known(self) -> Tombstones | None:
+    def _tombstones(self) -> Tombstones | None:
         """Return the tombstones; None if nobody was ever erased: then no row is looked at."""
         return self.tombstones if self.tombstones and self.tombstones.look() else None
 
@@ -97,7 +97,7 @@ def _steps() -> ForgetSteps:
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """Lambda entry: {"step": "forget" or "finish", "run_id", ...}; each step tells its input."""
+    """Lambda entry: {"step": "forget" or "finish", "run_id", ...}; each step says its input."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     steps, end = _steps(), time.monotonic() + SECONDS_MAX
     if event["step"] == "finish":

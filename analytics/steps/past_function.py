@@ -37,7 +37,9 @@ from rules.lake.item_copies import event_item
 
 
 NAMES = tuple(field.name for field in EVENTS.fields)
-WINDOW = timedelta(days=31)  # so many dates are listed at once
+WINDOW = timedelta(days=31)  # this many dates are listed at once
+# It reads no further file then: whoever asks has 30 s, and gets a cursor to go on.
+SECONDS_MAX = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +129,6 @@ def _span_of(stored: StoredObject) -> tuple[str, str]:
 
 logger = Logger(service="past")
 metrics = Metrics(namespace="Streakline", service="past")
-# It reads no further file then: whoever asks has 30 s, and gets a cursor to go on.
-SECONDS_MAX = 8.0
 
 
 @cache

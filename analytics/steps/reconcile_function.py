@@ -57,11 +57,11 @@ SECONDS_MAX = 600.0
 
 @dataclass(frozen=True, slots=True)
 class ReconcileSteps:
-    """The steps, with the stores that they use. shares: the steps of the comparison of users."""
+    """The steps, with the stores that they use."""
 
     objects: Objects
     warehouse: Warehouse
-    shares: ShareSteps
+    shares: ShareSteps  # the steps of the comparison of users
     stats: UserStatsStore
     responses: ResponseStore
     lead_events: LeadEventStore
@@ -105,7 +105,7 @@ class ReconcileSteps:
             made = with_warehouse(made, [], last.curation if last else [], [])
         elif not made["warehouse"]["error"]:
             try:
-                made = self._asked(made, event.get("repair") is True, now)
+                made = self._with_warehouse(made, event.get("repair") is True, now)
             except Exception as error:  # noqa: BLE001 (a warehouse that is away now must not cost the report)
                 made["warehouse"]["unread"] = f"{type(error).__name__}: {error}"
         _measure("TestFailures", len(made["failed_tests"]))
@@ -115,8 +115,8 @@ class ReconcileSteps:
             settle(self.objects, made["run_id"], made["curation"])
         return {"counts": made["counts"], "reports": reports, "is_whole": is_whole(made)}
 
-    def _asked(self, made: Report, may_repair: bool, now: datetime) -> Report:
-        """Add what the warehouse tells. A model that is not of this run is not asked."""
+    def _with_warehouse(self, made: Report, may_repair: bool, now: datetime) -> Report:
+        """Add what the warehouse reports. A model that is not of this run is not asked."""
         run_id, twin, leads = made["run_id"], [], []
         if not made["error"] and is_built(self.objects, run_id, THEIRS):
             twin = disagreements(self.warehouse, shares_of(self.objects, run_id))
@@ -168,7 +168,7 @@ def _steps() -> ReconcileSteps:
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> StepAnswer:
-    """Lambda entry: {"step": see below, "run_id", ...}; each step tells its input."""
+    """Lambda entry: {"step": see below, "run_id", ...}; each step says its input."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     steps, now, step = _steps(), clock.now(), event["step"]
     end = time.monotonic() + SECONDS_MAX

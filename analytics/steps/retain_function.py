@@ -33,10 +33,10 @@ NAME = "retain.json"
 
 @dataclass(frozen=True, slots=True)
 class RetainSteps:
-    """The step, with what it uses. leaving: each with its days; one of 0 days never leaves."""
+    """The step, with what it uses."""
 
     objects: Objects
-    leaving: Sequence[RetentionRule]
+    leaving: Sequence[RetentionRule]  # each with its days; one of 0 days never leaves
 
     def retain(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True

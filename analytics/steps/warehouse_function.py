@@ -55,18 +55,15 @@ TELLING = (Kind.FORGET, Kind.MODEL)  # until all of these are done, somebody's w
 
 @dataclass(frozen=True, slots=True)
 class WarehouseSteps:
-    """What each kind of item does. lake, role_arn: as the Loader takes them. opened: erasures under way.
-
-    version: of what fills the warehouse (quiet_nights.version). grace_days: of campaigns, the setting.
-    """
+    """What each kind of item does."""
 
     warehouse: Warehouse
     objects: Objects
-    lake: str
+    lake: str  # lake, role_arn: as the Loader takes them
     role_arn: str
-    opened: Callable[[], Iterable[Erasure]] = tuple
-    version: str = ""
-    grace_days: int = CAMPAIGN_GRACE_DAYS
+    opened: Callable[[], Iterable[Erasure]] = tuple  # erasures under way
+    version: str = ""  # of what fills the warehouse (quiet_nights.version)
+    grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
         """{"run_id", "tasks_key", "full"?, "everybody"?} -> {"left", "failed"}: for the next call; so far.
@@ -99,7 +96,7 @@ class WarehouseSteps:
     def _forgotten(self, night: WarehouseNight) -> None:
         """Note that nobody is left in the warehouse whom the night was to forget.
 
-        A model that was not built may still tell somebody's words, such as a source that nobody else has.
+        A model that was not built may still hold somebody's words, such as a source that nobody else has.
         """
         progress = Progress.read(self.objects, night.run_id)
         if (

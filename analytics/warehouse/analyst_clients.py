@@ -30,10 +30,10 @@ _ARROW = {
 
 
 class _Type(NamedTuple):
-    """A column's type as the catalogue tells it. characters: bytes, to Redshift."""
+    """A column's type as the catalogue has it."""
 
     name: str
-    characters: int | None = None
+    characters: int | None = None  # bytes, to Redshift
     precision: int | None = None
     scale: int | None = None
 

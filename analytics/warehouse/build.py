@@ -25,6 +25,11 @@ from rules.leads.features import CAMPAIGN_GRACE_DAYS
 DAY = timedelta(days=1)
 SPANS_MAX = 16  # in a condition: a statement may repeat it for each table and test, and has 100 KB
 Span = tuple[date, date]  # both included
+_RELATIONS = """SELECT table_schema || '.' || table_name AS name, table_type AS kind
+FROM information_schema.tables
+WHERE table_schema IN ('staging', 'facts', 'dimensions', 'marts')"""
+_BUILDS = "SELECT model, fingerprint, loads, tested FROM lake.builds"
+_LOADS = f"SELECT entity, MAX({LOAD_NUMBER}) AS newest FROM lake.loads GROUP BY entity"  # noqa: S608 (a constant)
 
 
 def starts(days: Iterable[date], periods: Collection[str], window: int = 0, around: int = 0) -> list[Span]:
@@ -47,14 +52,14 @@ def sources(anew: Iterable[Span], periods: Collection[str], window: int = 0, aro
     )
 
 
-def join_spans(found: Iterable[Span]) -> list[Span]:
+def join_spans(spans: Iterable[Span]) -> list[Span]:
     """Return spans with these dates that neither overlap nor touch, sorted.
 
     If there are more than SPANS_MAX, the narrowest gaps between them are filled: to read dates that nothing
     has touched, and to make them anew, changes nothing.
     """
     merged: list[Span] = []
-    for first, last in sorted(found):
+    for first, last in sorted(spans):
         if merged and first <= merged[-1][1] + DAY:
             merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
@@ -69,34 +74,34 @@ def joined_days(days: Iterable[date]) -> list[Span]:
     return join_spans((day, day) for day in days)
 
 
-def spans_condition(column: str, found: Iterable[Span]) -> str:
+def spans_condition(column: str, spans: Iterable[Span]) -> str:
     """Return the condition that a date, or a timestamp, is in one of the spans."""
     return " OR ".join(
-        f"({column} >= {literal(first)} AND {column} < {literal(last + DAY)})" for first, last in found
+        f"({column} >= {literal(first)} AND {column} < {literal(last + DAY)})" for first, last in spans
     )
 
 
-def narrowed_sql(model: Model, found: Collection[Span], also: str = "") -> str:
+def narrowed_sql(model: Model, spans: Collection[Span], also: str = "") -> str:
     """Return the model's SQL, which then reads only these dates of the tables in reads_by.
 
     also: a further condition of their rows.
     """
     sql = model.sql
     for table, column in model.reads_by.items():
-        where = f"({spans_condition(column, found)})" + (f" AND {also}" if also else "")
+        where = f"({spans_condition(column, spans)})" + (f" AND {also}" if also else "")
         sql = _replace_table(sql, table, f"(SELECT * FROM {table} WHERE {where})")  # noqa: S608
     return sql
 
 
 def since(query: str, loads: Mapping[str, int]) -> str:
     """Return a query in which `{entity}` stands for the newest load of that entity."""
-    return re.sub(r"\{(\w+)\}", lambda found: str(loads.get(found[1], 0)), query)
+    return re.sub(r"\{(\w+)\}", lambda match: str(loads.get(match[1], 0)), query)
 
 
 def _replace_table(sql: str, table: str, rows: str) -> str:
-    def with_alias(found: re.Match[str]) -> str:
-        alias = found["alias"] or table.partition(".")[2]
-        return f"{found['word']} {rows} AS {alias}"
+    def with_alias(match: re.Match[str]) -> str:
+        alias = match["alias"] or table.partition(".")[2]
+        return f"{match['word']} {rows} AS {alias}"
 
     pattern = rf"\b(?P<word>FROM|JOIN)\s+{re.escape(table)}\b(?:\s+AS\s+(?P<alias>\w+))?"
     return re.sub(pattern, with_alias, sql)
@@ -115,29 +120,24 @@ def _end(day: date, period: str) -> date:
     return first + 6 * DAY if period == "week" else first
 
 
-_RELATIONS = """SELECT table_schema || '.' || table_name AS name, table_type AS kind
-FROM information_schema.tables
-WHERE table_schema IN ('staging', 'facts', 'dimensions', 'marts')"""
-_BUILDS = "SELECT model, fingerprint, loads, tested FROM lake.builds"
-_LOADS = f"SELECT entity, MAX({LOAD_NUMBER}) AS newest FROM lake.loads GROUP BY entity"  # noqa: S608 (a constant)
 Loads = Mapping[str, int]  # the newest load number by lake table
 
 
 @dataclass(frozen=True, slots=True)
 class ModelBuild:
-    """What lake.builds says of a model. loads: what is in it; tested: what was in it when its tests held."""
+    """What lake.builds says of a model."""
 
     fingerprint: str
-    loads: Loads
-    tested: Loads | None
+    loads: Loads  # what is in it
+    tested: Loads | None  # what was in it when its tests held
 
 
 @dataclass(slots=True)
 class Builder:
-    """Builds models one by one. full: it takes nothing over from earlier builds."""
+    """Builds models one by one."""
 
     warehouse: Warehouse
-    full: bool
+    full: bool  # it takes nothing over from earlier builds
     known: Mapping[str, Model]
     kinds: Mapping[str, str]
     built: Mapping[str, ModelBuild]
@@ -181,7 +181,7 @@ class Builder:
             return _refill(model)
         if not model.by_date:
             (entity,) = entities_of(model, self.known)
-            return _increment(model, before.loads.get(entity, 0), self._noted(model, before.loads))
+            return _increment(model, before.loads.get(entity, 0), self._changed_spans(model, before.loads))
         return _rebuild_dates(model, self.touched(model, before.loads))
 
     def touched(self, model: Model, loads: Loads) -> list[Span]:
@@ -191,7 +191,7 @@ class Builder:
             days |= {row["dt"] for row in self.warehouse.rows(since(model.also_touched, loads))}
         return starts(days, model.periods, model.window, model.around)
 
-    def _noted(self, model: Model, since: Loads) -> list[Span]:
+    def _changed_spans(self, model: Model, since: Loads) -> list[Span]:
         """Return the dates of rows that later loads brought or replaced."""
         return joined_days(self._days(model, since))
 
@@ -226,7 +226,7 @@ class Builder:
         entities = entities_of(model, self.known)
         if LOAD_NUMBER not in model.columns or len(entities) != 1:
             return ALL
-        rows, days = f"{LOAD_NUMBER} > {tested.get(min(entities), 0)}", self._noted(model, tested)
+        rows, days = f"{LOAD_NUMBER} > {tested.get(min(entities), 0)}", self._changed_spans(model, tested)
         if not model.placed_by or not days:
             return Scope(rows)
         near = spans_condition(_quote(model.placed_by), days)

@@ -17,18 +17,22 @@ ROWS_AT_ONCE = 200_000
 _COPY = re.compile(
     r"COPY (?P<table>\w+) FROM '(?P<manifest>[^']+)' IAM_ROLE '(?P<role>[^']*)' FORMAT AS PARQUET MANIFEST"
 )
+FILE_MB_MAX = 64
+FIRST_FILE = "0000_part_00.parquet"
+_UNLOAD = re.compile(
+    r"UNLOAD \('(?P<select>.+)'\) TO '(?P<to>[^']+)' IAM_ROLE '(?P<role>[^']*)'"
+    r" FORMAT AS PARQUET ALLOWOVERWRITE MAXFILESIZE \d+ MB",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A COPY statement: it appends a manifest's files to a table. Columns are matched by position.
-
-    manifest: the URL of a JSON object; role: the ARN of the role with which Redshift reads the bucket.
-    """
+    """A COPY statement: it appends a manifest's files to a table. Columns are matched by position."""
 
     table: str
-    manifest: str
-    role: str
+    manifest: str  # the URL of a JSON object
+    role: str  # the ARN of the role with which Redshift reads the bucket
 
     def sql(self) -> str:
         """Return the statement's text."""

@@ -22,7 +22,7 @@ from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field, Type
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
 SCHEMAS = ("lake", "staging", "facts", "dimensions", "marts")
-LOAD_NUMBER = "load_number"  # tells in which load a row came or last changed
+LOAD_NUMBER = "load_number"  # the load in which a row came or last changed
 TYPES = {
     Type.TEXT: "VARCHAR",
     Type.INTEGER: "BIGINT",
@@ -39,10 +39,10 @@ Found = dict[str, dict[str, Any]]  # what the catalog says of each column, by na
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column. type: Redshift's type with its size, such as `VARCHAR(64)`."""
+    """A declared column."""
 
     name: str
-    type: str
+    type: str  # Redshift's type with its size, such as `VARCHAR(64)`
 
     @property
     def family(self) -> str:
@@ -138,36 +138,36 @@ def prepare(warehouse: Warehouse) -> list[str]:
     return list(chain.from_iterable(changes))
 
 
-def _changes(table: Table, found: Found) -> Iterator[list[str]]:
+def _changes(table: Table, stored: Found) -> Iterator[list[str]]:
     """Yield transactions."""
     narrow = {
-        each.name for each in table.columns if each.name in found and _is_narrower(found[each.name], each)
+        each.name for each in table.columns if each.name in stored and _is_narrower(stored[each.name], each)
     }
     if narrow & table.keys:
-        yield _recreate_statements(table, found)
+        yield _recreate_statements(table, stored)
         return
     for column in table.columns:
-        if change := list(_change(table.name, column, found.get(column.name))):
+        if change := list(_change(table.name, column, stored.get(column.name))):
             yield change
 
 
-def _recreate_statements(table: Table, found: Found) -> list[str]:
+def _recreate_statements(table: Table, stored: Found) -> list[str]:
     """Return the statements that make the table anew as it is declared, with its rows."""
     tree = sqlglot.parse_one(table.sql, read=REDSHIFT)
     tree.set("exists", False)
     tree.this.set("this", exp.to_table(f"lake.{table.name}__wide"))
     for column in tree.find_all(exp.ColumnDef):
-        if column.name not in found:  # the rows that are there have no value for it
+        if column.name not in stored:  # the rows that are there have no value for it
             required = [
                 each for each in column.constraints if isinstance(each.kind, exp.NotNullColumnConstraint)
             ]
             column.set("constraints", [each for each in column.constraints if each not in required])
     types = {each.name: each.type for each in table.columns}
-    for name in sorted(found.keys() - types.keys()):  # no longer declared: it stays
-        types[name] = _type(found[name])
+    for name in sorted(stored.keys() - types.keys()):  # no longer declared: it stays
+        types[name] = _type(stored[name])
         kind = exp.DataType.build(types[name], dialect=REDSHIFT)
         tree.this.append("expressions", exp.ColumnDef(this=exp.to_identifier(name, quoted=True), kind=kind))
-    kept = [name for name in types if name in found]
+    kept = [name for name in types if name in stored]
     names = ", ".join(f'"{name}"' for name in kept)
     values = ", ".join(f'CAST("{name}" AS {types[name]})' for name in kept)
     return [
@@ -178,18 +178,18 @@ def _recreate_statements(table: Table, found: Found) -> list[str]:
     ]
 
 
-def _type(found: dict[str, Any]) -> str:
+def _type(column: dict[str, Any]) -> str:
     """Return a column's type, from what the catalog says of it."""
-    name = str(found["data_type"]).lower()
+    name = str(column["data_type"]).lower()
     name = _FAMILIES.get(name, name)
     # PostgreSQL and DuckDB may say no length.
-    return f"VARCHAR({found['size_max'] or BYTES_MAX})" if name == "varchar" else name.upper()
+    return f"VARCHAR({column['size_max'] or BYTES_MAX})" if name == "varchar" else name.upper()
 
 
-def _change(table: str, column: Column, found: dict[str, Any] | None) -> Iterator[str]:
-    if found is None:
+def _change(table: str, column: Column, stored: dict[str, Any] | None) -> Iterator[str]:
+    if stored is None:
         yield f'ALTER TABLE lake.{table} ADD COLUMN "{column.name}" {column.type}'
-    elif _is_narrower(found, column):
+    elif _is_narrower(stored, column):
         # Redshift can alter few types, and only outside of a transaction. Adding a column always works.
         yield f'ALTER TABLE lake.{table} ADD COLUMN "{column.name}__wide" {column.type}'
         yield f'UPDATE lake.{table} SET "{column.name}__wide" = CAST("{column.name}" AS {column.type})'  # noqa: S608
@@ -197,9 +197,9 @@ def _change(table: str, column: Column, found: dict[str, Any] | None) -> Iterato
         yield f'ALTER TABLE lake.{table} RENAME COLUMN "{column.name}__wide" TO "{column.name}"'
 
 
-def _is_narrower(found: dict[str, Any], column: Column) -> bool:
-    name = str(found["data_type"]).lower()
+def _is_narrower(stored: dict[str, Any], column: Column) -> bool:
+    name = str(stored["data_type"]).lower()
     if _FAMILIES.get(name, name) != column.family:
         return True
-    size = found["size_max"]
+    size = stored["size_max"]
     return isinstance(size, int) and column.size_max is not None and size < column.size_max

@@ -46,15 +46,12 @@ def _columns(connection: Any, tables: Sequence[str]) -> Columns:
 
 @dataclass(frozen=True, slots=True)
 class DuckWarehouse:
-    """Opens the file for each use. lake: the URL that COPY statements name; objects: what is stored there.
-
-    read_only: it can change nothing, and many processes may read the file at once.
-    """
+    """Opens the file for each use."""
 
     path: Path
-    lake: str = ""
-    objects: Objects | None = None
-    read_only: bool = False
+    lake: str = ""  # the URL that COPY statements name
+    objects: Objects | None = None  # what is stored there
+    read_only: bool = False  # it can change nothing, and many processes may read the file at once
 
     def run(self, statements: Sequence[str]) -> None:
         """Execute in one transaction. Raises StatementFailed, also for what is too large for Redshift."""

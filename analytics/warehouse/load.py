@@ -29,6 +29,11 @@ from rules.lake.entities import LOADED, Entity
 # reads this table. A LOCK of the table that is loaded would keep its readers waiting, and wait for them.
 LOCK = "LOCK lake.loads"
 MergeColumns = Sequence[tuple[str, str]]
+READERS = 16
+DAYS_MAX = 200  # in one transaction: 4,800 files. It may have 40 statements of 100 KB
+SCHEMAS_MAX = 8  # sets of columns in one transaction: each takes two statements
+VALUES_MAX = 500  # rows in one INSERT
+WHOLE_DAY = "day"
 
 
 def create_staging(table: str, columns: MergeColumns) -> str:
@@ -122,11 +127,6 @@ def _same(entity: Entity, one: str, other: str) -> str:
     return " AND ".join(f'{one}."{key}" = {other}."{key}"' for key in entity.key)
 
 
-READERS = 16
-DAYS_MAX = 200  # in one transaction: 4,800 files. It may have 40 statements of 100 KB
-SCHEMAS_MAX = 8  # sets of columns in one transaction: each takes two statements
-VALUES_MAX = 500  # rows in one INSERT
-WHOLE_DAY = "day"
 Columns = tuple[tuple[str, str], ...]
 
 
@@ -141,15 +141,12 @@ class CuratedFile:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """Loads the files of a nightly run.
-
-    lake: the bucket's URL (or a folder); role_arn: the role with which Redshift reads the bucket.
-    """
+    """Loads the files of a nightly run."""
 
     warehouse: Warehouse
     objects: Objects
-    lake: str
-    role_arn: str = ""
+    lake: str  # the bucket's URL (or a folder)
+    role_arn: str = ""  # the role with which Redshift reads the bucket
 
     def load(self, run_id: str, tasks: Iterable[Place]) -> dict[str, int]:
         """Load the partitions of these tasks; returns the number of files by entity.
@@ -168,7 +165,7 @@ class Loader:
         for start in range(0, len(days), DAYS_MAX):
             some = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
             files = self._files(entity, some)
-            *earlier, last = list(chunks(self._staged(run_id, entity, files), SCHEMAS_MAX)) or [[]]
+            *earlier, last = list(chunks(self._store_manifests(run_id, entity, files), SCHEMAS_MAX)) or [[]]
             for staged in earlier:
                 self.warehouse.run(self._merge(entity, staged))
             self.warehouse.run([*self._merge(entity, last), *bookkeeping_statements(entity, some, files)])
@@ -186,7 +183,7 @@ class Loader:
             footers = pool.map(lambda each: read_footer(self.objects, each[0]), found)
             return [CuratedFile(*each, footer) for each, footer in zip(found, footers, strict=True)]
 
-    def _staged(
+    def _store_manifests(
         self, run_id: str, entity: str, files: Sequence[CuratedFile]
     ) -> Iterator[tuple[Columns, str]]:
         """Store manifests of files with the same columns (a schema grows); yield columns and URL of each."""

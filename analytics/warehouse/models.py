@@ -50,6 +50,15 @@ from rules.leads.features import CAMPAIGN_GRACE_DAYS
 
 
 LOAD_NUMBER_DOC = "the newest load that brought this row, or a row that it is made of"
+FOLDERS = ("staging", "facts", "dimensions", "marts")
+MATERIALIZED = ("view", "table", "incremental")
+_FIELDS = {
+    *("grain", "key", "materialized", "by_date", "periods", "window", "also_touched", "whole"),
+    *("reads_by", "around", "placed_by", "newest_by", "tested_in"),
+    *("dist", "sort", "columns", "left_out", "tests"),
+}
+GRACE_DAYS = "{campaign_grace_days}"
+_PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
 def staged_columns(field: Field) -> Iterator[StagedColumn]:
@@ -92,28 +101,17 @@ def staging_about(entity: Entity) -> dict[str, Any]:
     return {"key": key, "materialized": "view", "columns": columns}
 
 
-FOLDERS = ("staging", "facts", "dimensions", "marts")
-MATERIALIZED = ("view", "table", "incremental")
-_FIELDS = {
-    *("grain", "key", "materialized", "by_date", "periods", "window", "also_touched", "whole"),
-    *("reads_by", "around", "placed_by", "newest_by", "tested_in"),
-    *("dist", "sort", "columns", "left_out", "tests"),
-}
-GRACE_DAYS = "{campaign_grace_days}"
-_PLACEHOLDER = re.compile(r"\{\w+\}")
-
-
 class ModelError(ValueError):
     """A model's files are wrong. The message has the model's name and the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One table or view. reads: the tables and models that it selects from, as schema.name."""
+    """One table or view."""
 
     name: str
     sql: str
-    reads: frozenset[str]
+    reads: frozenset[str]  # the tables and models that it selects from, as schema.name
     grain: str
     key: tuple[str, ...]
     materialized: str
@@ -254,22 +252,20 @@ def fingerprint(model: Model, models: Mapping[str, Model]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A test that failed. rows: how many rows break it."""
+    """A test that failed."""
 
     model: str
     test: str
-    rows: int
+    rows: int  # how many rows break it
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which rows are tested. rows: a condition; "" for all.
+    """Which rows are tested."""
 
-    near: a condition of all rows that have a key of one of them, as far as dates can tell; "": they may be
-    anywhere.
-    """
-
-    rows: str = ""
+    rows: str = ""  # a condition; "" for all
+    # A condition of all rows that have a key of one of them, as far as dates can tell; "": they may be
+    # anywhere
     near: str = ""
 
 

@@ -3,7 +3,7 @@
 An item that fails hinders those that need it and no others. What came of each is stored
 (runs/{run_id}/warehouse.json) before the next begins, so a call of the function does what its time allows and
 the next call goes on. An item has 13 minutes of its own: it begins only in a call's first 100 s. One that
-killed its function is found begun, is told as failed, and is not tried again.
+killed its function is found begun, is reported as failed, and is not tried again.
 """
 
 import hashlib
@@ -25,6 +25,9 @@ BEGIN_SECONDS_MAX = 100.0  # after the call's start
 NIGHT_MAX = timedelta(hours=4)  # the state machine has six
 REASON_MAX = 600  # characters
 ENDED = "its function ended without an answer: too slow, or out of memory"
+SUNDAY = 6
+QUIET_MAX = timedelta(days=NIGHTS)
+MADE_BY = ("analytics", "rules", "sql")  # what tables, models and tests follow from
 
 
 class Kind(StrEnum):
@@ -48,13 +51,14 @@ class State(StrEnum):
 
 @dataclass(slots=True)
 class Item:
-    """name: an entity or a model. found: tests that failed, (analytics.warehouse.models.Failure)."""
+    """What a night does to one entity or model."""
 
     kind: Kind
-    name: str
+    name: str  # an entity or a model
     state: State = State.WAITING
     reason: str = ""
     seconds: float = 0.0
+    # Tests that failed, as model_tests.Failure has them
     found: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -63,16 +67,14 @@ Needs = Callable[[Item], Collection[str]]
 
 @dataclass(slots=True)
 class WarehouseNight:
-    """began: when. full: models are built anew; full_tests: all rows are tested.
-
-    quiet_since: the run since which there is nothing to do, so that the warehouse is not asked; "": it is.
-    """
+    """A night's work in the warehouse."""
 
     run_id: str
-    began: str
-    full: bool
-    full_tests: bool
+    began: str  # when
+    full: bool  # models are built anew
+    full_tests: bool  # all rows are tested
     items: list[Item]
+    # The run since which there is nothing to do, so that the warehouse is not asked; "": it is
     quiet_since: str = ""
 
     @classmethod
@@ -172,7 +174,7 @@ def _do(item: Item, do: Callable[[Item], bool]) -> None:
     item.seconds = round(item.seconds + time.monotonic() - start, 2)
 
 
-# Whether a night has anything to do in the warehouse, which wakes when it is asked: the lake's notes tell.
+# Whether a night has anything to do in the warehouse, which wakes when it is asked: the lake's notes say.
 #
 # state/warehouse.json is of the run that asked last. If its report was whole and found nothing there, and
 # nothing has come since, then its tables, models and tests are what they would be made again: a model depends
@@ -180,25 +182,19 @@ def _do(item: Item, do: Callable[[Item], bool]) -> None:
 # so a warehouse is asked again after as many.
 
 
-SUNDAY = 6
-QUIET_MAX = timedelta(days=NIGHTS)
 PACKAGED = Path(__file__).resolve().parents[2]
-MADE_BY = ("analytics", "rules", "sql")  # what tables, models and tests follow from
 
 
 @dataclass(slots=True)
 class LastWarehouseRun:
-    """at: when it began. version: by which code (see `version`). is_settled: it left nothing to be done.
-
-    are_all_tested: the tests were of all rows. curation: the report's counts by entity.
-    """
+    """The newest run of the warehouse."""
 
     run_id: str
-    at: str
-    version: str
-    is_settled: bool = False
-    are_all_tested: bool = False
-    curation: list[dict[str, Any]] = field(default_factory=list)
+    at: str  # when it began
+    version: str  # by which code (see `version`)
+    is_settled: bool = False  # it left nothing to be done
+    are_all_tested: bool = False  # the tests were of all rows
+    curation: list[dict[str, Any]] = field(default_factory=list)  # the report's counts by entity
 
     @classmethod
     def read(cls, objects: Objects) -> "LastWarehouseRun | None":

@@ -29,17 +29,13 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class RedshiftWarehouse:
-    """A database of a workgroup. data_api: a botocore client of redshift-data.
+    """A database of a workgroup."""
 
-    secret_arn: the secret of the user who runs the SQL; "": the caller's IAM identity runs it.
-    seconds_max: for a transaction, which is cancelled then.
-    """
-
-    data_api: Any
+    data_api: Any  # a botocore client of redshift-data
     workgroup: str
     database: str
-    secret_arn: str = ""
-    seconds_max: float = TRANSACTION_SECONDS_MAX
+    secret_arn: str = ""  # the secret of the user who runs the SQL; "": the caller's IAM identity runs it
+    seconds_max: float = TRANSACTION_SECONDS_MAX  # for a transaction, which is cancelled then
 
     def run(self, statements: Sequence[str]) -> None:
         """Execute in one transaction; repeat it if another one got in its way. Raises StatementFailed."""

@@ -13,6 +13,11 @@ from adapters.platform.objects import objects_at
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 
 Rows = list[dict[str, Any]]
+ROLE = "streakline_analysts"
+READABLE = "marts, dimensions, facts"
+_FIND_ROLE = f"SELECT role_name FROM svv_roles WHERE role_name = '{ROLE}'"  # noqa: S608 (a constant)
+COMPUTE = "serverless-compute"  # measured in RPU hours
+REFUSE = "deactivate"  # beyond the limit, refuse queries rather than only say so
 
 
 class Warehouse(Protocol):
@@ -76,13 +81,6 @@ def warehouse_at(url: str, lake: str = "", data_api: Any = None) -> Warehouse:
 #
 # CloudFormation has no resource for the limit. Grants are set each night because each night builds tables
 # anew, and a dropped table takes its grants with it.
-
-
-ROLE = "streakline_analysts"
-READABLE = "marts, dimensions, facts"
-_FIND_ROLE = f"SELECT role_name FROM svv_roles WHERE role_name = '{ROLE}'"  # noqa: S608 (a constant)
-COMPUTE = "serverless-compute"  # measured in RPU hours
-REFUSE = "deactivate"  # beyond the limit, refuse queries rather than only say so
 
 
 def ensure_daily_limit(redshift: Any, workgroup_arn: str, rpu_hours: int) -> bool:

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 DAMAGED = "is aggregated, and damaged"
 UNLISTED = "has a key that its aggregated record does not list"
-# After so many user records, or so many that are bad, the rest is kept as one. A redrive goes on with it.
+# After this many user records, or this many that are bad, the rest is kept as one. A redrive goes on with it.
 RECORDS_MAX = 10_000
 BAD_RECORDS_MAX = 100
 

@@ -117,6 +117,8 @@ EVENTS = closed_object(
 
 PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
 NO_TERMS = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
+FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
+ERASED = "erased"
 
 
 class RefusedNow(InputRefused):
@@ -133,19 +135,15 @@ class RefusedNow(InputRefused):
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What the events of one request have in common.
-
-    zones: user id -> the zone that the user has set. source: for an event that names none. books: all
-    versions of the rules that are known. clock: of the device that sends. proof: that it was offline.
-    """
+    """What the events of one request have in common."""
 
     caller: Caller
-    zones: Mapping[str, str | None]
+    zones: Mapping[str, str | None]  # user id -> the zone that the user has set
     now: datetime
-    source: str
-    books: Books
-    clock: DeviceClock = RIGHT_CLOCK
-    proof: OfflineProof = NO_PROOF
+    source: str  # for an event that names none
+    books: Books  # all versions of the rules that are known
+    clock: DeviceClock = RIGHT_CLOCK  # of the device that sends
+    proof: OfflineProof = NO_PROOF  # that it was offline
 
 
 def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
@@ -297,10 +295,6 @@ def _properties(body: Mapping[str, Any]) -> str | None:
     return text
 
 
-FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
-ERASED = "erased"
-
-
 class AcceptStatus(StrEnum):
     """What became of an event that was sent."""
 
@@ -312,13 +306,12 @@ class AcceptStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AcceptResult:
-    """What became of one event. error: code, message, field, and `details` if several fields are at fault;
-    None if the event was taken.
-    """
+    """What became of one event."""
 
     idempotency_key: str | None
     status: AcceptStatus
     event_id: str | None = None
+    # Code, message, field, and `details` if several fields are at fault; None if the event was taken
     error: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -376,25 +369,25 @@ class Acceptor:
         clock: DeviceClock = RIGHT_CLOCK,
         proof: OfflineProof = NO_PROOF,
     ) -> list[AcceptResult]:
-        """Claim and store events; returns one result for each body, in the same order. clock: the device's.
-        proof: that it was offline.
+        """Claim and store events; returns one result for each body, in the same order.
 
-        A refused event does not affect the others. One that is `accepted` or a `duplicate` is stored.
+        clock: the device's. proof: that it was offline. A refused event does not affect the others. One that
+        is `accepted` or a `duplicate` is stored.
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()
         request = RequestContext(caller, zones, now, default_source, books, clock, proof)
-        sent = self._as_taken([self._check(body, request) for body in bodies], now)
-        first = {each.key: each for each in reversed(sent) if isinstance(each, _ValidEvent)}
+        checked = self._as_taken([self._check(body, request) for body in bodies], now)
+        first = {event.key: event for event in reversed(checked) if isinstance(event, _ValidEvent)}
         try:
-            held, won = self._claims.claim([self._claim_of(each) for each in first.values()], now)
+            held, won = self._claims.claim([self._claim_of(event) for event in first.values()], now)
             self._store(first, held, won)
         except Unprocessed:
             held, won = {}, set()
         return [
-            each
-            if isinstance(each, AcceptResult)
-            else self._result(each, held, is_first=each is first[each.key] and each.key in won)
-            for each in sent
+            outcome
+            if isinstance(outcome, AcceptResult)
+            else self._result(outcome, held, is_first=outcome is first[outcome.key] and outcome.key in won)
+            for outcome in checked
         ]
 
     def _stored_zones(self, bodies: Sequence[Any], caller: Caller) -> dict[str, str | None]:
@@ -483,7 +476,7 @@ class Acceptor:
 
 
 def _idempotency_key(body: Any) -> str | None:
-    """Return the key that a body names, as an answer may tell it; None if it has none that is a text."""
+    """Return the key that a body names, as an answer may repeat it; None if it has none that is a text."""
     key = body.get("idempotency_key") if isinstance(body, dict) else None
     if not isinstance(key, str) or len(key) > 128:
         return None
@@ -499,7 +492,7 @@ def _rejection(key: str | None, refused: InputRefused) -> AcceptResult:
 
 
 def _field_rejection(key: str | None, problems: Sequence[tuple[str, str]]) -> AcceptResult:
-    """Return the refusal of a body for some fields; the message tells of the first one."""
+    """Return the refusal of a body for some fields; the message has the first one."""
     error: dict[str, Any] = _error("invalid_field", problems[0][1], problems[0][0])
     if len(problems) > 1:
         error["details"] = [{"field": field, "reason": reason} for field, reason in problems]

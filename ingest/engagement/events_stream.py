@@ -37,12 +37,12 @@ from rules.json_values import NoJson, read_integer, read_json, text_of
 
 GZIP = b"\x1f\x8b"
 ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")  # RFC 1950: what Python's and Java's zlib write
-# So many wrappings are taken off, one within the other.
+# This many wrappings are taken off, one within the other.
 WRAPPINGS_MAX = 4
 # Of the data of one user record, unzipped: a small one may unzip to a thousand times its size.
 UNZIPPED_BYTES_MAX = 10_000_000
 EVENTS_MAX = 10_000
-# After so many pieces that are no JSON the rest of a text is kept as one: a redrive goes on with it.
+# After this many pieces that are no JSON the rest of a text is kept as one: a redrive goes on with it.
 BAD_PIECES_MAX = 100
 BAD_PIECE_CHARACTERS = 10_000  # a longer one counts as several: each is read from its beginning to its end
 # Unzips to 4 MB at most.
@@ -54,20 +54,20 @@ _PADDING = re.compile(rb"\x00*")  # gzip allows it after a member
 _BOUNDARY = re.compile(r"(?=\n)|\}(?=[\s,]*[{\[])")
 # Strict: a text that was cut off ends with its line, and swallows none of the next.
 _DECODER = json.JSONDecoder(parse_int=read_integer)
+# IAM decides who may put records on the stream. Such a producer may send events of any user, and late ones.
+PRODUCER = Caller("", is_admin=False, is_producer=True)
+CONSUMER = "events-stream"
+BATCH_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
 class RecordPart:
-    """An event of a record, or what is none.
+    """An event of a record, or what is none."""
 
-    kept: what a failure queue keeps of it; a redrive sends it as a record of its own. fault: why it holds no
-    event, "" if it does. place: which part of the record it is, "" for the only one.
-    """
-
-    kept: dict[str, Any]
+    kept: dict[str, Any]  # what a failure queue keeps of it; a redrive sends it as a record of its own
     body: Any = None
-    fault: str = ""
-    place: str = ""
+    fault: str = ""  # why it holds no event, "" if it does
+    place: str = ""  # which part of the record it is, "" for the only one
 
     @property
     def sequence_number(self) -> str:
@@ -117,7 +117,7 @@ def _events_of_data(data: bytes) -> list[tuple[Any, str]]:
         if len(found) > EVENTS_MAX:
             return [(data, f"holds more than {EVENTS_MAX} events")]
     if found and all(why for _, why in found):
-        return [(data, found[0][1])]  # garbage, or of another kind: pieces of it tell nobody anything
+        return [(data, found[0][1])]  # garbage, or of another kind: pieces of it are of no use to anybody
     if rest:
         found.append((rest, fault))
     return found or [(data, "is empty")]
@@ -155,7 +155,7 @@ def _pieces(text: str) -> Iterator[tuple[Any, str]]:
     while place < len(text):
         end = _value_end(text, place) if bad < BAD_PIECES_MAX else len(text)
         value, fault = _piece(text[place:end])
-        bad += (1 + (end - place) // BAD_PIECE_CHARACTERS) * bool(fault)
+        bad += 1 + (end - place) // BAD_PIECE_CHARACTERS if fault else 0
         if fault and text[place] == "[" and bad < BAD_PIECES_MAX:
             end = place + 1  # an array that is no JSON as a whole still has its events
         else:
@@ -244,10 +244,6 @@ def _unzip_data(data: bytes) -> tuple[bytes, bytes, str]:
 
 
 logger = Logger(service="events-stream")
-# IAM decides who may put records on the stream. Such a producer may send events of any user, and late ones.
-PRODUCER = Caller("", is_admin=False, is_producer=True)
-CONSUMER = "events-stream"
-BATCH_MAX = 100
 
 
 @cache

@@ -96,15 +96,12 @@ def entry_view(entry: Entry) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Histories:
-    """Reads a user's events, days and ledger entries, a page at a time.
-
-    past: where events are that have left their table. hot_days: none leaves before; 0: they expire.
-    """
+    """Reads a user's events, days and ledger entries, a page at a time."""
 
     accounts: AccountStore
     event_store: EventStore
-    past: PastEvents | None = None
-    hot_days: int = 0
+    past: PastEvents | None = None  # where events are that have left their table
+    hot_days: int = 0  # none leaves before; 0: they expire
 
     def events(self, user_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
         """Return events, newest first by when they occurred; by default those of the last 30 days.

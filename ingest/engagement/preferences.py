@@ -30,6 +30,9 @@ from rules.zone_names import find_zone
 
 
 Change = Callable[[Account], tuple[Profile, Sequence[dict[str, Any]]]]
+AHEAD_MAX = timedelta(days=365)
+PAUSED_AHEAD_MAX = 2 * AHEAD_MAX  # of a pause's last date
+PAUSES_A_YEAR_MAX = 40
 
 
 def change_profile(
@@ -61,19 +64,16 @@ def change_profile(
     raise AccountContended(user_id)
 
 
-AHEAD_MAX = timedelta(days=365)
-PAUSED_AHEAD_MAX = 2 * AHEAD_MAX  # of a pause's last date
-PAUSES_A_YEAR_MAX = 40
 Span = tuple[date, date]
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """Sets what a user has chosen. books: how much may be paused."""
+    """Sets what a user has chosen."""
 
     accounts: AccountStore
     cache: EngagementCache
-    books: BookStore
+    books: BookStore  # how much may be paused
 
     def set_timezone(self, user_id: str, zone: str, now: datetime) -> Profile:
         """Set the user's zone; stored activity dates stay as they are."""

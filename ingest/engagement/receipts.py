@@ -92,7 +92,7 @@ class OfflineProver:
         self._keys, self._stretches, self._erased = keys, stretches, erased
 
     def proof(self, receipt: str | None, bodies: Sequence[Any], sending: BatchOrigin) -> OfflineProof:
-        """Return what a batch proves. Raises what the stores raise, and 503: without them nobody can tell."""
+        """Return what a batch proves. Raises what the stores raise, and 503 if the keys cannot be read."""
         caller = sending.caller
         if receipt is None or caller.is_server or not _has_late(bodies, sending):
             return NO_PROOF

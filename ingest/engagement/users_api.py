@@ -78,6 +78,17 @@ DATE = {
 }
 AS_OF, DAY = in_query("as_of", DATE), in_query("date", DATE, required=True)
 COVERED = in_query("covered", {"type": "boolean"})
+PAST = {
+    "type": "string",
+    "format": "date-time",
+    "description": f"of the last {AS_OF_MAX.days} days; beyond: 422",
+}
+LIST_PARAMETERS = [limit_to(PAGE_MAX), CURSOR]
+SHIPPER = "streakline/fulfilment, or streakline/fulfilment/ with the brand"
+# Prices, and what is left of each reward, are no secret of anybody's.
+SHORT_CACHE = {"Cache-Control": "private, max-age=15"}
+TOP_DEFAULT = 10
+REGION = in_query("region", {"type": "string", "enum": [GLOBAL, *REGIONS, OTHER_REGION]})
 
 
 @app.exception_handler(AccountContended)
@@ -196,17 +207,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 
 # Routes of points as money: balance, holds, rewards, redemptions, clawbacks, freezes.
-
-
-PAST = {
-    "type": "string",
-    "format": "date-time",
-    "description": f"of the last {AS_OF_MAX.days} days; beyond: 422",
-}
-LIST_PARAMETERS = [limit_to(PAGE_MAX), CURSOR]
-SHIPPER = "streakline/fulfilment, or streakline/fulfilment/ with the brand"
-# Prices, and what is left of each reward, are no secret of anybody's.
-SHORT_CACHE = {"Cache-Control": "private, max-age=15"}
 
 
 def _check_hold(user_id: str, hold_id: str) -> None:
@@ -382,16 +382,16 @@ def _entry_view(outcome: CommandResult) -> dict[str, Any]:
     return _with_duplicate(entry_view(outcome.entry), outcome.duplicate)
 
 
-def _redemption_view(found: Redemption) -> dict[str, Any]:
-    return redemption_view(found, entry_id(found.created_at))
+def _redemption_view(redemption: Redemption) -> dict[str, Any]:
+    return redemption_view(redemption, entry_id(redemption.created_at))
 
 
-def _fulfilment_view(found: FulfilmentResult) -> dict[str, Any]:
-    return _with_duplicate(_redemption_view(found.redemption), found.duplicate)
+def _fulfilment_view(result: FulfilmentResult) -> dict[str, Any]:
+    return _with_duplicate(_redemption_view(result.redemption), result.duplicate)
 
 
-def _hold_view(found: HoldResult) -> dict[str, Any]:
-    return _with_duplicate(hold_view(found.hold, found.status), found.duplicate)
+def _hold_view(result: HoldResult) -> dict[str, Any]:
+    return _with_duplicate(hold_view(result.hold, result.status), result.duplicate)
 
 
 def _with_duplicate(view: dict[str, Any], is_duplicate: bool) -> dict[str, Any]:
@@ -399,10 +399,6 @@ def _with_duplicate(view: dict[str, Any], is_duplicate: bool) -> dict[str, Any]:
 
 
 # Routes of leaderboards, and of the names on them.
-
-
-TOP_DEFAULT = 10
-REGION = in_query("region", {"type": "string", "enum": [GLOBAL, *REGIONS, OTHER_REGION]})
 
 
 @app.route("PUT /v1/users/{user_id}/alias", body=ALIAS, answer=ALIAS_VIEW)

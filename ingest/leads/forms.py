@@ -47,6 +47,43 @@ field_data item_meta merges
 GROUPS = frozenset(_GROUPS.split())
 # What names an entry of a list, {"label": "Email", "value": "a@b.c"}, the plainest first.
 ENTRY_NAMES = ("name", "label", "title", "key", "id", "type")
+EMAIL, PHONE, MESSAGE = "email", "phone", "message"
+# Words that mean the field, and words beside them that change nothing. In lower case, without accents.
+_EMAIL = """
+email mail emailaddress mailaddress emailid emailfield emailinput replyto emailadresse mailadresse
+emailadres correo courriel mel electronico electronique elettronica eposta
+メールアドレス メール 邮箱 电子邮件 邮件 電子郵件 이메일
+"""
+_PHONE = """
+phone telephone tel mobile mobil mobilephone cell cellphone cellular phonenumber telephonenumber mobilenumber
+telnumber telno phoneno mobileno phonefield phoneinput telefon telefono telefone telefoon
+telefonnummer telefoonnummer handy handynummer rufnummer celular movil cellulare portable whatsapp
+whatsappnumber tlf fon 電話番号 電話 电话 手机
+手机号 전화번호 전화
+"""
+_MESSAGE = """
+message messages comment comments msg nachricht kommentar mensaje comentario comentarios messaggio mensagem
+bericht question enquiry inquiry textarea
+"""
+_FILLERS = """
+your my the a an deine ihre meine votre tu su field input contact address adresse adres addr direccion posta
+indirizzo number nummer numero no nr num id primary main enter required customer client user lead visitor q
+text txt full intl international de di e of fur from sender subscriber newsletter signup subscribe billing
+form et pb
+"""
+# A field that repeats another one.
+_AGAIN = "confirm confirmation confirmed repeat retype again verify check wiederholen bestatigen"
+# An address or number that is of the same person, beside another one.
+_OTHERS = "work business office home private personal company other secondary second alternate"
+KINDS = {
+    word: kind
+    for kind, words in ((EMAIL, _EMAIL), (PHONE, _PHONE), (MESSAGE, _MESSAGE))
+    for word in unicodedata.normalize("NFKC", words).split()
+}
+FILLER_WORDS, REPEAT_WORDS, OTHER_WORDS = (frozenset(each.split()) for each in (_FILLERS, _AGAIN, _OTHERS))
+# "Contact number": no word in it means a telephone by itself.
+NUMBER_WORDS = frozenset({"number", "nummer", "numero", "no", "nr", "num"})
+PREFIXES = ("your", "contact", "customer", "user", "field", "input", "my", "txt", *sorted(OTHER_WORDS))
 
 
 class NoForm(ValueError):
@@ -215,47 +252,8 @@ def _one_text(held: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-EMAIL, PHONE, MESSAGE = "email", "phone", "message"
-# Words that mean the field, and words beside them that change nothing. In lower case, without accents.
-_EMAIL = """
-email mail emailaddress mailaddress emailid emailfield emailinput replyto emailadresse mailadresse
-emailadres correo courriel mel electronico electronique elettronica eposta
-メールアドレス メール 邮箱 电子邮件 邮件 電子郵件 이메일
-"""
-_PHONE = """
-phone telephone tel mobile mobil mobilephone cell cellphone cellular phonenumber telephonenumber mobilenumber
-telnumber telno phoneno mobileno phonefield phoneinput telefon telefono telefone telefoon
-telefonnummer telefoonnummer handy handynummer rufnummer celular movil cellulare portable whatsapp
-whatsappnumber tlf fon 電話番号 電話 电话 手机
-手机号 전화번호 전화
-"""
-_MESSAGE = """
-message messages comment comments msg nachricht kommentar mensaje comentario comentarios messaggio mensagem
-bericht question enquiry inquiry textarea
-"""
-_FILLERS = """
-your my the a an deine ihre meine votre tu su field input contact address adresse adres addr direccion posta
-indirizzo number nummer numero no nr num id primary main enter required customer client user lead visitor q
-text txt full intl international de di e of fur from sender subscriber newsletter signup subscribe billing
-form et pb
-"""
-# A field that repeats another one.
-_AGAIN = "confirm confirmation confirmed repeat retype again verify check wiederholen bestatigen"
-# An address or number that is of the same person, beside another one.
-_OTHERS = "work business office home private personal company other secondary second alternate"
-KINDS = {
-    word: kind
-    for kind, words in ((EMAIL, _EMAIL), (PHONE, _PHONE), (MESSAGE, _MESSAGE))
-    for word in unicodedata.normalize("NFKC", words).split()
-}
-FILLER_WORDS, REPEAT_WORDS, OTHER_WORDS = (frozenset(each.split()) for each in (_FILLERS, _AGAIN, _OTHERS))
-# "Contact number": no word in it means a telephone by itself.
-NUMBER_WORDS = frozenset({"number", "nummer", "numero", "no", "nr", "num"})
-PREFIXES = ("your", "contact", "customer", "user", "field", "input", "my", "txt", *sorted(OTHER_WORDS))
-
-
 def kind_of(name: str) -> str | None:
-    """Return what a field of this name holds, EMAIL, PHONE or MESSAGE; None if nobody can tell."""
+    """Return what a field of this name holds, EMAIL, PHONE or MESSAGE; None if that is unknown."""
     return _kind_and_field(name)[0]
 
 

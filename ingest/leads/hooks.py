@@ -67,6 +67,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 logger = Logger(service="hooks-api")
+FORM_BYTES_MAX = 100_000
 
 
 class TooManyUnknown(RuntimeError):
@@ -75,18 +76,18 @@ class TooManyUnknown(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class _CachedHook:
-    """hook: None if there was none. at: seconds of a clock that never goes back."""
+    """What was read of a hook, and when."""
 
-    hook: Hook | None
-    at: float
+    hook: Hook | None  # None if there was none
+    at: float  # seconds of a clock that never goes back
 
 
 @dataclass(frozen=True, slots=True)
 class _TokenBucket:
-    """How many requests may be looked into. at: when that was so, by the clock."""
+    """How many requests may be looked into."""
 
     left: float
-    at: float
+    at: float  # when that was so, by the clock
 
     def grown(self, share: float, now: float) -> "_TokenBucket":
         """Return it as it is now. share: of what all senders together have."""
@@ -170,16 +171,13 @@ def _keep(kept: OrderedDict[K, T], name: K, value: T) -> None:
 # What a vendor or a browser sent, byte for byte.
 
 
-FORM_BYTES_MAX = 100_000
-
-
 @dataclass(frozen=True, slots=True)
 class HookRequest:
-    """headers: names in lower case. address: whose connection it is, as the gateway says."""
+    """A request to a hook."""
 
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  # names in lower case
     body: bytes
-    address: str
+    address: str  # whose connection it is, as the gateway says
 
     @property
     def media_type(self) -> str:

@@ -164,7 +164,7 @@ def _queue_form(hook: Hook, source: Source, request: HookRequest, now: datetime)
         context_fields = {"delivery_id": delivery_id(fields, now)}
         assert source.from_browser is not None  # noqa: S101 (the door has seen to it)
         _queue_payload(hook, source.from_browser(fields), context_fields, now, keep_bad=False)
-    # A robot that filled in the honeypot is told the same, and nothing is kept.
+    # A robot that filled in the honeypot gets the same answer, and nothing is kept.
     if hook.thanks and request.media_type != forms.JSON:
         return Response(303, headers={"Location": hook.thanks, **SECURITY_HEADERS})
     return json_response(200, {"accepted": 1}, _cors(request.headers))

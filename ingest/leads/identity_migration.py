@@ -28,6 +28,9 @@ from adapters.settings.leads import MigrateSettings
 
 ROLE = "streakline_leads_api"
 ITERATIONS = 4096  # PostgreSQL's own
+RESOURCE_ID = "identity-schema"
+# A cluster that sleeps takes 15 seconds to wake up.
+CONNECT_ATTEMPTS = 8
 
 
 def set_password(connection: Any, secret: dict[str, str]) -> None:
@@ -51,10 +54,6 @@ def scram_verifier(password: str, salt: bytes) -> str:
     encoded = [base64.b64encode(each).decode() for each in (salt, stored, server)]
     return "SCRAM-SHA-256${}:{}${}:{}".format(ITERATIONS, *encoded)
 
-
-RESOURCE_ID = "identity-schema"
-# A cluster that sleeps takes 15 seconds to wake up.
-CONNECT_ATTEMPTS = 8
 
 logger = Logger(service="migrate")
 

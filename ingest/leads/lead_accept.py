@@ -33,12 +33,12 @@ class BadEnvelope(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A payload, and where it came from. payload_ref: the s3:// URL of a payload that waits in the bucket."""
+    """A payload, and where it came from."""
 
     source_type: str
     context: DecodeContext
     payload: Any = None
-    payload_ref: str | None = None
+    payload_ref: str | None = None  # the s3:// URL of a payload that waits in the bucket
 
     def message(self) -> dict[str, Any]:
         """Return the message that goes on the lead-ingestion queue."""
@@ -55,14 +55,12 @@ class Envelope:
 
 @dataclass(slots=True)
 class OpenedPayload:
-    """What became of a payload's parts.
+    """What became of a payload's parts."""
 
-    events: each with the part that it is of. refused: why parts are no events. broken: bugs of a decoder.
-    """
-
+    # Each with the part that it is of
     events: list[tuple[DecodedEvent, PayloadPart]] = field(default_factory=list)
-    refused: list[DecodeError] = field(default_factory=list)
-    broken: list[Exception] = field(default_factory=list)
+    refused: list[DecodeError] = field(default_factory=list)  # why parts are no events
+    broken: list[Exception] = field(default_factory=list)  # bugs of a decoder
 
 
 def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str = "") -> Envelope:

@@ -53,11 +53,17 @@ from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, PURCHASE_COMPL
 from rules.leads.orders import ORDER, OrderChange, OrderState, contradicts, join_orders, order_changes
 from rules.privacy.tombstones import identity_subject, lead_subject
 
-# Stores what a webhook tells of an order: the order's new state, and the events that tell the difference.
+# Stores what a webhook says of an order: the order's new state, and the events that report the difference.
 
 
 ATTEMPTS_MAX = 12
 Resolver = Callable[[], Resolution]
+CONSUMER = "leads"
+REASONS_MAX = 10
+# What one event may take: once a batch, a sleeping database is waited for (adapters/postgresql/rds_data.py).
+STEP_SECONDS_MAX = 65
+# The moves of one event, of 40 bytes each: a text of the warehouse takes 64 KB, a message 256 KB.
+MOVES_MAX = 500
 
 
 class OrderContended(RuntimeError):
@@ -66,10 +72,10 @@ class OrderContended(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class OrderIntake:
-    """orders: where orders are known. payloads: where large webhooks are kept."""
+    """Joins what webhooks say of orders."""
 
-    orders: OrderStore
-    payloads: LeadPayloads
+    orders: OrderStore  # where orders are known
+    payloads: LeadPayloads  # where large webhooks are kept
 
     @classmethod
     def of(cls, events: LeadEventStore, payloads: LeadPayloads) -> "OrderIntake":
@@ -77,7 +83,7 @@ class OrderIntake:
         return cls(events.orders(), payloads)
 
     def store(self, event: DecodedEvent, part: PayloadPart, sent: Envelope, whose: Resolver) -> StoreOutcome:
-        """Join what a webhook tells to what is known. whose: asks for the lead, at most once.
+        """Join what a webhook says to what is known. whose: asks for the lead, at most once.
 
         What names nobody is kept until a webhook of the order names somebody. DUPLICATE: nothing new.
         CONFLICT: it contradicts what is known, and neither says when it was so.
@@ -89,7 +95,7 @@ class OrderIntake:
                 return outcome
             before = stored.seen if stored else OrderState()
             after = join_orders(before, order.seen)
-            # Of an order without a lead nothing has been told yet, whatever is known of it.
+            # Of an order without a lead no event is stored yet, whatever is known of it.
             changes = order_changes(before if stored and stored.leaf else OrderState(), after)
             if stored and after == before and not changes:
                 return StoreOutcome.DUPLICATE
@@ -115,7 +121,7 @@ class OrderIntake:
 
 
 def order_of(event: DecodedEvent) -> OrderPart:
-    """Return what an event tells of an order; raises ValueError for one that tells of none."""
+    """Return the order part of an event; raises ValueError for one without."""
     if event.order is None:
         raise ValueError(f"{event.external_event_id} tells of no order")
     return event.order
@@ -165,29 +171,20 @@ def _payload(change: OrderChange, order: OrderPart, sent: Envelope) -> dict[str,
 
 
 logger = Logger(service="leads")
-CONSUMER = "leads"
-REASONS_MAX = 10
-# What one event may take: once a batch, a sleeping database is waited for (adapters/postgresql/rds_data.py).
-STEP_SECONDS_MAX = 65
-# What one event may tell, of 40 bytes each: a text of the warehouse takes 64 KB, a message 256 KB.
-MOVES_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
 class LeadConsumer:
-    """Stores the events of messages.
-
-    currency, phone_regions: the settings. erasing: carries out what sources ask to be erased; without it such
-    a message is poison.
-    """
+    """Stores the events of messages."""
 
     identities: IdentityStore
     cache: IdentityCache
     events: LeadEventStore
     payloads: LeadPayloads
-    currency: str
+    currency: str  # currency, phone_regions: the settings
     phone_regions: str = ""
     erased: ErasureCheck = NO_ERASURES
+    # Carries out what sources ask to be erased; without it such a message is poison
     erasing: LeadErasureStarter | None = None
 
     def handle(self, message: Any, now: datetime, is_over: Callable[[], bool] = lambda: False) -> None:
@@ -266,7 +263,7 @@ class LeadConsumer:
             return OrderIntake.of(self.events, self.payloads).store(
                 event, part, sent, lambda: self._whose(event, sent, now)
             )
-        whose = self._cached(organization, event)
+        whose = self._cached_lead(organization, event)
         if whose is None:
             outcome = self.events.claimed(sent.context.source, event.external_event_id, digest)
             if outcome is not None:
@@ -276,10 +273,10 @@ class LeadConsumer:
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, digest), digest)
 
     def _whose(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
-        cached = self._cached(sent.context.organization_id, event)
+        cached = self._cached_lead(sent.context.organization_id, event)
         return cached or self._resolve(event, sent, now)
 
-    def _cached(self, organization: str, event: DecodedEvent) -> Resolution | None:
+    def _cached_lead(self, organization: str, event: DecodedEvent) -> Resolution | None:
         """Return the lead that Redis remembers, unless it was erased: PostgreSQL knows it no more."""
         found = self.cache.get(organization, event.identities)
         is_gone = found is not None and self.erased.of(lead_subject(found.leaf)) is not None
@@ -334,7 +331,7 @@ class LeadConsumer:
 
 
 def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
-    """Yield the events that tell an organization of a change, in parts: `7`, the next of it `7/2`.
+    """Yield the events that report a change to its organization, in parts: `7`, the next of it `7/2`.
 
     Only received_at differs between attempts.
     """

@@ -25,6 +25,18 @@ from rules.leads.memory import MemoryEntry, confidence_at
 from rules.leads.orders import EXPONENTS, rates_in, total_in
 from rules.leads.series import decode_series
 
+# A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
+# other for a moment, while a change of identity is being applied.
+HOPS_MAX = 5
+NO_EVENT, NO_LEAD = "no such event has been stored", "there is no such lead"
+HIDDEN = frozenset({SORT_KEY, "event_type#occurred_at", "raw_payload", "raw_payload_ref", "root_id"})
+# DynamoDB takes no longer sort key.
+NAME_BYTES_MAX = 1024
+MEMORY_MAX = 1_000  # entries that one request reads
+AHEAD = FUTURE_MAX + timedelta(days=1)
+NOTHING_COMPUTED: dict[str, Any] = {"features": {}, "money": {}, "money_total": None, "computed_at": None}
+
+
 # What a lead has spent, by currency and in all, as the API shows it.
 
 
@@ -50,46 +62,33 @@ def total_view(
     return None if total is None else {"currency": own, "spent": total}
 
 
-# A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
-# other for a moment, while a change of identity is being applied.
-HOPS_MAX = 5
-NO_EVENT, NO_LEAD = "no such event has been stored", "there is no such lead"
-HIDDEN = frozenset({SORT_KEY, "event_type#occurred_at", "raw_payload", "raw_payload_ref", "root_id"})
-# DynamoDB takes no longer sort key.
-NAME_BYTES_MAX = 1024
-MEMORY_MAX = 1_000  # entries that one request reads
-AHEAD = FUTURE_MAX + timedelta(days=1)
-
-NOTHING_COMPUTED: dict[str, Any] = {"features": {}, "money": {}, "money_total": None, "computed_at": None}
-
-
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A lead that was asked about. leaf: itself; item: its root's Feature item, None if there is none."""
+    """A lead that was asked about."""
 
     root: str
-    leaf: str
-    item: FeatureItem | None
+    leaf: str  # itself
+    item: FeatureItem | None  # its root's Feature item, None if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class LeadViews:
-    """Reads leads. currency, grace_days: the settings. rates: what each currency is worth in everybody's."""
+    """Reads leads."""
 
     people: PersonEvents
     memories: MemoryStore
-    currency: str
-    rates: Mapping[str, Decimal]
+    currency: str  # currency, grace_days: the settings
+    rates: Mapping[str, Decimal]  # what each currency is worth in everybody's
     grace_days: int
 
     def check_reach(self, lead_id: str, caller: Caller) -> None:
-        """Raise 404 unless the caller reaches the lead: 403 would tell that it exists."""
+        """Raise 404 unless the caller reaches the lead: 403 would reveal that it exists."""
         organization = self.people.events.organization_of(lead_id)
         if organization is None or not caller.reaches(organization):
             raise ApiError(404, "not_found", NO_LEAD)
 
     def has_change(self, organization: str, change: str) -> bool:
-        """Whether a change of who is who, by its number, has been told to an organization."""
+        """Whether a change of who is who, by its number, has been announced to an organization."""
         return self.people.events.leaf_of(f"{organization}/{RESERVED}", change) is not None
 
     def find(self, source: str, external_event_id: str) -> dict[str, Any]:

@@ -20,6 +20,26 @@ from rules.leads.identity import Identity
 from rules.leads.language import objections_in
 from rules.leads.orders import EXPONENTS, OrderState
 
+# The type of an event that asks for an erasure. It is carried out, and never stored.
+ERASURE_REQUESTED = "erasure_requested"
+ID_BYTES_MAX = 256
+DECIMAL = re.compile(r"\s*[+-]?(?=\.?\d)\d{0,15}(\.\d{0,12})?\s*", re.ASCII)
+NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
+EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
+WHOLE_FLOAT_MAX = 2**53  # beyond it a double is no longer one whole number
+PRODUCTS_MAX = 100
+LINES_MAX = 1_000
+QUANTITY_MAX = 10**9
+OMISSIONS_MAX = 20  # that are noted of one event
+T = TypeVar("T")
+LOOSE_MOMENT = re.compile(r"^(\S{10})[ T](\d\d:\d\d:\d\d\S*?) ?([+-]\d\d):?(\d\d)$", re.ASCII)
+CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
+IDENTITIES_MAX = 20
+PREFERENCES_MAX = 20
+VALUE_CHARACTERS_MAX = 128
+REASON_CHARACTERS_MAX = 200
+
 
 class DecodeError(ValueError):
     """A payload that is no event of its source. field: the path of the bad field; reason: what is wrong."""
@@ -31,29 +51,26 @@ class DecodeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """A side field that an event goes without. field: its path in the payload; reason: what is wrong."""
+    """A side field that an event goes without."""
 
-    field: str
-    reason: str
+    field: str  # its path in the payload
+    reason: str  # what is wrong
 
 
 @dataclass(frozen=True, slots=True)
 class DecodeContext:
-    """What a payload does not say itself.
-
-    currency: ISO 4217, the organization's own. received_at: a stamp. region: ISO 3166; there telephone
-    numbers without a country code are read (None: such numbers are none). topic: the kind of webhook, if a
-    header says it. delivery_id: the vendor's name for this delivery. is_signed: a secret of the organization
-    signed the payload, so what it says of people is its source's word, and not a stranger's.
-    """
+    """What a payload does not say itself."""
 
     organization_id: str
     integration: str
-    currency: str
-    received_at: str
+    currency: str  # ISO 4217, the organization's own
+    received_at: str  # a stamp
+    # ISO 3166; there telephone numbers without a country code are read (None: such numbers are none)
     region: str | None = None
-    topic: str = ""
-    delivery_id: str = ""
+    topic: str = ""  # the kind of webhook, if a header says it
+    delivery_id: str = ""  # the vendor's name for this delivery
+    # A secret of the organization signed the payload, so what it says of people is its source's word, and not
+    # a stranger's
     is_signed: bool = False
 
     @property
@@ -64,15 +81,11 @@ class DecodeContext:
 
 @dataclass(frozen=True, slots=True)
 class OrderPart:
-    """What a payload tells of a shop's order. products: as rules.leads.lead_events lists them."""
+    """What a payload says of a shop's order."""
 
     order_id: str
     seen: OrderState
-    products: tuple[Mapping[str, Any], ...] = ()
-
-
-# The type of an event that asks for an erasure. It is carried out, and never stored.
-ERASURE_REQUESTED = "erasure_requested"
+    products: tuple[Mapping[str, Any], ...] = ()  # as rules.leads.lead_events lists them
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,37 +97,30 @@ class ErasurePart:
 
 @dataclass(frozen=True, slots=True)
 class DecodedEvent:
-    """One event of a payload.
+    """One event of a payload."""
 
-    external_event_id: unique in its integration, and the same in every resend. occurred_at: a stamp.
-    payload: its fields depend on the event type, see rules.leads.lead_events.LeadEvent. order: if it tells of
-    an order, which has a state. Then what is stored is what that changes, and the payload is only shown.
-    erasure: if it asks for one. omissions: side fields that could not be read.
-    """
-
-    external_event_id: str
+    external_event_id: str  # unique in its integration, and the same in every resend
     event_type: str
-    occurred_at: str
+    occurred_at: str  # a stamp
     identities: tuple[Identity, ...]
     object_id: str | None = None
     object_id_ref: str | None = None
+    # Its fields depend on the event type, see rules.leads.lead_events.LeadEvent
     payload: Mapping[str, Any] = field(default_factory=dict)
+    # If it is about an order, which has a state. Then what is stored is what that changes, and the payload is
+    # only shown.
     order: OrderPart | None = None
-    erasure: ErasurePart | None = None
-    omissions: tuple[Omission, ...] = ()
+    erasure: ErasurePart | None = None  # if it asks for one
+    omissions: tuple[Omission, ...] = ()  # side fields that could not be read
 
 
 @dataclass(frozen=True, slots=True)
 class PayloadPart:
-    """The piece of a payload that holds one event. The decoder reads the piece like a whole payload.
-
-    path: where the event is in the whole payload, such as `entry.0.changes.0.value.messages.3`.
-    inner: where it is in the piece, such as `entry.0.changes.0.value.messages.0`.
-    """
+    """The piece of a payload that holds one event. The decoder reads the piece like a whole payload."""
 
     payload: Any
-    path: str = ""
-    inner: str = ""
+    path: str = ""  # where the event is in the whole payload, such as `entry.0.changes.0.value.messages.3`
+    inner: str = ""  # where it is in the piece, such as `entry.0.changes.0.value.messages.0`
 
 
 def checked(schema: Schema, payload: Any) -> dict[str, Any]:
@@ -129,20 +135,6 @@ def checked(schema: Schema, payload: Any) -> dict[str, Any]:
 # There are two kinds. Functions read what an event must have: they raise DecodeError that names the field,
 # and so refuse the event. `SideFields` reads everything else: what it cannot read is left out and noted, and
 # the event stays.
-
-
-ID_BYTES_MAX = 256
-DECIMAL = re.compile(r"\s*[+-]?(?=\.?\d)\d{0,15}(\.\d{0,12})?\s*", re.ASCII)
-NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
-EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
-WHOLE_FLOAT_MAX = 2**53  # beyond it a double is no longer one whole number
-PRODUCTS_MAX = 100
-LINES_MAX = 1_000
-QUANTITY_MAX = 10**9
-OMISSIONS_MAX = 20  # that are noted of one event
-T = TypeVar("T")
-LOOSE_MOMENT = re.compile(r"^(\S{10})[ T](\d\d:\d\d:\d\d\S*?) ?([+-]\d\d):?(\d\d)$", re.ASCII)
-CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 
 
 def text_id(value: Any, name: str) -> str:
@@ -327,15 +319,8 @@ def _quantity(value: Any, name: str) -> int:
 # All else is a side field (SideFields): what cannot be read is left out.
 
 
-NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
-IDENTITIES_MAX = 20
-PREFERENCES_MAX = 20
-VALUE_CHARACTERS_MAX = 128
-REASON_CHARACTERS_MAX = 200
-
-
 def identities(
-    found: Iterable[tuple[str, Any]],
+    pairs: Iterable[tuple[str, Any]],
     context: DecodeContext,
     at: str,
     *,
@@ -346,14 +331,14 @@ def identities(
 
     Raises DecodeError that names the field `at` if there are none.
     """
-    usable = usable_identities(found, context, at, are_verified=are_verified, side=side)
+    usable = usable_identities(pairs, context, at, are_verified=are_verified, side=side)
     if not usable:
         raise DecodeError(at, "has no usable identity")
     return usable
 
 
 def usable_identities(
-    found: Iterable[tuple[str, Any]],
+    pairs: Iterable[tuple[str, Any]],
     context: DecodeContext,
     at: str,
     *,
@@ -367,7 +352,7 @@ def usable_identities(
     and side notes them under `at`.
     """
     side, usable = side or SideFields(), dict[Identity, None]()
-    for channel, raw in found:
+    for channel, raw in pairs:
         if raw is None or raw == "":
             continue
         try:

@@ -195,7 +195,7 @@ def _email(raw: str) -> str:
 
 def _address_in(raw: str) -> str:
     """Return the address in what was pasted: without a name, a link, quotes, and letters of double width."""
-    whole = REFERENCE.sub(lambda found: unescape(found[0]), "".join(map(_single_width, raw)))
+    whole = REFERENCE.sub(lambda match: unescape(match[0]), "".join(map(_single_width, raw)))
     text = _visible_text(
         re.sub(r"[^\S ]*[@＠][^\S ]*", "@", whole if "@" in whole else unquote(whole))
     ).strip()

@@ -41,13 +41,17 @@ from rules.questions.responses import (
     public_id,
 )
 
+SHOWN_DEFAULT = timedelta(days=30)
+LIMIT_DEFAULT, LIMIT_MAX = 20, 100
+ME = "me"
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerLimits:
-    """Answers a minute. own: by person. relayed: by the agent who relays them, whomever they are of."""
+    """Answers a minute."""
 
-    own: RateLimit
-    relayed: RateLimit
+    own: RateLimit  # by person
+    relayed: RateLimit  # by the agent who relays them, whomever they are of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Answers:
     """Takes answers: at most two requests to DynamoDB where nobody else answers just now.
 
     Those of signed-in people take one more if they name no zone, relayed ones one more for every 20, and each
-    one more while there are several keys. accounts: for the zones that users have set.
+    one more while there are several keys.
     """
 
     questions: Questions
@@ -64,7 +68,7 @@ class Answers:
     fingerprints: Fingerprints
     limits: AnswerLimits
     books: BookStore
-    accounts: AccountStore
+    accounts: AccountStore  # for the zones that users have set
 
     def answer(self, identifier: str, body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Store an answer.
@@ -137,10 +141,6 @@ def _answer_receipt(
 # GET /v1/users/{user_id}/answers: what a person has answered, newest first.
 
 
-SHOWN_DEFAULT = timedelta(days=30)
-LIMIT_DEFAULT, LIMIT_MAX = 20, 100
-
-
 def own_answer_view(response: Response) -> dict[str, Any]:
     """Return an answer as the person who gave it sees it."""
     view = {
@@ -207,9 +207,6 @@ def _as_cursor(place: str) -> str:
 
 
 # What a person's answers have earned, and the leaderboard by points.
-
-
-ME = "me"
 
 
 def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:

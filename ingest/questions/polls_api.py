@@ -41,6 +41,11 @@ LIMIT_DEFAULT, LIMIT_MAX = 100, 100
 RETRY_SECONDS = 5
 # Polls of one agent that wait at once. A place is free again after a time that is longer than any poll waits.
 POLLS_MAX, LEASE_SECONDS = 5, 30
+POLL = [
+    in_query("wait", {"type": "integer", "minimum": 0, "maximum": 20, "description": "seconds"}),
+    in_query("after", {"type": "integer", "minimum": 0, "maximum": 1000, "description": "a cursor"}),
+    limit_to(100),
+]
 
 
 def response_view(response: Response) -> dict[str, Any]:
@@ -64,12 +69,12 @@ def poll_key(agent_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Polls:
-    """Waits for answers. pause, elapsed: time.sleep and time.monotonic."""
+    """Waits for answers."""
 
     questions: Questions
     responses: ResponseStore
     places: OwnerSemaphore
-    pause: Callable[[float], None] = time.sleep
+    pause: Callable[[float], None] = time.sleep  # pause, elapsed: time.sleep and time.monotonic
     elapsed: Callable[[], float] = time.monotonic
 
     def newer(self, identifier: str, query: Mapping[str, str], caller: Caller) -> dict[str, Any]:
@@ -119,12 +124,6 @@ def _too_many_polls() -> ApiError:
     headers = {"Retry-After": str(RETRY_SECONDS)}
     return ApiError(429, "too_many_polls", f"{POLLS_MAX} polls of this agent wait already", headers=headers)
 
-
-POLL = [
-    in_query("wait", {"type": "integer", "minimum": 0, "maximum": 20, "description": "seconds"}),
-    in_query("after", {"type": "integer", "minimum": 0, "maximum": 1000, "description": "a cursor"}),
-    limit_to(100),
-]
 
 app = Api("PollsApi", {"question_id": text_matching(UUID)})
 handler = app.handler

@@ -167,12 +167,12 @@ def open_questions_key(agent_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QuestionCreator:
-    """Creates questions. open_max: how many an agent may have open."""
+    """Creates questions."""
 
     questions: Questions
     responses: ResponseStore
     places: OwnerQuota
-    open_max: int
+    open_max: int  # how many an agent may have open
 
     def create(self, body: Mapping[str, Any], caller: Caller, now: datetime) -> tuple[int, dict[str, Any]]:
         """Ask a question; returns 201 and the question, or 200 and `duplicate` if this body was sent before.

@@ -40,6 +40,14 @@ from rules.privacy.tombstones import user_subject
 
 # A quarter of what the gateway lets through at the door of hooks.
 REQUESTS_OF_ADDRESS = 3_000
+ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+USER_ID_SIGNS = "._:@|+=~-"
+# The declared body of the request at hand, for each thread: Powertools' context is one for all.
+_BODY: ContextVar[Any] = ContextVar("body")
+# Parts of paths that are a user's id.
+PEOPLE = ("user_id", "agent_id")
+NO_ROUTE = "not_found_handler"  # Powertools' own, where no route fits
+ERASED_REASON = "was erased; an admin may lift that for somebody who comes anew"
 
 
 @cache
@@ -72,10 +80,6 @@ def check_allowance(
 # What answers a route returns: a body, which is sent with the declared status, or a whole response.
 Answer = Mapping[str, Any] | Response[str]
 Handler = Callable[..., Answer]
-ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
-USER_ID_SIGNS = "._:@|+=~-"
-# The declared body of the request at hand, for each thread: Powertools' context is one for all.
-_BODY: ContextVar[Any] = ContextVar("body")
 
 
 class Api:
@@ -209,12 +213,6 @@ def _not_found(_: Exception) -> Response[str]:
 #
 # A route concerns whom its path names; one that names nobody, whoever asks. Only those who may reach somebody
 # learn that they were erased: to all others the route answers as if they were there, which is 403.
-
-
-# Parts of paths that are a user's id.
-PEOPLE = ("user_id", "agent_id")
-NO_ROUTE = "not_found_handler"  # Powertools' own, where no route fits
-ERASED_REASON = "was erased; an admin may lift that for somebody who comes anew"
 
 
 class Tombstones(Protocol):

@@ -79,18 +79,17 @@ def invalid_fields(faults: Sequence[tuple[str, str]]) -> ApiError:
 class Caller:
     """Who is calling, according to the token. The gateway has verified the token.
 
-    organizations: those whose leads the caller reaches. An admin of the deployment reaches all of them.
-    tags: the audiences that the caller belongs to. brands: those whose rewards the caller ships.
+    An admin of the deployment reaches all leads.
     """
 
     user_id: str
     is_admin: bool
-    organizations: frozenset[str] = frozenset()
+    organizations: frozenset[str] = frozenset()  # those whose leads the caller reaches
     is_agent: bool = False
     is_producer: bool = False
     is_fulfilment: bool = False
-    tags: frozenset[str] = frozenset()
-    brands: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()  # the audiences that the caller belongs to
+    brands: frozenset[str] = frozenset()  # those whose rewards the caller ships
 
     @property
     def may_name_points(self) -> bool:
@@ -112,7 +111,7 @@ class Caller:
             raise ApiError(403, "forbidden", "this token reaches only its own user's data")
 
     def check_fulfilment(self, brand: str = "") -> None:
-        """Raise 403 unless the caller may undo redemptions; or tell what became of a brand's rewards."""
+        """Raise 403 unless the caller may undo redemptions; or report what became of a brand's rewards."""
         if not self.may_name_points and brand not in self.brands:
             raise ApiError(403, "forbidden", f"needs {FULFILMENT} or {ADMIN}")
 

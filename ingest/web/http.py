@@ -16,7 +16,7 @@ from rules.json_values import NoJson, Pairs, cut_text, read_json
 BODY_BYTES_MAX = 1_000_000
 # Of each text in a refusal: a function may answer 6 MB, and escapes make a request's words six times as long.
 REFUSAL_CHARACTERS_MAX = 500
-# Answers tell of people and hold what people wrote. A browser must not keep them or show them as a page.
+# Answers are about people and hold what people wrote. A browser must not keep them or show them as a page.
 SECURITY_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 

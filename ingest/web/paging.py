@@ -18,7 +18,7 @@ CURSOR_PATTERN = re.compile(r"[0-9TZa-f:.#-]{1,100}", re.ASCII)
 LIMIT_DEFAULT = 50
 LIMIT_MAX = 500
 FIRST_DATE, LAST_DATE = date(1970, 1, 1), date(2999, 12, 31)
-# What a streak will be is told for a year: so an answer costs what the account has done, and no more.
+# What a streak will be is shown for a year: so an answer costs what the account has done, and no more.
 AHEAD_MAX = timedelta(days=366)
 
 

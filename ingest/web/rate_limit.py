@@ -25,10 +25,10 @@ NAMES = {MINUTE: "minute", DAY: "day"}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the limits of one function count with. counters: None where each process counts for itself."""
+    """What the limits of one function count with."""
 
     cache: EngagementCache
-    counters: SharedCounters | None
+    counters: SharedCounters | None  # None where each process counts for itself
 
     def of(self, kind: str, per_minute: int, block: int = 1) -> "RateLimit":
         """Return the limit of one kind of request.
@@ -120,12 +120,12 @@ class RequestLimit:
             self._asked[who] = asked  # at the end: whoever has not asked for longest is forgotten first
             if len(self._asked) > USERS_COUNTED_MAX:
                 del self._asked[next(iter(self._asked))]
-            if asked % NOTED_EACH == 0 and self._noted(who, now) > self._max:
+            if asked % NOTED_EACH == 0 and self._note_requests(who, now) > self._max:
                 self._over.add(who)
         if who in self._over:
             raise _refusal(self._max, self._kind, MINUTE, now)
 
-    def _noted(self, who: str, now: datetime) -> int:
+    def _note_requests(self, who: str, now: datetime) -> int:
         """Note requests; returns how many are noted, by all processes, or those of this one alone."""
         try:
             return self._counters().add(f"{self._kind}#{who}#{self._minute}", NOTED_EACH, now, 2 * MINUTE)

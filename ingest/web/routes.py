@@ -1,4 +1,4 @@
-"""Routes of the HTTP API, as the OpenAPI document and template.yaml tell of them."""
+"""Routes of the HTTP API, as the OpenAPI document and template.yaml have them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,27 +11,25 @@ from ingest.web.paging import FIRST_DATE, LAST_DATE
 Parameter = dict[str, Any]
 # The OpenAPI document, as ingest.openapi makes it. It is stored, so that who serves it needs no other's code.
 DOCUMENT = Path(__file__).parents[1] / "openapi.json"
+SPAN_END: Schema = TEXT | {
+    "description": f"a date or an RFC 3339 instant, from {FIRST_DATE} to {LAST_DATE}, both included"
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route, as the OpenAPI document and the template tell of it.
+    """One route, as the OpenAPI document and the template have it."""
 
-    name: its logical id in the template, without `Route`. api: the function that answers it, `{api}Function`
-    in the template. key: as API Gateway names it, `GET /v1/users/{user_id}`. body: None for a route without
-    one. is_open: anybody may call it, without a token. may_repeat: the first request answers `status`, the
-    same body again answers 200 with what is stored.
-    """
-
-    name: str
-    api: str
-    key: str
+    name: str  # its logical id in the template, without `Route`
+    api: str  # the function that answers it, `{api}Function` in the template
+    key: str  # as API Gateway names it, `GET /v1/users/{user_id}`
     summary: str
     parameters: Sequence[Parameter] = ()
-    body: Schema | None = None
+    body: Schema | None = None  # None for a route without one
     status: int = 200
     answer: Schema = field(default_factory=lambda: ANY)
-    is_open: bool = False
+    is_open: bool = False  # anybody may call it, without a token
+    # The first request answers `status`, the same body again answers 200 with what is stored
     may_repeat: bool = False
     description: str = ""
 
@@ -67,9 +65,6 @@ def limit_to(most: int) -> Parameter:
 
 
 CURSOR = in_query("cursor", TEXT)
-SPAN_END: Schema = TEXT | {
-    "description": f"a date or an RFC 3339 instant, from {FIRST_DATE} to {LAST_DATE}, both included"
-}
 SPAN = [in_query("from", SPAN_END), in_query("to", SPAN_END)]
 POSITION = [limit_to(500), CURSOR]
 PAGE = [*SPAN, *POSITION]

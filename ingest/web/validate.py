@@ -11,8 +11,8 @@ import fastjsonschema
 from ingest.web.json_schema import Schema
 from rules.json_values import BadValue, bad_values, check_strict
 
-PROBLEMS_MAX = 50  # so many faults are told of a body
-ITEMS_SEEN_MAX = 1000  # of a list, to tell which are wrong
+PROBLEMS_MAX = 50  # the most faults that are reported of a body
+ITEMS_SEEN_MAX = 1000  # the most items of a list that are checked
 
 
 @lru_cache(maxsize=1000)

@@ -22,6 +22,9 @@ from adapters.platform.spreadsheets import QUOTE, RUNNING, cell
 
 DIGITS_MAX = 38  # of a decimal number, on every engine
 Tell = Callable[[str], None]
+ROWS_SHOWN, CELL_MAX = 40, 40
+CUT, NULL, GAP = "…", "NULL", "  "
+WRITERS: dict[str, Any] = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
 
 
 class QueryFailed(RuntimeError):
@@ -30,12 +33,12 @@ class QueryFailed(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A query's rows, which can be read once. engine: its name; scanned_bytes: None if it does not tell."""
+    """A query's rows, which can be read once."""
 
-    engine: str
+    engine: str  # its name
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
-    scanned_bytes: int | None = None
+    scanned_bytes: int | None = None  # None if it does not say
 
     @classmethod
     def of(
@@ -122,10 +125,10 @@ def _interval(value: "pa.MonthDayNano | timedelta") -> str:
     """Return an interval as PostgreSQL and Redshift write it: 1 year 2 mons 3 days 04:05:06.5."""
     if isinstance(value, timedelta):
         value = pa.MonthDayNano([0, value.days, (value.seconds * 1_000_000 + value.microseconds) * 1000])
-    years, months = _parted(value.months, 12)
-    hours, rest = _parted(value.nanoseconds, 3_600_000_000_000)
-    minutes, rest = _parted(rest, 60_000_000_000)
-    seconds, nanoseconds = _parted(rest, 1_000_000_000)
+    years, months = _divide(value.months, 12)
+    hours, rest = _divide(value.nanoseconds, 3_600_000_000_000)
+    minutes, rest = _divide(rest, 60_000_000_000)
+    seconds, nanoseconds = _divide(rest, 1_000_000_000)
     units = ((years, "year"), (months, "mon"), (value.days, "day"))
     parts = [f"{count} {unit}{'' if count == 1 else 's'}" for count, unit in units if count]
     if value.nanoseconds or not parts:
@@ -135,7 +138,7 @@ def _interval(value: "pa.MonthDayNano | timedelta") -> str:
     return " ".join(parts)
 
 
-def _parted(count: int, size: int) -> tuple[int, int]:
+def _divide(count: int, size: int) -> tuple[int, int]:
     whole, rest = divmod(abs(count), size)
     return (whole, rest) if count >= 0 else (-whole, -rest)
 
@@ -143,10 +146,7 @@ def _parted(count: int, size: int) -> tuple[int, int]:
 # Shows an answer: as a table on a terminal, or in a file.
 
 
-ROWS_SHOWN, CELL_MAX = 40, 40
-CUT, NULL, GAP = "…", "NULL", "  "
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
-WRITERS: dict[str, Any] = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
 
 
 def check_file(path: Path) -> None:

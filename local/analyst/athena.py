@@ -77,7 +77,7 @@ def answer(lake: AthenaTarget, query: str, tell: Tell) -> Iterator[Answer]:
                 execution, boto3_session=session
             )  # it would go on, and cost
             raise
-    yield _paged(lake.stack.client("athena"), execution, scanned)
+    yield _paged_answer(lake.stack.client("athena"), execution, scanned)
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def _wait(execution: str, session: boto3.Session, tell: Tell) -> int:
         pause = min(pause * LOOK_GROWTH, LOOK_SECONDS_MAX)
 
 
-def _paged(athena: Any, execution: str, scanned: int) -> Answer:
+def _paged_answer(athena: Any, execution: str, scanned: int) -> Answer:
     pages = iter(athena.get_paginator("get_query_results").paginate(QueryExecutionId=execution))
     first = next(pages)
     rows = _texts(first)[1:]  # the first row of all has the columns' names

@@ -25,6 +25,10 @@ from rules.leads.features import CAMPAIGN_GRACE_DAYS
 Value = str | int | date | None
 # What writes can hide within a query: SELECT ... INTO makes a table.
 _WRITES = (exp.DML, exp.DDL, exp.Into, exp.Command, exp.Lock)
+LAKE = "lake"
+SCHEMAS = frozenset({LAKE, *FOLDERS})
+# The warehouse's bookkeeping. The calendar takes from it the days that have files: the catalog has these too.
+CURATION, CALENDAR = "staging.curation", "dimensions.dates"
 
 
 def read_only(sql: str, parameters: Mapping[str, Value] | None = None) -> str:
@@ -33,7 +37,7 @@ def read_only(sql: str, parameters: Mapping[str, Value] | None = None) -> str:
     Raises QueryFailed for anything but one query that only reads. That spares an analyst a mistake. What
     holds against somebody who wants to write are rights: sql/README.md says which.
     """
-    text = _filled(sql, parameters or {})
+    text = _with_literals(sql, parameters or {})
     try:
         found = parse_statements(text)
     except SqlglotError as error:
@@ -48,7 +52,7 @@ def read_only(sql: str, parameters: Mapping[str, Value] | None = None) -> str:
     return text.strip().rstrip(";").rstrip()
 
 
-def _filled(sql: str, parameters: Mapping[str, Value]) -> str:
+def _with_literals(sql: str, parameters: Mapping[str, Value]) -> str:
     """Put literals in the places of :name. A colon within a text or in `::` is none."""
     try:
         tokens = sqlglot.tokenize(sql, read=REDSHIFT)
@@ -79,12 +83,6 @@ def _first_line(error: Exception) -> str:
 # are in the files, and the column `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
 
 
-LAKE = "lake"
-SCHEMAS = frozenset({LAKE, *FOLDERS})
-# The warehouse's bookkeeping. The calendar takes from it the days that have files: the catalog has these too.
-CURATION, CALENDAR = "staging.curation", "dimensions.dates"
-
-
 def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) -> str:
     """Return a query in Redshift's SQL as one over the Glue catalog's tables, in a dialect of sqlglot.
 
@@ -96,7 +94,7 @@ def over_files(query: str, dialect: str, grace_days: int = CAMPAIGN_GRACE_DAYS) 
     all_models = models(grace_days)
     reads = _all_read(tree, parse, all_models)
     own = [_part(name, parse, all_models) for name in TopologicalSorter(reads).static_order()]
-    tree = _renamed(tree)
+    tree = _with_part_names(tree)
     theirs = tree.args.get("with_")
     if theirs is not None:
         theirs.set("expressions", [*own, *theirs.expressions])
@@ -150,7 +148,7 @@ def _without_zones(tree: exp.Expr) -> None:
 
 def _part(name: str, parse: Parse, models: Models) -> exp.CTE:
     alias = exp.TableAlias(this=exp.to_identifier(_local(name)))
-    return exp.CTE(this=_renamed(_definition(name, parse, models)), alias=alias)
+    return exp.CTE(this=_with_part_names(_definition(name, parse, models)), alias=alias)
 
 
 def _all_read(tree: exp.Expr, parse: Parse, models: Models) -> dict[str, set[str]]:
@@ -195,7 +193,7 @@ def _newest(entity: Entity) -> str:
     )
 
 
-def _renamed(tree: exp.Expr) -> exp.Expr:
+def _with_part_names(tree: exp.Expr) -> exp.Expr:
     """Replace each schema.name by the name of its WITH part; it keeps the alias that it goes by."""
     for each in list(tree.find_all(exp.Table)):
         if each.db in SCHEMAS:

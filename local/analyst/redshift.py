@@ -69,7 +69,7 @@ def by_data_api(data_api: Any, workgroup: str, database: str, query: str, tell: 
     except KeyboardInterrupt:
         data_api.cancel_statement(Id=statement)  # it would go on, and cost
         raise
-    yield _paged(data_api, statement)
+    yield _paged_answer(data_api, statement)
 
 
 def _wait(data_api: Any, statement: str, tell: Tell) -> None:
@@ -85,7 +85,7 @@ def _wait(data_api: Any, statement: str, tell: Tell) -> None:
         pause = min(pause * LOOK_GROWTH, LOOK_SECONDS_MAX)
 
 
-def _paged(data_api: Any, statement: str) -> Answer:
+def _paged_answer(data_api: Any, statement: str) -> Answer:
     pages = iter(data_api.get_paginator("get_statement_result").paginate(Id=statement))
     first = next(pages)
     rows, columns = _texts(first), first["ColumnMetadata"]
@@ -128,7 +128,7 @@ def by_driver(connection: Any, query: str) -> Iterator[Answer]:
     try:
         cursor.execute("BEGIN READ ONLY")
         cursor.execute(query)
-        yield _fetched(cursor)
+        yield _fetch(cursor)
     except Error as error:
         reason = error.args[0] if error.args else error
         raise QueryFailed(sentence(ENGINE, reason["M"] if isinstance(reason, dict) else reason)) from error
@@ -136,7 +136,7 @@ def by_driver(connection: Any, query: str) -> Iterator[Answer]:
         connection.rollback()
 
 
-def _fetched(cursor: Any) -> Answer:
+def _fetch(cursor: Any) -> Answer:
     rows = cursor.fetchmany(ROWS_AT_ONCE)
     fields = []
     for at, column in enumerate(cursor.ps["row_desc"]):

@@ -33,6 +33,9 @@ from local.stack import Stack, load
 
 LAPTOP_ENGINE = "DuckDB"
 BATCH_ROWS = 10_000
+ON_WAREHOUSE, ON_LAKE = "warehouse", "lake"
+OWN_WAREHOUSE = "OwnWarehouse"  # the parameter of a stack whose warehouse somebody else runs
+WIDTH_ELSEWHERE = 200  # where the output is no terminal
 
 
 @contextmanager
@@ -47,10 +50,6 @@ def laptop_answer(path: Path, query: str) -> Iterator[Answer]:
                 yield Answer.of(LAPTOP_ENGINE, reader.schema, reader)
     except (duckdb.Error, NotAsRedshift, pa.ArrowException) as error:
         raise QueryFailed(sentence(LAPTOP_ENGINE, error)) from error
-
-
-ON_WAREHOUSE, ON_LAKE = "warehouse", "lake"
-OWN_WAREHOUSE = "OwnWarehouse"  # the parameter of a stack whose warehouse somebody else runs
 
 
 def frame(sql: str, **more: Any) -> Any:
@@ -104,7 +103,7 @@ def ask(
 ) -> Iterator[Answer]:
     """Ask a stack; the answer can be read until the block ends.
 
-    tell: is told of progress; file: the laptop's warehouse. Raises QueryFailed, and what botocore raises.
+    tell: gets a line of progress; file: the laptop's warehouse. Raises QueryFailed, and what botocore raises.
     """
     query = read_only(sql, parameters)
     if on == ON_LAKE:
@@ -151,9 +150,6 @@ def warehouse_of(stack: Stack) -> tuple[str, str]:
 # `streakline sql`: one query of the warehouse or of the lake, as a table or into a file.
 
 
-WIDTH_ELSEWHERE = 200  # where the output is no terminal
-
-
 @command(
     'sql "SELECT * FROM marts.daily_actives ORDER BY date_day DESC"',
     'sql --on lake "SELECT COUNT(*) FROM lake.events" --json',
@@ -196,7 +192,7 @@ def answer_query(
             print(json.dumps(rows.to_pylist(), indent=2, default=str))
             summary = f"{rows.num_rows} rows"
         else:
-            summary = _written(answer, out) if out else _printed(answer)
+            summary = _write_file(answer, out) if out else _print_rows(answer)
     scanned = "" if answer.scanned_bytes is None else f", {answer.scanned_bytes:,} bytes scanned"
     print(f"{summary}; {answer.engine}, {time.monotonic() - began:.1f} s{scanned}", file=sys.stderr)
 
@@ -249,11 +245,11 @@ def _completer(names: Sequence[str]) -> Callable[[str, int], str | None]:
     return complete
 
 
-def _written(answer: Answer, path: Path) -> str:
+def _write_file(answer: Answer, path: Path) -> str:
     return f"{printing.write(answer, path):,} rows in {path}"
 
 
-def _printed(answer: Answer) -> str:
+def _print_rows(answer: Answer) -> str:
     rows, are_more = printing.first_rows(answer)
     print(printing.text_table(rows, shutil.get_terminal_size((WIDTH_ELSEWHERE, 24)).columns))
     return f"the first {rows.num_rows} rows: --out FILE has all" if are_more else f"{rows.num_rows} rows"

@@ -55,21 +55,23 @@ def taken(built: str, given: Mapping[str, str]) -> str:
     secrets = {name for name, each in made.items() if each["Type"] == SECRET_TYPE}
     for each in made.values():
         if each["Type"] == FUNCTION_TYPE:
-            each["Properties"]["Policies"] = _allowed(each["Properties"].get("Policies", []), secrets)
+            each["Properties"]["Policies"] = _emulator_policies(
+                each["Properties"].get("Policies", []), secrets
+            )
     return json.dumps(template)
 
 
-def _allowed(value: Any, secrets: Collection[str]) -> Any:
+def _emulator_policies(value: Any, secrets: Collection[str]) -> Any:
     """Return policies, or a part of them, by which the emulator allows what AWS does."""
     if isinstance(value, list):
-        return [each for part in value for each in _parts(_allowed(part, secrets))]
+        return [each for part in value for each in _parts(_emulator_policies(part, secrets))]
     if isinstance(value, dict):
         if value.get("Ref") in secrets:
             return {"Fn::Sub": SECRET_ARN % value["Ref"]}
         if "Fn::If" in value:
             condition, *ways = value["Fn::If"]
-            return {"Fn::If": [condition, *(_allowed(each, secrets) for each in ways)]}
-        return {name: _allowed(each, secrets) for name, each in value.items()}
+            return {"Fn::If": [condition, *(_emulator_policies(each, secrets) for each in ways)]}
+        return {name: _emulator_policies(each, secrets) for name, each in value.items()}
     return value
 
 
@@ -98,7 +100,7 @@ def allowed_to_pages(template: str) -> dict[str, Any]:
 
 
 def conditions(template: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, object]:
-    """Return the template's conditions, each as a comparison that tells how it turns out."""
+    """Return the template's conditions, each as a comparison that shows how it turns out."""
     values = parameter_values(template["Parameters"], given)
     scope = Scope({**values, "AWS::AccountId": ACCOUNT}, template.get("Mappings", {}), template["Conditions"])
     return {name: {"Fn::Equals": ["true", scalar_text(holds(name, scope))]} for name in scope.conditions}

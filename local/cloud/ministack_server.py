@@ -94,9 +94,11 @@ class LoopbackOrigins:
             await send({"type": "http.response.start", "status": 204, "headers": headers})
             await send({"type": "http.response.body", "body": b""})
         else:
-            await self._inner(scope, receive, lambda message: send(self._allowed(message, origin)))
+            await self._inner(
+                scope, receive, lambda message: send(self._with_allowed_origin(message, origin))
+            )
 
-    def _allowed(self, message: Any, origin: bytes) -> Any:
+    def _with_allowed_origin(self, message: Any, origin: bytes) -> Any:
         if message["type"] != "http.response.start":
             return message
         own = [each for each in message["headers"] if not each[0].lower().startswith(b"access-control-")]

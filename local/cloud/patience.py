@@ -23,14 +23,11 @@ def _print(text: str) -> None:
 
 @dataclass(slots=True)
 class Patience:
-    """Ends when what it is told has not changed for so many seconds.
-
-    say: told now and then how far it is. elapsed: seconds, from any beginning.
-    """
+    """Ends when what it gets has not changed for so many seconds."""
 
     seconds: float = STALLED_SECONDS_MAX
-    say: Callable[[str], object] = _print
-    elapsed: Callable[[], float] = time.monotonic
+    say: Callable[[str], object] = _print  # gets now and then how far it is
+    elapsed: Callable[[], float] = time.monotonic  # seconds, from any beginning
     _seen: object = None
     _since: float | None = None
     _said: float = 0.0
@@ -92,7 +89,7 @@ def wait_until_empty(stack: Stack, names: Iterable[str], patience: Patience) -> 
 # Waits until everything that was sent has been processed.
 
 
-# On AWS counts of queues lag, and nobody sees the stream between them: they must stay empty for so long.
+# On AWS counts of queues lag, and nobody sees the stream between them: they must stay empty for this long.
 AWS_QUIET_SECONDS = 20
 AWS_PAUSE_SECONDS = 2
 
@@ -143,7 +140,7 @@ def await_stream(stack: Stack, consumer: str, patience: Patience) -> None:
 
 
 def state_of(function: str) -> dict[str, Any]:
-    """Return what the poller tells of a function.
+    """Return what the poller reports of a function.
 
     caught_up_at: when it last had nothing left to do (epoch seconds). Its counts grow while it works.
     """

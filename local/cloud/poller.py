@@ -32,7 +32,7 @@ from local.cloud.streams import (
 from local.paths import ASKED, LOCAL
 from local.stack import Stack, load
 
-# What the poller tells in two files: its counts, and how far each consumer of a shard is.
+# What the poller reports in two files: its counts, and how far each consumer of a shard is.
 
 
 CHECKPOINTS = LOCAL / "checkpoints.json"
@@ -51,16 +51,13 @@ def read_checkpoints() -> dict[str, str]:
 
 @dataclass(slots=True)
 class PollerState:
-    """checkpoints: the last record done, by consumer and shard. counts: of each function.
+    """What the poller has done."""
 
-    caught_up: when a consumer last had nothing left to do, by function, then by consumer and shard.
-    written: the text of each file.
-    """
-
-    checkpoints: dict[str, str] = field(default_factory=dict)
+    checkpoints: dict[str, str] = field(default_factory=dict)  # the last record done, by consumer and shard
+    # When a consumer last had nothing left to do, by function, then by consumer and shard
     caught_up: dict[str, dict[str, float]] = field(default_factory=dict)
-    counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    written: dict[Path, str] = field(default_factory=dict)
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)  # of each function
+    written: dict[Path, str] = field(default_factory=dict)  # the text of each file
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self) -> None:
@@ -111,9 +108,9 @@ GROWTH = 1.2
 
 @dataclass(slots=True)
 class Resting:
-    """What all shards' threads wait on. asked: when somebody last began to wait for a function."""
+    """What all shards' threads wait on."""
 
-    asked: dict[str, float] = field(default_factory=dict)
+    asked: dict[str, float] = field(default_factory=dict)  # when somebody last began to wait for a function
     waited_for: threading.Condition = field(default_factory=threading.Condition)
 
     def rest(self, function: str, polled_at: float, idle: int, *, is_kinesis: bool) -> None:
@@ -147,7 +144,7 @@ class Resting:
 
 
 def ask(function: str, at: float) -> None:
-    """Tell the poller that somebody waits for a function. at: since when (epoch seconds)."""
+    """Note for the poller that somebody waits for a function. at: since when (epoch seconds)."""
     fresh = ASKED.with_suffix(".new")
     fresh.write_text(f"{at} {function}")
     fresh.replace(ASKED)
@@ -164,16 +161,13 @@ DISCOVER_SECONDS = 10.0
 
 @dataclass(slots=True)
 class Poller:
-    """Serves every mapping that the template left disabled.
-
-    shards: of each stream. readers: by stream and shard. served: each consumer of each shard.
-    """
+    """Serves every mapping that the template left disabled."""
 
     stack: Stack
     state: PollerState = field(default_factory=PollerState)
-    shards: dict[str, list[str]] = field(default_factory=dict)
-    readers: dict[tuple[str, str], ShardReader] = field(default_factory=dict)
-    served: set[str] = field(default_factory=set)
+    shards: dict[str, list[str]] = field(default_factory=dict)  # of each stream
+    readers: dict[tuple[str, str], ShardReader] = field(default_factory=dict)  # by stream and shard
+    served: set[str] = field(default_factory=set)  # each consumer of each shard
     resting: Resting = field(default_factory=Resting)
 
     def run(self) -> None:

@@ -88,9 +88,9 @@ def arrival_of(record: Record) -> float:
 
 @dataclass(frozen=True, slots=True)
 class InvocationReply:
-    """The outcome of an invocation. failed: the failed records, or None if the function itself failed."""
+    """The outcome of an invocation."""
 
-    failed: Sequence[str] | None
+    failed: Sequence[str] | None  # the failed records, or None if the function itself failed
     error: str = ""
 
 
@@ -316,21 +316,18 @@ Found = tuple[list[Record], str | None]
 
 @dataclass(frozen=True, slots=True)
 class ShardPage:
-    """What was found behind a place. polled_at: when that was asked (epoch seconds)."""
+    """What was found behind a place."""
 
     records: list[Record]
-    polled_at: float
+    polled_at: float  # when that was asked (epoch seconds)
 
 
 @dataclass(slots=True)
 class ShardReader:
-    """One shard. A place in it is the number of the last record before it; "" is the shard's beginning.
+    """One shard. A place in it is the number of the last record before it; "" is the shard's beginning."""
 
-    begin: place -> iterator. ask: iterator -> records and the next iterator, if there is one.
-    """
-
-    begin: Callable[[str], str]
-    ask: Callable[[str], Found]
+    begin: Callable[[str], str]  # place -> iterator
+    ask: Callable[[str], Found]  # iterator -> records and the next iterator, if there is one
     now: Callable[[], float] = time.time
     _pages: dict[str, ShardPage] = field(default_factory=dict)
     _iterators: dict[str, str] = field(default_factory=dict)

@@ -67,7 +67,7 @@ class FeaturesSettings(ConsumerSettings):
 
 @dataclass(frozen=True, slots=True)
 class FeatureProcessor:
-    """Applies announced events, refreshes and rebuilds to features. grace_days: of campaigns, the setting."""
+    """Applies announced events, refreshes and rebuilds to features."""
 
     store: FeatureStore
     topology: Topology
@@ -76,7 +76,7 @@ class FeatureProcessor:
     counted: CountedEvents
     mending: FeatureRepair
     erased: ErasureCheck = NO_ERASURES
-    grace_days: int = CAMPAIGN_GRACE_DAYS
+    grace_days: int = CAMPAIGN_GRACE_DAYS  # of campaigns, the setting
 
     def handle(self, message: Any, now: datetime) -> None:
         """Apply one message; raises PoisonMessage, or what a later attempt may get past."""
@@ -84,7 +84,7 @@ class FeatureProcessor:
             raise PoisonMessage("the message is no object")
         if "refresh" in message:
             as_of, listed = refresh_of(message["refresh"], now)
-            self._settle_all(self.store.get_many(listed), partial(self._refreshed, as_of=as_of))
+            self._settle_all(self.store.get_many(listed), partial(self._refresh_change, as_of=as_of))
             return
         if "rebuild" in message:
             leads = self.mending.readable(*rebuild_of(message["rebuild"]))
@@ -113,15 +113,15 @@ class FeatureProcessor:
         def attempt() -> bool:
             item = self.store.home(event.lead_organization_id, hint)
             if item.is_joining:
-                self._written(item, self._built(item, ALL, latest_instant(item, now)))
+                self._write(item, self._built(item, ALL, latest_instant(item, now)))
                 item = self.store.home(event.lead_organization_id, item.lead_organization_id)
                 if item.is_joining:  # again: what joins does not hold this event
                     return False
-            return self._written(item, self._change(item, event, given, now))
+            return self._write(item, self._change(item, event, given, now))
 
         _until_done(event.lead_organization_id, attempt)
 
-    def _written(self, item: FeatureItem, change: Change | None) -> bool:
+    def _write(self, item: FeatureItem, change: Change | None) -> bool:
         """Write a change, if there is one; whether that is done, or somebody else was first."""
         try:
             if change is not None:
@@ -187,20 +187,20 @@ class FeatureProcessor:
             return None if is_there else self._built(item, ALL, latest_instant(item, now))
 
         for group in groups:
-            _until_done(group.root, partial(self._settled, group.root, decide))
+            _until_done(group.root, partial(self._settle, group.root, decide))
 
-    def _settled(self, lead: str, decide: Decide) -> bool:
+    def _settle(self, lead: str, decide: Decide) -> bool:
         """Write what is decided of a lead as it is now; whether that is done, or somebody else was first."""
         item = self.store.get(lead)
-        return item is None or self._written(item, decide(item))
+        return item is None or self._write(item, decide(item))
 
     def _settle_all(self, leads: Mapping[str, FeatureItem], decide: Decide) -> None:
         """Write what is decided of each lead as it was read in bulk; else as it is once others are done."""
         for lead, item in leads.items():
-            if not self._written(item, decide(item)):
-                _until_done(lead, partial(self._settled, lead, decide))
+            if not self._write(item, decide(item)):
+                _until_done(lead, partial(self._settle, lead, decide))
 
-    def _refreshed(self, item: FeatureItem, as_of: datetime) -> Change | None:
+    def _refresh_change(self, item: FeatureItem, as_of: datetime) -> Change | None:
         """Return what time has changed of the features older than as_of, or than the item; None: nothing."""
         if item.merged_into:
             return None

@@ -1,1 +1,1 @@
-"""Outgoing webhooks: what changes is told, and what is told is delivered."""
+"""Outgoing webhooks: changes become notifications, and notifications are delivered."""

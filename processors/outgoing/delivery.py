@@ -50,17 +50,13 @@ Send = Callable[[Endpoint, Notification, datetime], SendAnswer]
 
 @dataclass(frozen=True)
 class WebhookDeliverySettings(ConsumerSettings):
-    """What was tried for three days goes to the failure queue.
-
-    endpoint_secret_prefix: of the names of endpoints' secrets. private_endpoints: whether an endpoint may be
-    at a private address, as on a laptop.
-    """
+    """What was tried for three days goes to the failure queue."""
 
     notifications_table: str
     webhook_endpoints_table: str
     event_bus_name: str
-    endpoint_secret_prefix: str
-    private_endpoints: bool
+    endpoint_secret_prefix: str  # of the names of endpoints' secrets
+    private_endpoints: bool  # whether an endpoint may be at a private address, as on a laptop
 
 
 class LaneOutcome(Enum):
@@ -74,15 +70,15 @@ class LaneOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Deliverer:
-    """Delivers. send: to an endpoint; now: the clock; writers: how many lanes at the same time."""
+    """Delivers."""
 
     endpoints: EndpointStore
     lanes: BacklogStore
     workers: WorkerLeases
-    send: Send
+    send: Send  # to an endpoint
     failures: FailureQueue
-    now: Callable[[], datetime] = clock.now
-    writers: int = 8
+    now: Callable[[], datetime] = clock.now  # the clock
+    writers: int = 8  # how many lanes at the same time
 
     def run(self, endpoint_id: str, share: int, is_over: Callable[[], bool]) -> int:
         """Deliver until nothing is due or the time is over; returns how many lanes were served."""
@@ -161,12 +157,14 @@ class Deliverer:
                 continue
             answer = self.send(endpoint, each, self.now())
             if not answer.is_delivered:
-                return self._failed(taken, each, answer, arrived)
+                return self._note_refusal(taken, each, answer, arrived)
             arrived, outcome = each.number, LaneOutcome.ARRIVED
         self.lanes.finish(taken, max(arrived, taken.newest), self.now())
         return outcome
 
-    def _failed(self, taken: Backlog, tried: Notification, answer: SendAnswer, arrived: int) -> LaneOutcome:
+    def _note_refusal(
+        self, taken: Backlog, tried: Notification, answer: SendAnswer, arrived: int
+    ) -> LaneOutcome:
         now = self.now()
         log_fields = {
             "endpoint_id": taken.endpoint_id,

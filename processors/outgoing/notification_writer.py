@@ -1,5 +1,5 @@
-"""Tells: what follows from changes of users, leads and questions, and from time. What records of streams may
-say, of whom, and what each change adds to what was told.
+"""Writes notifications that follow from changes of users, leads and questions, and from time. What records of
+streams may say, of whom, and which notifications each change adds.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -53,14 +53,15 @@ from rules.outgoing.notices import (
 )
 from rules.questions.questions import Question, from_item
 
-# Reads from records of streams what may have to be told, and of whom.
+# Reads from records of streams which changes may need notifications, and of whom.
 
 
 Change = Profile | Redemption | FeatureItem | Question
+ATTEMPTS_MAX = 5
 
 
 def read_change(record: Record) -> tuple[str, Change] | None:
-    """Return what a record says, and of which holder; None: nothing that is told.
+    """Return what a record says, and of which holder; None: nothing that gives notifications.
 
     Raises KeyError, TypeError, ValueError and AttributeError for what cannot be read.
     """
@@ -82,7 +83,7 @@ def read_change(record: Record) -> tuple[str, Change] | None:
     return (found.user_id, found) if found.fulfilment is Fulfilment.REQUESTED else None
 
 
-# What each change adds to what was told; some of it is looked up.
+# The notifications that each change adds; some of them need a look elsewhere.
 
 
 logger = Logger(service="notifications")
@@ -91,9 +92,9 @@ Step = Callable[[Any], tuple[list[Notice], Any]]
 
 @dataclass(frozen=True, slots=True)
 class NoticeSteps:
-    """Makes steps of changes. achievements, leads: None where nobody is told of them."""
+    """Makes steps of changes."""
 
-    achievements: AchievementReader | None = None
+    achievements: AchievementReader | None = None  # achievements, leads: None where nobody is told of them
     leads: LeadEventStore | None = None
 
     def of(self, changes: Sequence[Change], now: datetime, *, looks: bool) -> list[Step]:
@@ -101,7 +102,11 @@ class NoticeSteps:
         steps = [self._of(each, now) for each in changes]
         profiles = [each for each in changes if isinstance(each, Profile)]
         if profiles:
-            steps.append(partial(self._achieved, profile=profiles[-1], now=now) if looks else notices_unasked)
+            steps.append(
+                partial(self._achievement_notices, profile=profiles[-1], now=now)
+                if looks
+                else notices_unasked
+            )
         return steps
 
     def _of(self, change: Change, now: datetime) -> Step:
@@ -111,9 +116,9 @@ class NoticeSteps:
             return partial(notices_of_redemption, redemption=change)
         if isinstance(change, Question):
             return partial(notices_of_question, question=change)
-        return partial(self._updated, item=change, at=stamp(now))
+        return partial(self._lead_notices, item=change, at=stamp(now))
 
-    def _updated(
+    def _lead_notices(
         self, state: ItemNoticeState, item: FeatureItem, at: str
     ) -> tuple[list[Notice], ItemNoticeState]:
         """A lead of which there is no event any more was erased: nobody is told of it."""
@@ -121,7 +126,7 @@ class NoticeSteps:
         own = state.shown.get("organization_id") or (self.leads and self.leads.organization_of(lead))
         return notices_of_lead(state, item, own, at) if own else ([], state)
 
-    def _achieved(
+    def _achievement_notices(
         self, state: UserNoticeState, profile: Profile, now: datetime
     ) -> tuple[list[Notice], UserNoticeState]:
         """Look at the achievements of a profile. One that is behind the ledger is changed again soon.
@@ -157,20 +162,19 @@ def _profile_notices(state: UserNoticeState, profile: Profile) -> tuple[list[Not
     return notices_of_profile(state, profile, unstamp(profile.updated_at))
 
 
-ATTEMPTS_MAX = 5
 NO_LOOKUPS = NoticeSteps()
 
 
 @dataclass(slots=True)
 class NotificationBatch(BatchResult):
-    """counts: told. shares: in which something waits."""
+    """What became of a batch. counts: told (changes that were looked at)."""
 
-    shares: set[EndpointShard] = field(default_factory=set)
+    shares: set[EndpointShard] = field(default_factory=set)  # in which something waits
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationWriter:
-    """Tells: writes what follows from a change, or from time."""
+    """Writes the notifications that follow from a change, or from time."""
 
     dynamodb: Any
     profiles: str
@@ -179,7 +183,7 @@ class NotificationWriter:
     steps: NoticeSteps = NO_LOOKUPS
 
     def hear(self, records: Iterable[Record], now: datetime) -> NotificationBatch:
-        """Tell of what records say, holder by holder. A holder's records come again together."""
+        """Write the notifications of records, holder by holder. A holder's records come again together."""
         outcome = NotificationBatch()
         by_holder: dict[str, list[tuple[Record, Change]]] = {}
         for record, (holder, change) in outcome.read(records if self.endpoints.known() else (), read_change):
@@ -197,7 +201,7 @@ class NotificationWriter:
         return outcome
 
     def _is_asked_for(self, change: Change) -> bool:
-        """Whether anybody may be told of it. Users are always followed, so that what is told adds up."""
+        """Whether anybody may want it. Users are always followed, so that their notifications add up."""
         if isinstance(change, FeatureItem):
             return self._may_want(NoticeType.LEAD_UPDATED)
         return not isinstance(change, Question) or self._may_want(NoticeType.QUESTION_CLOSED)
@@ -208,7 +212,7 @@ class NotificationWriter:
     def tell(self, holder: str, steps: Sequence[Step], now: datetime) -> set[EndpointShard]:
         """Write what steps lead to, in one transaction; returns where something waits then.
 
-        Raises OutboxConflict if others tell of the holder all the time, and what DynamoDB raises.
+        Raises OutboxConflict if others write about the holder all the time, and what DynamoDB raises.
         """
         for attempt in pauses(ATTEMPTS_MAX):
             before, revision = self.store.get(holder)
@@ -232,7 +236,7 @@ class NotificationWriter:
         raise OutboxConflict(holder)
 
     def sweep(self, now: datetime, is_over: Callable[[], bool]) -> set[EndpointShard]:
-        """Tell of what time alone has changed. A user whose newest change has not come yet waits for it."""
+        """Notify of what time alone has changed. A user whose newest change has not come yet waits for it."""
         shares: set[EndpointShard] = set()
         for user in self.store.due(now) if self.endpoints.known() else ():
             if is_over():

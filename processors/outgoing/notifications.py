@@ -1,7 +1,7 @@
 """Streams of UserStreaks, Rewards and Feature, and time -> notifications (docs/rules.md, rule 18).
 
-A profile's record comes in order, maybe twice. What was told of the user is kept, so the fold of
-rules/outgoing/derivation.py needs no older image, and what comes again is told once. Without an endpoint
+A profile's record comes in order, maybe twice. The state of a user's notifications is kept, so the fold of
+rules/outgoing/derivation.py needs no older image, and what comes again is notified once. Without an endpoint
 nothing is read or written.
 """
 
@@ -31,7 +31,7 @@ RESERVE_SECONDS = 20
 
 @dataclass(frozen=True)
 class NotificationSettings(ConsumerSettings):
-    """deliver_function is woken. event_bus_name: "" for none."""
+    """deliver_function is woken."""
 
     user_streaks_table: str
     daily_activity_table: str
@@ -40,7 +40,7 @@ class NotificationSettings(ConsumerSettings):
     event_table: str
     notifications_table: str
     webhook_endpoints_table: str
-    event_bus_name: str
+    event_bus_name: str  # "" for none
     deliver_function: str
     erasures_table: str
     erasure_secret_arn: str
@@ -79,7 +79,7 @@ def _parts(config: NotificationSettings) -> _Parts:
 
 
 def _sweep(_event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Tell of what time has changed, and wake whoever delivers what is due."""
+    """Write the notifications of what time has changed, and wake whoever delivers what is due."""
     parts, now = _parts(), clock.now()
     shares = parts.teller.sweep(now, Deadline(context, RESERVE_SECONDS).is_over)
     waiting = {

@@ -38,11 +38,11 @@ class StatsBusy(Exception):
 
 @dataclass(frozen=True)
 class AnswersSettings(ConsumerSettings):
-    """stats_shards: parts of an index of UserStats."""
+    """Settings of AnswersFunction."""
 
     responses_table: str
     user_stats_table: str
-    stats_shards: int
+    stats_shards: int  # parts of an index of UserStats
 
 
 @dataclass(frozen=True, slots=True)

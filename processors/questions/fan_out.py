@@ -1,10 +1,10 @@
-"""announcements queue -> phones: a page of a question's listeners at a time, each told at most once.
+"""announcements queue -> phones: a page of a question's listeners at a time, each notified at most once.
 
 A message names a question, a shard of the listeners, and how far each of its partitions has been read. The
-page takes as many from each class of intervals, those who were told longest ago first; then it asks for the
-next page. A run may die at any point and be run again, or it may run twice at the same time. So whoever sends
-a message claims it first (adapters/questions/message_claims.py); and whose claim is there already is not
-claimed again. Who is to be told is judged at the moment of sending. A person in quiet hours is not told
+page takes as many from each class of intervals, those who were notified longest ago first; then it asks for
+the next page. A run may die at any point and be run again, or it may run twice at the same time. So whoever
+sends a message claims it first (adapters/questions/message_claims.py); and whose claim is there already is
+not claimed again. Who is to be notified is judged at the moment of sending. A person in quiet hours is not
 later: they find the question in the list of open ones.
 """
 
@@ -41,7 +41,7 @@ logger = Logger(service="fan-out")
 # People to a page. Before each page it looks whether the question still is open.
 PAGE_SIZE = 100
 ATTEMPTS_MAX = 8
-# A page that could not be told to everybody comes again after so many seconds, doubled each time.
+# A page that did not reach everybody comes again after this many seconds, doubled each time.
 AGAIN_SECONDS = 15
 PAGE_ATTEMPTS_MAX = 7
 WRITERS = 16  # messages on their way at the same time
@@ -50,12 +50,12 @@ PageOutcome = tuple[Counter[MessageOutcome], AnnouncementPage | None]
 
 @dataclass(frozen=True)
 class FanOutSettings(ConsumerSettings):
-    """platform_application_arn: see NotifySettings."""
+    """Settings of the function that sends announcements."""
 
     questions_table: str
     subscriptions_table: str
     announcement_queue_url: str
-    platform_application_arn: str
+    platform_application_arn: str  # see NotifySettings
 
 
 def _now() -> datetime:
@@ -64,14 +64,14 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
-    """Announces questions. writers: messages on their way at the same time. now: the clock."""
+    """Announces questions."""
 
     dynamodb: Any
     questions_table: str
     announcements: Announcements
     sender: Sender
-    writers: int = 1
-    now: Callable[[], datetime] = _now
+    writers: int = 1  # messages on their way at the same time
+    now: Callable[[], datetime] = _now  # the clock
 
     def tell(self, page: AnnouncementPage) -> PageOutcome:
         """Tell a page of people; returns what became of them, and the next page, None after the last one.

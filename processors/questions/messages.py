@@ -63,7 +63,7 @@ class Sender:
         if not endpoint:
             prepared = self.push.prepare(subscription.fcm_token)
             if prepared.status is not PushStatus.SENT:
-                return self._unprepared(subscription, prepared, now)
+                return self._note_unprepared(subscription, prepared, now)
             endpoint = prepared.endpoint
         won, made = claim()
         if won is not ClaimResult.CLAIMED:
@@ -73,7 +73,9 @@ class Sender:
         receipt = self.push.send(endpoint, subscription.fcm_token, message)
         return self._settle(made, receipt, release, now)
 
-    def _unprepared(self, subscription: Subscription, prepared: PushReceipt, now: datetime) -> MessageOutcome:
+    def _note_unprepared(
+        self, subscription: Subscription, prepared: PushReceipt, now: datetime
+    ) -> MessageOutcome:
         if prepared.status is PushStatus.DEAD:
             self._bury(subscription, now)
             return MessageOutcome.DEAD

@@ -1,6 +1,6 @@
 """Questions stream -> announcements queue: the first page of each shard of a new question's listeners.
 
-A question that is closed is told to endpoints of outgoing webhooks (rule 18). That is done here, because a
+The closing of a question is sent to endpoints of outgoing webhooks (rule 18). That is done here, because a
 stream has two readers at most.
 """
 
@@ -25,14 +25,11 @@ logger = Logger(service="notify")
 
 @dataclass(frozen=True)
 class NotifySettings(ConsumerSettings):
-    """platform_application_arn: SNS's platform application for FCM; "": no phone is told.
-
-    outgoing_webhooks: whether endpoints are told of closed questions; what follows is for that.
-    """
+    """Settings of the function that asks for announcements."""
 
     announcement_queue_url: str
-    platform_application_arn: str
-    outgoing_webhooks: bool
+    platform_application_arn: str  # SNS's platform application for FCM; "": no phone is told
+    outgoing_webhooks: bool  # whether endpoints are told of closed questions; what follows is for that
     notifications_table: str
     webhook_endpoints_table: str
     event_bus_name: str
@@ -54,10 +51,10 @@ def request_announcements(queue: AnnouncementQueue, records: Sequence[Record]) -
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """queue: None without a platform application. teller: None where nothing is told of closed questions."""
+    """What the handler uses."""
 
-    queue: AnnouncementQueue | None
-    teller: NotificationWriter | None
+    queue: AnnouncementQueue | None  # None without a platform application
+    teller: NotificationWriter | None  # None where nothing is told of closed questions
     waker: DeliveryInvoker
 
 

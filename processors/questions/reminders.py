@@ -52,13 +52,13 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """Reminds people. writers: how many messages it sends at the same time. now: the clock."""
+    """Reminds people."""
 
     accounts: AccountStore
     reminders: ReminderStore
     sender: Sender
-    writers: int = 1
-    now: Callable[[], datetime] = _now
+    writers: int = 1  # how many messages it sends at the same time
+    now: Callable[[], datetime] = _now  # the clock
 
     def remind(self, until: datetime | None = None) -> Counter[MessageOutcome]:
         """Send or skip every reminder that is due, and let its marker wait for the next one.

@@ -27,30 +27,27 @@ from rules.days import EPOCH
 DAY_POINTS_LIMIT = 36**2 - 1
 TOOK_MS_MAX = 86_400_000  # as the door takes it
 Schema = dict[str, Any]
+TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
+# A text with none of these reads as one without quotation marks.
+NEEDS_QUOTES = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """points: of an answer that took from from_ms to to_ms milliseconds, both included.
+    """A faster one was given without reading, a slower one was left lying."""
 
-    A faster one was given without reading, a slower one was left lying.
-    """
-
-    points: int
+    points: int  # of an answer that took from from_ms to to_ms milliseconds, both included
     from_ms: int
     to_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRules:
-    """points: of each answer. confidence_points: further ones, if it says how sure the person is.
+    """What answers earn."""
 
-    day_points_max: the most that a person's answers of one date earn.
-    """
-
-    points: int
-    day_points_max: int
-    confidence_points: int = 0
+    points: int  # of each answer
+    day_points_max: int  # the most that a person's answers of one date earn
+    confidence_points: int = 0  # further ones, if it says how sure the person is
     timing: Timing | None = None
 
     @property
@@ -114,9 +111,6 @@ def answer_faults(document: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...]
         yield ("answers", "day_points_max"), f"is below the {rules.most} points that one answer can earn"
 
 
-TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
-
-
 class Declarer(StrEnum):
     """Who may say that an event has happened."""
 
@@ -127,19 +121,17 @@ class Declarer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """What one type of event is worth, and who may send it.
+    """What one type of event is worth, and who may send it."""
 
-    points: of one event. cap_points, cap_events: the most that a user's events of a period `per` earn, in
-    points or in events; None: no such limit. keeps_streak: whether an event makes its date an active one.
-    properties: JSON Schema of the properties that senders promise, None for any.
-    """
-
-    points: int
+    points: int  # of one event
+    # cap_points, cap_events: the most that a user's events of a period `per` earn, in points or in events;
+    # None: no such limit
     cap_points: int | None = None
     cap_events: int | None = None
     per: Period = Period.DAY
     declared_by: Declarer = Declarer.ANYBODY
-    keeps_streak: bool = True
+    keeps_streak: bool = True  # whether an event makes its date an active one
+    # JSON Schema of the properties that senders promise, None for any
     properties: Mapping[str, Any] | None = None
 
     def cap(self, factor: int = 1) -> Cap | None:
@@ -170,14 +162,11 @@ class Boost:
 
 @dataclass(frozen=True, slots=True)
 class FreezeRules:
-    """What a user's streak freezes cost. free_a_month: for nothing in a month (UTC).
+    """What a user's streak freezes cost."""
 
-    price_points: of each further one. held_max: how many may wait to be used.
-    """
-
-    held_max: int
-    free_a_month: int
-    price_points: int
+    held_max: int  # how many may wait to be used
+    free_a_month: int  # for nothing in a month (UTC)
+    price_points: int  # of each further one
 
     def price(self, taken_free: int) -> int:
         """Return what the next freeze costs, if so many were taken for nothing this month."""
@@ -186,21 +175,18 @@ class FreezeRules:
 
 @dataclass(frozen=True, slots=True)
 class PauseRules:
-    """dates_max: of one pause. dates_a_year: how many of any 365 dates in a row may be paused."""
+    """How long a streak may be paused."""
 
-    dates_max: int
-    dates_a_year: int
+    dates_max: int  # of one pause
+    dates_a_year: int  # how many of any 365 dates in a row may be paused
 
 
 @dataclass(frozen=True, slots=True)
 class OfflineRules:
-    """How much a time receipt proves (rule 16).
+    """How much a time receipt proves (rule 16)."""
 
-    days_max: how old an event may be. days_a_year: how many days of a year a user may have been offline.
-    """
-
-    days_max: int
-    days_a_year: int
+    days_max: int  # how old an event may be
+    days_a_year: int  # how many days of a year a user may have been offline
 
 
 NO_FREEZES, NO_PAUSES = FreezeRules(0, 0, 0), PauseRules(0, 0)
@@ -210,23 +196,18 @@ USUAL_OFFLINE = OfflineRules(14, 60)
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """All rules that are data.
-
-    expiry: by which rule points expire (rules.book.point_rules), None for never. rewards, achievements:
-    by id.
-    streaks: those beside the daily one. offline: what time receipts prove. answers: what they earn in stats.
-    """
+    """All rules that are data."""
 
     event_types: Mapping[str, EventType]
     boosts: tuple[Boost, ...] = ()
     freezes: FreezeRules = NO_FREEZES
     pauses: PauseRules = NO_PAUSES
-    expiry: str | None = None
-    rewards: Mapping[str, Reward] = field(default_factory=dict)
-    streaks: Mapping[str, StreakRule] = field(default_factory=dict)
+    expiry: str | None = None  # by which rule points expire (rules.book.point_rules), None for never
+    rewards: Mapping[str, Reward] = field(default_factory=dict)  # rewards, achievements: by id
+    streaks: Mapping[str, StreakRule] = field(default_factory=dict)  # those beside the daily one
     achievements: Mapping[str, AchievementRule] = field(default_factory=dict)
-    offline: OfflineRules = USUAL_OFFLINE
-    answers: AnswerRules = NO_ANSWERS
+    offline: OfflineRules = USUAL_OFFLINE  # what time receipts prove
+    answers: AnswerRules = NO_ANSWERS  # what they earn in stats
 
     def __post_init__(self) -> None:
         for name in ("event_types", "rewards", "streaks", "achievements"):
@@ -274,17 +255,15 @@ class Book:
 
 @dataclass(frozen=True)
 class Version:
-    """A published book. number: 1, 2, 3 ... in the order of publishing. author: who published it.
+    """A published book."""
 
-    read: returns the book; it is called once, or twice by two threads at once, and only for a version that
-    something is judged by.
-    """
-
-    number: int
+    number: int  # 1, 2, 3 ... in the order of publishing
     effective_at: datetime
+    # Returns the book; it is called once, or twice by two threads at once, and only for a version that
+    # something is judged by
     read: Callable[[], Book]
     published_at: datetime = EPOCH
-    author: str = ""
+    author: str = ""  # who published it
     note: str = ""
 
     @property
@@ -304,21 +283,16 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an event is judged by, and under which version. It is fixed when the event is accepted.
-
-    points: before the cap. expiry: by which rule they expire (rules.book.point_rules). keeps_streak,
-    declared_by:
-    see rules.book.book.EventType. measured: see Book.measured. offline: what time receipts prove.
-    """
+    """What an event is judged by, and under which version. It is fixed when the event is accepted."""
 
     version: int
-    points: int
+    points: int  # before the cap
     cap: Cap | None
-    keeps_streak: bool
+    keeps_streak: bool  # keeps_streak, declared_by: see rules.book.book.EventType
     declared_by: Declarer
-    expiry: str | None = None
-    measured: tuple[str, ...] | None = None
-    offline: OfflineRules = USUAL_OFFLINE
+    expiry: str | None = None  # by which rule they expire (rules.book.point_rules)
+    measured: tuple[str, ...] | None = None  # see Book.measured
+    offline: OfflineRules = USUAL_OFFLINE  # what time receipts prove
 
 
 class Books:
@@ -380,7 +354,7 @@ class Books:
         return self._in_order[begin : bisect_right(self._since, last)]
 
     def rejudging(self, judged_by: int | None, event_type: str, occurred: datetime) -> Version | None:
-        """Return the version by which an event that was judged counts now; None if none here can tell.
+        """Return the version by which an event that was judged counts now; None if none here decides it.
 
         That is the one that judged it, until a later one takes effect in the past and is in force when the
         event occurred.
@@ -424,10 +398,6 @@ def terms_of(version: Version, event_type: str, occurred: datetime) -> Terms:
 
 
 # How two books differ, in lines for people.
-
-
-# A text with none of these reads as one without quotation marks.
-NEEDS_QUOTES = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[str]:

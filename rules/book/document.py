@@ -197,15 +197,15 @@ def _lost_values(old: Contract, kept: list[Any]) -> str | None:
 
 
 def _json_identity(value: Any) -> tuple[bool, Any]:
-    """Return what tells values apart as JSON does: 1 is not true."""
+    """Return what distinguishes values as JSON does: 1 is not true."""
     return isinstance(value, bool), value
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a document. path: the keys and places that lead to it, from the outside in."""
+    """What is wrong with a document."""
 
-    path: Path
+    path: Path  # the keys and places that lead to it, from the outside in
     reason: str
 
     def __str__(self) -> str:

@@ -12,6 +12,20 @@ from typing import Any
 from rules.book.point_rules import UNIT, thousandths
 from rules.days import DAY
 
+STREAKS_MAX = 20
+NAME = "^[a-z][a-z0-9_]{0,31}$"
+PROPERTY = "^[A-Za-z][A-Za-z0-9_]{0,31}$"
+PROPERTIES_MAX = 4  # of one event type that are summed
+EVENTS_MAX = 10_000
+AMOUNT_MAX = 1_000_000  # of one event
+SUM_MAX = 1_000_000_000
+# The streak of the profile: every book has it.
+DAILY = "daily"
+ACHIEVEMENTS_MAX = 100
+CONDITIONS_MAX = 10
+THRESHOLD_MAX = 1_000_000_000
+STAYS, LEAVES = "never", "when_untrue"
+
 
 class StreakPeriod(StrEnum):
     """What a streak counts: activity dates, weeks from Monday (ISO 8601), or months of the calendar."""
@@ -58,26 +72,24 @@ class NeedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a period needs. at_least: of a sum in thousandths. property: of a sum, the one that is summed."""
+    """What a period needs."""
 
     kind: NeedKind
-    at_least: int
-    property: str | None = None
+    at_least: int  # of a sum in thousandths
+    property: str | None = None  # of a sum, the one that is summed
 
 
 @dataclass(frozen=True, slots=True)
 class StreakRule:
-    """A streak. event_types: whose events count.
-
-    freezes, pauses: whether those of the user cover a missed period. is_opening: of the one period that had
-    begun when the streak was declared; it counts if it is reached, and is no miss if it is not.
-    """
+    """A streak."""
 
     per: StreakPeriod
     need: Need
-    event_types: frozenset[str]
-    freezes: bool = False
+    event_types: frozenset[str]  # whose events count
+    freezes: bool = False  # freezes, pauses: whether those of the user cover a missed period
     pauses: bool = False
+    # Of the one period that had begun when the streak was declared; it counts if it is reached, and is no
+    # miss if it is not
     is_opening: bool = False
 
 
@@ -95,26 +107,23 @@ class ConditionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A threshold. at_least: of a sum in thousandths. event_type, property, streak: what it is of."""
+    """A threshold."""
 
     kind: ConditionKind
-    at_least: int
-    event_type: str | None = None
+    at_least: int  # of a sum in thousandths
+    event_type: str | None = None  # event_type, property, streak: what it is of
     property: str | None = None
     streak: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AchievementRule:
-    """needs_all: of its conditions, or any of them. stays: whether one that was shown is never withdrawn.
-
-    of_history: whether it is dated in the time before it was declared, too.
-    """
+    """An achievement, as the book declares it."""
 
     conditions: tuple[Condition, ...]
-    needs_all: bool = True
-    stays: bool = True
-    of_history: bool = False
+    needs_all: bool = True  # of its conditions, or any of them
+    stays: bool = True  # whether one that was shown is never withdrawn
+    of_history: bool = False  # whether it is dated in the time before it was declared, too
     title: str = ""
 
 
@@ -124,15 +133,6 @@ class AchievementRule:
 Path = tuple[str | int, ...]
 Section = Mapping[str, Any]
 
-STREAKS_MAX = 20
-NAME = "^[a-z][a-z0-9_]{0,31}$"
-PROPERTY = "^[A-Za-z][A-Za-z0-9_]{0,31}$"
-PROPERTIES_MAX = 4  # of one event type that are summed
-EVENTS_MAX = 10_000
-AMOUNT_MAX = 1_000_000  # of one event
-SUM_MAX = 1_000_000_000
-# The streak of the profile: every book has it.
-DAILY = "daily"
 DATES_MAX = {StreakPeriod.DAY: 1, StreakPeriod.WEEK: 7, StreakPeriod.MONTH: 28}
 _SUM: Section = {
     "type": "object",
@@ -284,10 +284,6 @@ def _declared_sums(document: Section) -> Iterator[tuple[Path, str, str]]:
 # A book's achievements as its document declares them: their JSON Schema, their sense, how they are read.
 
 
-ACHIEVEMENTS_MAX = 100
-CONDITIONS_MAX = 10
-THRESHOLD_MAX = 1_000_000_000
-STAYS, LEAVES = "never", "when_untrue"
 _THRESHOLD: Section = {"type": "integer", "minimum": 1, "maximum": THRESHOLD_MAX}
 _CONDITION: Section = {
     "type": "object",

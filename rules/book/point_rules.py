@@ -11,6 +11,17 @@ from functools import lru_cache
 
 from rules.days import DAY
 
+DAYS = "d"
+MONTHS = {"month": 1, "quarter": 3, "year": 12}
+NEXT = "next_"
+PERIODS = tuple(f"{ahead}{period}" for period in MONTHS for ahead in ("", NEXT))
+MONTHS_A_YEAR = 12
+DAYS_A_WEEK = 7
+# The points of a date are there until that date is over everywhere on earth.
+EXPIRES_AT = time(12, tzinfo=UTC)
+UNIT = 1000
+COUNTED = "n"  # what stands first in every event's measures
+
 
 class Period(StrEnum):
     """What a cap counts over: an activity date, or the seven from a Monday (ISO 8601)."""
@@ -77,16 +88,6 @@ def total_points(points_by_cap: Mapping[int, int]) -> int:
 # next_quarter, next_year.
 
 
-DAYS = "d"
-MONTHS = {"month": 1, "quarter": 3, "year": 12}
-NEXT = "next_"
-PERIODS = tuple(f"{ahead}{period}" for period in MONTHS for ahead in ("", NEXT))
-MONTHS_A_YEAR = 12
-DAYS_A_WEEK = 7
-# The points of a date are there until that date is over everywhere on earth.
-EXPIRES_AT = time(12, tzinfo=UTC)
-
-
 def expires_on(rule: str, earned_for: date) -> date:
     """Return the first date on which points are no longer there.
 
@@ -134,10 +135,6 @@ def last_expired(now: datetime) -> date:
 
 
 # How sums over events are counted: in whole thousandths, so they are exact in any order of their parts.
-
-
-UNIT = 1000
-COUNTED = "n"  # what stands first in every event's measures
 
 
 def thousandths(number: float) -> int:

@@ -24,6 +24,13 @@ from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.review import end_review, note_skews, note_zones, with_review, with_zone_review
 from rules.engagement.streak import Cover, Streak, advance, fold, net_freezes
 
+DATE_LENGTH = len("2026-05-01")
+# What is older is kept together (adapters/engagement/goals). Little comes as late: a backfill, or what waited
+# in a device (rule 16).
+SETTLED_AFTER = timedelta(days=7)
+TZ_CHANGES_KEPT_MAX = 10
+
+
 # Places in a table's stream: which of two records is newer.
 #
 # A place is the stream's label, which is the time when it was made, and a record's sequence number, such as
@@ -58,12 +65,6 @@ def _key(place: str) -> tuple[str, int]:
 # `apply_to_days` count entries into them. An entry must be counted once only. `apply_to_days` skips what a
 # day's watermark already covers; callers give `apply_entries` only entries newer than the profile's
 # watermark.
-
-
-DATE_LENGTH = len("2026-05-01")
-# What is older is kept together (adapters/engagement/goals). Little comes as late: a backfill, or what waited
-# in a device (rule 16).
-SETTLED_AFTER = timedelta(days=7)
 
 
 def apply_to_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
@@ -226,9 +227,6 @@ def _skipped_dates(event: Event) -> frozenset[date]:
         return skipped_dates(event.zone)
     except UnknownZone:
         return frozenset()
-
-
-TZ_CHANGES_KEPT_MAX = 10
 
 
 def streak_after(

@@ -22,22 +22,17 @@ LENGTH_MAX = timedelta(days=14)
 
 @dataclass(frozen=True, slots=True)
 class Amnesty:
-    """One amnesty, as it was declared.
-
-    since, until: when the outage began and was over. zones: names of the zones whose users it concerns; none:
-    all. is_listed: it concerns those alone for whom it is applied by name. declared_at, author, reason: when,
-    by whom, why. revoked_at: since when it is none any more; "": it is one.
-    """
+    """One amnesty, as it was declared."""
 
     number: int
-    since: datetime
+    since: datetime  # since, until: when the outage began and was over
     until: datetime
-    zones: frozenset[str] = frozenset()
-    is_listed: bool = False
+    zones: frozenset[str] = frozenset()  # names of the zones whose users it concerns; none: all
+    is_listed: bool = False  # it concerns those alone for whom it is applied by name
     reason: str = ""
     author: str = ""
-    declared_at: str = ""
-    revoked_at: str = ""
+    declared_at: str = ""  # declared_at, author, reason: when, by whom, why
+    revoked_at: str = ""  # since when it is none any more; "": it is one
 
     def dates_in(self, name: str) -> frozenset[date]:
         """Return the local dates of a zone that the outage touched; none if it does not concern the zone."""
@@ -50,10 +45,10 @@ class Amnesty:
 
 @dataclass(frozen=True, slots=True)
 class Amnesties:
-    """All that are known. named: numbers of those that are applied by name to the account at hand."""
+    """All that are known."""
 
     known: tuple[Amnesty, ...] = ()
-    named: frozenset[int] = frozenset()
+    named: frozenset[int] = frozenset()  # numbers of those that are applied by name to the account at hand
 
 
 NO_AMNESTIES = Amnesties()
@@ -194,7 +189,7 @@ class Decision:
 
 
 class NeedsHistory(Exception):
-    """The profile alone does not tell the streak: the caller must read active dates and decide again.
+    """The streak does not follow from the profile alone: the caller must read active dates and decide again.
 
     since: the earliest date that may count differently now. A history may start at any checkpoint before it.
     """

@@ -39,6 +39,12 @@ ISO_LENGTH = len("2026-05-01")
 LATER = re.compile(r"(\d+)(.*)", re.ASCII)
 Changes = tuple[tuple[date, int], ...]
 Spans = tuple[tuple[date, date], ...]
+# Longer than an event may be late (72 hours), with a day for each of its zone and the newest date's: what
+# anybody may send needs no archive. Of a device that was offline longer, or a backfill, it is read.
+UNSETTLED = timedelta(days=5)
+# Fewer things are not worth a write.
+ARCHIVED_MIN = 8
+DIGEST_LENGTH = 8
 
 
 def pack_dates(dates: Iterable[date]) -> str:
@@ -114,24 +120,18 @@ def _unpack(text: str) -> list[tuple[date, str]]:
     return found
 
 
-# Longer than an event may be late (72 hours), with a day for each of its zone and the newest date's: what
-# anybody may send needs no archive. Of a device that was offline longer, or a backfill, it is read.
-UNSETTLED = timedelta(days=5)
-# Fewer things are not worth a write.
-ARCHIVED_MIN = 8
-DIGEST_LENGTH = 8
 Protected = tuple[Streak, Cover]
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """What was put away up to an active date: see Cover and Streak. checkpoints: those before that date."""
+    """What was put away up to an active date: see Cover and Streak."""
 
     until: date
     freezes: Changes = ()
     spent: tuple[date, ...] = ()
     pauses: Spans = ()
-    checkpoints: tuple[Checkpoint, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()  # those before that date
 
     @property
     def text(self) -> str:
@@ -237,7 +237,7 @@ def with_archive(streak: Streak, cover: Cover, archive: Archive) -> Protected:
 
 
 def is_same_streak(stored: Streak | None, mark: ArchiveMark | None, whole: Streak | None) -> bool:
-    """Whether a stored streak that may have put dates away can be a streak of which all dates are told."""
+    """Whether a stored streak that may have put dates away can be a streak that has all of its dates."""
     if stored is None or whole is None or mark is None:
         return stored == whole
     earlier = sum(day <= mark.until for day in whole.spent)

@@ -19,6 +19,11 @@ from rules.days import OTHER_REGION, REGIONS, region_of
 GLOBAL = "global"
 BOARDS = ("streaks", "points")
 ALL_REGIONS = (*REGIONS, OTHER_REGION, GLOBAL)
+LISTED_MAX = 100  # rows of a top list
+SCORES_IN_CHUNK = 1000
+# A snapshot of many users is made less often, so that reading them all costs the same in a month.
+USERS_A_SECOND = 1000
+PAUSE_MAX = timedelta(hours=6)
 
 
 def partitions_of(region: str, shards: int) -> list[str]:
@@ -31,11 +36,6 @@ def partition_of(user_id: str, region: str, shards: int) -> str:
     return partitions_of(region, shards)[zlib.crc32(user_id.encode()) % shards]
 
 
-LISTED_MAX = 100  # rows of a top list
-SCORES_IN_CHUNK = 1000
-# A snapshot of many users is made less often, so that reading them all costs the same in a month.
-USERS_A_SECOND = 1000
-PAUSE_MAX = timedelta(hours=6)
 Board = tuple[str, str]
 
 
@@ -68,18 +68,18 @@ def pseudonym(digits: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A row of a board. alias: the name that the user chose, "" for none."""
+    """A row of a board."""
 
     score: int
     user_id: str
-    alias: str = ""
+    alias: str = ""  # the name that the user chose, "" for none
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreChunk:
-    """Some neighbouring scores of a board, packed. first: the highest of them."""
+    """Some neighbouring scores of a board, packed."""
 
-    first: int
+    first: int  # the highest of them
     data: bytes
 
 
@@ -195,7 +195,7 @@ def pack_index(chunks: Iterable[ScoreChunk]) -> bytes:
 
 
 def chunk_of(index: bytes, score: int) -> int | None:
-    """Return the number of the chunk that tells how many are above a score; None if nobody is."""
+    """Return the number of the chunk that shows how many are above a score; None if nobody is."""
     found, first = None, 0
     for number, value in enumerate(unpack_numbers(index)):
         first = first - value if number else value

@@ -17,6 +17,7 @@ from rules.engagement.streak import Streak
 
 NEAR = timedelta(hours=8)
 OPENED_NEAR_MAX = 1
+DATES_A_WEEK = 7
 
 
 @lru_cache(maxsize=4096)  # placing asks for an event's several times
@@ -31,7 +32,7 @@ def dates_beside(dates: Iterable[date]) -> set[date]:
 
 
 def flight_gap_dates(events: Iterable[tuple[str, date]], days: Mapping[date, Day | None]) -> set[date]:
-    """Return the dates that a flight west over the date line left out, as far as these events tell.
+    """Return the dates that a flight west over the date line left out, as far as these events show.
 
     Between the last event of one date and the first of the date after next lie less than 24 hours. So no
     whole date lies between them, and the one that the calendars name is no miss. One calendar alone never
@@ -104,9 +105,6 @@ def assign_dates(events: Sequence[Event], days: Mapping[date, Day | None]) -> li
 
 
 # What a user's events have earned so far under each cap (docs/rules.md, rule 5), as days hold it.
-
-
-DATES_A_WEEK = 7
 
 
 def cap_key(event_type: str, cap: Cap | None) -> str:

@@ -16,6 +16,20 @@ from typing import Any
 from rules.book.point_rules import COUNTED, Cap, lot_of, thousandths
 from rules.days import Moment, parse_moment, sent_zone, stamp, unstamp
 
+FUTURE_MAX = timedelta(minutes=5)
+LATE_MAX = timedelta(hours=72)
+# The source of an imported event, unless its file names another.
+IMPORTED = "import"
+RETENTION = timedelta(days=90)
+FRACTION = re.compile(r"\.(\d*?)0*(?=\D|$)")  # of a second, without the zeros at its end
+NAMESPACE = uuid.UUID("6a2b54b8-92f6-5c51-9d3e-0c6a6d0f7f8e")
+# A request takes seconds, and on a bad network a minute. Such a delay is no fault of the clock.
+STEADY = timedelta(minutes=2)
+# The source of an event that an app sends over HTTP and that names no other: it has a device's clock.
+APPS = "api"
+UTC_OFFSET = "+00:00"
+
+
 # What an event contributes to streaks (docs/rules.md, rule 14). It is fixed when the event is accepted.
 #
 # As a text: `n` for an event that is counted, `n,minutes=30500` for one of 30.5 minutes: sums are in
@@ -66,15 +80,6 @@ def with_measures(
     return {**day, **{key: day.get(key, 0) + times * amount for key, amount in added.items()}}
 
 
-FUTURE_MAX = timedelta(minutes=5)
-LATE_MAX = timedelta(hours=72)
-# The source of an imported event, unless its file names another.
-IMPORTED = "import"
-RETENTION = timedelta(days=90)
-FRACTION = re.compile(r"\.(\d*?)0*(?=\D|$)")  # of a second, without the zeros at its end
-NAMESPACE = uuid.UUID("6a2b54b8-92f6-5c51-9d3e-0c6a6d0f7f8e")
-
-
 class InputRefused(ValueError):
     """The service refuses an input: a code, the field at fault, and a reason for the sender."""
 
@@ -93,39 +98,33 @@ class Event:
 
     A stored event never changes. What came of it is in its ledger entry: the date that it counts for (rule 8)
     and the points that the cap left (rule 5).
-
-    event_id: `2026-03-02T23:58:00.000000Z#ac815fe5-...`: when the event occurred, in UTC, and a uuid made of
-    user and idempotency key. activity_date: the date that it claims. zone: the zone that this date was read
-    in. device_time: when the event occurred by its device's own clock, if that was wrong. offline_since:
-    since when the device was offline, if the event is late and a receipt proves it (a stamp; both rule 16).
-    timezone: the zone that the event itself named, if any. rules_version: the version of the book that judges
-    it. points_awarded, cap: by that version; the points are those before the cap. is_passive: whether
-    it makes no date an active one. expiry: by which rule its points expire (rule 11). by_server: whether only
-    a server may declare it. measures: what it adds to streaks (rules.engagement.events), None where
-    nothing is counted. place: where it stands in its table's stream (rules.engagement.account), if read
-    there; it is not stored.
     """
 
     user_id: str
+    # `2026-03-02T23:58:00.000000Z#ac815fe5-...`: when the event occurred, in UTC, and a uuid made of user and
+    # idempotency key
     event_id: str
     idempotency_key: str
     event_type: str
     occurred_at: str
-    activity_date: date
-    zone: str
-    points_awarded: int
+    activity_date: date  # the date that it claims
+    zone: str  # the zone that this date was read in
+    points_awarded: int  # points_awarded, cap: by that version; the points are those before the cap
     source: str
     created_at: str
-    rules_version: int = 1
+    rules_version: int = 1  # the version of the book that judges it
     cap: Cap | None = None
-    is_passive: bool = False
-    expiry: str | None = None
-    by_server: bool = False
+    is_passive: bool = False  # whether it makes no date an active one
+    expiry: str | None = None  # by which rule its points expire (rule 11)
+    by_server: bool = False  # whether only a server may declare it
+    # What it adds to streaks (rules.engagement.events), None where nothing is counted
     measures: str | None = None
-    device_time: str | None = None
+    device_time: str | None = None  # when the event occurred by its device's own clock, if that was wrong
+    # Since when the device was offline, if the event is late and a receipt proves it (a stamp; both rule 16)
     offline_since: str | None = None
-    timezone: str | None = None
+    timezone: str | None = None  # the zone that the event itself named, if any
     properties: str | None = None
+    # Where it stands in its table's stream (rules.engagement.account), if read there; it is not stored
     place: str = ""
 
 
@@ -136,14 +135,14 @@ def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Return a digest that tells whether two bodies under one idempotency key are the same (rule 4).
+    """Return a digest by which two bodies under one idempotency key are the same or not (rule 4).
 
     The user and the key are left out: they are the scope. What another library writes differently is the
     same: 1 and 1.0, a letter in one or in two code points, a time with and without zeros as its fraction.
     """
     sent = {key: value for key, value in body.items() if key not in ("idempotency_key", "user_id")}
     if isinstance(at := sent.get("occurred_at"), str):
-        sent["occurred_at"] = FRACTION.sub(lambda found: found[1] and f".{found[1]}", at.upper())
+        sent["occurred_at"] = FRACTION.sub(lambda match: match[1] and f".{match[1]}", at.upper())
     text = json.dumps(_plain(sent), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -164,7 +163,7 @@ def is_late(occurred: datetime, now: datetime) -> bool:
 
 
 def is_old_import(event: Event) -> bool:
-    """Whether an event is of a history that was imported, and old: nobody is told of it as news (rule 20)."""
+    """Whether an event is of a history that was imported, and old: it is no news to anybody (rule 20)."""
     occurred = unstamp(event.event_id.partition("#")[0])
     return event.source == IMPORTED and is_late(occurred, unstamp(event.created_at))
 
@@ -273,21 +272,11 @@ def count_of(item: Mapping[str, Any], name: str) -> int:
 # when the batch arrives, it was off by when the events happened.
 
 
-# A request takes seconds, and on a bad network a minute. Such a delay is no fault of the clock.
-STEADY = timedelta(minutes=2)
-# The source of an event that an app sends over HTTP and that names no other: it has a device's clock.
-APPS = "api"
-UTC_OFFSET = "+00:00"
-
-
 @dataclass(frozen=True, slots=True)
 class DeviceClock:
-    """What is known of the clock that a batch's events were read from.
+    """What is known of the clock that a batch's events were read from."""
 
-    skew: what has to be added to its times.
-    """
-
-    skew: timedelta = timedelta()
+    skew: timedelta = timedelta()  # what has to be added to its times
 
 
 RIGHT_CLOCK = DeviceClock()

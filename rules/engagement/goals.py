@@ -18,6 +18,11 @@ from rules.engagement.streak import Cover, StreakStatus
 
 MeasuredDays = Mapping[date, Mapping[str, int]]
 RuleOf = Callable[[date], StreakRule | None]  # by the first date of a period; None: nothing is asked
+PERIOD_MAX = timedelta(days=31)  # no period is longer
+# A day later than rules.engagement.account.SETTLED_AFTER: two writers' clocks may lie on two dates.
+SETTLED_AFTER = timedelta(days=8)
+# The edition of the rules of periods and achievements. What was kept by another one is counted anew.
+EDITION = 2
 
 
 class Outcome(StrEnum):
@@ -38,22 +43,18 @@ MISSED = {
     (True, True): Outcome.COVERABLE,
 }
 BY_FREEZES = frozenset({Outcome.FREEZABLE, Outcome.COVERABLE})
-PERIOD_MAX = timedelta(days=31)  # no period is longer
 BY_PAUSES = frozenset({Outcome.PAUSABLE, Outcome.COVERABLE})
 
 
 @dataclass(frozen=True, slots=True)
 class GoalStreak:
-    """A streak after some periods. length: 0 after a miss. reached: how many periods were, in all.
+    """A streak after some periods."""
 
-    last: the first date of the newest one. spent: first dates of the periods that a freeze covered.
-    """
-
-    length: int = 0
+    length: int = 0  # 0 after a miss
     longest: int = 0
-    reached: int = 0
-    last: date | None = None
-    spent: tuple[date, ...] = ()
+    reached: int = 0  # how many periods were, in all
+    last: date | None = None  # the first date of the newest one
+    spent: tuple[date, ...] = ()  # first dates of the periods that a freeze covered
 
 
 def midnight(day: date) -> datetime:
@@ -154,10 +155,10 @@ class Grants:
 
 @dataclass(frozen=True, slots=True)
 class PastPeriods:
-    """Periods one after the other, a letter each (Outcome). first: the first date of the first of them."""
+    """Periods one after the other, a letter each (Outcome)."""
 
     per: StreakPeriod
-    first: date
+    first: date  # the first date of the first of them
     letters: str = ""
 
     @property
@@ -225,23 +226,14 @@ def shown_goal_streak(
 # before a version that took effect in the past.
 
 
-# A day later than rules.engagement.account.SETTLED_AFTER: two writers' clocks may lie on two dates.
-SETTLED_AFTER = timedelta(days=8)
-# Of the rules by which periods and achievements are told. What was kept by others is counted anew.
-EDITION = 2
-
-
 @dataclass(frozen=True, slots=True)
 class SettledGoals:
-    """Periods that ended before a date, by the name of the streak.
-
-    head: the profile's newest entry then. version: the newest of the book that was known then.
-    """
+    """Periods that ended before a date, by the name of the streak."""
 
     until: date
-    head: str = ""
+    head: str = ""  # the profile's newest entry then
     past: Mapping[str, PastPeriods] = field(default_factory=dict)
-    version: int = 0
+    version: int = 0  # the newest of the book that was known then
 
     @property
     def text(self) -> str:

@@ -17,6 +17,19 @@ from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 
 OPENED_AT = stamp(EPOCH)
 AppliedEvents = dict[str, tuple[date, int]]  # event id -> the date that it counts for, its points
+PASSIVE = "passive"
+LASTS = "+"
+MEASURED = "#"
+DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+FRAME_BYTES = 30  # of the lists that hold kinds and lines, and of their names
+WRITE_UNIT_BYTES = 1024  # a write is billed in steps of this many bytes
+# Of each carrier: its attributes' names, the values whose length is known, and its hash and place in the
+# stream, which come later.
+OWN_BYTES = 265
+OPTIONAL = (
+    *("cap", "is_passive", "expires_on", "measures"),
+    *("reward_id", "reverses", "freeze", "freeze_date", "held_at", "reason", "brand"),
+)
 
 
 class EntryKind(StrEnum):
@@ -166,13 +179,8 @@ def debt_of(balance: int) -> int:
 
 # An entry's kind as one text: its event type, and what its event was judged by.
 #
-# Example: `CHECK_IN v2 5/day +90 #n` tells the version, the cap, after how many days the points expire, and
+# Example: `CHECK_IN v2 5/day +90 #n` has the version, the cap, after how many days the points expire, and
 # what the event adds to streaks.
-
-
-PASSIVE = "passive"
-LASTS = "+"
-MEASURED = "#"
 
 
 def kind_of(draft: Draft) -> str:
@@ -207,7 +215,7 @@ def _kind(
 
 
 def fields_of_kind(kind: str) -> dict[str, Any]:
-    """Return the fields of a draft that a kind tells; raises ValueError."""
+    """Return the fields of a draft that a kind contains; raises ValueError."""
     event_type, *judged = kind.split(" ")
     fields: dict[str, Any] = {"event_type": event_type}
     for each in judged:
@@ -225,10 +233,6 @@ def fields_of_kind(kind: str) -> dict[str, Any]:
 
 
 # What a carrier names, so that an operator can read it: the kinds, each once, and a line for each entry.
-
-
-DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-FRAME_BYTES = 30  # of the lists that hold kinds and lines, and of their names
 
 
 @dataclass(slots=True)
@@ -312,16 +316,6 @@ def _is_date(text: str) -> bool:
 # carriers and seventeen carried entries.
 
 
-WRITE_UNIT_BYTES = 1024  # a write is billed in steps of so many
-# Of each carrier: its attributes' names, the values whose length is known, and its hash and place in the
-# stream, which come later.
-OWN_BYTES = 265
-OPTIONAL = (
-    *("cap", "is_passive", "expires_on", "measures"),
-    *("reward_id", "reverses", "freeze", "freeze_date", "held_at", "reason", "brand"),
-)
-
-
 def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     """Split appended entries into the carriers, which the transaction writes, and the carried entries.
 
@@ -332,7 +326,7 @@ def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     rest: list[Entry] = []
     carried = CarriedDrafts()
     for entry, follower in zip_longest(entries, entries[1:]):
-        # What begins a chain tells its salt itself.
+        # What begins a chain has its salt itself.
         if follower and not entry.begins and carried.takes(entry.draft, _free_bytes(follower)):
             rest.append(entry)
             continue

@@ -21,16 +21,17 @@ from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 OPEN_MAX = 5  # of one user; the profile has them, and it is to stay small
 HOLD_DEFAULT, HOLD_MAX = timedelta(minutes=15), timedelta(days=7)
 NAMESPACE = UUID("1c1c3d5e-7a0b-5f6e-9d5c-7f7c8f3a2b10")
+DATES_MAX = 40  # of one settlement, so that its entries fit into a transaction
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Points reserved for a reward. held_at, until: stamps; from `until` on they are held no more."""
+    """Points reserved for a reward."""
 
     hold_id: str
     points: int
     reward_id: str
-    held_at: str
+    held_at: str  # held_at, until: stamps; from `until` on they are held no more
     until: str
 
     def is_open(self, now: datetime) -> bool:
@@ -40,12 +41,12 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class HoldRequest:
-    """What somebody asks for. lasts: how long nobody else may spend the points."""
+    """What somebody asks for."""
 
     points: int
     reward_id: str
     idempotency_key: str
-    lasts: timedelta = HOLD_DEFAULT
+    lasts: timedelta = HOLD_DEFAULT  # how long nobody else may spend the points
 
 
 def hold_id(user_id: str, key: str) -> str:
@@ -69,20 +70,13 @@ def holds_without(holds: Iterable[Hold], ended: str) -> tuple[Hold, ...]:
     return tuple(each for each in holds if each.hold_id != ended)
 
 
-DATES_MAX = 40  # of one settlement, so that its entries fit into a transaction
-
-
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """How far an account's expiry is settled.
+    """How far an account's expiry is settled."""
 
-    next_on: no lot that is not settled expires before; None: no such lot. settled_on: lots up to this date
-    are settled, but for those from next_on on. settled_points: what was earned with an expiry up to it.
-    """
-
-    next_on: date | None = None
-    settled_on: date = date.min
-    settled_points: int = 0
+    next_on: date | None = None  # no lot that is not settled expires before; None: no such lot
+    settled_on: date = date.min  # lots up to this date are settled, but for those from next_on on
+    settled_points: int = 0  # what was earned with an expiry up to it
 
     def is_due(self, now: datetime) -> bool:
         """Whether a lot may have expired that is not settled."""
@@ -103,18 +97,15 @@ class Expiry:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What a settlement goes by. The entries must all be counted into balance and total.
-
-    total: points ever earned. lots: points by expiry, of all lots from `expiry.next_on` up to the first one
-    that has not expired by now. entries: those since the instant of `expiry.next_on`. holds: the open ones.
-    """
+    """What a settlement goes by. The entries must all be counted into balance and total."""
 
     expiry: Expiry
     balance: int
-    total: int
+    total: int  # points ever earned
+    # Points by expiry, of all lots from `expiry.next_on` up to the first one that has not expired by now
     lots: Mapping[date, int]
-    entries: Sequence[Entry] = ()
-    holds: Iterable[Hold] = ()
+    entries: Sequence[Entry] = ()  # those since the instant of `expiry.next_on`
+    holds: Iterable[Hold] = ()  # the open ones
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,14 +28,22 @@ RECEIPT_PATTERN = re.compile(
 # A device names itself by a random text of its own choice.
 DEVICE = r"^[A-Za-z0-9_-]{8,64}$"
 MILLISECOND = timedelta(milliseconds=1)
+# A device that has just been in touch has 72 hours to send what it holds, as everybody has (rule 3).
+OPEN_FOR = LATE_MAX
+# Older receipts are refused, so what was used need not be known for longer than a year.
+RECEIPT_AGE_MAX = timedelta(days=60)
+YEAR = timedelta(days=365)
+# This many stretches of a year are kept. Nobody comes back from the sea more often.
+STRETCHES_MAX = 60
+DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A receipt that was checked. owner: the hash of user and device."""
+    """A receipt that was checked."""
 
     issued_at: datetime
-    owner: str
+    owner: str  # the hash of user and device
 
 
 def receipt_refusal(reason: str) -> InputRefused:
@@ -88,30 +96,15 @@ def _hmac_digits(key: str, text: str, digits: int) -> str:
     return hmac.digest(key.encode(), text.encode(), "sha256").hex()[:digits]
 
 
-# A device that has just been in touch has 72 hours to send what it holds, as everybody has (rule 3).
-OPEN_FOR = LATE_MAX
-# Older receipts are refused, so what was used need not be known for longer than a year.
-RECEIPT_AGE_MAX = timedelta(days=60)
-YEAR = timedelta(days=365)
-# So many stretches of a year are kept. Nobody comes back from the sea more often.
-STRETCHES_MAX = 60
-DAY = timedelta(days=1)
-
-
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Some time that a device of a user was offline.
+    """Some time that a device of a user was offline."""
 
-    owner: the hash of user and device. receipt_at: of the receipt that began it. since: the same, or later:
-    when the user last was in touch by any device. until: when the receipt was used first. open_until: until
-    when events of it may come.
-    """
-
-    owner: str
-    receipt_at: datetime
-    since: datetime
-    until: datetime
-    open_until: datetime
+    owner: str  # the hash of user and device
+    receipt_at: datetime  # of the receipt that began it
+    since: datetime  # the same, or later: when the user last was in touch by any device
+    until: datetime  # when the receipt was used first
+    open_until: datetime  # until when events of it may come
 
 
 def stretch_text(stretch: Stretch) -> str:
@@ -178,14 +171,11 @@ def recent_stretches(used: Iterable[Stretch], now: datetime) -> list[Stretch]:
 
 @dataclass(frozen=True, slots=True)
 class OfflineProof:
-    """What a batch proves of when its events happened.
+    """What a batch proves of when its events happened."""
 
-    stretch: that of its receipt. used: all stretches of the user. refused: why the receipt proves nothing.
-    """
-
-    stretch: Stretch | None = None
-    used: tuple[Stretch, ...] = ()
-    refused: InputRefused | None = None
+    stretch: Stretch | None = None  # that of its receipt
+    used: tuple[Stretch, ...] = ()  # all stretches of the user
+    refused: InputRefused | None = None  # why the receipt proves nothing
 
     def check(self, occurred: datetime, offline: OfflineRules) -> str:
         """Return since when the device was offline (a stamp), for an event that is more than 72 hours old.

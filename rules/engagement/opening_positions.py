@@ -28,26 +28,30 @@ OPENING_TYPE = "OPENING_BALANCE"
 LASTING = "lasting"  # the lot of points that never expire
 # Events that came before the position are believed to be in it if they may have come late.
 BESIDE = LATE_MAX + 2 * DAY
+COLUMNS = (
+    *("user_id", "as_of", "streak", "longest", "last_date", "active_days"),
+    *("balance", "lots", "freezes", "achievements"),
+)
+FREEZES_MAX = 30
+NUMBER_MAX = 10**12
+NEVER = "never"
+FIRST = date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class OpeningPosition:
-    """What a user brings along.
-
-    as_of: the date that it is told of. streak: how long it was at `last_date`, 0 for one that had ended by
-    then. longest, active_days: with that streak. lots: points by the date on which they expire; None: never.
-    freezes: that are left. achievements: instants by name.
-    """
+    """What a user brings along."""
 
     user_id: str
-    as_of: date
+    as_of: date  # the date that it describes
     last_date: date | None = None
-    streak: int = 0
-    longest: int = 0
+    streak: int = 0  # how long it was at `last_date`, 0 for one that had ended by then
+    longest: int = 0  # longest, active_days: with that streak
     active_days: int = 0
+    # Points by the date on which they expire; None: never
     lots: Mapping[date | None, int] = field(default_factory=dict)
-    freezes: int = 0
-    achievements: Mapping[str, str] = field(default_factory=dict)
+    freezes: int = 0  # that are left
+    achievements: Mapping[str, str] = field(default_factory=dict)  # instants by name
 
     @property
     def balance(self) -> int:
@@ -137,18 +141,8 @@ def check_active_dates(position: OpeningPosition, dates: Iterable[date]) -> None
 # Reads an opening position from a row of a file, and refuses what cannot be (docs/rules.md, rule 20).
 
 
-COLUMNS = (
-    *("user_id", "as_of", "streak", "longest", "last_date", "active_days"),
-    *("balance", "lots", "freezes", "achievements"),
-)
-FREEZES_MAX = 30
-NUMBER_MAX = 10**12
-NEVER = "never"
-FIRST = date(1970, 1, 1)
-
-
 def position_of(values: Mapping[str, Any], today: date, user_id: str) -> OpeningPosition:
-    """Return the position that a row tells; raises InputRefused. user_id: the pattern of ids."""
+    """Return the position in a row; raises InputRefused. user_id: the pattern of ids."""
     unknown = sorted(values.keys() - {*COLUMNS})
     if unknown:
         raise _field_refusal(unknown[0], "is no column of opening positions")
@@ -175,25 +169,25 @@ def position_of(values: Mapping[str, Any], today: date, user_id: str) -> Opening
     return found
 
 
-def _check_streak(found: OpeningPosition) -> None:
-    """Raise InputRefused for a streak that would not be shown as it is told."""
-    if found.last_date is None:
-        if found.streak or found.longest or found.active_days:
+def _check_streak(position: OpeningPosition) -> None:
+    """Raise InputRefused for a streak that would be shown otherwise than the row has it."""
+    if position.last_date is None:
+        if position.streak or position.longest or position.active_days:
             raise _field_refusal("last_date", "is missing: the last date that counts for the streak")
         return
-    if found.longest < found.streak:
+    if position.longest < position.streak:
         raise _field_refusal("longest", "is less than the streak")
-    if found.active_days and found.active_days < found.longest:
+    if position.active_days and position.active_days < position.longest:
         raise _field_refusal("active_days", "are fewer than the longest streak has")
-    days = found.opening.active_days
-    if found.last_date - timedelta(days=days - 1) < FIRST:
-        raise _field_refusal("active_days" if found.active_days else "longest", "would begin before 1970")
-    is_alive = found.as_of - found.last_date <= DAY
-    if found.streak and not is_alive:
+    days = position.opening.active_days
+    if position.last_date - timedelta(days=days - 1) < FIRST:
+        raise _field_refusal("active_days" if position.active_days else "longest", "would begin before 1970")
+    is_alive = position.as_of - position.last_date <= DAY
+    if position.streak and not is_alive:
         raise _field_refusal(
             "last_date", "is too long ago for a streak: say the last date that counts or is covered"
         )
-    if not found.streak and is_alive:
+    if not position.streak and is_alive:
         raise _field_refusal("streak", "is 0, although last_date is not yet missed")
 
 

@@ -13,6 +13,9 @@ from rules.days import DAY, stamp
 from rules.engagement.earnings import instant_of, week_of
 from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
 
+AS_OF_MAX = 400 * DAY  # how long ago the instant may lie that somebody asks about
+APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -193,10 +196,10 @@ def clawback(earned: Draft, place: str, entries: Collection[Draft], books: Books
 
 @dataclass(slots=True)
 class EarnedWeek:
-    """earned: by the entries of a week. by_book: by the book, what those of its events earn that count."""
+    """What a week has earned."""
 
-    earned: int = 0
-    by_book: int = 0
+    earned: int = 0  # by the entries of a week
+    by_book: int = 0  # by the book, what those of its events earn that count
 
 
 def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWeek]:
@@ -226,11 +229,9 @@ def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWe
     return dict(weeks)
 
 
-# What was true of a balance at an instant, told from what was written until now (docs/rules.md, rule 11).
+# What was true of a balance at an instant, by what was written until now (docs/rules.md, rule 11).
 
 
-AS_OF_MAX = 400 * DAY  # so long ago an instant may lie that somebody asks about
-APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
 Group = tuple[str, date]  # an event type, the Monday of a week
 
 
@@ -272,8 +273,8 @@ def _is_near(draft: Draft, instant: datetime) -> bool:
 def _added_by_book(entries: Sequence[Entry], group: Group | None, instant: datetime, books: Books) -> int:
     """Return the same for what a week's events of one type have earned.
 
-    They share caps, and a RERATE names no event. So what those earn that had occurred is told by the book, as
-    far as versions of the past have been applied to them.
+    They share caps, and a RERATE names no event. So what those earn that had occurred follows from the book,
+    as far as versions of the past have been applied to them.
     """
     own = [each for each in entries if _group(each.draft) == group]
     then = _applied_versions(own, books)
@@ -306,7 +307,7 @@ def _applied_versions(own: Sequence[Entry], books: Books) -> Books:
 
 
 def _was_true(draft: Draft, instant: datetime, place: str) -> bool:
-    """Whether an entry that was written after an instant tells of what was so by then."""
+    """Whether an entry that was written after an instant is about what was so by then."""
     if draft.kind in (EntryKind.EARN, EntryKind.CLAWBACK) and draft.event_id:
         return instant_of(draft.event_id) <= instant
     if draft.kind is EntryKind.RERATE and draft.activity_date:

@@ -29,25 +29,26 @@ from rules.engagement.seals import (
 )
 
 FLIPPED, DROPPED, ADDED, REORDERED = "flipped", "dropped", "added", "reordered"
+BUCKETS = 256
+EMPTY = sha256(b"").digest()
+ROW_BYTES = DIGEST_BYTES + NUMBER_BYTES + DIGEST_BYTES
+LEFT, RIGHT = "left", "right"
+FORM = "streakline-proof-1"
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerLink:
-    """An entry as any copy of the ledger tells it.
-
-    place: created_at, or what stays of it. shown, hidden: encoded fields; hidden is None where an erasure has
-    left the commitment alone. begins: the salt of the chain, at its first entry. stored: the hash that the
-    copy tells; b"": it tells none. name: at its first entry, of an erased person in the tree.
-    """
+    """An entry as any copy of the ledger has it."""
 
     seq: int
-    place: str
+    place: str  # created_at, or what stays of it
+    # shown, hidden: encoded fields; hidden is None where an erasure has left the commitment alone
     shown: bytes
     hidden: bytes | None
     committed: bytes = b""
-    begins: bytes = b""
-    stored: bytes = b""
-    name: bytes = b""
+    begins: bytes = b""  # at the first entry: the salt of the chain
+    stored: bytes = b""  # the hash that the copy has; b"": it has none
+    name: bytes = b""  # at the first entry, of an erased person: the account in the tree
 
     def commitment(self, salt: bytes) -> bytes:
         """Return the commitment to what an erasure takes away."""
@@ -67,20 +68,16 @@ def link_of(entry: Entry) -> LedgerLink:
 
 @dataclass(slots=True)
 class AccountChain:
-    """What an account's entries come to. hashes, contents, commitments: by seq.
+    """What an account's entries come to."""
 
-    name: the account in the tree. salt: b"" of an erased person. breaks: seqs whose stored hash does not
-    follow, or that name a salt and are not the first.
-    """
-
-    name: bytes
-    salt: bytes
+    name: bytes  # the account in the tree
+    salt: bytes  # b"" of an erased person
     seq: int = -1
     fold: bytes = ZERO
-    hashes: dict[int, bytes] = field(default_factory=dict)
+    hashes: dict[int, bytes] = field(default_factory=dict)  # hashes, contents, commitments: by seq
     contents: dict[int, bytes] = field(default_factory=dict)
     commitments: dict[int, bytes] = field(default_factory=dict)
-    breaks: list[int] = field(default_factory=list)
+    breaks: list[int] = field(default_factory=list)  # their stored hash does not follow, or they name a salt
 
     @property
     def leaf(self) -> bytes:
@@ -141,9 +138,9 @@ def order_faults(links: Sequence[LedgerLink]) -> list[LedgerFault]:
 
 
 def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault]:
-    """Return what a copy tells against itself: its order, and hashes that do not follow from its entries.
+    """Return how a copy contradicts itself: its order, and hashes that do not follow from its entries.
 
-    The first hash that differs is told. Between it and the hash before it, carried entries have none: the
+    The first hash that differs is reported. Between it and the hash before it, carried entries have none: the
     fault is in one of these then, and who has another copy asks differences().
     """
     if faults := order_faults(links):
@@ -186,10 +183,6 @@ def fault_texts(faults: Iterable[LedgerFault]) -> list[str]:
 # changed.
 
 
-BUCKETS = 256
-EMPTY = sha256(b"").digest()
-ROW_BYTES = DIGEST_BYTES + NUMBER_BYTES + DIGEST_BYTES
-LEFT, RIGHT = "left", "right"
 Path = list[tuple[str, bytes]]
 
 
@@ -263,9 +256,6 @@ def root_by_path(digest: bytes, path: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 # A small file that proves one entry, and what came after it, against a root (rule 19).
-
-
-FORM = "streakline-proof-1"
 
 
 def proof_of(entry: Entry, chain: AccountChain, head: int, path: Path, root: bytes) -> dict[str, Any]:

@@ -15,7 +15,28 @@ from rules.engagement.ledger import EARNING, INTO_DEBT, OPENED_AT, Entry, EntryK
 from rules.engagement.lots import expiry_of
 from rules.engagement.streak import fold
 
-# What an account's profile and days must be, told from its ledger alone (rule 6).
+# An older entry that is still not in the lake is late. A younger one is in flight.
+LAKE_LAG = timedelta(hours=2)
+# Firehose tries for a day. What is not in the lake then will not come by itself.
+LAKE_LOST = timedelta(hours=24)
+# This many nights pass at most until a ledger that nobody writes to is compared again.
+NIGHTS = 28
+# A lake that lacks entries of more accounts has lost something itself, and chains of more accounts do not
+# break by themselves: then the code that makes or reads them is wrong. Nobody's redemptions wait for either.
+MANY_MIN = 20
+MANY_SHARE = 100  # one account of this many
+SEPARATOR = "\x1f"
+HEXADECIMAL = 16
+TURN_DIGITS = slice(3, 6)  # those before them are the share (rules/engagement/reconciliation.py)
+DIGEST_BITS = 64
+# What is wrong counts when it is seen again after a pause: the first look may have met a writer at work.
+LOOKS_MIN = 2
+HASH_DIGITS = 3  # hexadecimal, of the id's MD5: the warehouse has the same function
+HASHES = 4096  # this many values have three digits
+SHARES = 8
+
+
+# What an account's profile and days must be, by its ledger alone (rule 6).
 
 
 def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
@@ -91,27 +112,11 @@ def _mark_faults(entries: Sequence[Entry]) -> list[str]:
 # they disagree, nobody knows which is right: nothing is repaired, and redemptions wait for an admin.
 
 
-# An older entry that is still not in the lake is late. A younger one is in flight.
-LAKE_LAG = timedelta(hours=2)
-# Firehose tries for a day. What is not in the lake then will not come by itself.
-LAKE_LOST = timedelta(hours=24)
-# So many nights pass at most until a ledger that nobody writes to is compared again.
-NIGHTS = 28
-# A lake that lacks entries of more accounts has lost something itself, and chains of more accounts do not
-# break by themselves: then the code that makes or reads them is wrong. Nobody's redemptions wait for either.
-MANY_MIN = 20
-MANY_SHARE = 100  # one account of so many
-SEPARATOR = "\x1f"
-HEXADECIMAL = 16
-TURN_DIGITS = slice(3, 6)  # those before them tell the share (rules/engagement/reconciliation.py)
-DIGEST_BITS = 64
-
-
 class Doubt(StrEnum):
     """What speaks against a journal. late: the lake lacks entries that should be there by now.
 
     lacking: it has lacked them for a day. unproven: ledger and lake are one, and its chain of hashes is
-    broken, or contradicts the last root (rule 19). contradicted: ledger and lake tell different things, or
+    broken, or contradicts the last root (rule 19). contradicted: ledger and lake differ, or
     the ledger breaks rule 6.
     """
 
@@ -124,23 +129,19 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LakeFigures:
-    """What the lake's copy of an account's journal comes to.
+    """What the lake's copy of an account's journal comes to."""
 
-    head, seq, balance: of the newest entry; head is "" where there is none. points: the sum of all entries;
-    earned: of those that earn. digest: see digest_of.
-    """
-
-    head: str = ""
+    head: str = ""  # head, seq, balance: of the newest entry; head is "" where there is none
     entries: int = 0
-    points: int = 0
-    earned: int = 0
+    points: int = 0  # the sum of all entries
+    earned: int = 0  # of those that earn
     seq: int | None = None
     balance: int = 0
-    digest: int = 0
+    digest: int = 0  # see digest_of
 
 
 def digest_of(entries: Sequence[Entry]) -> int:
-    """Return a number of 64 bits that tells journals apart: the sum of the hashes of all their entries.
+    """Return a number of 64 bits that distinguishes journals: the sum of the hashes of all their entries.
 
     The opening entry is left out, because it has no time of its own. The SQL of
     analytics/recompute/ledger_totals.py gives the same for the lake's rows.
@@ -258,18 +259,12 @@ def turn_digits(slices: Collection[int]) -> list[str]:
     return [f"{value:03x}" for value in range(HEXADECIMAL**3) if value % NIGHTS in slices]
 
 
-# What is wrong counts when it is seen again after a pause: the first look may have met a writer at work.
-LOOKS_MIN = 2
-
-
 @dataclass(frozen=True, slots=True)
 class ProjectionState:
-    """A stored profile or day. place: the newest entry that it says it counts, "" for none.
+    """A stored profile or day."""
 
-    is_right: whether it is stored exactly as the entries up to that place say. What cannot be read is not.
-    """
-
-    place: str
+    place: str  # the newest entry that it says it counts, "" for none
+    # Whether it is stored exactly as the entries up to that place say. What cannot be read is not.
     is_right: bool
 
 
@@ -278,15 +273,11 @@ WRONG_STATE = ProjectionState("", is_right=False)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look at an account showed. doubt: of its journal.
+    """What one look at an account showed."""
 
-    differs: something stored is not what the whole journal says. is_behind: it is right as of earlier
-    entries.
-    """
-
-    differs: bool
-    is_behind: bool
-    doubt: Doubt = Doubt.NONE
+    differs: bool  # something stored is not what the whole journal says
+    is_behind: bool  # it is right as of earlier entries
+    doubt: Doubt = Doubt.NONE  # of its journal
 
 
 class Step(StrEnum):
@@ -345,11 +336,6 @@ def has_lapsed(lapses_at: int | None, now: datetime) -> bool:
 
 # Which share of all users a user is in. Each night's comparison is done share by share, whatever their number
 # is: a share keeps what it knows of its users from night to night. A share is a range of hashes.
-
-
-HASH_DIGITS = 3  # hexadecimal, of the id's MD5: the warehouse has the same function
-HASHES = 4096  # so many values have three digits
-SHARES = 8
 
 
 def share_of(user_id: str, shares: int) -> int:

@@ -1,4 +1,4 @@
-"""An account's entries and events from their rows in the lake, with what rows only tell (rule 21)."""
+"""An account's entries and events from their rows in the lake, with what only rows have (rule 21)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

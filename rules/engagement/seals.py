@@ -67,7 +67,7 @@ def link_hash(before: bytes, content: bytes) -> bytes:
 
 
 def tag_of(salt: bytes, account_id: str) -> bytes:
-    """Return an account's name in the tree, which tells nobody whose it is."""
+    """Return an account's name in the tree, which reveals to nobody whose it is."""
     return sha256(TAG + salt + account_id.encode()).digest()
 
 

@@ -12,6 +12,24 @@ TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 SEQUENCE_DIGITS = 40  # of a sequence number of DynamoDB, at most
 VERSION_BYTES = 10 + 1 + SEQUENCE_DIGITS  # seconds until the year 2286, a point, a sequence number
 FIRST_STORED = "0"  # the version of an item that was never changed
+# The opening entry has 0 points and no time of its own (1970-01-01).
+ENTRY_DATE = StagedColumn(
+    "entry_date",
+    "CASE WHEN seq = 0 THEN NULL ELSE CAST(created_at AS DATE) END",
+    "the date of created_at in UTC; NULL for the opening entry, which has no time",
+)
+PLACE = "^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]{6}Z$"
+# The lake has the place as text; other text is NULL.
+REVERSES = StagedColumn(
+    "reverses",
+    f"CASE WHEN reverses ~ '{PLACE}' "
+    "THEN CAST(REPLACE(REPLACE(reverses, 'T', ' '), 'Z', '') AS TIMESTAMP) END",
+)
+JUDGEMENT_FIELDS = (
+    Field("rules_version", INTEGER, "the version of the book of rules that judges the event"),
+    Field("cap", TEXT, "the cap that its points are under: 100/day or 400/week", False, 32),
+    Field("is_passive", BOOLEAN, "whether the event keeps no streak"),
+)
 
 
 def event_row(row: Row, _arrived: datetime, change: str) -> Row:
@@ -26,7 +44,7 @@ def event_row(row: Row, _arrived: datetime, change: str) -> Row:
 def event_version(seconds: float, sequence: str) -> str:
     """Return the version of a changed item: a text that grows with each of its changes.
 
-    seconds: when the change came into the stream, since 1970; DynamoDB tells whole seconds. sequence: its
+    seconds: when the change came into the stream, since 1970; DynamoDB has whole seconds. sequence: its
     sequence number, at most 40 decimal digits. Raises ValueError for any other.
 
     DynamoDB has all changes of an item in one line of shards, where the number grows: the whole of it, and no
@@ -70,24 +88,6 @@ def streak_row(row: Row, *_: object) -> Row:
     return changed
 
 
-# The opening entry has 0 points and no time of its own (1970-01-01).
-ENTRY_DATE = StagedColumn(
-    "entry_date",
-    "CASE WHEN seq = 0 THEN NULL ELSE CAST(created_at AS DATE) END",
-    "the date of created_at in UTC; NULL for the opening entry, which has no time",
-)
-PLACE = "^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]{6}Z$"
-# The lake has the place as text; other text is NULL.
-REVERSES = StagedColumn(
-    "reverses",
-    f"CASE WHEN reverses ~ '{PLACE}' "
-    "THEN CAST(REPLACE(REPLACE(reverses, 'T', ' '), 'Z', '') AS TIMESTAMP) END",
-)
-JUDGEMENT_FIELDS = (
-    Field("rules_version", INTEGER, "the version of the book of rules that judges the event"),
-    Field("cap", TEXT, "the cap that its points are under: 100/day or 400/week", False, 32),
-    Field("is_passive", BOOLEAN, "whether the event keeps no streak"),
-)
 EVENTS = Entity(
     "events",
     "One row per event of a user, in its newest version.",

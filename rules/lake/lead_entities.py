@@ -24,6 +24,13 @@ from rules.leads.lead_events import (
 )
 from rules.leads.series import SERIES, Series, contributions, decode_contacts, decode_series
 
+TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
+MEMORY_KEY = "memory_type#key"
+CONFIDENCE_DECIMALS = 3
+# A column keeps its place for good: there were this many features when states came. Later ones follow.
+FEATURES_BEFORE_STATES = 14
+
+
 # A lead's state as the lake has it: text that SQL can fold at any instant, with dates as people write them.
 #
 # Of a series: `count:amount:priced:first:last`, then `date:count:amount` for each date that a window may
@@ -56,9 +63,6 @@ def _day(day: int) -> str:
     return date.fromordinal(day).isoformat() if day else ""
 
 
-TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
-MEMORY_KEY = "memory_type#key"
-CONFIDENCE_DECIMALS = 3
 # The values of a payload that have a column: name, type, and the event types that have it.
 PAYLOAD_COLUMNS = (
     ("amount_minor", int, PURCHASE_TYPES),
@@ -277,10 +281,6 @@ LEAD_MEMORY = Entity(
     left_out=frozenset({"evidence"}),
     shape=lead_memory_row,
 )
-
-
-# A column keeps its place for good: there were so many features when states came. Later ones follow.
-FEATURES_BEFORE_STATES = 14
 
 
 def _feature_fields() -> tuple[Field, ...]:

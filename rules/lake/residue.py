@@ -29,8 +29,14 @@ CHANGED = "1"
 AMOUNTS = ("amount", "quantity")  # of an event's properties: sql/models/facts/events.sql
 NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 Row = Mapping[str, Any]
-# Tells the seq of the ledger entry at an instant of the same account; None if it is not known.
+# Returns the seq of the ledger entry at an instant of the same account; None if it is not known.
 SeqOf = Callable[[datetime], int | None]
+# By entity, the column that says whose row it is.
+PERSONS: Mapping[str, str] = {
+    store.name: (store.user_key or store.lead_key)
+    for store in BY_NAME.values()
+    if store.name in ENTITIES and store.fate is not Fate.IMPERSONAL
+}
 
 
 def is_residue(name: str) -> bool:
@@ -40,12 +46,10 @@ def is_residue(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ErasureNames:
-    """The random names of one erasure. salt: a secret text, drawn for it.
+    """The random names of one erasure."""
 
-    seals: where the person's chains of hashes begin, each with its salt (rule 19), in order.
-    """
-
-    salt: str
+    salt: str  # a secret text, drawn for it
+    # Where the person's chains of hashes begin, each with its salt (rule 19), in order
     seals: tuple[tuple[int, bytes], ...] = ()
 
     def of(self, value: str) -> str:
@@ -90,16 +94,15 @@ def seals_of(texts: Iterable[str]) -> tuple[tuple[int, bytes], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Residue:
-    """Which columns of an entity stay. person: whose row it is. same: kept as they are.
+    """Which columns of an entity stay."""
 
-    hours: instants of which the hour stays. made: columns that get another value, from the row. shared: words
-    of senders, which stay if a file has them of others, too; the text that takes their place otherwise.
-    """
-
-    person: str
-    same: tuple[str, ...]
-    hours: tuple[str, ...] = ()
+    person: str  # whose row it is
+    same: tuple[str, ...]  # kept as they are
+    hours: tuple[str, ...] = ()  # instants of which the hour stays
+    # Columns that get another value, from the row
     made: Mapping[str, Callable[[Row, ErasureNames, SeqOf], Any]] = field(default_factory=dict)
+    # Words of senders, which stay if a file has them of others, too; the text that takes their place
+    # otherwise
     shared: Mapping[str, str | None] = field(default_factory=dict)
 
 
@@ -224,12 +227,6 @@ RESIDUES: Mapping[str, Residue] = {
     "notifications": Residue(
         "phone", ("message", "question_id", "outcome", "version"), ("claimed_at", "settled_at")
     ),
-}
-# By entity, the column that says whose row it is.
-PERSONS: Mapping[str, str] = {
-    store.name: (store.user_key or store.lead_key)
-    for store in BY_NAME.values()
-    if store.name in ENTITIES and store.fate is not Fate.IMPERSONAL
 }
 
 

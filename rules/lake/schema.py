@@ -16,6 +16,10 @@ EXTRA = "extra"
 BYTES_MAX = 65_535  # of a VARCHAR of Redshift
 VERSION = "version"
 Row = dict[str, Any]
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
+EXCERPT_MAX = 80  # characters of a value in a reason
+UTF8_BYTES_MAX = 4  # of a character
 
 
 class Type(StrEnum):
@@ -30,10 +34,10 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StagedColumn:
-    """A column of the view in staging. sql: what it comes from, in Redshift's SQL; "": the field as it is."""
+    """A column of the view in staging."""
 
     name: str
-    sql: str = ""
+    sql: str = ""  # what it comes from, in Redshift's SQL; "": the field as it is
     doc: str = ""  # "": that of the field
 
 
@@ -94,12 +98,6 @@ class Entity:
 
 
 # What a valid value of a field is, and the reason if it is none.
-
-
-DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
-EXCERPT_MAX = 80  # characters of a value in a reason
-UTF8_BYTES_MAX = 4  # of a character
 
 
 class RowRefused(ValueError):

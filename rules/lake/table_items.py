@@ -57,7 +57,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "Erasures": ("part", "place"),
     "Subscriptions": ("subscription_id",),
 }
-# What a profile has that neither ledger nor lake tells otherwise (tests/unit/lake/test_table_items.py).
+# What a profile has that neither ledger nor lake has otherwise (tests/unit/lake/test_table_items.py).
 SETTINGS = frozenset(
     {
         *("user_id", "version", "streak_updated_at", "timezone_chosen", "observed_zone", "observed_at"),
@@ -66,8 +66,8 @@ SETTINGS = frozenset(
         *("holds", "expiry_settled_on", "expiry_settled_points"),
     }
 )
-# What a subscription has that follows from nothing else. Its place in the index does; what it was told, and
-# when, is in the entity notifications.
+# What a subscription has that follows from nothing else. Its place in the index does; what was sent to it,
+# and when, is in the entity notifications.
 PHONES, TOKEN, CHANGED = "Subscriptions", "fcm_token", "is_changed"
 PHONE = frozenset(
     {
@@ -102,7 +102,7 @@ def table_item(store: str, image: Image, arrived: datetime, version: str) -> dic
 def removed_item(store: str, key: Image, arrived: datetime, version: str) -> dict[str, Any] | None:
     """Return that an item is gone, as attributes of a row of TABLE_ITEMS; None if that is not kept.
 
-    key: the item's. It is told of phones alone: other items end by their time to live, or stay.
+    key: the item's. A removal gives a row for phones alone: other items end by their time to live, or stay.
     """
     if store != PHONES or "#" in key[KEYS[PHONES][0]]["S"]:
         return None

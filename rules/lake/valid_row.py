@@ -1,6 +1,6 @@
 """What a valid row is: a line of a raw object is checked against its entity's declaration.
 
-read_row returns the line's row, or tells why the line is refused. There is no other definition: curation
+read_row returns the line's row, or why the line is refused. There is no other definition: curation
 reads most lines by columns, which is faster, and may do so only where read_row would return the same row.
 """
 
@@ -39,7 +39,7 @@ def read_row(line: bytes, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
     is null or absent. Of fields with one name the first counts.
     """
     try:
-        return _row(_parsed(row_text(line)), entity, dt, hour)
+        return _row(_parse(row_text(line)), entity, dt, hour)
     except RecursionError:
         raise RowRefused(TOO_DEEP) from None
 
@@ -47,7 +47,7 @@ def read_row(line: bytes, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
 def read_value(field: Field, json_text: bytes) -> Any:
     """Return a field's value, as read_row does, from the JSON text of the value alone; raises RowRefused."""
     try:
-        return check_value(field, _parsed(json_text))
+        return check_value(field, _parse(json_text))
     except RecursionError:
         raise RowRefused(TOO_DEEP) from None
 
@@ -57,14 +57,14 @@ def read_extra(text: str, fields: Sequence[Field]) -> tuple[dict[str, Any], str 
 
     fields: declared after the row was curated. A value that such a field does not take stays where it is.
     """
-    left, found = _parsed(text.encode()), {}
+    left, found = _parse(text.encode()), {}
     for field in fields:
         try:
             found[field.name] = check_value(field, left.get(field.name))
         except RowRefused:
             continue
         left.pop(field.name, None)
-    return found, _written(left) if left else None
+    return found, _json_text(left) if left else None
 
 
 def extra_of(fields: Sequence[bytes], entity: Entity) -> str | None:
@@ -76,7 +76,7 @@ def extra_of(fields: Sequence[bytes], entity: Entity) -> str | None:
     columns = {field.name for field in entity.fields}.union(PARTITION)
     for each in fields:
         try:
-            parsed = _parsed(b"{%s}" % each)
+            parsed = _parse(b"{%s}" % each)
         except RecursionError:
             raise RowRefused(TOO_DEEP) from None
         if len(parsed) != 1 or not columns.union(found).isdisjoint(parsed):
@@ -86,7 +86,7 @@ def extra_of(fields: Sequence[bytes], entity: Entity) -> str | None:
 
 
 def lies_in(moment: date, dt: str, hour: str) -> bool:
-    """Tell whether a timestamp (UTC) lies in an hour. A date lies in its first hour."""
+    """Whether a timestamp (UTC) lies in an hour. A date lies in its first hour."""
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     return (moment.strftime("%Y-%m-%d"), moment.strftime("%H")) == (dt, hour)
@@ -105,7 +105,7 @@ def _row(fields: Any, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
     return row | {EXTRA: _extra(entity, fields)}
 
 
-def _parsed(json_text: bytes) -> Any:
+def _parse(json_text: bytes) -> Any:
     try:
         text = json_text.decode()
     except UnicodeDecodeError as error:
@@ -151,7 +151,7 @@ def _extra(entity: Entity, fields: Mapping[str, Any]) -> str | None:
     unknown = {name: value for name, value in fields.items() if name not in columns}
     if not unknown:
         return None
-    text = _written(unknown)
+    text = _json_text(unknown)
     try:
         check_size(text, BYTES_MAX)
     except RowRefused as error:
@@ -159,13 +159,13 @@ def _extra(entity: Entity, fields: Mapping[str, Any]) -> str | None:
     return text
 
 
-def _written(value: Any) -> str:
+def _json_text(value: Any) -> str:
     """Write JSON with sorted names; numbers as they came."""
     if isinstance(value, Number):
         return value.text
     if isinstance(value, dict):
-        pairs = (f"{_written(name)}:{_written(value[name])}" for name in sorted(value))
+        pairs = (f"{_json_text(name)}:{_json_text(value[name])}" for name in sorted(value))
         return "{" + ",".join(pairs) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_written, value)) + "]"
+        return "[" + ",".join(map(_json_text, value)) + "]"
     return json.dumps(value, ensure_ascii=False)

@@ -63,7 +63,7 @@ def with_event(
 ) -> State | None:
     """Return the series that an event contributes to, with the event in them.
 
-    noted: those of item.unsure() that have a note. None: only the stored events can tell
+    noted: those of item.unsure() that have a note. None: only the stored events show it
     (rules.leads.series.add_contribution), or the item has no state of today's declarations.
     """
     if not item.is_current:

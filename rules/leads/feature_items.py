@@ -47,8 +47,8 @@ from rules.leads.series import (
 #
 # A state keeps only what the features declared at the time need. Example: the longest window is 365 dates.
 # Then an order of 500 days ago stays in the totals, but its date is dropped. A feature that is declared later
-# with a window of 730 dates would be computed without that order, and nothing would tell. The digest tells: a
-# state that has another digest, or none, is built again from the stored events. That is one reading of the
+# with a window of 730 dates would be computed without that order, and nothing would show it. The digest does:
+# a state that has another digest, or none, is built again from the stored events. That is one reading of the
 # lead's events, once for each change of the declarations.
 #
 # An item has one digest and not one for each input: whichever input is built, all events of the lead are
@@ -61,6 +61,9 @@ from rules.leads.series import (
 STATE_VERSION = 3
 CHARACTERS = 8
 DECLARED = "declared"  # the digest's name among the stored inputs
+COUNT, AMOUNT = itemgetter(0), itemgetter(1)
+AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def declaration_digest(features: Iterable[Feature]) -> str:
@@ -87,8 +90,6 @@ DIGEST = declaration_digest(FEATURES)
 # What a feature is worth, by the state of its input (rules/leads/series.py) or the lead's campaigns.
 
 
-COUNT, AMOUNT = itemgetter(0), itemgetter(1)
-AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
 Sums = tuple[int, int]  # count, amount
 
 
@@ -192,31 +193,24 @@ def rounded_mean(total: int, count: int) -> int:
     return (2 * total + count) // (2 * count)
 
 
-NEVER = datetime.min.replace(tzinfo=UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class FeatureItem:
-    """A lead's item. version: grows with each write; 0: there is none yet.
-
-    features: as shown (features.shown_value). as_of: stamps by input. inputs: the state by input, and
-    the digest of the declarations that it was kept by (rules/leads/feature_items.py); None: the state has to
-    be built. Of campaigns, the state is when the unanswered ones were sent. active_on: an ISO date.
-    merged_into: the lead's root, if it is not its own. topology: the change that said so. regrouped: grows
-    when leaves come to this root or leave it. pending: leaves that the state is still without.
-    """
+    """A lead's item."""
 
     lead_organization_id: str
-    version: int = 0
-    features: Mapping[str, ShownValue] = field(default_factory=dict)
-    as_of: Mapping[str, str] = field(default_factory=dict)
+    version: int = 0  # grows with each write; 0: there is none yet
+    features: Mapping[str, ShownValue] = field(default_factory=dict)  # as shown (features.shown_value)
+    as_of: Mapping[str, str] = field(default_factory=dict)  # stamps by input
     computed_at: str | None = None
+    # The state by input, and the digest of the declarations that it was kept by
+    # (rules/leads/feature_items.py); None: the state has to be built. Of campaigns, the state is when the
+    # unanswered ones were sent.
     inputs: Mapping[str, Any] | None = None
-    active_on: str | None = None
-    merged_into: str | None = None
-    topology: int = 0
-    regrouped: int = 0
-    pending: tuple[str, ...] = ()
+    active_on: str | None = None  # an ISO date
+    merged_into: str | None = None  # the lead's root, if it is not its own
+    topology: int = 0  # the change that said so
+    regrouped: int = 0  # grows when leaves come to this root or leave it
+    pending: tuple[str, ...] = ()  # leaves that the state is still without
     _read: dict[Input, Series] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -254,7 +248,7 @@ class FeatureItem:
         )
 
     def unsure(self, given: Mapping[Input, Contribution]) -> list[Mark]:
-        """Return the marks of an event that only a note can tell of (rules.leads.series.Series.has_left)."""
+        """Return the marks of an event that only a note can show (rules.leads.series.Series.has_left)."""
         series = ((self.series(each), one.mark) for each, one in given.items() if each is not Input.ACTIVITY)
         return list({mark for one, mark in series if one.has_left(mark)})
 
@@ -277,19 +271,18 @@ class FeatureItem:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to write. features, inputs, as_of: entries of these maps; None takes one away.
+    """What to write.
 
     Nothing that is not named is touched. An item without state is the exception: it gets all maps anew. A
-    change without inputs leaves it without state. active_on: None takes the lead off the schedule. unnoted:
-    marks to be noted once the change is stored.
+    change without inputs leaves it without state.
     """
 
-    features: Mapping[str, ShownValue]
+    features: Mapping[str, ShownValue]  # features, inputs, as_of: entries of these maps; None takes one away
     inputs: Mapping[str, Any]
     as_of: Mapping[str, str | None]
     computed_at: str
-    active_on: str | None
-    unnoted: Collection[Mark] = ()
+    active_on: str | None  # None takes the lead off the schedule
+    unnoted: Collection[Mark] = ()  # marks to be noted once the change is stored
 
 
 def latest_instant(item: FeatureItem, *moments: datetime) -> datetime:
@@ -306,7 +299,7 @@ def features_at(
     """Return an item's features as of an instant, and by input as of when each is (stamps).
 
     What time alone changes follows from the state. So it does not matter how long ago the item was written.
-    An item without a state of today's declarations is shown as it is stored; `as_of` tells how old that is.
+    An item without a state of today's declarations is shown as it is stored; `as_of` says how old that is.
     """
     if not item.is_current:
         return dict(item.features), dict(item.as_of)

@@ -14,7 +14,8 @@ from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, PURCHASE_TYP
 
 # The schedule follows a lead for 90 dates after its last activity, also if all of its windows are empty.
 ACTIVE_DAYS_MAX = 91
-# A campaign is ignored once it has gone unanswered for so many dates, unless a deployment has another number.
+# A campaign is ignored once it has gone unanswered for this many dates, unless a deployment has another
+# number.
 CAMPAIGN_GRACE_DAYS = 7
 CAMPAIGN_DAYS_MAX = 90
 
@@ -61,14 +62,14 @@ TRIGGERS: Mapping[Input, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One feature. window_days: how many dates count, the date asked about included; None: all."""
+    """One feature."""
 
     name: str
     input: Input
     aggregate: Aggregate
     unit: Unit
     doc: str
-    window_days: int | None = None
+    window_days: int | None = None  # how many dates count, the date asked about included; None: all
 
     @property
     def triggers(self) -> frozenset[str]:
@@ -109,9 +110,9 @@ ShownValue = Decimal | int | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """One campaign, as a lead met it. sent: the date of the newest sending, an ordinal; None: unknown."""
+    """One campaign, as a lead met it."""
 
-    sent: int | None
+    sent: int | None  # the date of the newest sending, an ordinal; None: unknown
     reacted: bool
 
 

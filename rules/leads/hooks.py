@@ -18,32 +18,34 @@ from rules.days import stamp, unstamp
 OVERLAP = timedelta(hours=24)
 HONEYPOT = "_gotcha"
 FORMS_PER_MINUTE = 10
+AGE_SECONDS_MAX = 300
+# A sender that rotates its secrets signs with two of them for a while. Many would only cost us CPU.
+SIGNATURES_MAX = 5
+TIMESTAMP = re.compile(r"[0-9]{1,12}", re.ASCII)
+# An id is joined to what follows by a dot. With a dot in it, one signature would fit several messages.
+DELIVERY_ID = re.compile(r"[!-\-/-~]{1,256}", re.ASCII)
+STANDARD_PREFIX = "whsec_"
 
 
 @dataclass(frozen=True, slots=True)
 class HookSecret:
-    """What a sender signs with, or the public key of what it signs with. until: a stamp; None: no end."""
+    """What a sender signs with, or the public key of what it signs with."""
 
     value: str
-    until: str | None = None
+    until: str | None = None  # a stamp; None: no end
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """secrets: the newest first.
-
-    Of forms: origins: web pages that may send them, such as `https://acme.example`. thanks: where a browser
-    goes afterwards. honeypot: a field that people do not see, so only a robot fills it in. per_minute: how
-    many forms one address may send.
-    """
+    """Of forms: origins: web pages that may send them, such as `https://acme.example`."""
 
     organization_id: str
     source: str
-    secrets: tuple[HookSecret, ...]
+    secrets: tuple[HookSecret, ...]  # the newest first
     origins: tuple[str, ...] = ()
-    thanks: str | None = None
-    honeypot: str = HONEYPOT
-    per_minute: int = FORMS_PER_MINUTE
+    thanks: str | None = None  # where a browser goes afterwards
+    honeypot: str = HONEYPOT  # a field that people do not see, so only a robot fills it in
+    per_minute: int = FORMS_PER_MINUTE  # how many forms one address may send
 
     def valid(self, now: datetime) -> tuple[str, ...]:
         """Return the secrets that are valid, the newest first."""
@@ -89,15 +91,6 @@ def hook_from_text(text: str) -> Hook:
 # in adapters/leads/ecdsa.py.
 
 
-AGE_SECONDS_MAX = 300
-# A sender that rotates its secrets signs with two of them for a while. Many would only cost us CPU.
-SIGNATURES_MAX = 5
-TIMESTAMP = re.compile(r"[0-9]{1,12}", re.ASCII)
-# An id is joined to what follows by a dot. With a dot in it, one signature would fit several messages.
-DELIVERY_ID = re.compile(r"[!-\-/-~]{1,256}", re.ASCII)
-STANDARD_PREFIX = "whsec_"
-
-
 class Algorithm(StrEnum):
     """With what a vendor signs."""
 
@@ -115,37 +108,32 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How one vendor signs. Header names are in lower case.
-
-    prefix: stands before each signature, such as `sha256=`. Several signatures are separated by blanks.
-    message: what is signed. timestamp_header: whole seconds since 1970. id_header: names a delivery.
-    is_hex: the signature is hexadecimal, and base64 otherwise. base64_secret: the key is the secret's base64,
-    after `whsec_`; otherwise the secret's characters are the key. twin: how the names of all these headers
-    begin, and how they begin at other senders of the same scheme: ("webhook-", "svix-").
-    """
+    """How one vendor signs. Header names are in lower case."""
 
     header: str
+    # Stands before each signature, such as `sha256=`. Several signatures are separated by blanks.
     prefix: str = ""
-    message: tuple[Part | bytes, ...] = (Part.BODY,)
-    timestamp_header: str = ""
-    id_header: str = ""
-    is_hex: bool = False
+    message: tuple[Part | bytes, ...] = (Part.BODY,)  # what is signed
+    timestamp_header: str = ""  # whole seconds since 1970
+    id_header: str = ""  # names a delivery
+    is_hex: bool = False  # the signature is hexadecimal, and base64 otherwise
+    # The key is the secret's base64, after `whsec_`; otherwise the secret's characters are the key
     base64_secret: bool = False
     algorithm: Algorithm = Algorithm.HMAC_SHA256
+    # How the names of all these headers begin, and how at other senders of the same scheme, such as
+    # `webhook-` and `svix-`
     twin: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a request says of itself.
-
-    sent_at: seconds since 1970; None if its scheme has no timestamp. delivery_id: the vendor's name for this
-    delivery; "" if there is none. It is signed only if the scheme's message holds it.
-    """
+    """What a request says of itself."""
 
     message: bytes
     signatures: tuple[bytes, ...]
-    sent_at: int | None = None
+    sent_at: int | None = None  # seconds since 1970; None if its scheme has no timestamp
+    # The vendor's name for this delivery; "" if there is none. It is signed only if the scheme's message
+    # holds it.
     delivery_id: str = ""
 
 

@@ -7,20 +7,39 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+_LOCAL_PARTS = """
+test tests tester testing test1 test12 test123 none no nobody noone null nil undefined unknown anonymous n.a
+fake foo bar example sample asdf asdfasdf asdfgh qwerty qwertz abc abcd abc123 noemail no-email no_email
+nomail no-mail noreply no-reply no_reply donotreply do-not-reply do_not_reply name yourname your-name
+your.name user username
+"""
+# Written on both sides of the @: gmail@gmail.com. Of other words there are people: schmidt@schmidt.example.
+_TWICE = "gmail mail email e-mail info hotmail yahoo outlook icloud gmx web"
+TWICE, TWICE_SHORT = frozenset(_TWICE.split()), 3
+_IDS = "null nil none nan undefined unknown n/a na false true guest anonymous test"
+LOCAL_PARTS, IDS = frozenset(_LOCAL_PARTS.split()), frozenset({*_IDS.split(), "[object object]"})
+ZEROS = re.compile(r"[0-]+")
+# The same digit seven times at the end; all digits in order; the numbers of American films (555-01..).
+NUMBERS = re.compile(r"\d*(\d)\1{6}|\d{0,3}(0?1234567890?|9876543210?)|1\d{3}55501\d\d")
+# Stands for the lead that the plan creates. Stored leads have numbers from 1; an older lead has a lower one.
+NEW = 0
+# Why a merge is refused.
+KEPT_APART = "kept apart"
+TOO_MANY = "too many"
+# Why an identity leaves a lead: that lead only claimed it, and another one has proven it.
+PROVEN_ELSEWHERE = "proven elsewhere"
+LEADS_PER_CLAIM = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A kind of identity.
-
-    max_per_lead: how many identities of this channel one lead may have; None: any number. is_scoped: whether
-    the external id begins with its scope, `{organization}/{integration}`; the maximum then counts within a
-    scope.
-    Example: customer 42 of acme's shop is `acme/shop/42`.
-    """
+    """A kind of identity."""
 
     name: str
     is_strong: bool
-    max_per_lead: int | None
+    max_per_lead: int | None  # how many identities of this channel one lead may have; None: any number
+    # Whether the external id begins with its scope, `{organization}/{integration}`; the maximum then counts
+    # within a scope. Example: customer 42 of acme's shop is `acme/shop/42`.
     is_scoped: bool
 
 
@@ -41,15 +60,13 @@ STRONG = tuple(channel.name for channel in CHANNELS if channel.is_strong)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """One identity, in its one spelling.
-
-    is_verified: whether the source proves that it is this person's; if not, somebody claimed it. It is no
-    part of the identity: the same address, claimed once and proven once, is one identity.
-    Example: the sender of a WhatsApp message is verified, an address typed into a form is claimed.
-    """
+    """One identity, in its one spelling."""
 
     channel: str
     external_id: str
+    # Whether the source proves that it is this person's; if not, somebody claimed it. It is no part of the
+    # identity: the same address, claimed once and proven once, is one identity. Example: the sender of a
+    # WhatsApp message is verified, an address typed into a form is claimed.
     is_verified: bool = field(default=True, compare=False)
 
     @property
@@ -80,22 +97,6 @@ def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
 # any other.
 
 
-_LOCAL_PARTS = """
-test tests tester testing test1 test12 test123 none no nobody noone null nil undefined unknown anonymous n.a
-fake foo bar example sample asdf asdfasdf asdfgh qwerty qwertz abc abcd abc123 noemail no-email no_email
-nomail no-mail noreply no-reply no_reply donotreply do-not-reply do_not_reply name yourname your-name
-your.name user username
-"""
-# Written on both sides of the @: gmail@gmail.com. Of other words there are people: schmidt@schmidt.example.
-_TWICE = "gmail mail email e-mail info hotmail yahoo outlook icloud gmx web"
-TWICE, TWICE_SHORT = frozenset(_TWICE.split()), 3
-_IDS = "null nil none nan undefined unknown n/a na false true guest anonymous test"
-LOCAL_PARTS, IDS = frozenset(_LOCAL_PARTS.split()), frozenset({*_IDS.split(), "[object object]"})
-ZEROS = re.compile(r"[0-]+")
-# The same digit seven times at the end; all digits in order; the numbers of American films (555-01..).
-NUMBERS = re.compile(r"\d*(\d)\1{6}|\d{0,3}(0?1234567890?|9876543210?)|1\d{3}55501\d\d")
-
-
 def is_worthless(channel: str, external_id: str) -> bool:
     """Whether an identity, in its one spelling, identifies nobody. external_id: without its scope."""
     if channel == "email":
@@ -111,43 +112,26 @@ def is_worthless(channel: str, external_id: str) -> bool:
 # What the database knows of an event's identities, and what is planned for them.
 
 
-# Stands for the lead that the plan creates. Stored leads have numbers from 1; an older lead has a lower one.
-NEW = 0
-
-# Why a merge is refused.
-KEPT_APART = "kept apart"
-TOO_MANY = "too many"
-# Why an identity leaves a lead: that lead only claimed it, and another one has proven it.
-PROVEN_ELSEWHERE = "proven elsewhere"
-
-
 @dataclass(frozen=True, slots=True)
 class KnownIdentity:
-    """An identity that the database has.
+    """An identity that the database has."""
 
-    lead: the lead that has it. root: the oldest lead of that lead's group. is_shared: whether several people
-    use it; its lead then stands for that thing alone. is_verified: whether it is proven to be that lead's.
-    typed_for: other leads that it was claimed for.
-    """
-
-    lead: int
-    root: int
-    is_shared: bool = False
-    is_verified: bool = True
-    typed_for: frozenset[int] = frozenset()
+    lead: int  # the lead that has it
+    root: int  # the oldest lead of that lead's group
+    is_shared: bool = False  # whether several people use it; its lead then stands for that thing alone
+    is_verified: bool = True  # whether it is proven to be that lead's
+    typed_for: frozenset[int] = frozenset()  # other leads that it was claimed for
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityFacts:
-    """What the database knows of an event's identities.
-
-    held: for each root among `known`, the strong identities of its whole group, each as it is held:
-    verified or claimed. apart: pairs of these roots; an operator has parted a lead of one group from a
-    lead of the other.
-    """
+    """What the database knows of an event's identities."""
 
     known: Mapping[Identity, KnownIdentity] = field(default_factory=dict)
+    # For each root among `known`, the strong identities of its whole group, each as it is held: verified or
+    # claimed
     held: Mapping[int, Collection[Identity]] = field(default_factory=dict)
+    # Pairs of these roots; an operator has parted a lead of one group from a lead of the other
     apart: Collection[frozenset[int]] = ()
 
     def parts(self, roots: Iterable[int]) -> bool:
@@ -162,48 +146,37 @@ class IdentityFacts:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """The group of root `absorbed` joins the group of root `into`, an older one.
-
-    via: the leads whose identities came together in the event (undoing depends on them).
-    """
+    """The group of root `absorbed` joins the group of root `into`, an older one."""
 
     absorbed: int
     into: int
-    via: tuple[int, ...]
+    via: tuple[int, ...]  # the leads whose identities came together in the event (undoing depends on them)
 
 
 @dataclass(frozen=True, slots=True)
 class MergeRefusal:
-    """Groups that the event's identities would join, but that must stay apart.
+    """Groups that the event's identities would join, but that must stay apart."""
 
-    reason: KEPT_APART (an operator parted them), TOO_MANY (a channel's maximum), or PROVEN_ELSEWHERE. roots:
-    the groups' roots before the plan's merges, NEW perhaps among them. The database notes the roots that they
-    have after the merges.
-    """
-
-    reason: str
+    reason: str  # KEPT_APART (an operator parted them), TOO_MANY (a channel's maximum), or PROVEN_ELSEWHERE
+    # The groups' roots before the plan's merges, NEW perhaps among them. The database notes the roots that
+    # they have after the merges.
     roots: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityPlan:
-    """What to do about an event's identities.
+    """What to do about an event's identities."""
 
-    lead: the lead that the event belongs to (NEW: create one). attach: unknown identities that this lead
-    gets, verified or claimed as they are in the event. merges: to be done in this order. shares:
-    identities that become shared, each with a lead of its own from now on. proves: claimed identities that
-    are verified now, where they are. takes: those that are verified now and become this lead's. typed:
-    claimed identities of others that were typed for this lead.
-    """
-
-    lead: int
+    lead: int  # the lead that the event belongs to (NEW: create one)
+    # Unknown identities that this lead gets, verified or claimed as they are in the event
     attach: tuple[Identity, ...] = ()
-    merges: tuple[Merge, ...] = ()
+    merges: tuple[Merge, ...] = ()  # to be done in this order
     refused: tuple[MergeRefusal, ...] = ()
+    # Identities that become shared, each with a lead of its own from now on
     shares: tuple[Identity, ...] = ()
-    proves: tuple[Identity, ...] = ()
-    takes: tuple[Identity, ...] = ()
-    typed: tuple[Identity, ...] = ()
+    proves: tuple[Identity, ...] = ()  # claimed identities that are verified now, where they are
+    takes: tuple[Identity, ...] = ()  # those that are verified now and become this lead's
+    typed: tuple[Identity, ...] = ()  # claimed identities of others that were typed for this lead
 
 
 # What one lead may hold, which groups become one, and whose the things of an event are.
@@ -294,9 +267,6 @@ def plan_things(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
 # A claimed identity that was typed for more than LEADS_PER_CLAIM leads is nobody's: it becomes shared.
 # Example: five people give their own addresses and the number of one switchboard. The first three are leads
 # of their own, the number leads to the first of them; with the fourth address it leads to none any more.
-
-
-LEADS_PER_CLAIM = 3
 
 
 def plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPlan:
@@ -417,14 +387,11 @@ def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> Ide
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """Where a person's event belongs. roots: of the groups that are that person, now or after the merges.
-
-    held: the verified identities of these groups.
-    """
+    """Where a person's event belongs."""
 
     lead: int
-    roots: tuple[int, ...]
-    held: frozenset[Identity]
+    roots: tuple[int, ...]  # of the groups that are that person, now or after the merges
+    held: frozenset[Identity]  # the verified identities of these groups
     refused: tuple[MergeRefusal, ...] = ()
 
 
@@ -446,7 +413,7 @@ def _plan_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> Identit
 
 
 def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
-    """Tell whose event it is from the strong identities alone: that of who has proven them, first of all."""
+    """Return whose event it is by the strong identities alone: that of who has proven them, first of all."""
     known = [each for each in strong if each in facts.known and facts.known[each].is_verified]
     if not known:
         return _unproven_home(strong, facts)

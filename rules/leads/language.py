@@ -48,6 +48,35 @@ PHRASES = {
     tuple(phrase.split()): topic for topic, phrases in OBJECTIONS.items() for phrase in phrases.split(",")
 }
 PHRASE_WORDS_MAX = max(map(len, PHRASES))
+OFF, ON = "off", "on"
+NOTIFICATIONS = "notifications"
+CONSENT_CHARACTERS_MAX = 80
+START_WORDS = "unstop,subscribe,subscribe me,resubscribe,opt in,optin,opt me in,inscrever,suscribir"
+# They may also be the label of a step in a dialogue.
+WRITTEN_STOP_WORDS = "cancel,end,quit,revoke,sair,cancelar,remover,alto,salir,إلغاء"
+WRITTEN_START_WORDS = "start,resume,iniciar,voltar,alta,anmelden"
+START_VERBS = """
+start,resume,restart,subscribe,resubscribe,opt in,optin,turn on,retomar,reativar,reanudar,reactivar
+fortsetzen,reprendre,riprendi,hervatten
+"""
+# "Keine Werbung mehr": the words stand around the thing.
+STOP_FRAMES = ("keine {} mehr", "geen {} meer", "pas de {}")
+POLITE = """
+please,pls,plz,kindly,thanks,thank you,now,immediately,por favor,obrigado,obrigada,gracias,bitte,danke
+svp,s'il vous plait,merci,per favore,grazie,alstublieft,пожалуйста,спасибо,lutfen,tolong,من فضلك
+just,ok,okay,hi,hello,hey,hola,oi,hallo,bonjour,ciao,again,anymore,any more
+"""
+FILLERS = """
+sending,receiving,getting,to receive,me,us,my,your,the,these,those,this,all,any,further,more,from,of,to
+for,via,de,as,ya,aux,os,das,dos,mais,mas,enviar,enviarme,receber,recibir,todas,todos,las,los,sus,mis,mir,mehr
+senden,schicken,zusenden,von,die,alle,weitere,weiteren,recevoir,des,les,vos,mes,la,di,le,i,piu,ricevere,tutte,все,получать,semua
+"""
+# What programs call their buttons, beside what they mean.
+_PROGRAMS_WORDS = "btn button id payload action reply quick cmd command key value option choice"
+PROGRAMS_WORDS = frozenset(_PROGRAMS_WORDS.split())
+CONSENT_CLAUSE = re.compile(r"[.,;:!?…\n\r()\[\]\"|/¡¿]+|\s[-–—]\s")
+# "S T O P", "S.T.O.P."
+SPACED_OUT = re.compile(r"\W*(?:[^\W\d_]\W+){2,}[^\W\d_]\W*")
 
 
 def objections_in(text: str) -> tuple[str, ...]:
@@ -98,10 +127,6 @@ def _topics(clause: list[str], negated: list[bool]) -> set[str]:
 # step in a dialogue ("Cancel", "Voltar") count only where somebody has written them.
 
 
-OFF, ON = "off", "on"
-NOTIFICATIONS = "notifications"
-CONSENT_CHARACTERS_MAX = 80
-
 # Phrases are parted by commas, and compared without case, accents and punctuation.
 STOP_WORDS = """
 stop,stop all,stopall,stop it all,stop message,stop sending,stop contacting me,stop messaging me
@@ -124,10 +149,6 @@ no me contacten mas,arretez,ne plus recevoir,se desinscrire,me desinscrire,desin
 nicht mehr kontaktieren,nicht mehr schreiben,zrezygnuj,не пишите мне,больше не пишите,停止推广,停止促销
 停止推送,停止接收,プロモーションを停止,dừng khuyến mãi,hủy đăng ký,หยุด,หยุดโปรโมชัน,หยุดโปรโมชั่น,ยกเลิกการสมัคร
 """
-START_WORDS = "unstop,subscribe,subscribe me,resubscribe,opt in,optin,opt me in,inscrever,suscribir"
-# They may also be the label of a step in a dialogue.
-WRITTEN_STOP_WORDS = "cancel,end,quit,revoke,sair,cancelar,remover,alto,salir,إلغاء"
-WRITTEN_START_WORDS = "start,resume,iniciar,voltar,alta,anmelden"
 
 # A verb and a thing: "stop promotions", "unsubscribe from your newsletter", "Werbung abbestellen".
 STOP_VERBS = """
@@ -142,12 +163,6 @@ cancella,basta,non voglio,uitschrijven,afmelden,stopzetten,zatrzymaj,wylacz,ст
 отключить,отписаться,durdur,iptal et,hentikan,berhenti,إيقاف,أوقف,توقف,إلغاء,הפסק,रोकें,बंद करें,停止,取消
 중지
 """
-START_VERBS = """
-start,resume,restart,subscribe,resubscribe,opt in,optin,turn on,retomar,reativar,reanudar,reactivar
-fortsetzen,reprendre,riprendi,hervatten
-"""
-# "Keine Werbung mehr": the words stand around the thing.
-STOP_FRAMES = ("keine {} mehr", "geen {} meer", "pas de {}")
 THINGS = """
 messages,msgs,promotion,promotions,promo,promos,promotional,offers,marketing,ads,adverts,advertising
 advertisements,notification,notifications,updates,news,newsletter,newsletters,texts,sms,emails,alerts
@@ -160,23 +175,6 @@ promocje,reklamy,рекламу,рекламы,рассылку,рассылки
 promosyonları,mesajlari,mesajları,bildirimleri,promosi,notifikasi,iklan,الرسائل,العروض,الترويجية
 الإعلانات,الإشعارات,הודעות,प्रचार,प्रमोशन,संदेश,促销,推广,广告,消息,광고,프로모션,알림
 """
-POLITE = """
-please,pls,plz,kindly,thanks,thank you,now,immediately,por favor,obrigado,obrigada,gracias,bitte,danke
-svp,s'il vous plait,merci,per favore,grazie,alstublieft,пожалуйста,спасибо,lutfen,tolong,من فضلك
-just,ok,okay,hi,hello,hey,hola,oi,hallo,bonjour,ciao,again,anymore,any more
-"""
-FILLERS = """
-sending,receiving,getting,to receive,me,us,my,your,the,these,those,this,all,any,further,more,from,of,to
-for,via,de,as,ya,aux,os,das,dos,mais,mas,enviar,enviarme,receber,recibir,todas,todos,las,los,sus,mis,mir,mehr
-senden,schicken,zusenden,von,die,alle,weitere,weiteren,recevoir,des,les,vos,mes,la,di,le,i,piu,ricevere,tutte,все,получать,semua
-"""
-# What programs call their buttons, beside what they mean.
-_PROGRAMS_WORDS = "btn button id payload action reply quick cmd command key value option choice"
-PROGRAMS_WORDS = frozenset(_PROGRAMS_WORDS.split())
-
-CONSENT_CLAUSE = re.compile(r"[.,;:!?…\n\r()\[\]\"|/¡¿]+|\s[-–—]\s")
-# "S T O P", "S.T.O.P."
-SPACED_OUT = re.compile(r"\W*(?:[^\W\d_]\W+){2,}[^\W\d_]\W*")
 
 
 def consent_in(text: str) -> Mapping[str, str]:

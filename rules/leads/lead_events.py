@@ -28,7 +28,7 @@ OBJECTION_RAISED = "objection_raised"
 IDENTITY_REPLACED = "identity_replaced"
 PURCHASE_COMPLETED = "purchase_completed"
 ORDER_REFUNDED = "order_refunded"
-# What rules.leads.orders says of an order after it was told first.
+# What rules.leads.orders says of an order after its first event.
 ORDER_CANCELLED = "order_cancelled"
 ORDER_CHARGED = "order_charged"
 CAMPAIGN_SENT = "campaign_sent"
@@ -74,6 +74,9 @@ ACTIVITY_TYPES = frozenset(
 EVENT_TYPES = (
     PURCHASE_TYPES | CAMPAIGN_TYPES | SENTIMENT_TYPES | IDENTITY_TYPES | ACTIVITY_TYPES | {IDENTITY_REPLACED}
 )
+# Attributes of the table that are no Python names: a `#` joins the two parts of a composed key.
+SORT_KEY = "occurred_at#id"
+TYPE_KEY = "event_type#occurred_at"
 
 
 class MalformedLeadEvent(ValueError):
@@ -84,43 +87,31 @@ class MalformedLeadEvent(ValueError):
 class LeadEvent:
     """One stored event of a lead.
 
-    lead_organization_id: the leaf that the event belongs to. root_id: that leaf's root when the event was
-    stored; if it has changed since, readers follow `merged_into`. source: `{organization}/{integration}`, the
-    scope of external_event_id. source_type: the decoder. occurred_at, received_at: stamps (rules.days).
-    object_id: what it is about (an order, a message, a campaign); object_id_ref: what kind of thing that is.
-    payload: small, by event type:
-
-        purchase_completed, order_refunded, order_cancelled, order_charged
-                                      order_id, currency, amount_minor (not below 0), or foreign_minor if the
-                                      currency is not the organization's own, products?: [{product_id,
-                                      quantity}]. What each adds to count and amount: ORDER_SIGNS
-        message_received, form_submitted  sentiment_milli? (-1000 to 1000), objections?: [topic],
-                                      preferences?: {name: value}, consent?: {"notifications": on or off}
-        page_viewed                   category?, product_id?
-        preference_stated             preferences?: {name: value}, consent?, as above
-        objection_raised              objections: [topic]
-        identity_replaced             nothing
-        campaign_*                    campaign_id
-        leads_merged, leads_unmerged  change: int, groups: [{root, leaves: [lead_organization_id]}]: whom the
-                                      change moved, to which root, which is among the leaves
-
-    raw_payload: what the integration sent, JSON text; raw_payload_ref: if it is too large, its s3:// URL.
+    purchase_completed, order_refunded, order_cancelled, order_charged order_id, currency, amount_minor (not
+    below 0), or foreign_minor if the currency is not the organization's own, products?: [{product_id,
+    quantity}]. What each adds to count and amount: ORDER_SIGNS message_received, form_submitted
+    sentiment_milli? (-1000 to 1000), objections?: [topic], preferences?: {name: value}, consent?:
+    {"notifications": on or off} page_viewed category?, product_id? preference_stated preferences?: {name:
+    value}, consent?, as above objection_raised objections: [topic] identity_replaced nothing campaign_*
+    campaign_id leads_merged, leads_unmerged change: int, groups: [{root, leaves: [lead_organization_id]}]:
+    whom the change moved, to which root, which is among the leaves
     """
 
     organization_id: str
-    lead_organization_id: str
+    lead_organization_id: str  # the leaf that the event belongs to
+    # That leaf's root when the event was stored; if it has changed since, readers follow `merged_into`
     root_id: str
-    source: str
-    source_type: str
+    source: str  # `{organization}/{integration}`, the scope of external_event_id
+    source_type: str  # the decoder
     external_event_id: str
     event_type: str
-    occurred_at: str
+    occurred_at: str  # occurred_at, received_at: stamps (rules.days)
     received_at: str
-    payload: Mapping[str, Any] = field(default_factory=dict)
-    object_id: str | None = None
-    object_id_ref: str | None = None
-    raw_payload: str | None = None
-    raw_payload_ref: str | None = None
+    payload: Mapping[str, Any] = field(default_factory=dict)  # small, by event type:
+    object_id: str | None = None  # what it is about (an order, a message, a campaign)
+    object_id_ref: str | None = None  # what kind of thing that is
+    raw_payload: str | None = None  # what the integration sent, JSON text
+    raw_payload_ref: str | None = None  # if it is too large, its s3:// URL
 
     @property
     def id(self) -> str:
@@ -136,11 +127,6 @@ class LeadEvent:
     def occurred(self) -> datetime:
         """When it happened."""
         return unstamp(self.occurred_at)
-
-
-# Attributes of the table that are no Python names: a `#` joins the two parts of a composed key.
-SORT_KEY = "occurred_at#id"
-TYPE_KEY = "event_type#occurred_at"
 
 
 def to_item(event: LeadEvent) -> dict[str, Any]:
@@ -202,7 +188,7 @@ def announcement(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Return a digest that tells whether two payloads under one external id are the same."""
+    """Return a digest by which two payloads under one external id are the same or not."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

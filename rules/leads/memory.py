@@ -27,6 +27,14 @@ from rules.leads.lead_events import (
     MalformedLeadEvent,
 )
 
+EVIDENCE_MAX = 8
+MILLI = 1000
+SECOND = timedelta(seconds=1)
+KEY_CHARACTERS_MAX = 150
+VALUE_CHARACTERS_MAX = 100
+SENTIMENT_MILLI_MAX = 1000
+
+
 # Which types of memory there are, and what holds for all memories of a type.
 
 
@@ -55,7 +63,7 @@ class MemoryType:
 PREFERENCE = MemoryType("preference", ValueRule.LATEST, half_life_days=180, retention_days=730)
 PURCHASE = MemoryType("purchase", ValueRule.FACT, half_life_days=365, retention_days=1095)
 SENTIMENT = MemoryType("sentiment", ValueRule.MEAN, half_life_days=30, retention_days=180)
-# Kept for five years, so that an old reaction still tells that the lead did not ignore the campaign.
+# Kept for five years, so that an old reaction still shows that the lead did not ignore the campaign.
 CAMPAIGN_CONTACT = MemoryType("campaign_contact", ValueRule.REACTIONS, half_life_days=90, retention_days=1826)
 OBJECTION = MemoryType("objection", ValueRule.FACT, half_life_days=90, retention_days=365)
 # Whoever said "stop" never has to say it again: what ends it is a newer word, and not time.
@@ -72,39 +80,26 @@ TYPES = {each.name: each for each in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_
 # again.
 
 
-EVIDENCE_MAX = 8
-MILLI = 1000
-SECOND = timedelta(seconds=1)
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Evidence:
-    """One piece of evidence.
+    """One piece of evidence."""
 
-    at: stamp of the event. id: of the event. value: short text.
-    weight_milli: the confidence that this piece alone gives, in thousandths. home: the event's leaf.
-    """
-
-    at: str
-    id: str
-    value: str
-    weight_milli: int
+    at: str  # stamp of the event
+    id: str  # of the event
+    value: str  # short text
+    weight_milli: int  # the confidence that this piece alone gives, in thousandths
     source: str
-    home: str
+    home: str  # the event's leaf
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """One thing that is remembered of a lead.
-
-    evidence: newest first, at least one piece. created_at: stamp of the earliest piece ever seen, kept or
-    not.
-    """
+    """One thing that is remembered of a lead."""
 
     kind: MemoryType
     key: str
-    evidence: tuple[Evidence, ...]
-    created_at: str
+    evidence: tuple[Evidence, ...]  # newest first, at least one piece
+    created_at: str  # stamp of the earliest piece ever seen, kept or not
 
     @property
     def memory_type(self) -> str:
@@ -251,23 +246,16 @@ def _thousandths(number: int) -> Decimal:
     return Decimal(number).scaleb(-3)
 
 
-KEY_CHARACTERS_MAX = 150
-VALUE_CHARACTERS_MAX = 100
-SENTIMENT_MILLI_MAX = 1000
-
 KeyValues = Iterator[tuple[str, str]]  # (key, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How one event type tells something of one memory type.
-
-    weight_milli: the confidence that one such piece gives, in thousandths. read: yields its keys and values.
-    """
+    """How one event type is evidence of one memory type."""
 
     kind: MemoryType
-    weight_milli: int
-    read: Callable[[LeadEvent], KeyValues]
+    weight_milli: int  # the confidence that one such piece gives, in thousandths
+    read: Callable[[LeadEvent], KeyValues]  # yields its keys and values
 
 
 def _preferences(event: LeadEvent) -> KeyValues:

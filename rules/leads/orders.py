@@ -1,10 +1,10 @@
-"""What a shop's order comes to, however many webhooks tell of it, and in whatever order they arrive.
+"""What a shop's order comes to, however many webhooks report it, and in whatever order they arrive.
 
-A shop tells of an order again and again: created, paid, changed, cancelled; and of its refunds, which may be
+A shop reports an order again and again: created, paid, changed, cancelled; and of its refunds, which may be
 pending first. Each webhook is what was *seen* of the order. Joining all that was seen is commutative,
 associative and idempotent, so any order of arrival gives one state.
 
-Events are only ever added. So a change of the state is told as the difference: an order that was counted
+Events are only ever added. So a change of the state is stored as the difference: an order that was counted
 with 100 and is cancelled leaves `purchase_completed` 100 and `order_cancelled` 100, both at the time when the
 order was placed. Features add these up, and come to what the newest state says.
 """
@@ -27,49 +27,39 @@ PENDING, FAILED, SUCCEEDED = range(3)  # what may become of a refund; the higher
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlacedOrder:
-    """An order as one webhook told it; of two the greater one counts.
+    """An order as one webhook has it; of two the greater one counts."""
 
-    version: a stamp, when the shop changed it; "" if the shop does not say. is_void: cancelled, voided: it
-    counts nothing. amount_minor: in `currency`, the shop's. at: a stamp. presented_minor, presented_currency:
-    the same total as the customer saw it; "" if the shop does not say.
-    """
-
-    version: str
-    is_void: bool
-    amount_minor: int
+    version: str  # a stamp, when the shop changed it; "" if the shop does not say
+    is_void: bool  # cancelled, voided: it counts nothing
+    amount_minor: int  # in `currency`, the shop's
     currency: str
-    at: str
+    at: str  # a stamp
+    # presented_minor, presented_currency: the same total as the customer saw it; "" if the shop does not say
     presented_minor: int = 0
     presented_currency: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class RefundTransaction:
-    """One transaction of a refund; of two the greater one counts.
-
-    amount_minor: in `currency`, which may be the customer's. shop_minor, shop_currency: the same in the
-    shop's currency; "" if the shop does not say.
-    """
+    """One transaction of a refund; of two the greater one counts."""
 
     status: int
     at: str
-    amount_minor: int
+    amount_minor: int  # in `currency`, which may be the customer's
     currency: str
     refund_id: str
+    # shop_minor, shop_currency: the same in the shop's currency; "" if the shop does not say
     shop_minor: int = 0
     shop_currency: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderState:
-    """What is known of an order. placed: None while only refunds are known. paid_back: by transaction.
+    """What is known of an order."""
 
-    is_deleted: the shop has deleted it, for good: it counts nothing, whatever comes later.
-    """
-
-    placed: PlacedOrder | None = None
-    paid_back: Mapping[str, RefundTransaction] = field(default_factory=dict)
-    is_deleted: bool = False
+    placed: PlacedOrder | None = None  # None while only refunds are known
+    paid_back: Mapping[str, RefundTransaction] = field(default_factory=dict)  # by transaction
+    is_deleted: bool = False  # the shop has deleted it, for good: it counts nothing, whatever comes later
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +74,13 @@ class OrderAmount:
 
 @dataclass(frozen=True, slots=True)
 class OrderChange:
-    """One event that tells a difference. amount_minor: never below 0.
+    """One event that reports a difference."""
 
-    key: `order`, `refund:ID`, or `refund:ID:EUR` for what was paid back in another currency than the order's.
-    """
-
+    # `order`, `refund:ID`, or `refund:ID:EUR` for what was paid back in another currency than the order's
     key: str
     event_type: str
     at: str
-    amount_minor: int
+    amount_minor: int  # never below 0
     currency: str
 
 
@@ -106,7 +94,7 @@ def join_orders(one: OrderState, other: OrderState) -> OrderState:
 
 
 def contradicts(known: OrderState, seen: OrderState) -> bool:
-    """Return whether two webhooks without a version tell different things: nobody knows which is newer."""
+    """Return whether two webhooks without a version contradict each other: nobody knows which is newer."""
     if known.placed and seen.placed and known.placed.version == seen.placed.version == "":
         return known.placed != seen.placed
     both = known.paid_back.keys() & seen.paid_back.keys()
@@ -158,7 +146,7 @@ def _in_shop_money(
 
 
 def order_changes(before: OrderState, after: OrderState) -> list[OrderChange]:
-    """Return the events that lead from what was told before to what is so now."""
+    """Return the events that lead from what was known before to what is so now."""
     old, new = order_amounts(before), order_amounts(after)
     return [each for key in sorted({*old, *new}) for each in _changes_of_key(key, old.get(key), new.get(key))]
 

@@ -25,7 +25,7 @@ from rules.leads.features import CAMPAIGN_DAYS_MAX, FEATURES, TRIGGERS, Contact,
 from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, ORDER_SIGNS, LeadEvent, MalformedLeadEvent
 
 SEEN_MAX = 16
-# So many marks leave at once: one bulk write for eight events.
+# This many marks leave at once: one bulk write for eight events.
 MARKS_DROPPED = 8
 # What doors let in: so, sums of thousands of the largest fit into the 64 bits that the lake has for them.
 AMOUNT_MINOR_MAX = 10**15
@@ -36,6 +36,8 @@ Mark = tuple[int, str]  # microseconds since the epoch, the beginning of the eve
 Sums = tuple[int, int]  # count, amount
 K = TypeVar("K")
 SERIES = (Input.PURCHASES, Input.SENTIMENT, Input.ACTIVITY)
+SCANNER = json.JSONDecoder()
+SMALL = {str(number): number for number in range(100)}
 
 
 def kept_days(features: Iterable[Feature]) -> dict[Input, int]:
@@ -52,25 +54,22 @@ KEPT_DAYS = kept_days(FEATURES)
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One input's state. days: (count, amount) by date, as ordinals, of the kept dates only; ascending.
+    """One input's state."""
 
-    count, amount: of all time. first, last: dates with a count, as ordinals; 0: none. seen: marks, ascending.
-    foreign: (count, amount) of all time by currency, by name; these are part of count, and not of amount.
-    below: the newest mark that has left `seen`; None: none has. is_noted: whether all of these have notes.
-    """
-
-    count: int = 0
+    count: int = 0  # count, amount: of all time
     amount: int = 0
-    first: int = 0
+    first: int = 0  # first, last: dates with a count, as ordinals; 0: none
     last: int = 0
+    # (count, amount) by date, as ordinals, of the kept dates only; ascending
     days: dict[int, tuple[int, int]] = field(default_factory=dict)
-    seen: tuple[Mark, ...] = ()
+    seen: tuple[Mark, ...] = ()  # marks, ascending
+    # (count, amount) of all time by currency, by name; these are part of count, and not of amount
     foreign: dict[str, tuple[int, int]] = field(default_factory=dict)
-    below: Mark | None = None
-    is_noted: bool = True
+    below: Mark | None = None  # the newest mark that has left `seen`; None: none has
+    is_noted: bool = True  # whether all of these have notes
 
     def has_left(self, mark: Mark) -> bool:
-        """Whether the event may be in, but not in `seen`: only its note can tell."""
+        """Whether the event may be in, but not in `seen`: only its note shows it."""
         return self.below is not None and mark <= self.below and mark not in self.seen
 
     @property
@@ -86,15 +85,13 @@ EMPTY_STATE: State = dict.fromkeys(SERIES, EMPTY_SERIES)
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one event adds to one input on its date (UTC, an ordinal).
-
-    foreign: currency and amount, if that is not the organization's own; then `amount` is 0.
-    """
+    """What one event adds to one input on its date (UTC, an ordinal)."""
 
     mark: Mark
     day: int
     count: int
     amount: int
+    # Currency and amount, if that is not the organization's own; then `amount` is 0
     foreign: tuple[str, int] | None = None
 
 
@@ -277,7 +274,7 @@ def _sum_by_key(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]
 
 
 def unnoted_marks(events: Iterable[LeadEvent], state: State) -> list[Mark]:
-    """Return the marks of events that are in a state that was built of them, and that nothing tells of."""
+    """Return the marks of events that are in a state that was built of them, and that nothing else shows."""
     asked = [(each, series) for each, series in state.items() if not series.is_noted]
     found = []
     for event in events if asked else ():
@@ -329,8 +326,6 @@ def _build_series(input_: Input, given: list[Contribution], as_of: datetime) -> 
 # Whoever changes what the text says adds one to rules.leads.feature_items.STATE_VERSION.
 
 
-SCANNER = json.JSONDecoder()
-SMALL = {str(number): number for number in range(100)}
 Dates = tuple[str, str, str]  # distances, counts, amounts
 
 

@@ -1,1 +1,1 @@
-"""Outgoing webhooks: what the customer's systems are told, where that may go, and when it is tried again."""
+"""Outgoing webhooks: what is sent to the customer's systems, where it may go, and when it is tried again."""

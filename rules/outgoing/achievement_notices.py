@@ -1,8 +1,8 @@
-"""Which achievements are told of (docs/rules.md, rules 15 and 18).
+"""Which achievements give notifications (docs/rules.md, rules 15 and 18).
 
 News is what became true since somebody looked. Of an achievement that is in the book in this form only since
 then, it is what was reached after that. Everything else (a new achievement that history fulfils, one that is
-withdrawn, one that a late event dates earlier) is told with `profile.changed`: its `achievements` are all of
+withdrawn, one that a late event dates earlier) is sent as `profile.changed`: its `achievements` are all of
 the user's.
 """
 
@@ -19,11 +19,11 @@ from rules.outgoing.notices import Notice, NoticeType
 
 @dataclass(frozen=True, slots=True)
 class OfferedAchievement:
-    """An achievement of the book in force. since: a stamp, when everybody could know it in this form."""
+    """An achievement of the book in force."""
 
     title: str
     form: str
-    since: str
+    since: str  # a stamp, when everybody could know it in this form
 
 
 def offered_achievements(
@@ -47,14 +47,14 @@ def offered_achievements(
 
 
 def notices_of_achievements(
-    state: UserNoticeState, offered: Mapping[str, OfferedAchievement], found: Mapping[str, str]
+    state: UserNoticeState, offered: Mapping[str, OfferedAchievement], achieved: Mapping[str, str]
 ) -> tuple[list[Notice], UserNoticeState]:
-    """Return what is to be told of a user's achievements, and what is told then.
+    """Return the notices of a user's achievements, and the state after them.
 
-    found: by name, instants of those that the user has. state.asked is None for somebody who was there before
-    anybody looked: then nothing is news.
+    achieved: by name, instants of those that the user has. state.asked is None for somebody who was there
+    before anybody looked: then nothing is news.
     """
-    has = dict(sorted(found.items()))
+    has = dict(sorted(achieved.items()))
     news = [name for name in has if _is_news(name, state, offered, has)]
     about = {"achievements": has, "profile": state.shown}
     notices = [
@@ -71,7 +71,7 @@ def notices_of_achievements(
 
 
 def notices_unasked(state: UserNoticeState) -> tuple[list[Notice], UserNoticeState]:
-    """Return what is told of somebody at whose achievements nobody looks: whoever looks next has no news."""
+    """Return the state of somebody at whose achievements nobody looks: whoever looks next has no news."""
     return [], replace(state, achievements={}, asked=None)
 
 

@@ -24,6 +24,7 @@ from rules.questions.questions import Question, QuestionStatus
 
 ProfileView = dict[str, Any]
 POINT_FIELDS = ("total_bestie_points", "balance", "debt")
+AT_RISK = timedelta(hours=6)  # this long before a streak lapses streak.at_risk is sent, once
 
 
 def profile_view(profile: Profile, at: datetime) -> ProfileView:
@@ -70,23 +71,20 @@ def next_change(profile: Profile, at: datetime) -> datetime | None:
     return start_of(day, profile.zone)
 
 
-AT_RISK = timedelta(hours=6)  # so long before a streak lapses its user's app is told, once
-
-
 @dataclass(frozen=True, slots=True)
 class HoldState:
-    """A hold that is in the profile. is_over: its end was told of."""
+    """A hold that is in the profile."""
 
     hold_id: str
     points: int
     reward_id: str
     until: str
-    is_over: bool = False
+    is_over: bool = False  # its end has been notified
 
 
 @dataclass(frozen=True, slots=True)
 class LostStreak:
-    """A streak whose loss was told of: its last active date, and how long it was."""
+    """A streak whose loss was notified: its last active date, and how long it was."""
 
     last: date
     length: int
@@ -94,29 +92,22 @@ class LostStreak:
 
 @dataclass(frozen=True, slots=True)
 class UserNoticeState:
-    """What a user's notifications say so far.
+    """What a user's notifications say so far."""
 
-    version: of the profile. number: of the newest notification. as_of: a stamp, the latest instant that was
-    looked at. warned: for which lapse it was told that the streak is at risk. lost: until it is overturned.
-    redeemed: place of the newest redemption of a reward that was told of. changes_at: a stamp, when time
-    alone changes what is shown; "": never. achievements: instants of those that were told of, by name.
-    asked: the form of each that somebody has looked for; None: nobody has. book: the newest version that was
-    known then; looked_at: a stamp, when that was. No later look goes by an older book.
-    """
-
-    version: int = 0
-    number: int = 0
-    as_of: str = ""
+    version: int = 0  # of the profile
+    number: int = 0  # of the newest notification
+    as_of: str = ""  # a stamp, the latest instant that was looked at
     shown: ProfileView = field(default_factory=dict)
-    lost: LostStreak | None = None
-    warned: str = ""
+    lost: LostStreak | None = None  # until it is overturned
+    warned: str = ""  # the lapse for which streak.at_risk was sent
     holds: tuple[HoldState, ...] = ()
-    redeemed: str = ""
-    changes_at: str = ""
+    redeemed: str = ""  # place of the newest redemption of a reward that was notified
+    changes_at: str = ""  # a stamp, when time alone changes what is shown; "": never
+    # Instants of those that were notified, by name
     achievements: Mapping[str, str] = field(default_factory=dict)
-    asked: Mapping[str, str] | None = None
-    book: int = 0
-    looked_at: str = ""
+    asked: Mapping[str, str] | None = None  # the form of each that somebody has looked for; None: nobody has
+    book: int = 0  # the newest version that was known then
+    looked_at: str = ""  # a stamp, when that was. No later look goes by an older book.
 
 
 def notices_of_profile(
@@ -156,7 +147,7 @@ def notices_of_profile(
 def notices_of_redemption(
     state: UserNoticeState, redemption: Redemption
 ) -> tuple[list[Notice], UserNoticeState]:
-    """Return what is to be told of a redeemed reward: nothing if it was told of. They come in order."""
+    """Return the notice of a redeemed reward: none if it has been sent. They come in order."""
     if redemption.created_at <= state.redeemed:
         return [], state
     about = {
@@ -179,7 +170,7 @@ def is_at_risk(shown: ProfileView, as_of: str) -> bool:
 
 
 def due_at(state: UserNoticeState) -> datetime | None:
-    """Return when time alone will next give something to tell; None: it will not."""
+    """Return when time alone will next give a notice; None: it will not."""
     times = [each.until for each in state.holds if not each.is_over]
     lapse = state.shown.get("lapses_at")
     if lapse and state.warned != lapse:
@@ -200,7 +191,7 @@ def run_reaches(run: Streak, cover: Cover, day: date) -> bool:
 def _streak_notices(
     before: ProfileView, after: ProfileView, profile: Profile, lost: LostStreak | None
 ) -> tuple[list[Notice], LostStreak | None]:
-    """Return what is to be told of the streak, and the loss that may still be overturned."""
+    """Return the notices of the streak, and the loss that may still be overturned."""
     had, has, run = before["current_streak"], after["current_streak"], profile.streak
     found: list[Notice] = []
     last = date.fromisoformat(before["last_activity_date"]) if had else date.min
@@ -254,17 +245,17 @@ def _without_points(shown: ProfileView) -> ProfileView:
     return {name: value for name, value in shown.items() if name not in POINT_FIELDS}
 
 
-# What is told of leads and of questions (docs/rules.md, rule 18).
+# The notices of leads and of questions (docs/rules.md, rule 18).
 #
 # A lead's newest `lead.updated` has its features and whose leaf it is. What is remembered of it is people's
-# own words, and is not told. A question is told of once: when it takes no answers any more.
+# own words, and is not sent. A question gives one notice: when it takes no answers any more.
 
 
 @dataclass(frozen=True, slots=True)
 class ItemNoticeState:
-    """What was told of a lead or a question. version: of its item, for a question 1. Others: as of users."""
+    """What a lead's or a question's notifications say so far."""
 
-    version: int = 0
+    version: int = 0  # of its item; of a question 1
     number: int = 0
     as_of: str = ""
     shown: Mapping[str, Any] = field(default_factory=dict)
@@ -273,7 +264,7 @@ class ItemNoticeState:
 def notices_of_lead(
     state: ItemNoticeState, item: FeatureItem, organization_id: str, at: str
 ) -> tuple[list[Notice], ItemNoticeState]:
-    """Return what is to be told of a lead's item, and what is told then. Older items tell nothing.
+    """Return the notices of a lead's item, and the state after them. An older item gives none.
 
     at: a stamp, when the item was written.
     """
@@ -291,7 +282,7 @@ def notices_of_lead(
 
 
 def notices_of_question(state: ItemNoticeState, question: Question) -> tuple[list[Notice], ItemNoticeState]:
-    """Return what is to be told of a question that takes no answers any more: nothing if it was told of."""
+    """Return the notice of a question that takes no answers any more: none if it has been sent."""
     if state.version or question.status not in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
         return [], state
     closed_at = question.closed_at or question.closes_at

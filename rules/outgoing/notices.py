@@ -1,4 +1,4 @@
-"""What the customer's systems are told, and of whom: types, numbers, and ids that never change. To which
+"""What is sent to the customer's systems, and of whom: types, numbers, and ids that never change. To which
 endpoints, and when it is tried again or given up.
 """
 
@@ -17,6 +17,19 @@ from uuid import UUID, uuid5
 
 LEAD, QUESTION = "lead/", "question/"
 _NAMES = {LEAD: "lead_id", QUESTION: "question_id"}
+NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
+ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
+BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint too
+AT_LEAST = "at_least"
+# After this many failures in a row of one lane.
+RETRY_DELAYS = tuple(timedelta(seconds=each) for each in (5, 30, 120, 600, 1800, 3600))
+# Three days, and long enough that one attempt comes after them.
+RETRY_WINDOW = timedelta(hours=76)
+# An endpoint that refused this many lanes, and took none, is left in peace: this long, twice as long each
+# time.
+REFUSED_MAX = 3
+BACKOFF_MIN, BACKOFF_MAX = timedelta(seconds=30), timedelta(hours=1)
+KEPT = timedelta(days=30)  # a notification, for replays and for endpoints that are disabled
 
 
 def lead_holder(lead_organization_id: str) -> str:
@@ -50,15 +63,12 @@ def holder_of(asked: Mapping[str, Any]) -> str:
     return str(asked["user_id"])
 
 
-NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
-
-
 class NoticeType(StrEnum):
-    """What a notification tells of.
+    """What a notification is about.
 
     STREAK_LOST: a date was missed, or events were reversed. STREAK_CORRECTED: a late event overturned a loss
-    that was told of. PROFILE_CHANGED: anything else that the profile shows, or achievements that are no news.
-    LEAD_UPDATED: features of a lead, or whose leaf it is. TEST: somebody asked for it.
+    that was notified. PROFILE_CHANGED: anything else that the profile shows, or achievements that are no
+    news. LEAD_UPDATED: features of a lead, or whose leaf it is. TEST: somebody asked for it.
     """
 
     STREAK_EXTENDED = "streak.extended"
@@ -77,19 +87,19 @@ class NoticeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing to tell. data: of a user with `profile`, all that is shown of the user after it."""
+    """One notification before it has its number."""
 
     type: NoticeType
-    data: Mapping[str, Any]
+    data: Mapping[str, Any]  # of a user with `profile`, all that is shown of the user after it
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A notice with its place. number: of the holder's notifications, from 1. at: a stamp, when it was so."""
+    """A notice with its place."""
 
     holder: str
-    number: int
-    at: str
+    number: int  # of the holder's notifications, from 1
+    at: str  # a stamp, when it was so
     notice: Notice
 
     @property
@@ -110,17 +120,14 @@ class Notification:
         return json.dumps(self.content, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def number_notices(holder: str, after: int, at: str, found: Iterable[Notice]) -> list[Notification]:
+def number_notices(holder: str, after: int, at: str, notices: Iterable[Notice]) -> list[Notification]:
     """Return notices as notifications that follow the one with the number `after`."""
-    return [Notification(holder, number, at, each) for number, each in enumerate(found, start=after + 1)]
+    return [Notification(holder, number, at, each) for number, each in enumerate(notices, start=after + 1)]
 
 
 # An endpoint: an address of the customer's systems, and what it wants to hear of.
 
 
-ENDPOINTS_MAX = 20  # of a deployment: each change of a profile is one transaction with all of them
-BUS = "event-bus"  # the id of the EventBridge bus, which is an endpoint too
-AT_LEAST = "at_least"
 Filters = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
@@ -130,20 +137,18 @@ class Endpoint:
 
     It hears of all users, of the leads of its organization, and of the questions of the agents that it names.
     The bus hears of everything.
-
-    types: of notifications; none: all of them. filters: by type, what fields of `data` must be: one of the
-    values of each, `{"streak.extended": {"current_streak": [7, {"at_least": 30}]}}`. disabled: why nothing is
-    sent, "" while it is; what happens meanwhile waits.
     """
 
     endpoint_id: str
     organization_id: str
     url: str
-    types: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()  # of notifications; none: all of them
+    # By type, what fields of `data` must be: one of the values of each, `{"streak.extended":
+    # {"current_streak": [7, {"at_least": 30}]}}`
     filters: Filters = field(default_factory=dict)
     description: str = ""
     created_at: str = ""
-    disabled: str = ""
+    disabled: str = ""  # why nothing is sent, "" while it is; what happens meanwhile waits
     agents: frozenset[str] = frozenset()
 
     def wants(self, notice: Notice) -> bool:
@@ -168,15 +173,15 @@ class Endpoint:
         return notice.type is not NoticeType.QUESTION_CLOSED or notice.data["agent_id"] in self.agents
 
 
-def _fits(values: Sequence[Any], found: Any) -> bool:
-    return any(_is_met(each, found) for each in values)
+def _fits(values: Sequence[Any], value: Any) -> bool:
+    return any(_is_met(each, value) for each in values)
 
 
-def _is_met(wanted: Any, found: Any) -> bool:
+def _is_met(wanted: Any, value: Any) -> bool:
     if isinstance(wanted, Mapping):
-        is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
-        return is_number and found >= wanted[AT_LEAST]
-    return bool(wanted == found) and isinstance(wanted, bool) == isinstance(found, bool)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return is_number and value >= wanted[AT_LEAST]
+    return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)
 
 
 # When a notification is tried again, when it is given up, and when an endpoint is left in peace.
@@ -184,16 +189,6 @@ def _is_met(wanted: Any, found: Any) -> bool:
 # Each user has a *lane* to each endpoint: the next notification goes out when the one before has arrived.
 # What an endpoint refuses of one user delays no other user. An endpoint that takes nothing is asked now and
 # then.
-
-
-# After so many failures in a row of one lane.
-RETRY_DELAYS = tuple(timedelta(seconds=each) for each in (5, 30, 120, 600, 1800, 3600))
-# Three days, and long enough that one attempt comes after them.
-RETRY_WINDOW = timedelta(hours=76)
-# An endpoint that refused so many lanes, and took none, is left in peace: so long, twice as long each time.
-REFUSED_MAX = 3
-BACKOFF_MIN, BACKOFF_MAX = timedelta(seconds=30), timedelta(hours=1)
-KEPT = timedelta(days=30)  # a notification, for replays and for endpoints that are disabled
 
 
 def next_attempt(failures: int, now: datetime) -> datetime:

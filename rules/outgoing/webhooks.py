@@ -32,6 +32,8 @@ CLOSED_4 = tuple(
 # Of IPv6 only what is given to people is open, less what leads on to IPv4 (Teredo, 6to4) or is for documents.
 OPEN_6 = IPv6Network("2000::/3")
 CLOSED_6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
+SECRET_PREFIX = "whsec_"  # noqa: S105 (the standard's prefix of every secret)
+SECRET_BYTES_MIN, SECRET_BYTES_MAX = 24, 64
 
 
 class UrlRefused(ValueError):
@@ -40,12 +42,12 @@ class UrlRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes. path: with the query."""
+    """Where a request goes."""
 
     is_secure: bool
     host: str
     port: int
-    path: str
+    path: str  # with the query
 
     @property
     def host_header(self) -> str:
@@ -118,10 +120,6 @@ def _host(host: str, *, may_be_private: bool) -> str:
 
 
 # Signs outgoing webhooks as Standard Webhooks say (docs/rules.md, rule 18): https://www.standardwebhooks.com.
-
-
-SECRET_PREFIX = "whsec_"  # noqa: S105 (the standard's prefix of every secret)
-SECRET_BYTES_MIN, SECRET_BYTES_MAX = 24, 64
 
 
 def secret_of(key: bytes) -> str:

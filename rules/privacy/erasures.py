@@ -34,6 +34,9 @@ USERS, LEADS, PERSONS, PHONES = "users", "leads", "persons", "phones"
 # Of a user's ledger, where chains of hashes begin, each with its salt: `12 SALT` (rule 19).
 SEALS = "seals"
 LAKE_NAMES = (USERS, LEADS, PERSONS, PHONES, SEALS)
+ALGORITHM = "HMAC-SHA256"
+KEY_ID_CHARACTERS = 16
+SIGNATURE_FIELDS = {"algorithm", "key_id", "value"}
 
 
 class PersonKind(StrEnum):
@@ -97,33 +100,26 @@ def _fate_text(store: Store) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """An erasure under way. It is stored while it is, and forgotten at its end but for its certificate.
-
-    subject: the id that was named. organization: of a lead, "" if nobody said. known: what else leads to the
-    person, such as a lead's identities and leaves, as a list of texts by name. sweep: which one, from 1.
-    done: the stores that this sweep has finished. counted: the store whose things are counted and not yet
-    gone. found: by store, how many things all sweeps found. found_now: in this sweep. waits_until: a stamp,
-    "" if it is to go on. salt: of the random names in the lake; "" while the online stores are not done.
-    passes: how many nights have gone through the lake; last_run: the last of them. version: counts writes.
-    """
+    """An erasure under way. It is stored while it is, and forgotten at its end but for its certificate."""
 
     erasure_id: str
     kind: PersonKind
-    subject: str
+    subject: str  # the id that was named
     digest: str
     started_at: str
-    organization: str = ""
+    organization: str = ""  # of a lead, "" if nobody said
+    # What else leads to the person, such as a lead's identities and leaves, as a list of texts by name
     known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    sweep: int = 1
-    done: tuple[str, ...] = ()
-    counted: str = ""
-    found: Mapping[str, int] = field(default_factory=dict)
-    found_now: int = 0
-    waits_until: str = ""
-    salt: str = ""
-    passes: int = 0
-    last_run: str = ""
-    version: int = 0
+    sweep: int = 1  # which one, from 1
+    done: tuple[str, ...] = ()  # the stores that this sweep has finished
+    counted: str = ""  # the store whose things are counted and not yet gone
+    found: Mapping[str, int] = field(default_factory=dict)  # by store, how many things all sweeps found
+    found_now: int = 0  # in this sweep
+    waits_until: str = ""  # a stamp, "" if it is to go on
+    salt: str = ""  # of the random names in the lake; "" while the online stores are not done
+    passes: int = 0  # how many nights have gone through the lake
+    last_run: str = ""  # the last of them
+    version: int = 0  # counts writes
 
     @property
     def is_in_lake(self) -> bool:
@@ -161,10 +157,10 @@ class Erasure:
         return now - unstamp(self.started_at) > DEADLINE
 
 
-def with_count(erasure: Erasure, store: str, found: int) -> Erasure:
+def with_count(erasure: Erasure, store: str, count: int) -> Erasure:
     """Return an erasure that has counted a store's things, which are removed next."""
-    counts = {**erasure.found, store: erasure.found.get(store, 0) + found}
-    return replace(erasure, counted=store, found=counts, found_now=erasure.found_now + found)
+    counts = {**erasure.found, store: erasure.found.get(store, 0) + count}
+    return replace(erasure, counted=store, found=counts, found_now=erasure.found_now + count)
 
 
 def with_store_done(erasure: Erasure, store: str) -> Erasure:
@@ -209,11 +205,11 @@ def after_pass(  # noqa: PLR0913, PLR0917 (what is known of a pass)
     began: datetime,
     left: int = 0,
 ) -> Erasure:
-    """Return an erasure after a night's whole pass over lake and warehouse; told again it changes nothing.
+    """Return an erasure after a night's whole pass over lake and warehouse; noted again it changes nothing.
 
-    found: by store, what the pass found. settles: after so long nothing of before is on its way to the lake.
-    began: the pass. One that began too early does not count as the last one. left: how much it found and had
-    to leave to a later one, which then counts it; such a pass is not the last one, either.
+    found: by store, what the pass found. settles: after this long nothing of before is on its way to the
+    lake. began: the pass. One that began too early does not count as the last one. left: how much it found
+    and had to leave to a later one, which then counts it; such a pass is not the last one, either.
     """
     if erasure.last_run == run_id:
         return erasure
@@ -264,17 +260,12 @@ def certificate_of(erasure: Erasure, now: datetime) -> dict[str, Any]:
 
 # The certificate of an erasure: what was found and removed, signed, to be checked later (rule 10).
 #
-# It names the person by keyed hashes alone. Whoever has the key can tell whether it is genuine, and, if they
-# are told an id, whether it is about that person. Nobody can learn the id from it.
-
-
-ALGORITHM = "HMAC-SHA256"
-KEY_ID_CHARACTERS = 16
-SIGNATURE_FIELDS = {"algorithm", "key_id", "value"}
+# It names the person by keyed hashes alone. Whoever has the key can check whether it is genuine, and, if they
+# have an id, whether it is about that person. Nobody can learn the id from it.
 
 
 def key_id(key: str) -> str:
-    """Return what tells keys apart without telling the key."""
+    """Return what distinguishes keys without revealing them."""
     return hashlib.sha256(f"certificate\x1f{key}".encode()).hexdigest()[:KEY_ID_CHARACTERS]
 
 

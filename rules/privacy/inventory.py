@@ -7,6 +7,8 @@ lake's entities. So nobody can add a store and forget the persons in it.
 from dataclasses import dataclass
 from enum import StrEnum
 
+LEAF = "lead_organization_id"
+
 
 class StoreKind(StrEnum):
     """What kind of store: a table's indexes belong to the table."""
@@ -40,26 +42,22 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One store.
+    """One store."""
 
-    name: the template's logical id, or the entity's name. holds: what is there of a person. user_key,
-    lead_key: the attribute, column or prefix whose value is a user's, or a lead's, own; empty for a store
-    that has none of them. found: how the rows are found, where the key alone does not tell.
-    """
-
-    name: str
+    name: str  # the template's logical id, or the entity's name
     kind: StoreKind
-    holds: str
+    holds: str  # what is there of a person
     fate: Fate
+    # user_key, lead_key: the attribute, column or prefix whose value is a user's, or a lead's, own; empty for
+    # a store that has none of them
     user_key: str = ""
     lead_key: str = ""
-    found: str = ""
+    found: str = ""  # how the rows are found, where the key alone does not find them
     expires_days: int = 0
 
 
 TABLE, BUCKET, QUEUE, STREAM, TOPIC, ENTITY, LAKE, CACHE, DATABASE, LOG = StoreKind
 DELETED, RESIDUE, REFUSED, EXPIRES, IMPERSONAL = Fate
-LEAF = "lead_organization_id"
 
 INVENTORY = (
     Store("UserStreaks", TABLE, "the profile: streaks, balance, zones, alias, reviews", DELETED, "user_id"),

@@ -8,6 +8,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+PAYLOADS, HOT, WORDS = "PayloadRetentionDays", "EventHotDays", "AnswerTextRetentionDays"
+CURATED = "CuratedRetentionDays"
+OF_LIFECYCLE = "a day or two after that age; its former versions 30 days later"
+A_NIGHT = "the night after"
+JUDGES = "a late event, a reversal and a rerating are judged by it"
+MADE_OF = "every night is made of it"
+BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
+# A table that somebody has emptied by mistake can be restored as of before for this long (rule 21).
+GONE_PHONES_STAY = timedelta(days=7)  # and until the pass of that week: analytics/forgetting/gone_phones.py
+
 
 class DataClass(StrEnum):
     """What ages."""
@@ -36,34 +46,20 @@ class Enforcer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """How long a store keeps what it has of a class.
-
-    store: its name in the inventory. holds: which part of it. enforcer, by: who, and under which name: a
-    rule, an attribute, a pass. setting: which says for how many days; "" for what is fixed.
-    until: when it is gone, in words; of NOBODY the reason.
-    """
+    """How long a store keeps what it has of a class."""
 
     data: DataClass
-    store: str
-    holds: str
-    enforcer: Enforcer
+    store: str  # its name in the inventory
+    holds: str  # which part of it
+    enforcer: Enforcer  # enforcer, by: who, and under which name: a rule, an attribute, a pass
     by: str = ""
-    setting: str = ""
-    until: str = ""
+    setting: str = ""  # which says for how many days; "" for what is fixed
+    until: str = ""  # when it is gone, in words; of NOBODY the reason
 
 
 RAW, TEXT, DEVICES, ANSWERS, EVENTS = DataClass
 LIFECYCLE, TTL, PASS, QUEUE, WRITER, NOBODY = Enforcer
-PAYLOADS, HOT, WORDS = "PayloadRetentionDays", "EventHotDays", "AnswerTextRetentionDays"
-CURATED = "CuratedRetentionDays"
-OF_LIFECYCLE = "a day or two after that age; its former versions 30 days later"
-A_NIGHT = "the night after"
-JUDGES = "a late event, a reversal and a rerating are judged by it"
-MADE_OF = "every night is made of it"
-BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
 
-# A table that somebody has emptied by mistake can be restored as of before for so long (rule 21).
-GONE_PHONES_STAY = timedelta(days=7)  # and until the pass of that week: analytics/forgetting/gone_phones.py
 
 RETENTION_RULES = (
     RetentionRule(

@@ -1,4 +1,4 @@
-"""Names that do not tell whose they are (rule 10): tombstones say whose data must not come back, and logs
+"""Names that do not reveal whose they are (rule 10): tombstones say whose data must not come back, and logs
 have of a person a name that does not lead back to them.
 """
 
@@ -11,6 +11,7 @@ from enum import StrEnum
 DIGEST_CHARACTERS = 32
 # What is said about a person: what the key is used for keeps hashes and signatures apart.
 USER, LEAD, IDENTITY, ORGANIZATION = "user", "lead", "identity", "organization"
+NAME_CHARACTERS = 16
 
 
 class Act(StrEnum):
@@ -22,12 +23,12 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One entry: at: a stamp. erasure_id: of the erasure that it belongs to, the same for all its digests."""
+    """One entry: at: a stamp."""
 
     at: str
     digest: str
     act: Act
-    erasure_id: str
+    erasure_id: str  # of the erasure that it belongs to, the same for all its digests
 
     @property
     def place(self) -> str:
@@ -37,11 +38,11 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """Who is under it was erased at erased_at. lifted_at: "" while it stands. Both are stamps."""
+    """Who is under it was erased at erased_at."""
 
     erased_at: str
     erasure_id: str
-    lifted_at: str = ""
+    lifted_at: str = ""  # a stamp; "" while it stands
 
     @property
     def stands(self) -> bool:
@@ -71,7 +72,7 @@ def identity_subject(organization_id: str, channel: str, external_id: str) -> st
 def organization_subject(erasure_id: str, organization_id: str) -> str:
     """Return what is hashed of the organization of an erased lead.
 
-    It differs by erasure, so nobody can tell which erasures are of one organization.
+    It differs by erasure, so it does not reveal which erasures are of one organization.
     """
     return f"{ORGANIZATION}\x1f{erasure_id}\x1f{organization_id}"
 
@@ -115,9 +116,6 @@ def lift_entries(tombstones: Mapping[str, Tombstone], digest: str, at: str) -> I
 
 
 # What a log may have of a person: a name that does not lead back to them, and nothing else (rule 10).
-
-
-NAME_CHARACTERS = 16
 
 
 class SafeToLog:

@@ -1,1 +1,1 @@
-"""Questions, answers, the stats and badges they earn, and who is told of them."""
+"""Questions, answers, the stats and badges they earn, and who hears of them."""

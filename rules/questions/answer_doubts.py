@@ -16,10 +16,10 @@ from rules.questions.responses import Response
 
 @dataclass(frozen=True, slots=True)
 class LakeAnswers:
-    """What the lake's copies of a person's responses come to. digest: see digest_of."""
+    """What the lake's copies of a person's responses come to."""
 
     answers: int = 0
-    digest: int = 0
+    digest: int = 0  # see digest_of
 
     def plus(self, other: "LakeAnswers") -> "LakeAnswers":
         """Return what both come to together."""
@@ -27,7 +27,7 @@ class LakeAnswers:
 
 
 def digest_of(responses: Sequence[Response]) -> int:
-    """Return a number of 64 bits that tells sets of responses apart: the sum of their hashes.
+    """Return a number of 64 bits that distinguishes sets of responses: the sum of their hashes.
 
     The SQL of analytics/recompute/answer_totals.py gives the same for the lake's rows.
     """

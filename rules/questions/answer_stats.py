@@ -25,6 +25,11 @@ from rules.questions.responses import Response
 ANSWERS_COUNTED_MAX = 1_000
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 CHARACTERS = 4
+NO_COVER = streaks.Cover()
+# This many dates stay open, the newest included. Stream and failure queue keep a response for 15 at most.
+DATES_KEPT = 16
+# Answers are counted for this many categories: a person's first ones. Those in all others are one number.
+CATEGORIES_KEPT = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +101,6 @@ def _two(number: int) -> str:
 # Badges: which there are, and on which date a person earned each.
 #
 # A badge follows from the stats alone: whatever order responses come in, it is earned on the same date.
-
-
-NO_COVER = streaks.Cover()
 
 
 class BadgeMeasure(StrEnum):
@@ -178,12 +180,6 @@ def _categories(stats: "Stats") -> Progress:
     return ((first, number) for number, first in enumerate(firsts, 1))
 
 
-# So many dates stay open, the newest included. Stream and failure queue keep a response for 15 at most.
-DATES_KEPT = 16
-# Answers are counted for so many categories: a person's first ones. Those in all others are one number.
-CATEGORIES_KEPT = 9
-
-
 class ResponseTooOld(Exception):
     """What this response would change has been added up: make the stats again from all responses."""
 
@@ -198,12 +194,12 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class SettledDates:
-    """What the older dates come to. answers: 1,000 at most, which no badge exceeds. earned: badge -> date."""
+    """What the older dates come to."""
 
-    answers: int = 0
+    answers: int = 0  # 1,000 at most, which no badge exceeds
     points: int = 0
     streak: streaks.Streak | None = None
-    earned: Mapping[str, date] = field(default_factory=dict)
+    earned: Mapping[str, date] = field(default_factory=dict)  # badge -> date
 
     def plus(self, day: date, tally: Tally) -> "SettledDates":
         """Add a date that is later than all before."""
@@ -220,18 +216,14 @@ class SettledDates:
 
 @dataclass(frozen=True)
 class Stats:
-    """What is kept of one person.
-
-    others: answers in categories that are not kept. newest: (created_at, zone) of the newest response.
-    created_at: of the first one.
-    """
+    """What is kept of one person."""
 
     days: Mapping[date, Tally] = field(default_factory=dict)
     categories: Mapping[str, Category] = field(default_factory=dict)
-    newest: tuple[str, str] = ("", "UTC")
+    newest: tuple[str, str] = ("", "UTC")  # (created_at, zone) of the newest response
     settled: SettledDates = SettledDates()
-    others: int = 0
-    created_at: str = ""
+    others: int = 0  # answers in categories that are not kept
+    created_at: str = ""  # of the first one
 
     @property
     def total_answers(self) -> int:
@@ -306,5 +298,5 @@ def streak_now(stats: Stats, now: datetime) -> streaks.ShownStreak:
 
 
 def person_alias(fingerprint_hash: str) -> str:
-    """Return the name under which others see a person; it does not tell who the person is."""
+    """Return the name under which others see a person; it does not reveal who the person is."""
     return pseudonym(hashlib.sha256(f"alias\x00{fingerprint_hash}".encode()).hexdigest())

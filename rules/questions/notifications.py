@@ -1,4 +1,4 @@
-"""Who is told of a question or of a streak that ends tonight, when, and in which words: subscriptions,
+"""Who hears of a question or of a streak that ends tonight, when, and in which words: subscriptions,
 audiences, intervals, quiet hours and reminders.
 """
 
@@ -16,9 +16,21 @@ from rules.questions.questions import Question
 INTERVALS = (0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080)
 # A partition of an index takes 1,000 writes a second; to tell a person is two. So each is cut into shards.
 LISTENER_SHARDS = 4
-# Sorts before every other stamp, so that people who were never told of a question come first.
+# Sorts before every other stamp, so that people who have not heard of any question come first.
 NEVER = stamp(EPOCH)
 NO_TAGS, SOME_TAGS = "*", "+"
+QUESTION_TITLE = "A new question"
+STREAK_TITLE = "Your streak ends tonight"
+# A phone that is off may get a reminder late in the evening, but never on the next day.
+STREAK_SECONDS_MAX = 3 * 3600
+# A claim is kept for this long after the last instant at which its message may go out, for an operator to
+# see.
+CLAIM_KEPT = timedelta(days=7)
+REMINDER_HOUR = 20
+# Reminders wait in this many index partitions. A single one would be too hot at 20:00 in a large zone.
+SHARDS = 4
+# How many dates to look ahead: a date that its zone skipped has no evening, but one soon after has.
+DATES_AHEAD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +49,20 @@ class QuietHours:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What one person wants to hear on one phone.
-
-    audience: the person's tags. last_notified_at: stamp of the newest announcement, NEVER before the first.
-    endpoint_arn: where the push service reaches the phone, "" before the first message.
-    """
+    """What one person wants to hear on one phone."""
 
     subscription_id: str
     owner: str
     fcm_token: str
-    audience: tuple[str, ...]
+    audience: tuple[str, ...]  # the person's tags
     min_interval_minutes: int
     timezone: str
     quiet_hours: QuietHours | None
     streak_reminders: bool
     created_at: str
     updated_at: str
-    last_notified_at: str = NEVER
-    endpoint_arn: str = ""
+    last_notified_at: str = NEVER  # stamp of the newest announcement, NEVER before the first
+    endpoint_arn: str = ""  # where the push service reaches the phone, "" before the first message
     is_active: bool = True
 
 
@@ -160,25 +168,14 @@ def later_stamp(old: str, now: datetime) -> str:
 # What a phone shows of a question or of a streak, and for how long: the words and the seconds.
 
 
-QUESTION_TITLE = "A new question"
-STREAK_TITLE = "Your streak ends tonight"
-# A phone that is off may get a reminder late in the evening, but never on the next day.
-STREAK_SECONDS_MAX = 3 * 3600
-# A claim is kept for so long after the last instant at which its message may go out, for an operator to see.
-CLAIM_KEPT = timedelta(days=7)
-
-
 @dataclass(frozen=True, slots=True)
 class PushMessage:
-    """What a phone shows, and what its app reads.
-
-    data: flat, texts only. ttl_seconds: how long it is kept for a phone that is off.
-    """
+    """What a phone shows, and what its app reads."""
 
     title: str
     body: str
-    data: Mapping[str, str]
-    ttl_seconds: int
+    data: Mapping[str, str]  # flat, texts only
+    ttl_seconds: int  # how long it is kept for a phone that is off
 
 
 def message_of_question(question: Question, now: datetime) -> PushMessage:
@@ -214,13 +211,6 @@ def claim_expires_at(last: datetime) -> int:
 # same. The date is the reminder's key, so nobody gets two for one date. When clocks change: an hour that
 # comes twice counts the first time; an hour that is jumped over counts right after the jump; a date that the
 # zone skips has no reminder.
-
-
-REMINDER_HOUR = 20
-# Reminders wait in this many index partitions. A single one would be too hot at 20:00 in a large zone.
-SHARDS = 4
-# How many dates to look ahead: a date that its zone skipped has no evening, but one soon after has.
-DATES_AHEAD = 3
 
 
 def reminder_at(day: date, zone_name: str, quiet: QuietHours | None) -> datetime | None:

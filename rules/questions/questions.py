@@ -19,6 +19,11 @@ STORED_WITHIN = timedelta(seconds=30)
 # In place of the key and of a digest of what was asked, of a question that was restored (rule 21): nobody
 # knows them.
 UNKNOWN = ""
+NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
+OPEN_DEFAULT = timedelta(hours=24)
+# For this long after a question closes, its agent can read the results.
+KEPT = timedelta(days=90)
+CATEGORY_DEFAULT = "general"
 
 
 class QuestionType(StrEnum):
@@ -167,13 +172,6 @@ def from_item(item: Mapping[str, Any]) -> Question:
 # Checks what an agent asks, and makes the question.
 
 
-NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
-OPEN_DEFAULT = timedelta(hours=24)
-# For this long after a question closes, its agent can read the results.
-KEPT = timedelta(days=90)
-CATEGORY_DEFAULT = "general"
-
-
 def question_ids(agent_id: str, idempotency_key: str) -> Iterator[str]:
     """Yield the ids of an agent's questions under a key, one after the other: all compute the same ones.
 
@@ -189,7 +187,7 @@ def new_question(
 ) -> Question:
     """Return the question that an agent asks for.
 
-    body: as ingest's schema lets it in. identifier: its id (`question_ids`). digest: tells whether two bodies
+    body: as ingest's schema lets it in. identifier: its id (`question_ids`). digest: shows whether two bodies
     under one idempotency key are the same.
     Raises InputRefused (invalid_field), naming the field.
     """

@@ -31,8 +31,13 @@ from rules.zone_names import find_zone
 # arrival: all answers of a date have one cap.
 
 
-# Every process knows a version so long after it was published (adapters/book.py: twice a minute).
+# Every process knows a version this long after it was published (adapters/book.py: twice a minute).
 KNOWN_AFTER = timedelta(minutes=1)
+EVENT_TYPE = "QUESTION_ANSWERED"
+SOURCE = "questions"
+# Between two looks at the question: soon at first, less often the longer nothing comes.
+POLL_SECONDS_MIN, POLL_SECONDS_MAX = 0.25, 1.0
+PAUSE_FACTOR = 1.5
 
 
 def points_for(rules: AnswerRules, confidence: int | None, response_time_ms: int | None) -> dict[str, int]:
@@ -63,36 +68,30 @@ def day_points_max(books: Books, day: date) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One person's answer to one question.
-
-    number: its place among the question's answers, from 1, in the order of their commits.
-    is_signed_in: whether the person answered for themselves; whose account it is, no answer tells.
-    points: before the daily cap. activity_date: by rule 1, in `zone`; timezone: what the answer itself named,
-    if anything. older_hashes, upcoming_hashes: the person's others (rules/key_ring.py), as was known
-    then. answer_characters: of a text that has left (rule 22). day_points_max: the most that the person's
-    answers of its date earn.
-    """
+    """One person's answer to one question."""
 
     question_id: str
     fingerprint_hash: str
     agent_id: str
     type: QuestionType
     category: str
-    number: int
-    points: int
-    day_points_max: int
+    number: int  # its place among the question's answers, from 1, in the order of their commits
+    points: int  # before the daily cap
+    day_points_max: int  # the most that the person's answers of its date earn
     created_at: str
-    activity_date: date
+    activity_date: date  # by rule 1, in `zone`
     zone: str
+    # Whether the person answered for themselves; no answer has whose account it is
     is_signed_in: bool = False
     selected_option: int | None = None
     answer: str | None = None
     confidence: int | None = None
     response_time_ms: int | None = None
-    timezone: str | None = None
+    timezone: str | None = None  # what the answer itself named, if anything
+    # older_hashes, upcoming_hashes: the person's others (rules/key_ring.py), as was known then
     older_hashes: tuple[str, ...] = ()
     upcoming_hashes: tuple[str, ...] = ()
-    answer_characters: int | None = None
+    answer_characters: int | None = None  # of a text that has left (rule 22)
 
     @property
     def length(self) -> int | None:
@@ -242,16 +241,12 @@ _OPTIONAL = (
 # idempotency key is a keyed hash, it does not name the question, and its times are whole minutes.
 
 
-EVENT_TYPE = "QUESTION_ANSWERED"
-SOURCE = "questions"
-
-
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a person hands in. event: the one that the answer is, if the person is signed in."""
+    """What a person hands in."""
 
     response: Response
-    event: Event | None
+    event: Event | None  # the one that the answer is, if the person is signed in
 
 
 def event_of_answer(
@@ -302,18 +297,13 @@ def event_digest(event: Event) -> str:
 # Waiting for answers: while a poll waits, which answers it returns, and when no more will come.
 
 
-# Between two looks at the question: soon at first, less often the longer nothing comes.
-POLL_SECONDS_MIN, POLL_SECONDS_MAX = 0.25, 1.0
-PAUSE_FACTOR = 1.5
-
-
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Answers by number, ascending. cursor: the number to ask after next. is_last: none will follow it."""
+    """Answers by number, ascending."""
 
     responses: Sequence[Response]
-    cursor: int
-    is_last: bool
+    cursor: int  # the number to ask after next
+    is_last: bool  # none will follow it
 
 
 def next_pause(seconds: float) -> float:
@@ -322,7 +312,7 @@ def next_pause(seconds: float) -> float:
 
 
 def has_newer(question: Question, after: int) -> bool:
-    """Whether there are answers with higher numbers than `after`: the counter tells, without reading them."""
+    """Whether there are answers with higher numbers than `after`: the counter shows that."""
     return question.current_responses > after
 
 

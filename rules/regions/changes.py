@@ -36,23 +36,21 @@ FOLLOWED = "followed"
 GONE = "gone/"
 GONE_KEY = "gone"
 Image = Mapping[str, Mapping[str, Any]]
+# What SQS takes everywhere, less some room.
+MESSAGE_BYTES_MAX = 240_000
+LONG_BYTES = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
-    """One change of an item. table: its name in the template. at: microseconds of the epoch, as the table
-    says.
+    """One change of an item."""
 
-    key: the item's key as DynamoDB writes it. image: the item after the change; None: it is gone. is_new:
-    whether it was not there before.
-    """
-
-    table: str
+    table: str  # its name in the template
     epoch: int
-    at: int
-    key: Image
-    image: Image | None
-    is_new: bool
+    at: int  # microseconds of the epoch, as the table says
+    key: Image  # the item's key as DynamoDB writes it
+    image: Image | None  # the item after the change; None: it is gone
+    is_new: bool  # whether it was not there before
 
     @property
     def number(self) -> str:
@@ -76,11 +74,6 @@ def number_of(epoch: int, at: int) -> str:
 #     "new": 1}]}
 #
 # Values are as DynamoDB writes them, bytes in base64. Long ones are compressed: a text in place of the list.
-
-
-# What SQS takes everywhere, less some room.
-MESSAGE_BYTES_MAX = 240_000
-LONG_BYTES = 60_000
 
 
 class TooLarge(ValueError):

@@ -6,6 +6,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 NOBODY = ""
+LEASE_SECONDS = 10.0
+# A reading is renewed long before it ends: so one failed attempt stops nobody.
+LOOK_SECONDS = 4.0
+# Clocks run at different speeds, by far less than this allows.
+QUIET_SECONDS = 20.0
 
 
 class Phase(StrEnum):
@@ -22,19 +27,14 @@ class NotPossible(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """Who writes, and who follows.
-
-    writer: the region that writes, or is about to. standby: the region that follows it; "" after a promotion.
-    is_filled: whether the standby has all that the writer had when it began to follow. former: the writer of
-    before a promotion that is under way.
-    """
+    """Who writes, and who follows."""
 
     epoch: int
-    writer: str
+    writer: str  # the region that writes, or is about to
     phase: Phase = Phase.OPEN
-    standby: str = NOBODY
-    is_filled: bool = False
-    former: str = NOBODY
+    standby: str = NOBODY  # the region that follows it; "" after a promotion
+    is_filled: bool = False  # whether the standby has all that the writer had when it began to follow
+    former: str = NOBODY  # the writer of before a promotion that is under way
 
 
 def may_write(register: Register, region: str) -> bool:
@@ -127,35 +127,24 @@ def _check_open(register: Register) -> None:
 #                       has written                        QUIET_SECONDS
 
 
-LEASE_SECONDS = 10.0
-# A reading is renewed long before it ends: so one failed attempt stops nobody.
-LOOK_SECONDS = 4.0
-# Clocks run at different speeds, by far less than this allows.
-QUIET_SECONDS = 20.0
-
-
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Two clocks of one machine, in seconds. steady: never set, but may stand still while a process is
-    frozen.
+    """Two clocks of one machine, in seconds."""
 
-    wall: goes on then, but may be set.
-    """
-
-    steady: float
-    wall: float
+    steady: float  # never set, but may stand still while a process is frozen
+    wall: float  # goes on then, but may be set
 
     def since(self, before: "Clocks") -> float:
-        """Return the seconds since an earlier reading: by the clock that tells more."""
+        """Return the seconds since an earlier reading: by the clock that shows more."""
         return max(self.steady - before.steady, self.wall - before.wall)
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterReading:
-    """What a process has read. began: when it asked."""
+    """What a process has read."""
 
     register: Register
-    began: Clocks
+    began: Clocks  # when it asked
 
     def is_stale(self, now: Clocks) -> bool:
         """Whether it is time to read again."""

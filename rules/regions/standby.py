@@ -13,6 +13,11 @@ from rules.engagement.seals import DIGEST_BYTES, ZERO, content_of, link_hash
 from rules.regions.changes import Image
 
 NO_HEAD = Head("", -1, 0)
+# Claims and events expire after 90 days, and an event may wait for 30 of them before it is applied. What is
+# older than this is no longer asked for: its change would have been under way for longer than any is.
+ASKED_FOR = timedelta(days=45)
+# What a person sets, of a profile.
+SETTINGS = ("timezone_chosen", "pauses", "alias", "holds")
 
 
 class LedgerContradiction(ValueError):
@@ -21,10 +26,10 @@ class LedgerContradiction(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FollowedEntries:
-    """What to write. carrier: the new head, or None if the ledger has it. carried: entries that it names."""
+    """What to write."""
 
-    carrier: Entry | None
-    carried: Sequence[Entry] = ()
+    carrier: Entry | None  # the new head, or None if the ledger has it
+    carried: Sequence[Entry] = ()  # entries that it names
 
 
 def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
@@ -81,11 +86,6 @@ def days_needed(entries: Iterable[Entry]) -> dict[str, str]:
 #
 #     an event's claim -> the event -> its ledger entry -> its day -> the profile
 #                                      a command's entry -> the command's claim
-
-
-# Claims and events expire after 90 days, and an event may wait for 30 of them before it is applied. What is
-# older than this is no longer asked for: its change would have been under way for longer than any is.
-ASKED_FOR = timedelta(days=45)
 
 
 def claim_needed(event: Image, now: datetime) -> str:
@@ -158,12 +158,12 @@ class UnseenFate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnseenEntry:
-    """An unseen entry. key: of the command that wrote it, "" if it had none. reason: why it is listed."""
+    """An unseen entry."""
 
     entry: Entry
     fate: UnseenFate
-    key: str = ""
-    reason: str = ""
+    key: str = ""  # of the command that wrote it, "" if it had none
+    reason: str = ""  # why it is listed
 
 
 def common_length(theirs: Sequence[Entry], ours: Sequence[Entry]) -> int:
@@ -214,10 +214,6 @@ def _unseen_entry(  # noqa: PLR0911 (a kind each)
     if draft.kind is EntryKind.REDEEM and draft.points:
         return UnseenEntry(entry, UnseenFate.REDEEM, key)
     return UnseenEntry(entry, UnseenFate.LISTED, key, f"{draft.kind}: to be declared again")
-
-
-# What a person sets, of a profile.
-SETTINGS = ("timezone_chosen", "pauses", "alias", "holds")
 
 
 def settings_unseen(theirs: Mapping[str, object], ours: Mapping[str, object]) -> list[str]:

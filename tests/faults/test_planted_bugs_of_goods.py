@@ -58,7 +58,7 @@ def limit_is_not_in_the_transaction(patch: Patch) -> None:
     """It is counted by a write of its own."""
     real = RedemptionStore.count
 
-    def taken(self: Any, reward: Any, real_taken: Any = Sale._taken) -> Any:
+    def taken(self: Any, reward: Any, real_taken: Any = Sale._take_actions) -> Any:
         actions = real_taken(self, reward)
         if reward.limit_per_user is not None:
             store = self.redemptions.store
@@ -66,7 +66,7 @@ def limit_is_not_in_the_transaction(patch: Patch) -> None:
             actions.pop()
         return actions
 
-    patch.setattr(Sale, "_taken", taken)
+    patch.setattr(Sale, "_take_actions", taken)
 
 
 def stock_comes_back_twice(patch: Patch) -> None:

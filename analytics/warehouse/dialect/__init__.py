@@ -1,1 +1,1 @@
-"""Redshift's SQL on DuckDB: what a function means is told by its name; what is not told is refused."""
+"""Redshift's SQL on DuckDB: functions are declared by name; any other one is refused."""

@@ -24,6 +24,7 @@ _PARTS = {
     "microsecond": "microsecond microseconds microsec microsecs usec usecs us usecond useconds",
 }
 PARTS = {name: part for part, names in _PARTS.items() for name in names.split()}
+_NAMES = frozenset(["MONTH", "MON", "DAY", "DY", "AM", "PM"])
 
 
 def part_of(name: str) -> str:
@@ -76,7 +77,6 @@ _WRITTEN = {
     "am": "lower(strftime({0}, '%p'))",
     "pm": "lower(strftime({0}, '%p'))",
 }
-_NAMES = frozenset(["MONTH", "MON", "DAY", "DY", "AM", "PM"])
 # What strptime reads. Two digits of a year mean other centuries there.
 _READ = {
     "YYYY": "%Y",

@@ -24,30 +24,32 @@ from analytics.warehouse.dialect.kinds import (
 )
 
 Of = Kind | Callable[[Sequence[Kind]], Kind]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """kind: the type of the answer; forms: DuckDB's expressions, one for each number of arguments."""
-
-    kind: Of
-    forms: tuple[str, ...]
-
-
-def row(kind: Of, *forms: str) -> Row:
-    """Return a row of the table."""
-    return Row(kind, forms)
-
-
 NOW = "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"  # whatever the session's zone
-
-
 # DuckDB also takes a comma before a closing bracket, NaN and Infinity; within a text each may stand.
 _LOOSE = r"',\s*[\]}}]|(?i:nan|inf)'"
 _TEXTS_AWAY = r"regexp_replace({0}, '\"(\\.|[^\"\\])*\"', '0', 'g')"
 _IS_LOOSE = f"regexp_matches({{0}}, {_LOOSE}) AND regexp_matches({_TEXTS_AWAY}, {_LOOSE})"
 _VALID = f"(json_valid({{0}}) AND NOT ({_IS_LOOSE}))"
 _JSON_TEXT = f"(CASE WHEN {_VALID} THEN {{0}} END)"
+# Words begin after anything but a letter or a digit.
+_INITCAP = (
+    r"array_to_string(list_transform(regexp_extract_all(lower({0}), '[\p{{L}}\p{{N}}]+|[^\p{{L}}\p{{N}}]+'), "
+    "lambda word: upper(word[1]) || word[2:]), '')"
+)
+_ON_THE_LEADER = "Redshift runs it on its leader node alone, and refuses it beside a table"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A function's row in the table of functions."""
+
+    kind: Of  # the type of the answer
+    forms: tuple[str, ...]  # DuckDB's expressions, one for each number of arguments
+
+
+def row(kind: Of, *forms: str) -> Row:
+    """Return a row of the table."""
+    return Row(kind, forms)
 
 
 def _no_part_below_1(expression: str) -> str:
@@ -69,11 +71,6 @@ def _comparison(type_: str) -> str:
     return f"CASE WHEN {one} > {other} THEN 1 WHEN {one} < {other} THEN -1 WHEN {one} = {other} THEN 0 END"
 
 
-# Words begin after anything but a letter or a digit.
-_INITCAP = (
-    r"array_to_string(list_transform(regexp_extract_all(lower({0}), '[\p{{L}}\p{{N}}]+|[^\p{{L}}\p{{N}}]+'), "
-    "lambda word: upper(word[1]) || word[2:]), '')"
-)
 _TEXTS: dict[str, Row] = {
     "ASCII": row(INT4, "ascii({0})"),
     "BTRIM": row(TEXT, "trim({0}, ' ')", "trim({0}, {1})"),
@@ -222,7 +219,6 @@ FUNCTIONS: dict[str, Row] = {
     **VALUES,
 }
 
-_ON_THE_LEADER = "Redshift runs it on its leader node alone, and refuses it beside a table"
 REFUSED: dict[str, str] = {
     **dict.fromkeys(
         ("AGE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "ISFINITE", "LOCALTIME", "NOW"), _ON_THE_LEADER

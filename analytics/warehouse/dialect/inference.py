@@ -1,4 +1,4 @@
-"""Tells of each expression of a statement which type it has on Redshift."""
+"""Notes for each expression of a statement which type it has on Redshift."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ _OF_NODES: dict[type[exp.Expr], Kind] = {
 
 
 def kind_of(node: Any) -> Kind:
-    """Return what was told of an expression, also after it was rewritten."""
+    """Return the type that was noted for an expression, also after it was rewritten."""
     found = node.meta.get(_KIND, UNKNOWN)
     return found if isinstance(found, Kind) else UNKNOWN
 

@@ -12,13 +12,15 @@ from sqlglot import exp
 
 DIGITS_MAX = 38
 SUM_OF_BIGINTS = (38, 0)
+_DIGITS = {"int2": 5, "int4": 10, "int8": 19}
+_INT4_MAX, _INT8_MAX = 2**31 - 1, 2**63 - 1
 
 
 class Kind(NamedTuple):
-    """A type. precision and scale: of a DECIMAL, in digits."""
+    """A type."""
 
     name: str
-    precision: int = 0
+    precision: int = 0  # precision, scale: of a DECIMAL, in digits
     scale: int = 0
 
     @property
@@ -45,9 +47,7 @@ INT2, INT4, INT8, FLOAT = Kind("int2"), Kind("int4"), Kind("int8"), Kind("float"
 TEXT, BOOLEAN, SUPER = Kind("text"), Kind("boolean"), Kind("super")
 DATE, TIME, INTERVAL = Kind("date"), Kind("time"), Kind("interval")
 TIMESTAMP, TIMESTAMPTZ = Kind("timestamp"), Kind("timestamptz")
-NOTHING, UNKNOWN = Kind("null"), Kind("unknown")  # a NULL; what cannot be told
-_DIGITS = {"int2": 5, "int4": 10, "int8": 19}
-_INT4_MAX, _INT8_MAX = 2**31 - 1, 2**63 - 1
+NOTHING, UNKNOWN = Kind("null"), Kind("unknown")  # a NULL; what is not known
 _TYPES = {
     "SMALLINT": INT2,
     "INT": INT4,

@@ -80,6 +80,8 @@ _REFUSED_NODES: dict[type[exp.Expr], str] = {
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 VARCHAR_DEFAULT = 256
 _NO_FRAME = frozenset({"LAG", "LEAD"})
+_WRAPS = (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Paren, exp.Cast)
+_CLOSED = (exp.Boolean, exp.Column, exp.Distinct, exp.Literal, exp.Null, exp.Paren, exp.Star)
 
 
 def on_duckdb(tree: exp.Expr, catalog: Catalog) -> exp.Expr:
@@ -129,10 +131,6 @@ def _check(node: exp.Expr) -> None:
     if not isinstance(node, exp.Condition | exp.Func) or isinstance(node, _SAME) or type(node) in _BUILDERS:
         return
     raise NotAsRedshift(f"{node.key.upper()}: {_UNKNOWN_FUNCTION}")
-
-
-_WRAPS = (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Paren, exp.Cast)
-_CLOSED = (exp.Boolean, exp.Column, exp.Distinct, exp.Literal, exp.Null, exp.Paren, exp.Star)
 
 
 def _sql(node: Any) -> str:

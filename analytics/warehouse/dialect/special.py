@@ -33,17 +33,14 @@ _ZONE = re.compile(r"[A-Za-z_]+(/[A-Za-z0-9_+-]+)+|UTC|GMT", re.ASCII)
 
 @dataclass(frozen=True)
 class Call:
-    """A call as its builder sees it: arguments as nodes, as SQL of DuckDB, and with their types.
-
-    over: the window, as SQL; order: the expressions and order of WITHIN GROUP.
-    """
+    """A call as its builder sees it: arguments as nodes, as SQL of DuckDB, and with their types."""
 
     name: str
     nodes: Sequence[Any]
     texts: Sequence[str]
     kinds: Sequence[Kind]
-    over: str = ""
-    order: exp.Order | None = None
+    over: str = ""  # the window, as SQL
+    order: exp.Order | None = None  # the expressions and order of WITHIN GROUP
 
     def literal(self, at: int, meaning: str) -> str:
         """Return the text of an argument that must be one in quotes. Raises NotAsRedshift."""
@@ -70,12 +67,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Special:
-    """Builds a call's SQL. counts: of arguments that it takes; is_of_windows: whether it may have OVER."""
+    """Builds a call's SQL."""
 
     kind: Kind | Callable[[Sequence[Kind]], Kind]
-    counts: Sequence[int]
+    counts: Sequence[int]  # of arguments that it takes
     build: Callable[[Call], str]
-    is_of_windows: bool = False
+    is_of_windows: bool = False  # whether it may have OVER
 
 
 def moment(node: Any, text: str, kind: Kind) -> str:

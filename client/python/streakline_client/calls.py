@@ -20,7 +20,7 @@ AGAIN = frozenset({429, 503})
 UNAUTHORIZED = 401
 # They are not followed: the token would go to another address.
 REDIRECTS = range(300, 400)
-# What a gateway has against a token, by its words, and the code that tells it.
+# What a gateway has against a token, by its words, and the code for it.
 TOKEN_CODES = (
     ("expired", "token_expired"),
     ("audience", "wrong_audience"),
@@ -44,7 +44,7 @@ class Calls:
     ) -> None:
         """timeout: seconds for one attempt."""
         self._send, self._token, self._timeout, self._sleep = transport, token, timeout, sleep
-        # What the device is called ("": it gets no receipts). Who is told of a receipt: path, device, text.
+        # What the device is called ("": it gets no receipts). Who gets a receipt: path, device, text.
         self.device: Callable[[], str] = str
         self.received: Callable[[str, str, str], None] = lambda *_: None
 
@@ -150,7 +150,7 @@ def pause(
 
 
 def refusal_of(reply: Reply) -> Refused:
-    """Return the error that a reply tells. A gateway's own is {"message"}, without {"error"} around it.
+    """Return the error that a reply contains. A gateway's own is {"message"}, without {"error"} around it.
 
     Why it takes no token it says in the header www-authenticate (RFC 6750).
     """

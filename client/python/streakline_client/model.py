@@ -20,25 +20,22 @@ class _Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question(_Shown):
-    """A question. kind: "multiple_choice" (options) or "text"; status: OPEN, PARTIAL, CLOSED or EXPIRED.
-
-    duplicate: the question was asked before, with the same idempotency key.
-    """
+    """A question that people answer."""
 
     question_id: str
     agent_id: str
-    type: str
+    type: str  # "multiple_choice" (it has options) or "text"
     prompt: str
     required_responses: int
     current_responses: int
-    status: str
+    status: str  # OPEN, PARTIAL, CLOSED or EXPIRED
     created_at: datetime
     closes_at: datetime
     options: tuple[str, ...] = ()
     audience: tuple[str, ...] = ()
     category: str | None = None
     closed_at: datetime | None = None
-    duplicate: bool = False
+    duplicate: bool = False  # the question was asked before, with the same idempotency key
 
     @property
     def is_done(self) -> bool:
@@ -48,16 +45,13 @@ class Question(_Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(_Shown):
-    """An answer. A choice has selected_option (from 0), a text its answer. confidence: 1 to 5.
-
-    number: its place among the question's answers, from 1.
-    """
+    """An answer. A choice has selected_option (from 0), a text its answer."""
 
     question_id: str
     response_id: str
-    number: int
+    number: int  # its place among the question's answers, from 1
     created_at: datetime
-    confidence: int | None = None
+    confidence: int | None = None  # 1 to 5
     selected_option: int | None = None
     answer: str | None = None
     response_time_ms: int | None = None
@@ -65,9 +59,9 @@ class Answer(_Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats(_Shown):
-    """What a person has earned by answering. fingerprint: the hash that stands for the person."""
+    """What a person has earned by answering."""
 
-    fingerprint: str
+    fingerprint: str  # the hash that stands for the person
     alias: str
     total_points: int
     total_answers: int

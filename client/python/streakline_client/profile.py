@@ -11,13 +11,10 @@ DAY = timedelta(days=1)
 
 
 class ShownProfile(Profile):
-    """A profile with what waits. waiting: how many events.
+    """A profile with what waits."""
 
-    is_estimate: the service has not yet seen all that this counts.
-    """
-
-    waiting: int
-    is_estimate: bool
+    waiting: int  # how many events
+    is_estimate: bool  # the service has not yet seen all that this counts
 
 
 def nobody(user: str) -> Profile:
@@ -38,10 +35,10 @@ def nobody(user: str) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run of dates. last: the last active one; until: up to which date it is alive, None: it is not."""
+    """A run of dates."""
 
-    last: date | None
-    until: date | None
+    last: date | None  # the last active one
+    until: date | None  # up to which date it is alive, None: it is not
     length: int
     freezes: int
 

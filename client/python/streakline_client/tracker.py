@@ -25,7 +25,7 @@ QUEUE_MAX = 10_000
 # What happens within so short a time goes in one request.
 SOON_SECONDS = 0.1
 STORAGE_AGAIN_SECONDS = 60.0
-# So long a date that the service has taken may be missing in its profile: it is applied a moment later.
+# This long a date that the service has taken may be missing in its profile: it is applied a moment later.
 AHEAD_MILLISECONDS = 60_000
 
 
@@ -78,28 +78,25 @@ def _tell(callback: Callable[[Any], None], value: Any) -> None:
 class Queueing:
     """How events wait.
 
-    path: the queue's file, of this user alone; None, or ":memory:": memory. zone: IANA name of the place, or
-    a ZoneInfo; None: the machine's. most: how many may wait; one more, and the oldest goes, and on_dropped
-    tells. on_refused: the service refused an event for good; it is told at least once, perhaps in another
-    process. on_unkept: the disk did not take an event; it waits in memory, and ends with the process.
-    on_trouble: events wait, and why; or the file was damaged, and where it is now. What has no callback is
-    logged, of each reason once; so is what a callback raises. keeps_streak: whether an event keeps the
-    streak, for the estimate only. is_sending: a thread sends by itself; else `flush` does. clocks: the
-    machine's.
-
     Raises ValueError or TypeError for what cannot work.
     """
 
+    # The queue's file, of this user alone; None, or ":memory:": memory
     path: str | os.PathLike[str] | None = None
-    zone: str | ZoneInfo | None = None
-    most: int = QUEUE_MAX
+    zone: str | ZoneInfo | None = None  # IANA name of the place, or a ZoneInfo; None: the machine's
+    most: int = QUEUE_MAX  # how many may wait; one more, and the oldest goes, and on_dropped tells
+    # The service refused an event for good; it is told at least once, perhaps in another process
     on_refused: Callable[[RefusedEvent], None] | None = None
     on_dropped: Callable[[Event], None] | None = None
+    # The disk did not take an event; it waits in memory, and ends with the process
     on_unkept: Callable[[Event], None] | None = None
+    # Events wait, and why; or the file was damaged, and where it is now. What has no callback is logged, of
+    # each reason once; so is what a callback raises.
     on_trouble: Callable[[Trouble], None] | None = None
+    # Whether an event keeps the streak, for the estimate only
     keeps_streak: Callable[[Event], bool] = lambda _: True
-    is_sending: bool = True
-    clocks: Callable[[], Reading] | None = None
+    is_sending: bool = True  # a thread sends by itself; else `flush` does
+    clocks: Callable[[], Reading] | None = None  # the machine's
 
     def __post_init__(self) -> None:
         """Look at what the app has given."""
@@ -148,11 +145,11 @@ class Tracker:
             reason = f"the queue's file is damaged, and was put aside: {self._queue.aside}"
             _tell(self._on_trouble, Trouble("damaged", reason))
         device = self._queue.device()
-        calls.device, calls.received = lambda: device, self._received
+        calls.device, calls.received = lambda: device, self._keep_receipt
         listeners = SenderListeners(
             lambda refused: _tell(on_refused, refused),
             lambda trouble: _tell(self._on_trouble, trouble),
-            self._taken,
+            self._count_taken,
         )
         self._sender = Sender(self._queue, calls, listeners)
         self._woken, self._closed = threading.Event(), threading.Event()
@@ -202,13 +199,13 @@ class Tracker:
         more = {"waiting": len(self._queue), "is_estimate": is_estimate}
         return cast("ShownProfile", {**estimated(profile, dates, today), **more})
 
-    def _received(self, path: str, device: str, receipt: str) -> None:
+    def _keep_receipt(self, path: str, device: str, receipt: str) -> None:
         # Of other paths nobody knows whose token it was.
         if path in ("/v1/events", f"/v1/users/{part(self._user)}"):
             with suppress(sqlite3.Error):  # the disk is full, or this is closed: the next one will do
                 self._queue.received(Proof(device, receipt))
 
-    def _taken(self, events: list[Waiting]) -> None:
+    def _count_taken(self, events: list[Waiting]) -> None:
         now = self._clocks().wall
         dates = [(self._queue.date_of(each), now) for each in events if self._how.keeps_streak(each.event)]
         profile: Profile = self._queue.get("profile") or nobody(self._user)
@@ -226,14 +223,14 @@ class Tracker:
     def _work(self) -> None:
         """Send what waits, until this is closed."""
         while not self._closed.is_set():
-            wait = self._drained()
+            wait = self._drain()
             if wait is None:
                 self._woken.wait()
                 self._woken.clear()
                 wait = SOON_SECONDS
             self._closed.wait(wait)
 
-    def _drained(self) -> float | None:
+    def _drain(self) -> float | None:
         self._woken.clear()
         try:
             return self._sender.drain()

@@ -17,10 +17,10 @@ ANSWER_BYTES_MAX = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request. path: below the service's address, with its query; timeout in seconds."""
+    """A request."""
 
     method: str
-    path: str
+    path: str  # below the service's address, with its query; timeout in seconds
     headers: Mapping[str, str]
     body: bytes | None = None
     timeout: float = 10.0
@@ -28,11 +28,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply of any status. headers: lower-case name -> value."""
+    """A reply of any status."""
 
     status: int
     body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)  # lower-case name -> value
 
 
 Transport = Callable[[Request], Reply]
@@ -62,7 +62,7 @@ def over_http(url: str) -> Transport:
             f"{base}{request.path}", request.body, dict(request.headers), method=request.method
         )
         try:
-            status, answer = _answered(opener, asked, request.timeout)
+            status, answer = _exchange(opener, asked, request.timeout)
             with answer:
                 return _reply(status, answer)
         except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a token is no header
@@ -81,7 +81,7 @@ def _is_address(url: str) -> bool:
         return False
 
 
-def _answered(
+def _exchange(
     opener: urllib.request.OpenerDirector, asked: urllib.request.Request, timeout: float
 ) -> "tuple[int, http.client.HTTPResponse | urllib.error.HTTPError]":
     """Return an answer of any status. Its body, that of an error too, may still break off."""

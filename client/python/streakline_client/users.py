@@ -33,12 +33,12 @@ class UserCalls:
 
     def explain(self, day: date | str) -> Explanation:
         """Return why a date counts or not."""
-        found: Explanation = self._get("/streak/explain", date=_written(day))
+        found: Explanation = self._get("/streak/explain", date=_date_text(day))
         return found
 
     def activity(self, first: date | str, last: date | str) -> Activity:
         """Return the active dates of a span of at most 366, and what covers others; the newest first."""
-        span = {"from": _written(first), "to": _written(last)}
+        span = {"from": _date_text(first), "to": _date_text(last)}
         found: Activity = self._get("/activity", **span, covered="true", limit=SPAN_MAX)
         return found
 
@@ -81,7 +81,7 @@ class UserCalls:
         return self._calls.call("GET", f"/v1/users/{self._user}{path}", query)
 
 
-def _written(day: date | str) -> str:
+def _date_text(day: date | str) -> str:
     """Return a date as the API writes it; of an instant its date."""
     if isinstance(day, datetime):
         day = day.date()

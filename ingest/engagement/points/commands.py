@@ -27,54 +27,50 @@ from rules.engagement.lots import held_points, holds_without
 from rules.engagement.points import clawback, reversed_events
 from rules.engagement.streak import return_date, shown_streak
 
+# No sender's key has this letter. So an event whose key is `redeem:abc` is no redemption's.
+COMMAND = "\x1f"
+CLAIM_INDEX = 1  # the transaction's further actions are the profile (0) and the claim (1)
+FREEZE_REWARD = "streak_freeze"
+REDEEM = "redeem:"  # before a redemption's key, in its claim
+# An entry is later than its event, and an event counts for a date at most two away from its instant (rule 8).
+APART_MAX = 2 * DAY
+
+
 # What a command on points is, and what it comes to (rule 6).
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The entry that a command wrote. duplicate: an earlier attempt with the same key wrote it."""
+    """The entry that a command wrote."""
 
     entry: Entry
-    duplicate: bool = False
+    duplicate: bool = False  # an earlier attempt with the same key wrote it
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The entry that a command writes.
-
-    place: of the month's free freezes, the one that it takes. ends: the id of the hold that it captures.
-    before: entries that belong to it, and come first. undoes: the entry that it reverses. days: those that
-    its entries change, as they were read. also: returns the further actions of its transaction, once the
-    entry has its place.
-    """
+    """The entry that a command writes."""
 
     draft: Draft
-    place: str | None = None
-    ends: str | None = None
-    before: tuple[Draft, ...] = ()
-    undoes: Entry | None = None
+    place: str | None = None  # of the month's free freezes, the one that it takes
+    ends: str | None = None  # the id of the hold that it captures
+    before: tuple[Draft, ...] = ()  # entries that belong to it, and come first
+    undoes: Entry | None = None  # the entry that it reverses
+    # Those that its entries change, as they were read
     days: Mapping[date, Day | None] = field(default_factory=dict)
+    # Returns the further actions of its transaction, once the entry has its place
     also: Callable[[Entry], Sequence[dict[str, Any]]] = lambda _: ()
-
-
-# No sender's key has this letter. So an event whose key is `redeem:abc` is no redemption's.
-COMMAND = "\x1f"
-CLAIM_INDEX = 1  # the transaction's further actions are the profile (0) and the claim (1)
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Writes what commands make of accounts.
-
-    claims_table: a command's transaction puts the claim of its key there. settler: what has expired is
-    written before what a command writes.
-    """
+    """Writes what commands make of accounts."""
 
     accounts: AccountStore
     claims: ClaimStore
-    claims_table: str
+    claims_table: str  # a command's transaction puts the claim of its key there
     cache: EngagementCache
-    settler: Settler
+    settler: Settler  # what has expired is written before what a command writes
 
     def once(
         self, user_id: str, key: str | None, body: str, now: datetime, make: Callable[[Account], Command]
@@ -217,16 +213,12 @@ def insufficient_balance(error: InsufficientBalance) -> ApiError:
 # Redeem points, reverse, freeze (rules 2 and 6). Rewards of the book: reward_redemptions.
 
 
-FREEZE_REWARD = "streak_freeze"
-REDEEM = "redeem:"  # before a redemption's key, in its claim
-
-
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """Commands that write entries. books: what freezes cost."""
+    """Commands that write entries."""
 
     commands: Commands
-    books: BookStore
+    books: BookStore  # what freezes cost
 
     def redeem(self, user_id: str, points: int, reward_id: str, key: str, now: datetime) -> CommandResult:
         """Spend any number of points, for those who are trusted to name it.
@@ -358,16 +350,12 @@ def check_review(profile: Profile) -> None:
 # Reverse an event and what it earned: a refunded purchase, found fraud (rule 12).
 
 
-# An entry is later than its event, and an event counts for a date at most two away from its instant (rule 8).
-APART_MAX = 2 * DAY
-
-
 @dataclass(frozen=True, slots=True)
 class Clawbacks:
-    """Commands that reverse events. books: what counts for what other events earn in their place."""
+    """Commands that reverse events."""
 
     commands: Commands
-    books: BookStore
+    books: BookStore  # what counts for what other events earn in their place
 
     def claw_back(self, user_id: str, event_id: str, reason: str, key: str, now: datetime) -> CommandResult:
         """Reverse an event; returns its CLAWBACK.
@@ -418,7 +406,7 @@ def _check_id(event_id: str) -> None:
 def _earn_entry(entries: Sequence[Entry], event_id: str) -> Entry:
     """Return an event's EARN; raises 404, 409 already_reversed.
 
-    The ledger tells what was reversed, not the mark: a writer that was late may have put the EARN once more.
+    The ledger says what was reversed, not the mark: a writer that was late may have put the EARN once more.
     """
     if event_id in reversed_events(each.draft for each in entries):
         raise ApiError(409, "already_reversed", "the event was reversed before")

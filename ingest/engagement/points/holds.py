@@ -19,11 +19,11 @@ RELEASED, LAPSED = "released", "lapsed"
 
 @dataclass(frozen=True, slots=True)
 class HoldResult:
-    """A hold, and how it stands: held, captured, released or lapsed. duplicate: the key was used before."""
+    """A hold, and how it stands: held, captured, released or lapsed."""
 
     hold: Hold
     status: str = "held"
-    duplicate: bool = False
+    duplicate: bool = False  # the key was used before
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Holds:
         def attempt(account: Account) -> CommandResult:
             hold = _find(account.profile, hold_id)
             if hold is None:
-                return self._captured(user_id, hold_id, points, now)
+                return self._capture_result(user_id, hold_id, points, now)
             at = max(clock_of(account.profile, now), unstamp(hold.held_at))
             if not hold.is_open(at):
                 raise ApiError(409, "hold_ended", f"the hold lapsed at {hold.until}")
@@ -112,7 +112,7 @@ class Holds:
 
         return self.commands.retry(user_id, now, attempt)
 
-    def _captured(self, user_id: str, hold_id: str, points: int | None, now: datetime) -> CommandResult:
+    def _capture_result(self, user_id: str, hold_id: str, points: int | None, now: datetime) -> CommandResult:
         """Return the entry that captured a hold; raises 404, or 409 if it ended otherwise."""
         claim = self._claim_of(user_id, hold_id, now)
         if claim is None:
@@ -135,7 +135,7 @@ class Holds:
             profile = account.profile
             hold = _find(profile, hold_id)
             if hold is None:
-                found[:] = [self._released(user_id, hold_id, now)]
+                found[:] = [self._release_result(user_id, hold_id, now)]
                 return profile, ()
             status = RELEASED if hold.is_open(clock_of(profile, now)) else LAPSED
             found[:] = [HoldResult(hold, status)]
@@ -146,7 +146,7 @@ class Holds:
         self.commands.change(user_id, now, released)
         return found[0]
 
-    def _released(self, user_id: str, hold_id: str, now: datetime) -> HoldResult:
+    def _release_result(self, user_id: str, hold_id: str, now: datetime) -> HoldResult:
         claim = self._claim_of(user_id, hold_id, now)
         if claim is None:
             raise ApiError(404, "not_found", "there is no such hold")

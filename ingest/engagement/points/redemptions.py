@@ -22,12 +22,20 @@ from rules.days import stamp
 from rules.engagement.account_state import Account
 from rules.engagement.ledger import Draft, Entry, EntryKind
 
+OPEN = (Fulfilment.REQUESTED,)
+NOT_REVERSED = (Fulfilment.REQUESTED, Fulfilment.FULFILLED)
+PAGE_DEFAULT, PAGE_MAX = 20, 100
+# What is left of a stock is counted so seldom by one process: five reads each time.
+STOCK_CACHE_SECONDS = 15
+STOCK_READERS = 8  # at the same time: a page of twenty would take half a second one after the other
+
+
 # Selling a reward of the book: what one attempt writes (rule 13).
 
 
 @dataclass(slots=True)
 class Sale:
-    """One request to redeem a reward. attempts: how often a transaction was tried."""
+    """One request to redeem a reward."""
 
     books: BookStore
     stock: RewardStock
@@ -36,7 +44,7 @@ class Sale:
     reward_id: str
     now: datetime
     shown: int | None = None
-    attempts: int = field(default=0)
+    attempts: int = field(default=0)  # how often a transaction was tried
 
     def command(self, account: Account) -> Command:
         """Return what the next attempt writes; raises ApiError for what the newest book does not allow."""
@@ -57,7 +65,7 @@ class Sale:
             raise ApiError(409, "reward_not_valid", f"{self.reward_id} is not offered now")
         self._check_price(reward.price_points)
         self._check_limit(reward)
-        taken = self._taken(reward)
+        taken = self._take_actions(reward)
         draft = Draft(
             *(EntryKind.REDEEM, -reward.price_points),
             reward_id=self.reward_id,
@@ -77,7 +85,7 @@ class Sale:
         if self.store.owned(self.user_id, self.reward_id) >= limit:
             raise ApiError(409, "reward_limit", f"one user may have {limit} of {self.reward_id}")
 
-    def _taken(self, reward: Reward) -> list[dict[str, Any]]:
+    def _take_actions(self, reward: Reward) -> list[dict[str, Any]]:
         """Return the actions that take one; raises 409 sold_out."""
         taken = []
         if reward.stock is not None:
@@ -105,23 +113,19 @@ class Sale:
         )
 
 
-OPEN = (Fulfilment.REQUESTED,)
-NOT_REVERSED = (Fulfilment.REQUESTED, Fulfilment.FULFILLED)
-
-
 @dataclass(frozen=True, slots=True)
 class FulfilmentResult:
-    """How a redemption stands. duplicate: it stood so before."""
+    """How a redemption stands."""
 
     redemption: Redemption
-    duplicate: bool = False
+    duplicate: bool = False  # it stood so before
 
 
 @dataclass(frozen=True, slots=True)
 class Redemptions:
-    """Commands about rewards of the book. rewards: what reverses their entries."""
+    """Commands about rewards of the book."""
 
-    rewards: Rewards
+    rewards: Rewards  # what reverses their entries
     stock: RewardStock
     store: RedemptionStore
 
@@ -156,7 +160,7 @@ class Redemptions:
 
     def fulfilled(self, user_id: str, created_at: str, by: Caller, now: datetime) -> FulfilmentResult:
         """Note that a user has the reward. Raises 403, 404, or 409 redemption_ended if it was reversed."""
-        redemption = self._checked(user_id, created_at, by)
+        redemption = self._redemption_to_report(user_id, created_at, by)
         if self.store.changed(redemption, Fulfilment.FULFILLED, OPEN, stamp(now)):
             return FulfilmentResult(self.get(user_id, created_at))
         redemption = self.get(user_id, created_at)
@@ -169,7 +173,7 @@ class Redemptions:
 
         Raises 403, 404, or 409 redemption_ended for one that was fulfilled.
         """
-        self._checked(user_id, created_at, by)
+        self._redemption_to_report(user_id, created_at, by)
         try:
             self._reverse(user_id, created_at, now, Fulfilment.FAILED, OPEN)
         except ApiError as error:
@@ -178,8 +182,8 @@ class Redemptions:
             return FulfilmentResult(self.get(user_id, created_at), duplicate=True)
         return FulfilmentResult(self.get(user_id, created_at))
 
-    def _checked(self, user_id: str, created_at: str, by: Caller) -> Redemption:
-        """Return a redemption whose fulfilment a caller may tell of; raises 403 or 404."""
+    def _redemption_to_report(self, user_id: str, created_at: str, by: Caller) -> Redemption:
+        """Return a redemption whose fulfilment a caller may report; raises 403 or 404."""
         found = self.store.get(user_id, created_at)
         by.check_fulfilment(found.brand if found else "")
         return found or self.get(user_id, created_at)
@@ -218,20 +222,15 @@ def _redemption_ended(redemption: Redemption) -> ApiError:
 # The catalogue of rewards in force, with what is left of each; and what of it a user can have.
 
 
-PAGE_DEFAULT, PAGE_MAX = 20, 100
-# What is left of a stock is counted so seldom by one process: five reads each time.
-STOCK_CACHE_SECONDS = 15
-STOCK_READERS = 8  # at the same time: a page of twenty would take half a second one after the other
-
-
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Shows rewards, by id. counted: what was left of a reward's stock, and until when that is shown."""
+    """Shows rewards, by id."""
 
     books: BookStore
     stock: RewardStock
     store: RedemptionStore
     balances: Balances
+    # What was left of a reward's stock, and until when that is shown
     counted: dict[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
 
     def page(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
@@ -242,7 +241,7 @@ class Catalogue:
         listed = [name for name in offered if name > after][:limit]
         is_last = not listed or listed[-1] == offered[-1]
         rewards = {name: version.book.rewards[name] for name in listed}
-        left = self._left(rewards)
+        left = self._stock_left(rewards)
         return {
             "version": version.number,
             "rewards": [_reward_view(name, each, left.get(name)) for name, each in rewards.items()],
@@ -260,7 +259,7 @@ class Catalogue:
                 each["left_for_user"] = max(0, each["limit_per_user"] - owned.get(each["reward"], 0))
         return {**found, "user_id": user_id, "available": available}
 
-    def _left(self, rewards: Mapping[str, Reward]) -> dict[str, int]:
+    def _stock_left(self, rewards: Mapping[str, Reward]) -> dict[str, int]:
         """Return about how many are left of each reward that has a stock, counted anew if that is due."""
         stocks = {name: each.stock for name, each in rewards.items() if each.stock is not None}
         now = time.monotonic()

@@ -8,7 +8,7 @@ total_price and currency, and customer?. Without a customer it belongs to its or
 Money counts in the shop's currency. total_price_set and amount_set have it beside the customer's
 ("presentment") currency, in which a refund's transactions are:
 https://shopify.dev/docs/api/admin-rest/latest/resources/transaction
-A shop tells of one order many times; what that comes to is in rules.leads.orders. Test orders count nothing.
+A shop reports one order many times; what that comes to is in rules.leads.orders. Test orders count nothing.
 An order must have its id, time, currency and total, a refund the same of its transactions; nothing else
 refuses them. An order of nobody (a till's, or the shop has taken the customer away) has no identities: it
 counts for the lead that another webhook of it names. `topic` in the body is orders/create and so on; without
@@ -59,7 +59,7 @@ TOPICS = {
     "order_refunded": ORDER_REFUNDED,
     DELETION: ORDER_CANCELLED,
 }
-# What a shop tells of a person's rights, and what an operator is to do where we do not do it ourselves.
+# What a shop reports of a person's rights, and what an operator is to do where we do not do it ourselves.
 REDACT, DATA_REQUEST, SHOP_REDACT = "customers/redact", "customers/data_request", "shop/redact"
 PRIVACY = {
     REDACT: "",
@@ -67,7 +67,7 @@ PRIVACY = {
     SHOP_REDACT: "the shop wants all of its data erased: erase its leads one by one, and take away its hook",
     "customers/delete": "the shop has deleted a customer: erase the lead, if the customer is to be forgotten",
 }
-# It tells only what was changed. orders/updated comes too, and tells the order.
+# It has only what was changed. orders/updated comes too, and has the order.
 EDITS = "orders/edited"
 VOID = frozenset({"voided", "expired"})
 STATUSES = {"success": SUCCEEDED, "failure": FAILED, "error": FAILED, "cancelled": FAILED}
@@ -75,6 +75,12 @@ REFUNDS_MAX = 50
 ORDERS_MAX = 1_000  # that one request for an erasure names
 Body = dict[str, Any]
 Money = tuple[int, str]  # minor units, currency
+SHOP_FIELDS = frozenset({"shop_id", "shop_domain"})
+REQUEST_FIELDS = frozenset({"data_request", "orders_requested"})
+ORDER_FIELDS = frozenset(
+    {"total_price", "total_price_set", "currency", "line_items", "order_id", "created_at"}
+)
+CHANNELS = (("customer", "id"), ("email", "email"), ("phone", "phone"))
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -119,7 +125,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
 def _deletion(body: Body, context: DecodeContext) -> DecodedEvent:
     """Read that the shop has deleted an order.
 
-    The topic's header is not signed. So a body that tells of an order deletes none, as if an order's webhook
+    The topic's header is not signed. So a body that is an order's deletes nobody, as if an order's webhook
     were sent once more under this topic; unless the body itself says so.
     """
     if "topic" not in body and not ORDER_FIELDS.isdisjoint(body):
@@ -182,7 +188,7 @@ def _erasure(body: Body, topic: str, context: DecodeContext) -> DecodedEvent:
 def _amount_fields(
     placed: PlacedOrder | None, paid_back: Mapping[str, RefundTransaction], context: DecodeContext
 ) -> dict[str, Any]:
-    """Return the amount that this webhook tells; what is stored is what that changes."""
+    """Return the amount that this webhook names; what is stored is what that changes."""
     back = [each for each in paid_back.values() if each.status == SUCCEEDED]
     currency = placed.currency if placed else back[0].currency if back else context.currency
     amount = placed.amount_minor if placed else sum(each.amount_minor for each in back)
@@ -259,7 +265,7 @@ def _money(value: Any, name: str) -> Money:
 
 
 def _refunds(body: Body, context: DecodeContext, side: SideFields) -> dict[str, RefundTransaction]:
-    """Read the refunds that an order tells of itself. One that cannot be read comes by itself, too."""
+    """Read the refunds that an order lists itself. One that cannot be read comes by itself, too."""
 
     def read(refund: Body, path: str) -> dict[str, RefundTransaction]:
         return _refund(refund, f"{path}.", _processed_at(refund, f"{path}.", side), context, side)
@@ -325,11 +331,3 @@ def _customer(
     if not who and not is_refund:
         side.omit("customer", "has no usable identity: the order counts once it is told of with one")
     return who
-
-
-SHOP_FIELDS = frozenset({"shop_id", "shop_domain"})
-REQUEST_FIELDS = frozenset({"data_request", "orders_requested"})
-ORDER_FIELDS = frozenset(
-    {"total_price", "total_price_set", "currency", "line_items", "order_id", "created_at"}
-)
-CHANNELS = (("customer", "id"), ("email", "email"), ("phone", "phone"))

@@ -59,6 +59,7 @@ SIGNATURE = Signature(
 
 Data = dict[str, Any]
 T = TypeVar("T")
+FIELDS = frozenset({*GENERIC["properties"], "object", "data"})
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -170,7 +171,6 @@ READERS: Mapping[str, Reader] = {
     "objection_raised": _objections,
     "identity_replaced": _no_data,
 }
-FIELDS = frozenset({*GENERIC["properties"], "object", "data"})
 DATA_FIELDS: Mapping[Reader, frozenset[str]] = {
     _order: frozenset({"order_id", "amount", "currency", "products"}),
     _words: frozenset({"text", "sentiment", "objections", "preferences"}),

@@ -82,7 +82,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
 def _submitter(
     body: Mapping[str, Any], fields: Mapping[str, str], context: DecodeContext, side: SideFields
 ) -> tuple[Identity, ...]:
-    """Return who filled in the form; raises DecodeError if nobody can tell."""
+    """Return who filled in the form; raises DecodeError if that is unknown."""
     found = _form_identities([("customer", body.get("customer_id"))], context, side)
     for values in forms.of_kind(fields, forms.EMAIL).values():
         identities = _form_identities([("email", each) for each in _repeated_values(values)], context, side)

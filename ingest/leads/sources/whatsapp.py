@@ -47,6 +47,13 @@ NOTICES = frozenset({"unsupported", "unknown", "errors", "revoke", "request_welc
 
 # What Meta asks before it sends webhooks to an address: our token, and a number to read back.
 CHALLENGE = re.compile(r"[ -~]{1,128}", re.ASCII)
+# The fields of an item, or of a contact, that say whose it is. An id may be beside a number or alone; some
+# partners put an id in a number's place.
+NUMBERS = ("from", "wa_id")
+USER_IDS = ("from_user_id", "user_id", "from_parent_user_id", "parent_user_id")
+USER_ID = re.compile(r"[A-Z]{2}(\.ENT)?\.[A-Za-z0-9]+", re.ASCII)
+ANSWERS_MAX = 100
+TICKED = ("true", "yes", "1")
 
 
 def challenge(query: Mapping[str, str]) -> tuple[str, str] | None:
@@ -83,26 +90,19 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """An item of a webhook's lists. kind: the list's name. contact: what value.contacts[] adds to it."""
+    """An item of a webhook's lists."""
 
     path: str
-    kind: str
+    kind: str  # the list's name
     body: Mapping[str, Any]
-    contact: Mapping[str, Any]
-
-
-# The fields of an item, or of a contact, that say whose it is. An id may be beside a number or alone; some
-# partners put an id in a number's place.
-NUMBERS = ("from", "wa_id")
-USER_IDS = ("from_user_id", "user_id", "from_parent_user_id", "parent_user_id")
-USER_ID = re.compile(r"[A-Z]{2}(\.ENT)?\.[A-Za-z0-9]+", re.ASCII)
+    contact: Mapping[str, Any]  # what value.contacts[] adds to it
 
 
 def _person_ids(
-    found: Mapping[str, Any], numbers: Iterable[str], user_ids: Iterable[str]
+    contact: Mapping[str, Any], numbers: Iterable[str], user_ids: Iterable[str]
 ) -> dict[tuple[str, str], None]:
     """Return the ids that an object has of a person: channel and raw value of each, once."""
-    given = [(name in user_ids, found.get(name)) for name in (*numbers, *user_ids)]
+    given = [(name in user_ids, contact.get(name)) for name in (*numbers, *user_ids)]
     texts = [(is_id, str(value)) for is_id, value in given if type(value) in (str, int) and value != ""]
     return {
         ("whatsapp", value) if is_id or USER_ID.fullmatch(value) else ("phone", f"+{value.lstrip('+')}"): None
@@ -155,12 +155,12 @@ def _contacts(listed: Any) -> dict[tuple[str, str], Mapping[str, Any]]:
 
 
 def _contact(
-    found: Any, contacts: Mapping[tuple[str, str], Mapping[str, Any]], *, is_sole: bool
+    item: Any, contacts: Mapping[tuple[str, str], Mapping[str, Any]], *, is_sole: bool
 ) -> Mapping[str, Any]:
     """Return the contact that says more of an item's sender than the item does; {} if none does."""
-    if not isinstance(found, Mapping):
+    if not isinstance(item, Mapping):
         return {}
-    own = _person_ids(found, NUMBERS, USER_IDS).keys()
+    own = _person_ids(item, NUMBERS, USER_IDS).keys()
     names = [contacts[each] for each in own or contacts if each in contacts]
     if not own and not (is_sole and all(each is names[0] for each in names)):
         return {}
@@ -301,10 +301,6 @@ def _consent_of(message: Mapping[str, Any]) -> Mapping[str, str]:
     )
     texts = [each for each in (*names, *answers) if isinstance(each, str)]
     return consent_in_choice([_words(message), *answers], texts)
-
-
-ANSWERS_MAX = 100
-TICKED = ("true", "yes", "1")
 
 
 def _answers(response: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What of the events that wait goes into one request, and what the service is told of their time."""
+"""What of the events that wait goes into one request, and what it says of their time."""
 
 import json
 from dataclasses import dataclass
@@ -23,28 +23,22 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An event that waits. number: its place. shift: the clock's moves until then. wall: what it said.
+    """An event that waits."""
 
-    proof: the newest receipt then.
-    """
-
-    number: int
-    shift: int
-    wall: int
+    number: int  # its place
+    shift: int  # the clock's moves until then
+    wall: int  # what it said
     event: Event
-    proof: Proof | None = None
+    proof: Proof | None = None  # the newest receipt then
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some events that one clock has read, and what time it is now by that clock.
-
-    proof: since when they may have waited.
-    """
+    """Some events that one clock has read, and what time it is now by that clock."""
 
     events: list[Waiting]
     sent_at: str
-    proof: Proof | None = None
+    proof: Proof | None = None  # since when they may have waited
 
 
 def is_newer(receipt: str, than: str) -> bool:

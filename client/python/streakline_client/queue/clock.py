@@ -7,7 +7,7 @@ then, its `shift`, and `sent_at` is now without the moves since. All times are m
 
 Moves are seen by ticks, a count of milliseconds that nobody can move. On some systems these stand still
 while the machine sleeps. So time that is missing there is a *doubt*: sleep, or a move forward. So is the
-time for which no process ran. The service's own time, at the next contact, tells which.
+time for which no process ran. The service's own time, at the next contact, decides which.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,11 @@ DOUBTS_MAX = 12
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Time that may be a move of the clock.
+    """Time that may be a move of the clock."""
 
-    start: the first event after it. exact: a move by `most`, or none; else a move by at most so much.
-    """
-
-    start: int
+    start: int  # the first event after it
     most: int
-    exact: bool
+    exact: bool  # a move by `most`, or none; else a move by at most so much
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +41,11 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One reading of both clocks. run: which ticks they are: they begin anew with another one."""
+    """One reading of both clocks."""
 
     wall: int
     ticks: int
-    run: str
+    run: str  # which ticks they are: they begin anew with another one
     counts_sleep: bool
 
 
@@ -62,20 +59,15 @@ class Watch:
 
 @dataclass(slots=True)
 class ClockState:
-    """All that is stored. All processes of a user share it.
+    """All that is stored. All processes of a user share it."""
 
-    shift: the sum of all moves. noticed: of all that was noticed, doubts included. seen: the clock without
-    its moves, when somebody last looked. anchor: what has to be added to that to get the service's time;
-    None: no contact yet. run, base: whose ticks, and the clock minus these ticks.
-    """
-
-    shift: int = 0
-    noticed: int = 0
-    seen: int | None = None
-    anchor: int | None = None
+    shift: int = 0  # the sum of all moves
+    noticed: int = 0  # of all that was noticed, doubts included
+    seen: int | None = None  # the clock without its moves, when somebody last looked
+    anchor: int | None = None  # what has to be added to that to get the service's time; None: no contact yet
     doubts: list[Doubt] = field(default_factory=list)
     fixes: list[Fix] = field(default_factory=list)
-    run: str = ""
+    run: str = ""  # run, base: whose ticks, and the clock minus these ticks
     base: int = 0
 
     @property
@@ -125,11 +117,11 @@ def _doubt(state: ClockState, one: Doubt) -> None:
 
 
 def contact(state: ClockState, server_time: int | None, wall: int, following: int) -> None:
-    """Take the service's time (None: it is not told): it decides all doubts. wall: the clock then."""
+    """Take the service's time (None: the reply had none): it decides all doubts. wall: the clock then."""
     if server_time is not None:
         now = server_time - (wall - state.shift)
         ahead = 0 if state.anchor is None else state.anchor - now
-        for each, by in _explained(state.doubts, ahead):
+        for each, by in _moves_of(state.doubts, ahead):
             state.fixes.append(Fix(each.start, following, by))
             state.shift += by
         state.seen = wall - state.shift
@@ -137,21 +129,21 @@ def contact(state: ClockState, server_time: int | None, wall: int, following: in
     state.doubts = []
 
 
-def _explained(doubts: Sequence[Doubt], ahead: int) -> list[tuple[Doubt, int]]:
+def _moves_of(doubts: Sequence[Doubt], ahead: int) -> list[tuple[Doubt, int]]:
     """Return which doubts were moves, and by how much, if the clock is ahead of what is known by so much."""
     if abs(ahead) <= STEADY:
         return []
     exact = [each for each in doubts if each.exact]
     best: tuple[Doubt, ...] = ()
     for number in range(1, len(exact) + 1):
-        best = min(best, *combinations(exact, number), key=lambda some: _left(some, ahead))
-    if _left(best, ahead) <= STEADY:
+        best = min(best, *combinations(exact, number), key=lambda some: _unexplained(some, ahead))
+    if _unexplained(best, ahead) <= STEADY:
         return [(each, each.most) for each in best]
     closed = [each for each in doubts if not each.exact and ahead <= each.most + STEADY]
     return [(closed[-1], ahead)] if closed else []
 
 
-def _left(some: Sequence[Doubt], ahead: int) -> int:
+def _unexplained(some: Sequence[Doubt], ahead: int) -> int:
     return abs(ahead - sum(each.most for each in some))
 
 

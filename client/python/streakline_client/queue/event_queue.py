@@ -128,7 +128,7 @@ class EventQueue(Kept):
 
     @spared
     def heard(self, server_time: int | None) -> None:
-        """Take the service's time; None: it was not told."""
+        """Take the service's time; None: the reply had none."""
         with self.change() as state:
             clock.contact(state.clock, server_time, self._clocks().wall, self._next())
 

@@ -59,28 +59,22 @@ def spared(work: Callable[Concatenate[K, P], R]) -> Callable[Concatenate[K, P], 
 
 @dataclass(slots=True)
 class Spare:
-    """A file that takes nothing now. numbers: of the events that it had then; last: the greatest of all.
-
-    state: its text then, to see whether another process has stored another.
-    """
+    """A file that takes nothing now."""
 
     disk: sqlite3.Connection
-    numbers: frozenset[int]
-    last: int
-    state: str | None
+    numbers: frozenset[int]  # of the events that it had then
+    last: int  # the greatest of all
+    state: str | None  # its text then, to see whether another process has stored another
 
 
 @dataclass(slots=True)
 class QueueState:
-    """What all processes share. flying: the newest event under way; up to it nothing is given up.
-
-    device: what this device is called in requests. receipt: the newest that it was given; "": none.
-    """
+    """What all processes share."""
 
     clock: ClockState = field(default_factory=ClockState)
-    flying: int = 0
-    device: str = field(default_factory=lambda: str(uuid.uuid4()))
-    receipt: str = ""
+    flying: int = 0  # the newest event under way; up to it nothing is given up
+    device: str = field(default_factory=lambda: str(uuid.uuid4()))  # what this device is called in requests
+    receipt: str = ""  # the newest that it was given; "": none
 
 
 class Kept:
@@ -129,7 +123,7 @@ class Kept:
             return
         disk, memory = spare.disk, self._base
         try:
-            disk.execute("PRAGMA user_version = 0")  # a small write tells whether a large one is worth trying
+            disk.execute("PRAGMA user_version = 0")  # a small write shows whether a large one is worth trying
             disk.execute("BEGIN IMMEDIATE")
             self._write_back(spare)
             disk.execute("COMMIT")

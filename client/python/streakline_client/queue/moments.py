@@ -73,7 +73,7 @@ def offset_text(text: str) -> str:
 
 
 def own_zone() -> str | None:
-    """Return the IANA name of this machine's zone; None if it does not tell. Then the offset decides."""
+    """Return the IANA name of this machine's zone; None if it does not say. Then the offset decides."""
     named = os.environ.get("TZ", "").removeprefix(":")
     if not named and LOCALTIME.is_symlink():
         named = str(LOCALTIME.resolve()).partition(ZONES)[2]

@@ -52,26 +52,23 @@ class Trouble:
 
 @dataclass(slots=True)
 class Verdict:
-    """What a reply says of a batch. misplaced: the service does not know their zones.
-
-    halve: less of it may be sent at once. bare: it may be sent without what stands beside the events.
-    """
+    """What a reply says of a batch."""
 
     taken: list[Waiting] = field(default_factory=list)
     refused: list[tuple[Waiting, RefusedEvent]] = field(default_factory=list)
-    misplaced: list[Waiting] = field(default_factory=list)
+    misplaced: list[Waiting] = field(default_factory=list)  # the service does not know their zones
     trouble: Trouble | None = None
-    halve: bool = False
-    bare: bool = False
+    halve: bool = False  # less of it may be sent at once
+    bare: bool = False  # it may be sent without what stands beside the events
 
 
 @dataclass(frozen=True, slots=True)
 class SenderListeners:
-    """Who is told what. taken: the service has these events."""
+    """Who is called about what."""
 
     refused: Callable[[RefusedEvent], None]
     trouble: Callable[[Trouble], None]
-    taken: Callable[[list[Waiting]], None]
+    taken: Callable[[list[Waiting]], None]  # the service has these events
 
 
 class Sender:
@@ -99,12 +96,12 @@ class Sender:
             batch = self._queue.batch(self._size)
             if batch is None:
                 return None
-            batch = replace(batch, events=[self._placed(each) for each in batch.events])
-            return self._judged(batch, self._sent(batch))
+            batch = replace(batch, events=[self._with_offset(each) for each in batch.events])
+            return self._settle_reply(batch, self._post(batch))
         except Unreachable as error:
             return self._again(Trouble("unreachable", str(error)), None)
 
-    def _sent(self, batch: Batch) -> Reply:
+    def _post(self, batch: Batch) -> Reply:
         body: dict[str, Any] = {"events": [each.event for each in batch.events]}
         if not self._is_bare:
             body["sent_at"] = batch.sent_at
@@ -114,7 +111,7 @@ class Sender:
             body["receipt"] = batch.proof.receipt
         return self._calls.once("POST", "/v1/events", body, device=batch.proof.device)
 
-    def _placed(self, one: Waiting) -> Waiting:
+    def _with_offset(self, one: Waiting) -> Waiting:
         """Return an event as it is sent: with its offset where the service does not know its zone."""
         zone = self._zones.get(one.event["idempotency_key"])
         if zone is None:
@@ -124,11 +121,11 @@ class Sender:
             event[ZONE] = zone
         return replace(one, event=event)
 
-    def _misplaced(self, one: Waiting) -> None:
+    def _note_unknown_zone(self, one: Waiting) -> None:
         offset = offset_text(one.event["occurred_at"])
         self._zones[one.event["idempotency_key"]] = "" if one.event.get(ZONE) == offset else offset
 
-    def _judged(self, batch: Batch, reply: Reply) -> float:
+    def _settle_reply(self, batch: Batch, reply: Reply) -> float:
         found = verdict(batch.events, reply)
         self._is_bare = found.bare and not self._is_bare  # once: what it refuses then is something else
         for _, refused in found.refused:
@@ -137,7 +134,7 @@ class Sender:
         for one in done:
             self._zones.pop(one.event["idempotency_key"], None)
         for one in found.misplaced:
-            self._misplaced(one)
+            self._note_unknown_zone(one)
         self._queue.settle(done)
         self._queue.heard(_time_of(reply))
         if found.taken:
@@ -184,7 +181,7 @@ def verdict(events: list[Waiting], reply: Reply) -> Verdict:
 
 
 def _field_of(details: Any) -> str | None:
-    """Return the field of which details tell first: its own name, whatever it is part of."""
+    """Return the field that details name first: its own name, whatever it is part of."""
     first = details[0] if isinstance(details, list) and details else None
     name = first.get("field") if isinstance(first, dict) else None
     return re.sub(r"^events?\W.*?(\w+)$", r"\1", name) if isinstance(name, str) else None
@@ -224,7 +221,7 @@ def _of_each(events: list[Waiting], results: list[dict[str, Any]]) -> Verdict:
 
 
 def _time_of(reply: Reply) -> int | None:
-    """Return the service's time in milliseconds since 1970; None: it does not tell. It is cut to seconds."""
+    """Return the service's time in milliseconds since 1970; None: there is none. It is cut to seconds."""
     try:
         return int(parsedate_to_datetime(reply.headers["date"]).timestamp() * 1000) + HALF_A_SECOND
     except (KeyError, TypeError, ValueError):
