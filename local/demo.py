@@ -14,9 +14,9 @@ import yaml
 from adapters.book import shipped_document
 from adapters.platform.objects import S3Objects
 from analytics.what_if.what_if import WhatIfQuestion, what_if
-from ingest.web.caller import AGENTS
+from ingest.web.caller import ADMIN, AGENTS
 from local import replay, verify
-from local.api import ADMIN, Api, bearer, page_link
+from local.api import Api, bearer, page_link
 from local.cloud import laptop_cloud, patience
 from local.command import command
 from local.event_sources import Body, from_git, synthetic_crowd
