@@ -135,7 +135,9 @@ def test_the_policy_allows_our_own_files_and_the_sign_in_service() -> None:
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert "connect-src 'self';" in policy
-    assert "img-src 'self' https: data:;" in policy, "pictures of rewards lie elsewhere, and never in clear text"
+    assert "img-src 'self' https: data:;" in policy, (
+        "pictures of rewards lie elsewhere, and never in clear text"
+    )
     named = content_policy(COGNITO)
     assert (
         "connect-src 'self' https://cognito-idp.eu-west-1.amazonaws.com https://login.example.com;" in named
