@@ -57,7 +57,9 @@ class Figure:
             f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
-        if self.svg:
+        if not self.rows:
+            table = ""
+        elif self.svg:
             table = f"<details><summary>The figures behind it</summary>{table}</details>"
         words = f"<h3>{label}</h3><p>{html.escape(self.sentence)}</p>"
         return f'<figure class="plot"><figcaption>{words}</figcaption>{self.svg}{table}</figure>'

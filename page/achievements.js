@@ -61,10 +61,10 @@ const goal = (streak) => {
   return h("li", {},
     h("strong", {}, streak.name === "daily" ? "Every day" : spoken(streak.name)),
     h("span", {}, `${count(streak.current_streak, one, many)} in a row, ${number(streak.longest_streak)} at best`),
-    h("span", { class: "note" }, streak.name === "daily" ? STATUS[streak.status] : goalStatus(streak.status, one)),
+    h("span", { class: "note" }, streak.per === "day" ? STATUS[streak.status] : goalStatus(streak.status, one)),
     period?.counts && progress(period.have, period.needs, needed(period)),
     period && !period.counts && h("span", { class: "note" }, `It is asked for from the next ${one} on.`),
-    period?.counts && streak.per !== "day" && h("span", { class: "note" }, `this ${one} ends with ${dayName(period.last)}`));
+    period?.counts && streak.per !== "day" && h("span", { class: "note" }, `This ${one} ends with ${dayName(period.last)}`));
 };
 
 export const show = async (root, view) => {

@@ -9,7 +9,7 @@ const TEXT_MAX = 2000;
 const CONFIDENCES = ["A guess", "Unsure", "Fairly sure", "Sure", "Certain"];
 const COUNTED_AFTER_MILLISECONDS = [300, 500, 700, 1000, 1500, 2000, 3000, 4000, 6000];
 
-// The questions that this tab has answered. For a question answered on another device, the API answers 409.
+// The questions that this person has answered: those that the service knows of, and those of this tab, which may be newer.
 const key = () => `streakline.answered.${current().user}`;
 const answered = () => new Set(JSON.parse(tab.getItem(key()) ?? "[]"));
 const remember = (id) => tab.setItem(key(), JSON.stringify([...answered(), id]));
@@ -165,11 +165,13 @@ export const show = async (root, view) => {
   const more = h("button", { type: "button", class: "quiet", hidden: true }, "Show more");
   const fail = (error) => { if (!view.signal.aborted) list.append(trouble(error)); };
   let cursor = null;
+  const given = get(`v1/users/${part(view.person.user)}/answers?limit=100`, view.signal)
+    .then(({ answers }) => answers.map((each) => each.question_id)).catch(() => []);
   const load = async () => {
     const audience = tags();
     const query = [audience.length && `&audience=${part(audience.join(","))}`, cursor && `&cursor=${part(cursor)}`];
     const page = await get(`v1/questions?status=OPEN&limit=20${query.filter(Boolean).join("")}`, view.signal);
-    const known = answered();
+    const known = new Set([...answered(), ...await given]);
     const open = page.questions.filter((question) => !known.has(question.question_id));
     list.append(...open.map((question) => card(question, view)));
     cursor = page.cursor;

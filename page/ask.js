@@ -136,7 +136,8 @@ const composer = (submit) => {
   return form;
 };
 
-const progressOf = (status, have, wanted) => `${status.toLowerCase()} · ${number(have)} of ${count(wanted, "answer")}`;
+const STATES = { PARTIAL: "open" };
+const progressOf = (status, have, wanted) => `${STATES[status] ?? status.toLowerCase()} · ${number(have)} of ${count(wanted, "answer")}`;
 
 const own = (questions, open) => h("section", { class: "card", "aria-labelledby": "own-title" },
   h("h2", { id: "own-title" }, "Asked before"),

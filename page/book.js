@@ -98,7 +98,7 @@ const documentIn = (text) => {
 // Another book: from the one in force or from a file, changed here, checked by the service, and published.
 const editor = (rules, view, root) => {
   const out = h("div", { class: "told stack", "aria-live": "polite" });
-  const text = h("textarea", { id: "book-text", class: "code", rows: 14, spellcheck: "false", oninput: () => fresh() });
+  const text = h("textarea", { id: "book-text", class: "code", rows: 10, spellcheck: "false", oninput: () => fresh() });
   const note = h("input", { id: "book-note", maxlength: 500 });
   const publish = h("button", { type: "button", class: "main", hidden: true, onclick: () => attempt(put) }, "Publish");
   const body = (more) => ({ body: { book: documentIn(text.value), note: note.value, ...more }, signal: view.signal });

@@ -3,7 +3,7 @@
 import { get, part } from "./api.js";
 import { count, dayName, h, number, spoken, timeOfDay, trouble } from "./dom.js";
 
-const ENTRIES = 30;
+const ENTRIES = 15;
 const KINDS = { EARN: "Earned", REDEEM: "Redeemed", REVERSE: "Given back", EXPIRE: "Expired", ADJUST: "Adjusted" };
 const TAKEN = { CLAWBACK: "Taken back", RERATE: "Corrected" };
 const FREEZES = { freeze_granted: "Streak freeze", freeze_revoked: "Streak freeze taken back", freeze_spent: "Streak freeze used", freeze_refunded: "Streak freeze given back" };
@@ -33,13 +33,12 @@ const rowsOf = (entries) => {
 
 const row = (entries) => {
   const [entry] = entries;
-  const booked = localDate(entry.created_at);
   return h("tr", {},
     h("th", { scope: "row" }, h("span", {}, entries.length > 1 ? `${what(entry)}, ${number(entries.length)} times` : what(entry),
       h("small", {}, [
         entries.length === 1 && timeOfDay(happened(entry)),
         entry.reason,
-        entry.occurred_at && booked > localDate(entry.occurred_at) && `arrived on ${dayName(booked, { day: "numeric", month: "long" })}`,
+        entry.isLate && `came late, on ${dayName(localDate(entry.created_at), { day: "numeric", month: "long" })}`,
       ].filter(Boolean).join(" · ")))),
     h("td", {}, signed(entry.points)), h("td", {}, number(entry.balance)));
 };
@@ -49,18 +48,27 @@ const day = ([date, entries]) => h("tbody", {},
     h("td", {}, signed(entries.reduce((sum, each) => sum + each.points, 0))), h("td", {})),
   rowsOf(entries).map(row));
 
+// An entry is late if one of a later day was booked before it.
+const markLate = (entries) => {
+  let newest = "";
+  for (const entry of entries.toReversed()) {
+    entry.isLate = Boolean(entry.occurred_at) && dayOf(entry) < newest;
+    newest = dayOf(entry) > newest ? dayOf(entry) : newest;
+  }
+};
+
 // Returns the card of the ledger, with its newest entries.
 export const ledgerCard = async (view) => {
   const path = `v1/users/${part(view.person.user)}/ledger?limit=${ENTRIES}`;
-  const days = new Map(); // date -> its entries, the newest first
+  const all = []; // the newest first
   const place = h("div", {});
   const more = h("button", { type: "button", class: "quiet", onclick: () => load().catch((error) => { if (!view.signal.aborted) place.append(trouble(error)); }) }, "Show more");
   let cursor = null;
   const load = async () => {
     const page = await get(`${path}${cursor ? `&cursor=${part(cursor)}` : ""}`, view.signal);
-    for (const entry of page.entries) {
-      if (entry.kind !== "OPEN") days.set(dayOf(entry), [...days.get(dayOf(entry)) ?? [], entry]);
-    }
+    all.push(...page.entries.filter((entry) => entry.kind !== "OPEN"));
+    markLate(all);
+    const days = Map.groupBy(all, dayOf);
     cursor = page.cursor;
     more.hidden = !cursor;
     const newest = [...days].sort(([one], [other]) => one < other ? 1 : -1);

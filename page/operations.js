@@ -85,7 +85,7 @@ const draw = (board, told) => {
         : h("p", { class: "note" }, unknown.consumers)),
       freshness(told)),
     h("section", { class: "card" }, h("h2", {}, "Queues"), queues
-      ? table("Queues", ["Queue", "State", "Waiting", "In hand"], queues.map(figures), "No queues are named.")
+      ? table("Queues", ["Queue", "State", "Waiting", "Taken"], queues.map(figures), "No queues are named.")
       : h("p", { class: "note" }, unknown.queues)));
   for (const [index, each] of [...board.querySelectorAll(".scroll")].entries()) {
     each.scrollLeft = places[index] ?? 0;

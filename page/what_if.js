@@ -110,6 +110,5 @@ export const whatIf = () => {
     h("label", { for: "what-if-file" }, "Show its report"),
     h("input", { id: "what-if-file", type: "file", accept: ".json,application/json", onchange: open }),
     h("p", { class: "note" }, "The file stays in this browser. --page what-if.html makes a page to send on instead; --from DAY --to DAY choose the days."),
-    out,
-    h("p", { class: "note" }, "Publish with: streakline rules publish book.yaml"));
+    out);
 };

@@ -5,6 +5,7 @@ sentence that says what it shows, and the figures behind it.
 """
 
 import html
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -374,6 +375,35 @@ def figures(warehouse: Warehouse) -> list[Figure]:
     return [draw(rows) for rows, draw in found if rows]
 
 
+# What the last night found, from its report for people.
+
+CLEAN = "None."
+
+
+def night_html(text: str) -> str:
+    """Return a nightly run's report (Markdown) as HTML: tables, and a sentence of what is clean."""
+    intro, *parts = re.split(r"(?m)^## ", re.sub(r"(?m)^# .*$", "", text))
+    sections = [(title.strip(), rest.strip()) for title, _, rest in (each.partition("\n") for each in parts)]
+    clean = [title for title, rest in sections if rest == CLEAN]
+    told = [html.escape(each) for each in intro.split("\n\n") if each.strip()]
+    if clean:
+        told.append(f"<b>Nothing to tell of</b>: {html.escape(', '.join(clean).lower())}.")
+    drawn = "".join(_night_figure(title, rest).html() for title, rest in sections if rest != CLEAN)
+    return "".join(f"<p>{each}</p>" for each in told) + f"<div class=plots>{drawn}</div>"
+
+
+def _night_figure(title: str, text: str) -> Figure:
+    lines = text.splitlines()
+    table = [
+        [each.strip().replace("_", " ") for each in line.strip("| ").split(" |")]
+        for line in lines
+        if line.startswith("|") and set(line) - set("|-: ")
+    ]
+    sentence = " ".join(line for line in lines if not line.startswith("|"))
+    head, *rows = table or [[]]
+    return Figure(title, sentence, head, [row + [""] * (len(head) - len(row)) for row in rows])
+
+
 def _page(
     facts: Sequence[tuple[str, str]], sections: Sequence[tuple[str, Sequence[Figure]]], last_night: str
 ) -> str:
@@ -393,7 +423,7 @@ def _page(
 <p class=note>Made {made} from the live tables, the warehouse and the last nightly run.</p>
 <ul>{numbers}</ul>{body}
 <h2>The last nightly run</h2>
-<pre tabindex=0 role=region aria-label="The last nightly run">{html.escape(last_night)}</pre>
+{night_html(last_night)}
 </main></body></html>
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from adapters.platform.objects import FolderObjects
 from analytics.lake.layout import report_key
-from local.operate.html_report import _page, draw_retention, last_night
+from local.operate.html_report import _page, draw_retention, last_night, night_html
 from local.plots import bars, columns, grid, share
 
 TOLD: dict[str, Any] = {
@@ -48,9 +48,28 @@ def test_a_night_that_left_only_figures_is_named(tmp_path: Path) -> None:
 
 
 def test_what_a_night_says_is_text_in_the_page() -> None:
-    page = _page([], [], "| <script>alert(1)</script> & |")
-    assert "<script>" not in page
-    assert "| &lt;script&gt;alert(1)&lt;/script&gt; &amp; |" in page
+    for text in (
+        "{}",
+        "## {}\n\n| {} | b |\n| --- | --- |\n| c | {} |",
+        "## {}\n\nNone.",
+        "## T\n\n- {}",
+        "# {}",
+    ):
+        page = _page([], [], text.replace("{}", "<script>alert(1)</script> & |"))
+        assert "<script>" not in page
+    assert "<p>&lt;script&gt; &amp;</p>" in _page([], [], "<script> &")
+
+
+def test_what_a_night_found_is_a_table_and_what_is_clean_a_sentence() -> None:
+    page = night_html(
+        "# Run r\n\nMade now.\n\n## Differences\n\n| user | field |\n| --- | --- |\n| ann |  |\n| bob | current_streak |\n\n"
+        "## Failed tests\n\nNone.\n\n## Ledger and lake disagree\n\nNone.\n\n## Waits\n\nTwo wait.\n"
+    )
+    assert "<p>Made now.</p>" in page
+    assert "Nothing to tell of</b>: failed tests, ledger and lake disagree." in page
+    assert '<tr><th scope="row">ann</th><td></td></tr>' in page
+    assert '<tr><th scope="row">bob</th><td>current streak</td></tr>' in page
+    assert "<h3>Waits</h3><p>Two wait.</p>" in page
 
 
 def test_two_points_make_no_picture_and_the_figure_says_so() -> None:
