@@ -121,8 +121,11 @@ BUILT = BUILD / "template.yaml"
 
 
 LOOK_EVERY_SECONDS = 0.3
-# What is counted in the log, and what it means.
-SAM_STEPS = {"build": ("Running ", "steps"), "deploy": ("CREATE_COMPLETE", "resources are there")}
+# What is counted in the log, and by what.
+SAM_STEPS = {
+    "build": {"steps": "Running "},
+    "deploy": {"uploads": "(100.00%)", "resources": "CREATE_COMPLETE"},
+}
 
 
 def _sam(arguments: list[str], endpoint: str) -> None:
@@ -140,7 +143,6 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         "LAYER_PLATFORM": f"{PLATFORM}-manylinux_2_28",
     }
     log = LOGS / f"sam-{arguments[0]}.log"
-    line, what = SAM_STEPS[arguments[0]]
     with log.open("wb") as out, working(f"sam {arguments[0]}") as tell:
         running = subprocess.Popen(
             [*sam(), *arguments],
@@ -152,7 +154,9 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         )
         try:
             while running.poll() is None:
-                tell(f"{log.read_text(errors='replace').count(line)} {what}")
+                text = log.read_text(errors="replace")
+                counts = {what: text.count(line) for what, line in SAM_STEPS[arguments[0]].items()}
+                tell(", ".join(f"{count} {what}" for what, count in counts.items()))
                 time.sleep(LOOK_EVERY_SECONDS)
         except BaseException:
             running.terminate()
