@@ -1,8 +1,7 @@
-"""Curation of a raw hour, against DuckDB and Polars that do the same, and the shortest DuckDB, which does not.
+"""Curation of a raw hour, against DuckDB and Polars that do the same.
 
 Lakes of the publisher's own rows, with duplicates and bad lines; in one the fields of each line are in an
-order of its own. All ways write the same rows and refuse the same lines, but `read_json`, which loses bad
-lines and takes 5 for a text. Each way has a process of its own with one core, warm; they take turns.
+order of its own. All ways write the same rows and refuse the same lines. Each way has a process of its own with one core, warm; they take turns.
 LINES and REPEATS set size and rounds.
 """
 
@@ -28,7 +27,7 @@ from isal import igzip
 from analytics.curation.curate import Task
 from analytics.curation.curate_all import curate_one
 from analytics.lake.arrow import arrow_schema
-from bench.curation_rivals import DT, LOOSE, RIVALS
+from bench.curation_rivals import DT, RIVALS
 from bench.figure import Figure, ratio, shown
 from rules.lake.entities import ENTITIES, Entity, Type, row_of
 from rules.lake.packed_records import row_line
@@ -139,7 +138,7 @@ def _answer(folder: Path, way: str, entity: str) -> tuple[Any, ...]:
 
 
 def run() -> Iterator[Figure]:
-    """Yield the ratios of each lake, to the fastest rival that does the same and to the loose one."""
+    """Yield the ratio of each lake to the fastest rival."""
     os.environ["POLARS_MAX_THREADS"] = "1"
     with ExitStack() as stack:
         context = multiprocessing.get_context("spawn")
@@ -159,11 +158,11 @@ def _compared(lake: RawLake, folder: Path, pools: dict[str, ProcessPoolExecutor]
             cpu = pools[way].submit(one, way, folder, lake.entity).result()
             if number:  # the first round imports
                 took[way].append(cpu)
-    answers = {way: _answer(folder, way, lake.entity) for way in WAYS if way != LOOSE}
+    answers = {way: _answer(folder, way, lake.entity) for way in WAYS}
     if len(set(map(repr, answers.values()))) != 1:
         raise AssertionError(f"the results differ: { {way: each[:2] for way, each in answers.items()} }")
     rows, _, refused = answers[OURS]
-    best = min((way for way in RIVALS if way != LOOSE), key=lambda way: median(took[way]))
+    best = min(RIVALS, key=lambda way: median(took[way]))
     detail = ", ".join(f"{way} {shown(times)} s" for way, times in took.items())
     title = f"curation, {lake.entity}{', any order' * lake.is_shuffled}"
     yield ratio(
@@ -174,4 +173,3 @@ def _compared(lake: RawLake, folder: Path, pools: dict[str, ProcessPoolExecutor]
         lake.budget,
         f"{rows:,} rows, {len(refused)} refused; CPU: {detail}",
     )
-    yield ratio(f"  times {LOOSE}", took[LOOSE], took[OURS])

@@ -12,7 +12,6 @@ from typing import Any
 from rules.lake.entities import ENTITIES, Entity, Type
 
 DT = "2026-03-01"  # of all lakes
-LOOSE = "duckdb read_json"
 LEVEL, ROW_GROUP = 1, 100_000
 DUCKDB = {
     Type.TEXT: "VARCHAR",
@@ -102,29 +101,6 @@ def with_duckdb(folder: Path, name: str, hour: str) -> None:
     db.close()
 
 
-def with_duckdb_reader(folder: Path, name: str, hour: str) -> None:
-    """The shortest way: DuckDB's reader of JSON lines. It loses bad lines, and takes 5 for a text."""
-    import duckdb
-
-    entity = ENTITIES[name]
-    curated, _ = outputs(folder, LOOSE, hour)
-    db = duckdb.connect(config={"threads": 1, "preserve_insertion_order": False})
-    db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
-    kinds = {field.name: DUCKDB[field.type] for field in entity.fields}
-    kinds |= dict.fromkeys(_named(entity, Type.INTEGER), "BIGINT")
-    columns = ", ".join(f"'{each}': '{kind}'" for each, kind in kinds.items())
-    rank = f"{entity.version} DESC" if entity.version else entity.key[0]
-    db.execute(f"""
-        COPY (SELECT * FROM read_json('{inputs(folder, name, hour)}', format = 'newline_delimited',
-                  columns = {{{columns}}}, ignore_errors = true, auto_detect = false)
-              QUALIFY row_number() OVER (PARTITION BY {", ".join(entity.key)} ORDER BY {rank}) = 1
-              ORDER BY {", ".join(entity.key)})
-        TO '{curated}' (
-            FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {LEVEL}, ROW_GROUP_SIZE {ROW_GROUP})
-    """)
-    db.close()
-
-
 def with_polars(folder: Path, name: str, hour: str) -> None:
     import polars as pl
 
@@ -178,5 +154,4 @@ def with_polars(folder: Path, name: str, hour: str) -> None:
 RIVALS: dict[str, Callable[[Path, str, str], None]] = {
     "duckdb": with_duckdb,
     "polars": with_polars,
-    LOOSE: with_duckdb_reader,
 }

@@ -2,38 +2,31 @@
 
 All read the same curated Parquet files, of users who are active on every other date of 400, an entry of the
 ledger each. All end with the same table: user, last date, current and longest run, active days, points,
-balance. CPU and wall time count from the files to that table, in a process of its own on the same two cores,
-without imports; ways take turns. ROWS (active days) and REPEATS set size and rounds.
+balance. ROWS (active days) and REPEATS set size and rounds.
 """
 
-import importlib
-import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
-from statistics import median
 from typing import Any
 
-from bench.figure import Figure, of_rounds, ratio, shown
+from bench.figure import Figure
+from bench.turns import OURS, THREADS, compare, measure
 
 ROWS = int(os.environ.get("ROWS", "5000000"))
 REPEATS = int(os.environ.get("REPEATS", "3"))
-FIRST, DAYS, SHARE, THREADS = date(2025, 1, 1), 400, 0.5, 2
+FIRST, DAYS, SHARE = date(2025, 1, 1), 400, 0.5
 COLUMNS = {
     "user_id": "VARCHAR",
     "last_activity_date": "DATE",
     **dict.fromkeys(("current_streak", "longest_streak", "active_days"), "BIGINT"),
     **dict.fromkeys(("total_bestie_points", "balance"), "BIGINT"),
 }
-OURS = "ours"
 
 
 def recompute_lake(objects: Any, today: date, *, anew: bool) -> Any:
@@ -156,54 +149,15 @@ def _write(folder: Path, entity: str, day: date, columns: dict[str, Any]) -> Non
     pq.write_table(pa.table(columns), path, compression="zstd", compression_level=1, row_group_size=100_000)
 
 
-def measure(way: str, folder: Path) -> None:
-    """Run one way in this process, and print its time, its memory, and what equal results have in common."""
-    import duckdb
-    import pyarrow as pa
-
-    for library in ("polars", "analytics.recompute.recompute"):
-        importlib.import_module(library)
-    db = duckdb.connect()
-    db.register("warm", pa.table({"one": [1]}))  # imports what DuckDB looks for in Python
-    db.sql("SELECT * FROM warm").to_arrow_table()
-    start, cpu = time.perf_counter(), time.process_time()
-    table = WAYS[way](folder)
-    took = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu}
-    took |= {"peak_mb": getrusage(RUSAGE_SELF).ru_maxrss / 1024}
-    db.register("answer", table)
-    listed = ", ".join(f"{name}::{kind}" for name, kind in COLUMNS.items())
-    found = db.execute(f"SELECT count(*), sum(hash(row({listed}))) FROM answer").fetchone()
-    print(json.dumps({**took, "digest": [str(each) for each in found or ()]}))
-
-
 def run() -> Iterator[Figure]:
-    """Yield time and memory against the best rival."""
-    env = {**os.environ, "POLARS_MAX_THREADS": str(THREADS), "OMP_NUM_THREADS": str(THREADS)}
-    took: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
+    """Yield time and memory against the best rival.
+
+    Ours also reads settings, proves each ledger and keeps what is settled, so there is no budget.
+    """
     with tempfile.TemporaryDirectory() as folder:
         rows = write_lake(Path(folder), DAYS, ROWS)
-        for way in [*WAYS] * REPEATS:
-            command = [sys.executable, "-m", "bench.recompute", way, folder]
-            done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
-            took[way].append(json.loads(done.stdout.splitlines()[-1]))
-    if len({tuple(each["digest"]) for rounds in took.values() for each in rounds}) > 1:
-        raise AssertionError(
-            f"the results differ: { {way: each[0]['digest'] for way, each in took.items()} }"
-        )
-    cpu, seconds, peaks = (
-        {way: [each[name] for each in rounds] for way, rounds in took.items()}
-        for name in ("cpu", "seconds", "peak_mb")
-    )
-    detail = ", ".join(
-        f"{way} {shown(each)} s, {shown(seconds[way])} by the clock, {max(peaks[way]):.0f} MB"
-        for way, each in cpu.items()
-    )
-    best = min((way for way in WAYS if way != OURS), key=lambda way: median(cpu[way]))
-    title = f"recompute of {rows:,} days: CPU, times {best}"
-    # Ours also reads settings, proves each ledger and keeps what is settled, so there is no budget.
-    yield ratio(title, cpu[best], cpu[OURS], detail=detail)
-    yield of_rounds("recompute: MB of memory", peaks[OURS], "<=", 700)
+        yield from compare("bench.recompute", [*WAYS], folder, REPEATS, f"recompute of {rows:,} days")
 
 
 if __name__ == "__main__":
-    measure(sys.argv[1], Path(sys.argv[2]))
+    measure(WAYS[sys.argv[1]], Path(sys.argv[2]), COLUMNS, ("polars", "analytics.recompute.recompute"))

@@ -13,8 +13,9 @@ from bench.units.outgoing import outgoing_paths
 from bench.units.points import moving_paths, points_paths
 from bench.units.publishing import engagement_rows, publishing_paths
 from bench.units.questions import question_paths, question_rows
-from bench.units.standing import sizes
+from bench.units.warehouse import statements_a_night
 from local.plan.measured_units import total
+from local.plan.standing import sizes
 
 ACCEPT = "make units"
 ABOUT = (
@@ -46,7 +47,10 @@ def measured() -> dict[str, Any]:
     with desk(IDENTITY_URL="") as asked:  # PostgreSQL is not measured in units
         paths |= operators_paths(asked)
     whole = {path: {name: _plain(each) for name, each in found.items()} for path, found in paths.items()}
-    plain = {size: {name: _plain(each) for name, each in found.items()} for size, found in sizes().items()}
+    plain = {
+        size: {name: _plain(each) for name, each in found.items()}
+        for size, found in sizes(statements_a_night()).items()
+    }
     return {"about": ABOUT, "paths": whole, "sizes": plain}
 
 
