@@ -1,8 +1,8 @@
 """Curation of a raw hour, against DuckDB and Polars that do the same.
 
 Lakes of the publisher's own rows, with duplicates and bad lines; in one the fields of each line are in an
-order of its own. All ways write the same rows and refuse the same lines. Each way has a process of its own with one core, warm; they take turns.
-LINES and REPEATS set size and rounds.
+order of its own. All ways write the same rows and refuse the same lines. Each way has a process of its own
+with one core, warm; they take turns. LINES and REPEATS set size and rounds.
 """
 
 import json

@@ -22,7 +22,7 @@ ABOUT = (
     "Written by `make units`: what each path costs in units that AWS counts, by function, and what stands in "
     "each size of the template. tests/integration/test_budget.py measures again and holds the code to it."
 )
-# Of the usual design, with users' further dates, index filled: CONTRIBUTING.md, "Benchmarks".
+# Of the usual design's write units, for a user's next date, index filled.
 OF_NAIVE = {1: 1.0, 5: 0.5, 20: 0.41}
 Functions = Mapping[str, Mapping[str, float]]
 Paths = Mapping[str, Functions]
