@@ -7,7 +7,7 @@ RUN := $(UV) run --frozen --quiet
 unexport PYTHONDONTWRITEBYTECODE
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: help setup machine demo test unit recipes golden docs check check-tests check-style check-types check-templates models clients units units-here template bench soak dist up down deploy clean
+.PHONY: help setup machine demo test unit recipes golden docs check check-tests check-style check-types check-templates models clients units template bench soak dist up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -76,9 +76,6 @@ dist: setup ## what is released, with checksums, in dist/: command, clients, and
 
 units: setup ## measure what each path costs in AWS's units: local/plan/units.json, the budget
 	@$(RUN) python -m bench.units
-
-units-here: setup ## what depends on this machine: CPU of each path, packed sizes
-	@$(RUN) python -m bench.units --here
 
 AGAINST := HEAD
 golden: setup ## what this tree makes of fixed input against what a commit made: AGAINST=main~5

@@ -9,6 +9,7 @@ from typing import Any
 from infra.template_text import parse
 from local.cloud.streams import matches
 from local.paths import ROOT
+from local.plan.standing import called
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +23,6 @@ class StreamConsumer:
     def takes(self, record: Mapping[str, Any]) -> bool:
         """Whether a record gets through the filter."""
         return not self.patterns or any(matches(json.loads(each), record) for each in self.patterns)
-
-
-def called(named: Mapping[str, Any]) -> str:
-    """Return the logical id that a template names by Ref, by GetAtt, or (a function) by its alias."""
-    found = named.get("Ref") or named["Fn::GetAtt"]
-    name = found.split(".")[0] if isinstance(found, str) else str(found[0])
-    return name.removesuffix("Aliaslive")
 
 
 @cache

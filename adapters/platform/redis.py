@@ -1,7 +1,7 @@
 """A small Redis client: RESP2 over one socket, pipelined.
 
 We wrote it because importing redis-py takes longer than importing botocore does, and a function that uses
-Redis would start too slowly (bench/engagement/cold_start.py). We use a dozen commands.
+Redis would start too slowly (bench/cold_start.py). We use a dozen commands.
 
 It speaks to one endpoint, alone or in cluster mode (ElastiCache Serverless). In cluster mode all keys of a
 command or of a script must be in one slot. It does not follow a cluster of several nodes

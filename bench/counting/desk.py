@@ -156,7 +156,7 @@ def desk(**settings: str) -> Iterator[Desk]:
         held.enter_context(patch.object(clock, "now", lambda: made.now))
         # A busy process reads the keys of hashes every five minutes: that is no cost of a request.
         held.enter_context(patch.object(keyed_hash, "KNOWN_WITHIN", timedelta.max))
-        # A process looks for versions, amnesties, boards and tombstones twice a minute, by a clock of its own.
+        # A process looks for versions, amnesties, boards, tombstones twice a minute, by a clock of its own.
         for each in (book, amnesty, boards):
             held.enter_context(patch.object(each, "FRESH_SECONDS", math.inf))
         held.enter_context(patch.object(Tombstones, "look", lambda _: {}))

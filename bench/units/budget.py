@@ -13,15 +13,16 @@ from bench.units.outgoing import outgoing_paths
 from bench.units.points import moving_paths, points_paths
 from bench.units.publishing import engagement_rows, publishing_paths
 from bench.units.questions import question_paths, question_rows
-from bench.units.standing import sizes
+from bench.units.warehouse import statements_a_night
 from local.plan.measured_units import total
+from local.plan.standing import sizes
 
 ACCEPT = "make units"
 ABOUT = (
     "Written by `make units`: what each path costs in units that AWS counts, by function, and what stands in "
     "each size of the template. tests/integration/test_budget.py measures again and holds the code to it."
 )
-# Of the usual design, with users' further dates, index filled: CONTRIBUTING.md, "Benchmarks".
+# Of the usual design's write units, for a user's next date, index filled.
 OF_NAIVE = {1: 1.0, 5: 0.5, 20: 0.41}
 Functions = Mapping[str, Mapping[str, float]]
 Paths = Mapping[str, Functions]
@@ -46,7 +47,10 @@ def measured() -> dict[str, Any]:
     with desk(IDENTITY_URL="") as asked:  # PostgreSQL is not measured in units
         paths |= operators_paths(asked)
     whole = {path: {name: _plain(each) for name, each in found.items()} for path, found in paths.items()}
-    plain = {size: {name: _plain(each) for name, each in found.items()} for size, found in sizes().items()}
+    plain = {
+        size: {name: _plain(each) for name, each in found.items()}
+        for size, found in sizes(statements_a_night()).items()
+    }
     return {"about": ABOUT, "paths": whole, "sizes": plain}
 
 

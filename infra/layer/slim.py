@@ -1,6 +1,6 @@
 """Slims an installed layer: keeps only the AWS services in use, unpacks their models, drops documentation.
 
-A cold start takes longer the more it reads and unpacks (bench/engagement/cold_start.py). A function with its
+A cold start takes longer the more it reads and unpacks (bench/cold_start.py). A function with its
 layers may hold 250 MiB at most. The code that stays is not changed, but for botocore's docstrings.
 """
 

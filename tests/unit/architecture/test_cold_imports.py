@@ -1,4 +1,4 @@
-"""What a stream's function loads before its first event is no more than it needs (bench/engagement/cold_start.py).
+"""What a stream's function loads before its first event is no more than it needs (bench/cold_start.py).
 
 Each dataclass costs a fresh process half a millisecond, so what a handler never asks is not to be reached.
 """

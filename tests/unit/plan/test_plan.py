@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.deployed import template
-from bench.units.standing import fires_a_day, resources
 from local.paths import ROOT
 from local.plan.bill import (
     OWN,
@@ -28,6 +27,7 @@ from local.plan.measured_units import MeasuredUnits, UnknownSize, load_units, to
 from local.plan.month import DAYS_A_MONTH
 from local.plan.price_list import BadPriceList, Price, PriceList, fact, prices_of
 from local.plan.report import as_json, table
+from local.plan.standing import fires_a_day, resources
 from local.plan.traffic import BadTraffic, Traffic
 from rules.engagement.reconciliation import NIGHTS
 from tests.support.declared import indexes_of

@@ -202,7 +202,7 @@ def test_commands_are_called_in_one_way(document: str) -> None:
         ("make deplay", "no deplay"),
         ("for each in a; do make up", "syntax error"),
         ("pytest tests/unit/nowhere", "there is no tests/unit/nowhere"),
-        ("python -m bench engagement.nowhere", "there is no"),
+        ("python -m bench nowhere", "there is no"),
     ],
 )
 def test_a_wrong_command_in_a_block_is_found(wrong: str, why: str, tmp_path: Path) -> None:

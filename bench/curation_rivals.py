@@ -1,12 +1,11 @@
-"""Curation of an hour as a good user of DuckDB, Polars or ClickHouse would write it, with the quarantine.
+"""Curation of an hour as a good user of DuckDB or Polars would write it, with the quarantine.
 
 All read the lines of an hour's files, refuse each line that is no row of the schema (with the reason), keep
 the newest version of each key, and write these sorted, as zstd Parquet of the same level as ours. Statements
 are made from the entity's declaration.
 """
 
-import importlib
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,29 +101,6 @@ def with_duckdb(folder: Path, name: str, hour: str) -> None:
     db.close()
 
 
-def with_duckdb_reader(folder: Path, name: str, hour: str) -> None:
-    """The shortest way: DuckDB's reader of JSON lines. It loses bad lines, and takes 5 for a text."""
-    import duckdb
-
-    entity = ENTITIES[name]
-    curated, _ = outputs(folder, "duckdb read_json", hour)
-    db = duckdb.connect(config={"threads": 1, "preserve_insertion_order": False})
-    db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
-    kinds = {field.name: DUCKDB[field.type] for field in entity.fields}
-    kinds |= dict.fromkeys(_named(entity, Type.INTEGER), "BIGINT")
-    columns = ", ".join(f"'{each}': '{kind}'" for each, kind in kinds.items())
-    rank = f"{entity.version} DESC" if entity.version else entity.key[0]
-    db.execute(f"""
-        COPY (SELECT * FROM read_json('{inputs(folder, name, hour)}', format = 'newline_delimited',
-                  columns = {{{columns}}}, ignore_errors = true, auto_detect = false)
-              QUALIFY row_number() OVER (PARTITION BY {", ".join(entity.key)} ORDER BY {rank}) = 1
-              ORDER BY {", ".join(entity.key)})
-        TO '{curated}' (
-            FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {LEVEL}, ROW_GROUP_SIZE {ROW_GROUP})
-    """)
-    db.close()
-
-
 def with_polars(folder: Path, name: str, hour: str) -> None:
     import polars as pl
 
@@ -175,56 +151,7 @@ def with_polars(folder: Path, name: str, hour: str) -> None:
     )
 
 
-@cache
-def clickhouse() -> Any:
-    """Return this process's session of ClickHouse."""
-    return importlib.import_module("chdb.session").Session()  # no dependency of ours: it is there or not
-
-
-def with_clickhouse(folder: Path, name: str, hour: str) -> None:
-    entity = ENTITIES[name]
-    curated, quarantine = outputs(folder, "clickhouse", hour)
-    for path in (curated, quarantine):
-        path.unlink(missing_ok=True)
-    kinds = {Type.INTEGER: "Int64", Type.BOOLEAN: "Bool"}
-    names = {field.name: kinds.get(field.type, "String") for field in entity.fields}
-    shape = ", ".join(
-        f"{each} Nullable({kind})" for each, kind in (names | {"dt": "String", "hour": "String"}).items()
-    )
-    read = {
-        Type.TIMESTAMP: "parseDateTime64BestEffortOrNull(s.{0}, 6, 'UTC')",
-        Type.DATE: "toDate32OrNull(s.{0})",
-    }
-    columns = ", ".join(
-        f"{read.get(field.type, 's.{0}').format(field.name)} AS {field.name}" for field in entity.fields
-    )
-    fine = [f"isNotNull({field.name})" for field in entity.fields if field.required]
-    fine += [f"isNull(s.{each}) OR s.{each} = toString({each})" for each in _named(entity, Type.DATE)]
-    fine += [f"s.dt = '{DT}'", f"s.hour = '{hour}'", "isValidJSON(line)"]
-    fine.append(f"formatDateTime({entity.occurred}, '%Y-%m-%d %H') = '{DT} {hour}'")
-    for kind, wrong in ((Type.INTEGER, "[^-0-9]"), (Type.TEXT, '[^"]')):
-        if some := _named(entity, kind, required=None if kind is Type.INTEGER else True):
-            fine.append(f"""NOT match(line, '"({"|".join(some)})":{wrong}')""")
-    db = clickhouse()
-    settings = "SETTINGS max_threads = 1"
-    db.query("DROP TABLE IF EXISTS parsed")
-    db.query(
-        f"""
-        CREATE TABLE parsed ENGINE = Memory AS
-        SELECT file, columns, is_fine, if(is_fine, NULL, line) AS line FROM (
-            SELECT line, _file AS file, JSONExtract(line, 'Tuple({shape})') AS s, {columns},
-                ifNull({" AND ".join(f"({each})" for each in fine)}, 0) AS is_fine
-            FROM file('{inputs(folder, name, hour)}', 'LineAsString')) {settings}
-    """.replace("file, columns,", f"file, {', '.join(names)},")
-    )
-    db.query(f"""INSERT INTO FUNCTION file('{quarantine}', 'JSONEachRow')
-        SELECT file, line, 'no row' AS reason FROM parsed WHERE NOT is_fine {settings}""")
-    by = entity.key + (
-        (f"{entity.version} DESC",) if entity.version and entity.version not in entity.key else ()
-    )
-    db.query(f"""INSERT INTO FUNCTION file('{curated}', 'Parquet')
-        SELECT {", ".join(names)}, CAST(NULL, 'Nullable(String)') AS extra FROM parsed WHERE is_fine
-        ORDER BY {", ".join(by)} LIMIT 1 BY {", ".join(entity.key)}
-        {settings}, output_format_parquet_compression_method = 'zstd',
-            output_format_parquet_string_as_string = 1, output_format_parquet_row_group_size = {ROW_GROUP}""")
-    db.query("DROP TABLE parsed")
+RIVALS: dict[str, Callable[[Path, str, str], None]] = {
+    "duckdb": with_duckdb,
+    "polars": with_polars,
+}

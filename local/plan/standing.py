@@ -4,21 +4,16 @@ done, and limits. All of it follows from the resolved resources.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from datetime import date
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from analytics.warehouse import build as building
-from analytics.warehouse import load
-from analytics.warehouse.models import check, fingerprint, models
-from bench.deployed import called, template
 from infra.stacks import resolve_stacks
+from infra.template_text import parse
+from local.paths import ROOT
 from local.plan.month import DAYS_A_MONTH, GB, SECONDS_A_DAY
 from local.plan.price_list import fact
 from rules.engagement.reconciliation import NIGHTS
-from rules.lake.entities import LOADED
 
 Properties = Mapping[str, Any]
 SIZES = ("small", "standard", "large")
@@ -35,8 +30,6 @@ EACH: Mapping[str, Mapping[str, float]] = {
     "AWS::ElastiCache::ServerlessCache": {"valkey.gb_hours": fact("valkey.gb_min") * fact("month.hours")},
     "AWS::StepFunctions::StateMachine": {"states.transitions": fact("night.states") * DAYS_A_MONTH},
 }
-# Besides a load's merge: a lock, a staging table, its COPY, and two that replace the bookkeeping.
-LOAD_STATEMENTS = 5
 
 
 @cache
@@ -50,14 +43,17 @@ def _of(size: str, kind: str) -> Iterator[Properties]:
     return (each.get("Properties", {}) for each in resources(size).values() if each["Type"] == kind)
 
 
-def sizes() -> dict[str, dict[str, dict[str, float]]]:
-    """Return idle amounts, settings and concurrency of each size (local.plan.measured_units.TemplateSize)."""
-    statements = statements_a_night()
+def sizes(statements: int) -> dict[str, dict[str, dict[str, float]]]:
+    """Return idle amounts, settings and concurrency of each size: see TemplateSize.
+
+    statements: those of a night in the warehouse.
+    """
     return {size: _size(size, statements) for size in SIZES}
 
 
 def _size(size: str, statements: int) -> dict[str, dict[str, float]]:
     root = resolve_stacks({"Size": size})["/"]
+    rows = parse((ROOT / "template.yaml").read_text())["Mappings"]["Sizes"]
     schedules = [each for each in _of(size, "AWS::Scheduler::Schedule") if each.get("State") != "DISABLED"]
     wakes = _fires(each for each in schedules if '"announce"' in str(each["Target"].get("Input", "")))
     snapshots = (each for each in schedules if "RanksFunction" in str(each["Target"]))
@@ -77,7 +73,7 @@ def _size(size: str, statements: int) -> dict[str, dict[str, float]]:
     return {
         "idle": _idle(size, _fires(schedules), wakes, rpu_hours),
         "settings": {
-            **{row: float(template()["Mappings"]["Sizes"][row][size]) for row in SHARDS},
+            **{row: float(rows[row][size]) for row in SHARDS},
             "log_days": float(root.parameters["LogRetentionDays"]),
             "objects_an_hour": 3600 / min(firehose),
             "pause_seconds": sum(float(each.get("SecondsUntilAutoPause", 0)) for each in clusters),
@@ -93,6 +89,13 @@ def _size(size: str, statements: int) -> dict[str, dict[str, float]]:
 
 def _mappings(size: str) -> Iterator[Properties]:
     return _of(size, "AWS::Lambda::EventSourceMapping")
+
+
+def called(named: Mapping[str, Any]) -> str:
+    """Return the logical id that a template names by Ref, by GetAtt, or (a function) by its alias."""
+    found = named.get("Ref") or named["Fn::GetAtt"]
+    name = found.split(".")[0] if isinstance(found, str) else str(found[0])
+    return name.removesuffix("Aliaslive")
 
 
 def _concurrency(size: str) -> dict[str, float]:
@@ -165,40 +168,3 @@ def fires_a_day(expression: str) -> float:
         raise ValueError(f"the planner does not know the schedule {expression}")
     hours = 24 if found[2] == "*" else len(found[2].split(","))
     return float(len(found[1].split(",")) * hours)
-
-
-class _CountingWarehouse:
-    """A warehouse that holds every model as it is declared now, and a new day of each entity; it counts."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def run(self, statements: Sequence[str]) -> None:
-        self.count += len(statements)
-
-    def rows(self, sql: str) -> list[dict[str, Any]]:
-        self.count += 1
-        known = models()
-        if sql == building._RELATIONS:
-            kinds = {"view": "VIEW"}
-            return [{"name": n, "kind": kinds.get(m.materialized, "BASE TABLE")} for n, m in known.items()]
-        if sql == building._BUILDS:
-            return [
-                {"model": name, "fingerprint": fingerprint(each, known), "loads": "", "tested": None}
-                for name, each in known.items()
-            ]
-        if sql == building._LOADS:
-            return [{"entity": name, "newest": 1} for name in LOADED]
-        return [{"dt": date(2026, 1, 31)}] if "FROM lake.loads" in sql else []
-
-    def kept_open(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-
-def statements_a_night() -> int:
-    """Return the statements of a night's load, models and tests in a warehouse that has built them before."""
-    warehouse = _CountingWarehouse()
-    building.build(warehouse)
-    check(warehouse)
-    loads = (LOAD_STATEMENTS + len(list(load.merge(entity, [()]))) for entity in LOADED.values())
-    return warehouse.count + sum(loads)

@@ -1,1 +1,0 @@
-"""Benchmarks of the lake and of the nightly run."""
