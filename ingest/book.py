@@ -266,7 +266,7 @@ PUBLICATION = closed_object(
         "note?": {"type": "string", "maxLength": 500, "description": "why, for those who come later"},
         "rerate?": {
             "type": "boolean",
-            "description": "effective may be in the past: `streakline rules rerate` judges anew what came since",
+            "description": "effective may be past: `streakline rules rerate` judges anew what came since",
         },
         "dry_run?": {
             "type": "boolean",

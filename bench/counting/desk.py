@@ -161,8 +161,8 @@ def desk(**settings: str) -> Iterator[Desk]:
             held.enter_context(patch.object(each, "FRESH_SECONDS", math.inf))
         held.enter_context(patch.object(Tombstones, "look", lambda _: {}))
         # Whoever comes first among threads differs from run to run.
-        for each in ("engagement", "questions.fan_out", "questions.reminders"):
-            held.enter_context(patch(f"processors.{each}.WRITERS", 1))
+        for name in ("engagement", "questions.fan_out", "questions.reminders"):
+            held.enter_context(patch(f"processors.{name}.WRITERS", 1))
         yield made
 
 

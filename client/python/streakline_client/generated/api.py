@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 73e837f6b783685bf3360e5345b46c9ee005eecf8ca7dab5b38df1c976f75c6c."""
+"""Made by `make clients` from the API with the digest 0c0b47feace335fc5ec3bc1b5f90bf0f97575b6891299efe76e9dd1d7cc3627b."""
 
 from __future__ import annotations
 

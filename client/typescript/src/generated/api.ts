@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 73e837f6b783685bf3360e5345b46c9ee005eecf8ca7dab5b38df1c976f75c6c.
+// Made by `make clients` from the API with the digest 0c0b47feace335fc5ec3bc1b5f90bf0f97575b6891299efe76e9dd1d7cc3627b.
 
 export interface paths {
     "/": {
@@ -2945,7 +2945,7 @@ export interface operations {
                     effective?: string;
                     /** @description why, for those who come later */
                     note?: string;
-                    /** @description effective may be in the past: `streakline rules rerate` judges anew what came since */
+                    /** @description effective may be past: `streakline rules rerate` judges anew what came since */
                     rerate?: boolean;
                 };
             };
