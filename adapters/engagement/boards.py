@@ -36,7 +36,6 @@ FRESH_SECONDS = 30
 # Rows of a partition that have not lapsed, in a list: the first 100, and all who tie with the last of them.
 # Beyond these it is left to chance who of many with the same streak is listed.
 READ_MAX = 2000
-PSEUDONYM_DIGITS = 10
 NAMES_KEPT = timedelta(minutes=1)
 
 
