@@ -69,15 +69,15 @@ class BookFile:
     document: Any
     lines: dict[Place, int]
 
-    def told(self, refused: BookRefused) -> str:
+    def faults_text(self, refused: BookRefused) -> str:
         """Return the first 100 faults, each with its line: `book.yaml:12: boosts.0.since is missing`.
 
         Where there are more, a last line tells how many.
         """
-        told = [f"{self.path.name}:{self._line(each.path)}: {each}" for each in refused.faults[:DETAILS_MAX]]
+        lines = [f"{self.path.name}:{self._line(each.path)}: {each}" for each in refused.faults[:DETAILS_MAX]]
         if (number := len(refused.faults)) > DETAILS_MAX:
-            told.append(f"{self.path.name}: {number} faults, of which these are the first {DETAILS_MAX}")
-        return "\n".join(told)
+            lines.append(f"{self.path.name}: {number} faults, of which these are the first {DETAILS_MAX}")
+        return "\n".join(lines)
 
     def _line(self, place: Place) -> int:
         """Return the line of a place, or of the nearest that it lies in."""
@@ -186,7 +186,7 @@ def check(path: Path) -> BookFile:
     try:
         book_of_document(book.document)
     except BookRefused as refused:
-        raise RuntimeError(book.told(refused)) from None
+        raise RuntimeError(book.faults_text(refused)) from None
     return book
 
 
@@ -261,7 +261,7 @@ def publish_command(
     try:
         version = publish(store, proposal, datetime.now(UTC))
     except BookRefused as refused:
-        raise RuntimeError(book.told(refused)) from None
+        raise RuntimeError(book.faults_text(refused)) from None
     except PublicationConflict:
         raise RuntimeError(
             "somebody else has just published a version: look at `streakline rules list`"

@@ -31,13 +31,13 @@ def _sha256(text: str) -> bytes:
 
 def _encoded(fields: list[list[str]]) -> bytes:
     """Return fields as bytes: length, name, kind, length, value. A longer kind would hide fields."""
-    told = b""
+    encoded = b""
     for name, kind, value in fields:
         if kind not in ("i", "t", "b"):
             raise TypeError(f"{name} is of no kind that is known")
-        told += b"%d:%b%b" % (len(name.encode()), name.encode(), kind.encode())
-        told += b"%d:%b" % (len(value.encode()), value.encode())
-    return told
+        encoded += b"%d:%b%b" % (len(name.encode()), name.encode(), kind.encode())
+        encoded += b"%d:%b" % (len(value.encode()), value.encode())
+    return encoded
 
 
 def _single(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -82,8 +82,8 @@ def check(path: Path, root: str) -> list[str]:
         raise ValueError(f"the proof leads to the root {found.hex()}, and not to {root}")
     entry = proof["entry"]
     # A sender's own text may have lines that look like fields.
-    told = [(name, value) for name, _, value in (*entry["hidden"], *entry["shown"])]
-    return [f"{name}: {value if value.isprintable() else json.dumps(value)}" for name, value in told]
+    values = [(name, value) for name, _, value in (*entry["hidden"], *entry["shown"])]
+    return [f"{name}: {value if value.isprintable() else json.dumps(value)}" for name, value in values]
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def key_of(name: str, stored: Item) -> tuple[str, ...]:
     return tuple(str(next(iter(stored[key].values()))) for key in KEYS[name])
 
 
-def told(stored: Item | None) -> Item:
+def shared_fields(stored: Item | None) -> Item:
     """Return an item without what is its region's own."""
     return {name: each for name, each in (stored or {}).items() if name not in OWN}
 
@@ -207,12 +207,12 @@ class UnseenFinder:
         if way is UnseenPolicy.DERIVED:
             return
         for mine, other in self.new.same(name, self.old.items(name)):
-            if told(mine) == told(other) or self._is_nobodys(name, mine):
+            if shared_fields(mine) == shared_fields(other) or self._is_nobodys(name, mine):
                 continue
             if name == CLAIMS and other is not None:
                 found.compare_claims(mine, other)
             elif other is None and way is UnseenPolicy.CARRIED and not _is_of_unseen(name, mine, found):
-                found.carried.setdefault(name, []).append(told(mine))
+                found.carried.setdefault(name, []).append(shared_fields(mine))
             elif way is UnseenPolicy.LISTED and (other is None or FOLLOWED not in mine):
                 reason = "the new writer lacks it" if other is None else "both regions have changed it"
                 found.listed.append(Listed(name, _label(name, mine), reason))
@@ -229,7 +229,7 @@ class UnseenFinder:
 
     def _settings(self, found: FoundUnseen) -> None:
         for mine, other in self.new.same(PROFILES, self.old.items(PROFILES)):
-            if FOLLOWED in mine or told(mine) == told(other):
+            if FOLLOWED in mine or shared_fields(mine) == shared_fields(other):
                 continue  # whoever only follows has set nothing
             names = settings_unseen(decode_item(mine), decode_item(other or {}))
             if names:
@@ -383,7 +383,7 @@ class Returning:
 
         The old head goes last: while it is there, the account is found again if this dies halfway.
         """
-        ours = {key_of(LEDGER, each): told(each) for each in self.new.account(account_id)}
+        ours = {key_of(LEDGER, each): shared_fields(each) for each in self.new.account(account_id)}
         theirs = {key_of(LEDGER, each): each for each in self.old.account(account_id)}
         kept = {key: {**ours[key]} for key in theirs if key in ours}
         last = max(kept)[1] if kept else ""
@@ -395,7 +395,7 @@ class Returning:
             kept[max(kept)]["active"] = {"BOOL": True}
         table, changed = self.old.table(LEDGER), 0
         for key, each in kept.items():
-            if told(theirs[key]) != each:
+            if shared_fields(theirs[key]) != each:
                 table.put(each)
                 changed += 1
         for key in sorted(theirs.keys() - ours.keys()):
@@ -467,7 +467,7 @@ class Returning:
 def _change(name: str, epoch: int, stored: Item) -> ItemChange:
     """Return an item as the first change of an epoch: whatever is sent live is newer."""
     key = {each: stored[each] for each in KEYS[name]}
-    return ItemChange(name, epoch, 0, key, told(stored), is_new=True)
+    return ItemChange(name, epoch, 0, key, shared_fields(stored), is_new=True)
 
 
 def _is_mark(name: str, mine: Item) -> bool:

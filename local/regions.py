@@ -199,10 +199,10 @@ def status(stack: Stack, registers: RegisterStore) -> dict[str, Any]:
 def waiting_in(stack: Stack) -> int:
     """Return how many messages of changes are in a region's queue, about."""
     names = [f"ApproximateNumberOfMessages{each}" for each in ("", "NotVisible", "Delayed")]
-    told = stack.client("sqs").get_queue_attributes(
+    answer = stack.client("sqs").get_queue_attributes(
         QueueUrl=stack.output("ChangesQueueUrl", "second region"), AttributeNames=names
     )
-    return sum(int(told["Attributes"][each]) for each in names)
+    return sum(int(answer["Attributes"][each]) for each in names)
 
 
 @command("region return --stack-name streakline --region us-east-1 --dry-run")
@@ -317,7 +317,7 @@ def report_of(found: FoundUnseen, outcome: ReturnOutcome) -> Mapping[str, Any]:
     listed.
     """
     unseen = [
-        {"account": account_id, **_told(each.entry), "fate": each.fate.value}
+        {"account": account_id, **_entry_view(each.entry), "fate": each.fate.value}
         for account_id, (_, beyond) in sorted(found.accounts.items())
         for each in beyond
     ]
@@ -330,7 +330,7 @@ def report_of(found: FoundUnseen, outcome: ReturnOutcome) -> Mapping[str, Any]:
     }
 
 
-def _told(entry: Entry) -> dict[str, Any]:
+def _entry_view(entry: Entry) -> dict[str, Any]:
     draft = entry.draft
     return {"place": entry.created_at, "kind": draft.kind.value, "points": draft.points, "seq": entry.seq}
 

@@ -84,8 +84,8 @@ def rerate_command(stack: Stack, first: date, dry_run: bool, reason: str) -> Non
     accounts, cache = accounts_of(stack), cache_of(stack)
     books = BookStore(dynamodb, stack.tables["RuleBooks"])
     known = books.look()
-    told = reason or f"judged anew by version {known.newest.number} of the rules"
-    rating = Rerating.since(first, known, told)
+    note = reason or f"judged anew by version {known.newest.number} of the rules"
+    rating = Rerating.since(first, known, note)
     profiles = (each for page, _ in all_profiles(dynamodb, stack.tables["UserStreaks"]) for each in page)
     rerater = Rerater(accounts, Settler(accounts, books), cache)
     found = rerate(rerater, profiles, rating, is_dry=dry_run)

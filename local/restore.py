@@ -121,17 +121,17 @@ def restore(
     hot = timedelta(days=int(settings_of(stack.parameters.get("Settings", ""))["EventHotDays"]))  # rule 22
     before = LakeBefore(lake, until, now, max(RETENTION, hot))
     restorer = _restorer(stack, before, erased, (keep, replace))
-    told = restorer.run(now, _say)
+    result = restorer.run(now, _say)
     # Before questions: who hears of one that comes back must be known, and what was told already, too.
     phones = PhoneTable(stack.client("dynamodb"), stack.tables[PHONES], stack.tables["Limits"])
-    PhonesRestorer(before, phones, erased, keep, replace).run(told, now)
+    PhonesRestorer(before, phones, erased, keep, replace).run(result, now)
     named = (*FROM_ROWS, "IdempotencyKeys")
-    OthersRestorer(before, _tables(stack, named), erased, keep).run(told, now)
-    report = report_of(told, until, restorer.lake.later(), {table for table, _ in from_table})
+    OthersRestorer(before, _tables(stack, named), erased, keep).run(result, now)
+    report = report_of(result, until, restorer.lake.later(), {table for table, _ in from_table})
     report_file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print("\n".join(lines(report)))
-    if told.lacks:
-        raise RuntimeError(f"{len(told.lacks)} things could not be had: {report_file} names them")
+    if result.lacks:
+        raise RuntimeError(f"{len(result.lacks)} things could not be had: {report_file} names them")
 
 
 def curate_new(lake: S3Objects, now: datetime) -> int:
@@ -143,20 +143,20 @@ def curate_new(lake: S3Objects, now: datetime) -> int:
 
 
 def report_of(
-    told: RestoreReport, until: datetime, later: Mapping[str, int], copied_tables: set[str]
+    result: RestoreReport, until: datetime, later: Mapping[str, int], copied_tables: set[str]
 ) -> dict[str, Any]:
     """Return what the file of the report holds: counts, everything that lacks, and what no lake has."""
     return {
         "to": stamp(until),
-        "users": told.users,
-        "erased_persons": told.erased,
-        "phones": told.phones,
-        "lead_events": told.lead_events,
-        "erased_lead_events": told.erased_events,
-        "written": dict(sorted(told.written.items())),
-        "repaired": told.repaired,
+        "users": result.users,
+        "erased_persons": result.erased,
+        "phones": result.phones,
+        "lead_events": result.lead_events,
+        "erased_lead_events": result.erased_events,
+        "written": dict(sorted(result.written.items())),
+        "repaired": result.repaired,
         "rows_of_later": later,
-        "lacks": [{"store": e.store, "key": e.key, "reason": e.reason} for e in sorted(told.lacks)],
+        "lacks": [{"store": e.store, "key": e.key, "reason": e.reason} for e in sorted(result.lacks)],
         "not_in_the_lake": {
             name: each for name, each in NOT_IN_THE_LAKE.items() if name not in copied_tables
         },
@@ -222,6 +222,6 @@ def _tombstones(stack: Stack) -> Tombstones:
     return Tombstones(stack.client("dynamodb"), stack.tables["Erasures"], key)
 
 
-def _say(told: RestoreReport) -> None:
-    if told.users % EVERY == 0:
-        print(f"{told.users} users", flush=True)
+def _say(result: RestoreReport) -> None:
+    if result.users % EVERY == 0:
+        print(f"{result.users} users", flush=True)

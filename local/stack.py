@@ -232,8 +232,8 @@ def _cause(error: Exception) -> str:
 
 
 def _answered(error: ClientError) -> str:
-    told = error.response.get("Error", {})
-    code, message = told.get("Code", "unknown"), told.get("Message", "")
+    reason = error.response.get("Error", {})
+    code, message = reason.get("Code", "unknown"), reason.get("Message", "")
     if code in REFUSED:
         return f"AWS does not accept these credentials ({code}): {CREDENTIALS}"
     if code.startswith("AccessDenied") or code == "UnauthorizedOperation":

@@ -1,5 +1,5 @@
-"""Redshift's COPY of the Parquet files in a manifest and UNLOAD of a query's rows, as statements; and what
-DuckDB, which has neither, does in their place.
+"""Redshift's COPY of the Parquet files in a manifest, as a statement; and what DuckDB, which has none, does
+in its place.
 """
 
 import io
@@ -16,13 +16,6 @@ from adapters.platform.objects import Objects, StoredObject
 ROWS_AT_ONCE = 200_000
 _COPY = re.compile(
     r"COPY (?P<table>\w+) FROM '(?P<manifest>[^']+)' IAM_ROLE '(?P<role>[^']*)' FORMAT AS PARQUET MANIFEST"
-)
-FILE_MB_MAX = 64
-FIRST_FILE = "0000_part_00.parquet"
-_UNLOAD = re.compile(
-    r"UNLOAD \('(?P<select>.+)'\) TO '(?P<to>[^']+)' IAM_ROLE '(?P<role>[^']*)'"
-    r" FORMAT AS PARQUET ALLOWOVERWRITE MAXFILESIZE \d+ MB",
-    re.DOTALL,
 )
 
 

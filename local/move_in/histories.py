@@ -108,7 +108,7 @@ class EventsDoor:
 
     def send(self, bodies: Sequence[dict[str, Any]]) -> list[Mapping[str, Any]]:
         """Return what became of each event. Raises RuntimeError if that cannot be had."""
-        told: dict[int, Mapping[str, Any]] = {}
+        result_of: dict[int, Mapping[str, Any]] = {}
         left = list(range(len(bodies)))
         for attempt in range(ATTEMPTS_MAX):
             if attempt:
@@ -119,10 +119,12 @@ class EventsDoor:
                 raise RuntimeError(
                     f"POST /v1/events: {status} {answer}: run this again, it goes on from here"
                 )
-            told |= dict(zip(left, results, strict=True))
-            left = [each for each in left if (told[each].get("error") or {}).get("code") == "unavailable"]
+            result_of |= dict(zip(left, results, strict=True))
+            left = [
+                each for each in left if (result_of[each].get("error") or {}).get("code") == "unavailable"
+            ]
             if not left:
-                return [told[each] for each in range(len(bodies))]
+                return [result_of[each] for each in range(len(bodies))]
         raise RuntimeError("the API does not take events by now: run this again, it goes on from here")
 
 
@@ -145,7 +147,7 @@ WAITS = "some rows are in no ledger yet: `streakline status` and `streakline que
 
 
 @dataclass(frozen=True, slots=True)
-class ToldRow:
+class HistoryRow:
     """What a row of a file says: which event, and on which date by its own zone."""
 
     line: int
@@ -168,19 +170,20 @@ class Compared:
         yield from (f"  {outcome}: {count}" for outcome, count in sorted(self.counts.items()))
 
 
-def told_by(line: int, body: Body) -> ToldRow:
+def history_row(line: int, body: Body) -> HistoryRow:
     """Return what an event's row says; its date is worked out in another way than the product does."""
     identifier = event_id(body["user_id"], body["idempotency_key"], parse_moment(body["occurred_at"]))
-    return ToldRow(line, body["user_id"], identifier, local_date(body))
+    return HistoryRow(line, body["user_id"], identifier, local_date(body))
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryComparison:
-    """told: yields all rows that were taken in, as often as it is called. patience: how long to wait."""
+    """Compares a history that was imported with what its users have now."""
 
-    told: Callable[[], Iterable[ToldRow | RefusedRow]]
+    # Yields all rows that were taken in, as often as it is called
+    rows_again: Callable[[], Iterable[HistoryRow | RefusedRow]]
     ledger: LedgerStore
-    patience: Callable[[], Patience]
+    patience: Callable[[], Patience]  # how long to wait
     pause: float = PAUSE_SECONDS
 
     def write(self, path: Path, rows: int) -> Compared:
@@ -190,14 +193,14 @@ class HistoryComparison:
             lines = csv.writer(out)
             lines.writerow(HEADER)
             for part in range(parts):
-                by_user: dict[str, list[ToldRow]] = defaultdict(list)
-                for each in self.told():
-                    if isinstance(each, ToldRow) and zlib.crc32(each.user_id.encode()) % parts == part:
+                by_user: dict[str, list[HistoryRow]] = defaultdict(list)
+                for each in self.rows_again():
+                    if isinstance(each, HistoryRow) and zlib.crc32(each.user_id.encode()) % parts == part:
                         by_user[each.user_id].append(each)
                 self._compare(by_user, found, lines)
         return found
 
-    def _compare(self, by_user: dict[str, list[ToldRow]], found: Compared, lines: Any) -> None:
+    def _compare(self, by_user: dict[str, list[HistoryRow]], found: Compared, lines: Any) -> None:
         found.users += len(by_user)
         for user, applied in self._applied(by_user):
             for each in by_user[user]:
@@ -208,7 +211,7 @@ class HistoryComparison:
                     found.absent.add(each.line)
                 lines.writerow(map(cell, (each.line, user, each.event_id, each.day, day, points, outcome)))
 
-    def _applied(self, by_user: dict[str, list[ToldRow]]) -> Iterator[tuple[str, AppliedEvents]]:
+    def _applied(self, by_user: dict[str, list[HistoryRow]]) -> Iterator[tuple[str, AppliedEvents]]:
         """Yield what each user's ledger has; waits for what is on its way, as long as that goes on."""
         waiting, patience, goes_on = list(by_user), self.patience(), True
         while waiting:

@@ -30,10 +30,10 @@ from local.move_in.histories import (
     Compared,
     EventsDoor,
     HistoryComparison,
-    ToldRow,
+    HistoryRow,
     checked,
+    history_row,
     refused_by,
-    told_by,
 )
 from local.move_in.positions import PositionImporter, PositionMoving
 from local.move_in.rows import RefusedFile, RefusedRow, Row, columns_of, digest_of_file, read_rows
@@ -115,28 +115,28 @@ def take(path: Path, check: Check, send: Take, marks: MarkStore, refused: Refuse
 
     def one(some: Sequence[tuple[int, Row | RefusedRow]]) -> Sequence[RefusedRow | None]:
         good = [each for _, each in some if isinstance(each, Row) and not isinstance(check(each), RefusedRow)]
-        told = iter(send(good)) if good else iter(())
+        refusal = iter(send(good)) if good else iter(())
         sent = {each.line for each in good}
         return [
-            next(told) if isinstance(each, Row) and each.line in sent else _refusal(each, check)
+            next(refusal) if isinstance(each, Row) and each.line in sent else _refusal(each, check)
             for _, each in some
         ]
 
     with ThreadPoolExecutor(SENDERS) as pool:
         for some in chunks(chunks(numbered, ROWS), AHEAD):
-            for told in chain.from_iterable(pool.map(one, some)):
+            for refusal in chain.from_iterable(pool.map(one, some)):
                 found.rows += 1
-                found.sent += told is None
-                if told:
-                    refused.add(told)
+                found.sent += refusal is None
+                if refusal:
+                    refused.add(refusal)
             marks.put(found.rows, datetime.now(UTC))
     found.refused = refused.count
     return found
 
 
 def _note(each: Row | RefusedRow, check: Check, refused: RefusedFile) -> None:
-    if told := _refusal(each, check):
-        refused.add(told)
+    if refusal := _refusal(each, check):
+        refused.add(refusal)
 
 
 def _refusal(each: Row | RefusedRow, check: Check) -> RefusedRow | None:
@@ -180,12 +180,12 @@ class HistoryMoving:
     def compare(self, path: Path, out: Path, rows: int) -> Compared:
         """Hold each event against the ledger of its user."""
 
-        def told() -> Iterator[ToldRow | RefusedRow]:
+        def rows_again() -> Iterator[HistoryRow | RefusedRow]:
             for each in read_rows(path):
                 body = each if isinstance(each, RefusedRow) else self.check(each)
-                yield body if isinstance(body, RefusedRow) else told_by(each.line, body)
+                yield body if isinstance(body, RefusedRow) else history_row(each.line, body)
 
-        return HistoryComparison(told, self.ledger, self.patience).write(out, rows)
+        return HistoryComparison(rows_again, self.ledger, self.patience).write(out, rows)
 
 
 @command("events import history.csv --dry-run", "events import positions.ndjson history.parquet")

@@ -155,36 +155,36 @@ class PositionMoving:
             lines = csv.writer(file)
             lines.writerow(HEADER)
             for some in chunks(self._positions(path), READERS * 64):
-                for (line, told), (values, outcome) in zip(some, pool.map(self._held, some), strict=True):
+                for (line, wanted), (values, outcome) in zip(some, pool.map(self._held, some), strict=True):
                     found.users += 1
                     found.counts[outcome] += 1
                     if outcome in (ABSENT, DIFFERS):
                         found.absent.add(line)
-                    lines.writerow(map(cell, (line, told.user_id, *values, outcome)))
+                    lines.writerow(map(cell, (line, wanted.user_id, *values, outcome)))
         return found
 
     def _positions(self, path: Path) -> Iterator[tuple[int, OpeningPosition]]:
         for row in read_rows(path):
-            told = self.check(row) if isinstance(row, Row) else row
-            if isinstance(told, OpeningPosition):
-                yield row.line, told
+            wanted = self.check(row) if isinstance(row, Row) else row
+            if isinstance(wanted, OpeningPosition):
+                yield row.line, wanted
 
     def _held(self, numbered: tuple[int, OpeningPosition]) -> tuple[list[Any], str]:
-        told = numbered[1]
-        profile = self.mover.accounts.profile(told.user_id)
-        entries = self.mover.accounts.ledger.after(told.user_id, "0", consistent=False)[0]
-        shown = self._shown(profile, told)
-        outcome = _outcome(profile, entries, told)
-        if outcome == SAME and shown != _said(told):
+        wanted = numbered[1]
+        profile = self.mover.accounts.profile(wanted.user_id)
+        entries = self.mover.accounts.ledger.after(wanted.user_id, "0", consistent=False)[0]
+        shown = self._shown(profile, wanted)
+        outcome = _outcome(profile, entries, wanted)
+        if outcome == SAME and shown != _said(wanted):
             outcome = DIFFERS
-        if outcome in (SAME, MOVED_ON) and not self.mover.has_achievements(told):
+        if outcome in (SAME, MOVED_ON) and not self.mover.has_achievements(wanted):
             outcome = DIFFERS
-        return [each for pair in zip(_said(told), shown, strict=True) for each in pair], outcome
+        return [each for pair in zip(_said(wanted), shown, strict=True) for each in pair], outcome
 
     @staticmethod
-    def _shown(profile: Profile, told: OpeningPosition) -> Figures:
+    def _shown(profile: Profile, wanted: OpeningPosition) -> Figures:
         """Return what the system shows: as of the position's date, or later if the user has moved on."""
-        when = max(told.as_of, profile.streak.last) if profile.streak else told.as_of
+        when = max(wanted.as_of, profile.streak.last) if profile.streak else wanted.as_of
         seen = shown_streak(profile.streak, profile.cover, when)
         return (
             seen.current,
@@ -196,18 +196,25 @@ class PositionMoving:
         )
 
 
-def _said(told: OpeningPosition) -> Figures:
+def _said(wanted: OpeningPosition) -> Figures:
     """Return what the file says; of active dates and longest at least what the streak has."""
-    opening = told.opening
-    return told.streak, opening.longest, told.last_date, opening.active_days, told.balance, told.freezes
+    opening = wanted.opening
+    return (
+        wanted.streak,
+        opening.longest,
+        wanted.last_date,
+        opening.active_days,
+        wanted.balance,
+        wanted.freezes,
+    )
 
 
-def _outcome(profile: Profile, entries: Sequence[Entry], told: OpeningPosition) -> str:
+def _outcome(profile: Profile, entries: Sequence[Entry], wanted: OpeningPosition) -> str:
     if profile.cover.opening is None:
         return ABSENT
     drafts = [each.draft for each in entries if each.draft.kind is not EntryKind.OPEN]
-    brought = told.drafts()
-    if profile.cover.opening != told.opening or Counter(brought) - Counter(drafts):
+    brought = wanted.drafts()
+    if profile.cover.opening != wanted.opening or Counter(brought) - Counter(drafts):
         return DIFFERS
     own = (profile.cover.opening.last, profile.cover.opening.active_days)
     now = (profile.streak.last, profile.streak.active_days) if profile.streak else own

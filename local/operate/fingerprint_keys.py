@@ -50,7 +50,7 @@ def take(step: Step, stack: Stack, of: Keys) -> dict[str, object]:
     after = step(before, now, of)
     if after != before:
         client.put_secret_value(SecretId=name, SecretString=to_text(after))
-    return _told(after, of)
+    return _ring_view(after, of)
 
 
 def _command(name: str, text: str, step: Step) -> click.Command:
@@ -74,7 +74,7 @@ retire = _command(
 )
 
 
-def _told(ring: KeyRing, of: Keys) -> dict[str, object]:
+def _ring_view(ring: KeyRing, of: Keys) -> dict[str, object]:
     is_several = len(ring.keys) > 1
     return {
         "keys": len(ring.keys),

@@ -66,18 +66,20 @@ def last_trouble(log: str) -> str:
     """Return the last warning or error of a function's log; "" if there is none."""
     for line in reversed(log.splitlines()):
         try:
-            told = json.loads(line[line.index("{") :])
+            line_fields = json.loads(line[line.index("{") :])
         except ValueError:
             continue
-        if isinstance(told, dict) and told.get("level") in LEVELS:
-            raised = str(told.get("exception") or "").strip().splitlines()
-            return ": ".join(dict.fromkeys(each for each in (str(told.get("message")), *raised[-1:]) if each))
+        if isinstance(line_fields, dict) and line_fields.get("level") in LEVELS:
+            raised = str(line_fields.get("exception") or "").strip().splitlines()
+            return ": ".join(
+                dict.fromkeys(each for each in (str(line_fields.get("message")), *raised[-1:]) if each)
+            )
     return ""
 
 
 def _shown(answer: Any) -> str:
-    told = answer.get("errorMessage") if isinstance(answer, dict) else None
-    return str(told or json.dumps(answer))[:TEXT_MAX]
+    message = answer.get("errorMessage") if isinstance(answer, dict) else None
+    return str(message or json.dumps(answer))[:TEXT_MAX]
 
 
 # Which of several names somebody means who has typed one.

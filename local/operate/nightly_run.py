@@ -341,8 +341,8 @@ def rebuild_command(
 @option("--workers", default=10, help="of Glue's type G.1X")
 def backfill_command(*, stack: Stack, since: date, until: date, rebuild: bool, workers: int) -> Any:
     """Curate many days at once by Spark (Glue), then load them."""
-    told = run_backfill(stack, since, until, rebuild=rebuild, workers=workers)
-    print(told, file=sys.stderr, flush=True)
+    outcome = run_backfill(stack, since, until, rebuild=rebuild, workers=workers)
+    print(outcome, file=sys.stderr, flush=True)
     return run(stack, since, until, repair=False)
 
 

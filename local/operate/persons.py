@@ -84,30 +84,30 @@ def erase(person: Person, stack: Stack, out: Path | None = None) -> dict[str, An
     Raises RuntimeError for what it refuses, and if online stores are still awaited after 45 minutes.
     """
     api = person.api(stack)
-    told = _asked(api, "DELETE", person.path, 202)
+    erasure = _asked(api, "DELETE", person.path, 202)
     until = time.monotonic() + WAIT_SECONDS_MAX
-    while is_online(told) and time.monotonic() < until:
+    while is_online(erasure) and time.monotonic() < until:
         # The schedule would go on with it within five minutes.
         invoke(stack, stack.output("ErasureFunctionName", "erasures"), {})
-        told = _asked(api, "GET", f"/v1/erasures/{told['erasure_id']}", 200)
-        if is_online(told):
+        erasure = _asked(api, "GET", f"/v1/erasures/{erasure['erasure_id']}", 200)
+        if is_online(erasure):
             time.sleep(POLL_SECONDS if stack.is_laptop else 60 * POLL_SECONDS)
-    if is_online(told):
+    if is_online(erasure):
         raise RuntimeError(
-            f"erasure {told['erasure_id']} is still open: the alarm ErasureErrors would say why"
+            f"erasure {erasure['erasure_id']} is still open: the alarm ErasureErrors would say why"
         )
-    if told["status"] == "open":
+    if erasure["status"] == "open":
         # If the last night was just now, the certificate need not wait for the schedule.
         invoke(stack, stack.output("ErasureFunctionName", "erasures"), {})
-        told = _asked(api, "GET", f"/v1/erasures/{told['erasure_id']}", 200)
-    if out and "certificate" in told:
-        out.write_text(json.dumps(told["certificate"], indent=2) + "\n")
-    return told
+        erasure = _asked(api, "GET", f"/v1/erasures/{erasure['erasure_id']}", 200)
+    if out and "certificate" in erasure:
+        out.write_text(json.dumps(erasure["certificate"], indent=2) + "\n")
+    return erasure
 
 
-def is_online(told: dict[str, Any]) -> bool:
+def is_online(erasure: dict[str, Any]) -> bool:
     """Whether an erasure, as the API tells it, awaits stores of which no night is in charge."""
-    return told["status"] == "open" and not set(told["awaits"]) <= NIGHTLY
+    return erasure["status"] == "open" and not set(erasure["awaits"]) <= NIGHTLY
 
 
 def export(person: Person, stack: Stack, out: Path) -> dict[str, Any]:
@@ -116,14 +116,14 @@ def export(person: Person, stack: Stack, out: Path) -> dict[str, Any]:
     Raises RuntimeError for what the API refuses, and if there is no export after 45 minutes.
     """
     api, path = person.api(stack), f"{person.path}/export"
-    told = _asked(api, "POST", path, 202)
+    job = _asked(api, "POST", path, 202)
     until = time.monotonic() + WAIT_SECONDS_MAX
-    while told["status"] == "running" and time.monotonic() < until:
+    while job["status"] == "running" and time.monotonic() < until:
         time.sleep(POLL_SECONDS)
-        told = _asked(api, "GET", path, 200)
-    if told["status"] == "running":
+        job = _asked(api, "GET", path, 200)
+    if job["status"] == "running":
         raise RuntimeError("the export is not made yet: ask again, or see why in the log of ErasureFunction")
-    return {"file": str(out), "bytes": api.download(told["url"], out)}
+    return {"file": str(out), "bytes": api.download(job["url"], out)}
 
 
 def certificate(file: Path, user: str, lead: str, stack: Stack) -> dict[str, Any]:
@@ -163,10 +163,10 @@ def who(names: set[str], stack: Stack) -> dict[str, Any]:
 
 
 def _asked(api: Api, method: str, path: str, expected: int) -> dict[str, Any]:
-    status, told = api.call(method, path)
+    status, body = api.call(method, path)
     if status != expected:
-        raise RuntimeError(f"{method} {path}: {status} {told}")
-    answer: dict[str, Any] = told
+        raise RuntimeError(f"{method} {path}: {status} {body}")
+    answer: dict[str, Any] = body
     return answer
 
 

@@ -186,7 +186,7 @@ def redrive(stack: Stack, *, only_list: bool = False, only: str = "") -> dict[st
             done += 1
             continue
         _show_again(stack, [message])
-        left.append(_told(message, again))
+        left.append(_message_view(message, again))
     return {"redriven": done, "left": left}
 
 
@@ -215,7 +215,7 @@ def discard(stack: Stack, message_id: str, reason: str, *, only: str = "") -> di
     if not reason.strip():
         raise RuntimeError("--reason: why is it given up?")
     found = _found(stack, message_id, only)
-    kept = _told(found, "") | {
+    kept = _message_view(found, "") | {
         "discarded_at": datetime.now(UTC).isoformat(),
         "discarded_by": _operator(stack),
         "discard_reason": reason.strip(),
@@ -291,15 +291,15 @@ def _operator(stack: Stack) -> str:
         return ""
 
 
-def _told(message: Waiting, again: str) -> dict[str, Any]:
-    told = {
+def _message_view(message: Waiting, again: str) -> dict[str, Any]:
+    view = {
         "id": message.message_id,
         "consumer": message.consumer,
         "queue": _queue(message.consumer).removesuffix("Url"),
         "reason": message.reason,
         "record": message.body.get("record"),
     }
-    return told | ({"again": again} if again else {})
+    return view | ({"again": again} if again else {})
 
 
 def _send(stack: Stack, message: Waiting) -> str | None:

@@ -119,7 +119,7 @@ Described = dict[str, Any]
 def look_at_stack(stack: Stack) -> Deployment:
     """Look at a stack's state, functions, streams, queues, consumers and alarms.
 
-    What cannot be looked at is told with the reason. Raises what botocore raises if the stack itself cannot.
+    What cannot be looked at is in it with the reason. Raises what botocore raises if the stack itself cannot.
     """
     described = stack.client("cloudformation").describe_stacks(StackName=stack.name)["Stacks"][0]
     state, now = str(described["StackStatus"]), datetime.now(UTC)
@@ -176,16 +176,16 @@ def _function_state(stack: Stack, physical: str) -> str:
     """Return why a function cannot run; "" if it can."""
     client = stack.client("lambda")
     try:
-        told = client.get_function_configuration(FunctionName=physical)
+        configuration = client.get_function_configuration(FunctionName=physical)
         reserved = client.get_function_concurrency(FunctionName=physical).get("ReservedConcurrentExecutions")
     except ClientError as error:
         if error.response["Error"]["Code"] == "ResourceNotFoundException":
             return "is gone"
         raise
-    if told.get("State") == "Failed":
-        return f"has failed: {told.get('StateReason', 'no reason is given')}"
-    if told.get("LastUpdateStatus") == "Failed":
-        return f"could not be updated: {told.get('LastUpdateStatusReason', 'no reason is given')}"
+    if configuration.get("State") == "Failed":
+        return f"has failed: {configuration.get('StateReason', 'no reason is given')}"
+    if configuration.get("LastUpdateStatus") == "Failed":
+        return f"could not be updated: {configuration.get('LastUpdateStatusReason', 'no reason is given')}"
     return "is stopped: its reserved concurrency is 0" if reserved == 0 else ""
 
 
@@ -233,10 +233,10 @@ def _streams(stack: Stack, mappings: Iterable[Described], unseen: dict[str, str]
 def _stream_state(stack: Stack, source: str) -> str:
     try:
         if ":kinesis:" in source:
-            told = stack.client("kinesis").describe_stream_summary(StreamARN=source)
-            return str(told["StreamDescriptionSummary"]["StreamStatus"])
-        told = stack.client("dynamodbstreams").describe_stream(StreamArn=source, Limit=1)
-        return str(told["StreamDescription"]["StreamStatus"])
+            description = stack.client("kinesis").describe_stream_summary(StreamARN=source)
+            return str(description["StreamDescriptionSummary"]["StreamStatus"])
+        description = stack.client("dynamodbstreams").describe_stream(StreamArn=source, Limit=1)
+        return str(description["StreamDescription"]["StreamStatus"])
     except ClientError as error:
         if error.response["Error"]["Code"] == "ResourceNotFoundException":
             return "gone"
@@ -289,7 +289,11 @@ def _consumer(stack: Stack, name: str, mappings: Sequence[Described], now: datet
     )
     why = "" if rests else trouble(states)
     problem = next(
-        (told for each in mappings if (told := str(each.get("LastProcessingResult"))).startswith("PROBLEM")),
+        (
+            result
+            for each in mappings
+            if (result := str(each.get("LastProcessingResult"))).startswith("PROBLEM")
+        ),
         "",
     )
     physical = functions(stack)[name]

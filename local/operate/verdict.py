@@ -138,8 +138,8 @@ def verdict(seen: Deployment) -> str:
     if not found:
         return f"All is well with {seen.where}."
     more = f"; and {len(found) - LISTED_MAX} more" if len(found) > LISTED_MAX else ""
-    told = "; ".join(each.what for each in found[:LISTED_MAX])
-    return f"Something is wrong with {seen.where}: {told}{more}."
+    troubles = "; ".join(each.what for each in found[:LISTED_MAX])
+    return f"Something is wrong with {seen.where}: {troubles}{more}."
 
 
 def as_text(seen: Deployment) -> str:

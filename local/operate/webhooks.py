@@ -101,7 +101,7 @@ def add(
     read = sources.source_named(source)
     if read.from_browser is None and read.signature is None:
         raise RuntimeError(f"{source} names no signature: it takes no webhooks here")
-    checked, told = _secret(read, secret_file)
+    checked, secret_view = _secret(read, secret_file)
     hook = Hook(
         organization,
         source,
@@ -114,7 +114,7 @@ def add(
         raise RuntimeError("a form needs --origin, the page that may send it: https://shop.example")
     _hooks(stack).create(hook)
     time.sleep(REREAD_SECONDS)
-    return {"url": _url(stack, hook), **told}
+    return {"url": _url(stack, hook), **secret_view}
 
 
 @command("hook list", "hook list --organization shop")
@@ -145,12 +145,12 @@ def rotate(
     """Change an address's secret."""
     store = _hooks(stack)
     hook = store.get(organization, source)
-    checked, told = _secret(sources.source_named(source), secret_file)
+    checked, secret_view = _secret(sources.source_named(source), secret_file)
     after = rotate_hook(hook, checked, clock.now(), timedelta(hours=overlap_hours))
     store.replace(after)
     time.sleep(REREAD_SECONDS)
     ends = [each.until for each in after.secrets[1:]]
-    return {"url": _url(stack, hook), **told, "old_secret_until": ends[0] if ends else None}
+    return {"url": _url(stack, hook), **secret_view, "old_secret_until": ends[0] if ends else None}
 
 
 @command("hook remove --organization shop --source stripe")
@@ -171,17 +171,17 @@ def _secret(read: Source, file: str | None) -> tuple[str, dict[str, Any]]:
     """Return what the function checks with, and what the operator is told."""
     given = _given(read, file) if file else None
     is_public = read.signature is not None and read.signature.algorithm is Algorithm.ECDSA_SHA256
-    told: dict[str, Any] = {}
+    secret_view: dict[str, Any] = {}
     if is_public and given is None:
         secret, checked = new_key_pair()
-        told = {"public_key": checked}
+        secret_view = {"public_key": checked}
     else:
         secret = checked = given or _new(read)
     if read.challenge is not None:
-        told["verify_token"] = challenge_token(checked)
+        secret_view["verify_token"] = challenge_token(checked)
     # Nobody signs a form, and the vendor's own secret need not be shown to whoever gave it.
     is_shown = read.signature is not None and given is None
-    return checked, {"secret": secret if is_shown else None, **told}
+    return checked, {"secret": secret if is_shown else None, **secret_view}
 
 
 def _new(read: Source) -> str:
@@ -225,10 +225,10 @@ def _url(stack: Stack, hook: Hook) -> str:
 def _listed(stack: Stack, hook: Hook) -> dict[str, Any]:
     """Return what may be told of a hook: no secret, and the secrets' ends."""
     ends = [each.until for each in hook.secrets]
-    told: dict[str, Any] = {"organization": hook.organization_id, "source": hook.source}
+    view: dict[str, Any] = {"organization": hook.organization_id, "source": hook.source}
     forms = {"origins": hook.origins, "thanks": hook.thanks, "per_minute": hook.per_minute}
     more = forms if hook.origins else {}
-    return {**told, "url": _url(stack, hook), "secrets_until": ends, **more}
+    return {**view, "url": _url(stack, hook), "secrets_until": ends, **more}
 
 
 # `streakline webhook`: endpoints of outgoing webhooks, what they did not take, and sending it again.

@@ -56,8 +56,8 @@ def nightly(subject: Subject) -> str:
 def warehouse_of(stack: Stack) -> Warehouse:
     """Return the warehouse that the stack's function loads, with this command's credentials and region."""
     function = stack.outputs["WarehouseFunctionName"]
-    told = stack.client("lambda").get_function_configuration(FunctionName=function)
-    url = told["Environment"]["Variables"].get("WAREHOUSE_URL", "")
+    configuration = stack.client("lambda").get_function_configuration(FunctionName=function)
+    url = configuration["Environment"]["Variables"].get("WAREHOUSE_URL", "")
     return warehouse_at(url, data_api=stack.client("redshift-data"))
 
 

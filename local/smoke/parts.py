@@ -82,8 +82,8 @@ def duplicates(subject: Subject) -> str:
     events = first_events(subject)
     results = _post(subject, events, "duplicate")
     listed = ask(subject, "GET", f"/v1/users/{subject.name}/events", None, 200)["events"]
-    stored, told = {each["event_id"] for each in listed}, {each.get("event_id") for each in results}
-    must(stored == told, "the ids of the stored events", sorted(map(str, told)))
+    stored, answered = {each["event_id"] for each in listed}, {each.get("event_id") for each in results}
+    must(stored == answered, "the ids of the stored events", sorted(map(str, answered)))
     return f"{len(events)} events sent again are duplicates, with their first ids"
 
 
@@ -219,8 +219,8 @@ def features(subject: Subject) -> str:
     must(lead is not None, "the lead of the webhook", seen)
 
     def look() -> tuple[dict[str, Any] | None, Any]:
-        told = ask(subject, "GET", f"/v1/leads/{lead}/features", None, 200)["features"]
-        found = {name: told.get(name) for name in wanted}
+        all_features = ask(subject, "GET", f"/v1/leads/{lead}/features", None, 200)["features"]
+        found = {name: all_features.get(name) for name in wanted}
         return (found if found == wanted else None), found
 
     subject.until(look, f"features show {wanted}", subject.waits.lead)
@@ -287,8 +287,8 @@ def people(subject: Subject) -> list[str]:
 
 
 def _stats(subject: Subject, person: str) -> tuple[dict[str, Any] | None, Any]:
-    status, told = subject.signed_in().call("GET", f"/v1/stats/{person}")
-    return (told if status == 200 and told["total_answers"] == 1 else None), (status, told)
+    status, stats = subject.signed_in().call("GET", f"/v1/stats/{person}")
+    return (stats if status == 200 and stats["total_answers"] == 1 else None), (status, stats)
 
 
 QUESTION_STEPS = (SmokeStep("question", question, ("sign-in",)), SmokeStep("answer", answer, ("question",)))

@@ -92,8 +92,8 @@ def table(results: Sequence[StepResult]) -> str:
         lines.append(f"{each.name:<14}{each.outcome.value:<9}{each.seconds:>8.1f}{units:>8}  {each.said}")
     total, units_total = sum(each.seconds for each in results), sum(each.units or 0 for each in results)
     counts = {outcome: sum(each.outcome is outcome for each in results) for outcome in StepOutcome}
-    told = ", ".join(f"{number} {outcome.value}" for outcome, number in counts.items())
-    return "\n".join([*lines, f"{'':<23}{total:>8.1f}{units_total:>8g}  {told}", UNITS])
+    counts_text = ", ".join(f"{number} {outcome.value}" for outcome, number in counts.items())
+    return "\n".join([*lines, f"{'':<23}{total:>8.1f}{units_total:>8g}  {counts_text}", UNITS])
 
 
 @command("smoke", "smoke --stack-name streakline --json")

@@ -11,7 +11,7 @@ import pytest
 from adapters.platform.fence import RegionFenced, RegisterMoved, RegisterStore
 from adapters.privacy.tombstones import NO_ERASURES
 from adapters.regions import FollowedItems
-from local.region_return import Returning, Side, UnseenFinder, told
+from local.region_return import Returning, Side, UnseenFinder, shared_fields
 from local.regions import Steps, report_of, update_of
 from local.stack import Stack
 from rules.regions.changes import KEYS, ItemChange
@@ -54,7 +54,7 @@ def test_in_any_order_an_item_is_as_its_newest_change_says(both: tuple[Engine, E
             items.put(each)
     found = both[1].client("dynamodb").get_item(TableName="GroupEvents", Key=of(key)).get("Item")
     newest = changes[-1].image
-    assert (told(found) if found else None) == newest
+    assert (shared_fields(found) if found else None) == newest
 
 
 def test_a_later_epoch_is_newer_whatever_its_clock_says(both: tuple[Engine, Engine]) -> None:
@@ -100,7 +100,9 @@ class NobodyAsks:
 def stored(side: Side, name: str) -> list[str]:
     """All items of a table but the marks of deletions, which each region has of its own."""
     return sorted(
-        json.dumps(told(each), sort_keys=True) for each in side.items(name) if "gone/" not in str(each)
+        json.dumps(shared_fields(each), sort_keys=True)
+        for each in side.items(name)
+        if "gone/" not in str(each)
     )
 
 
