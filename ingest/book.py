@@ -251,7 +251,7 @@ PUBLICATION = closed_object(
         "note?": {"type": "string", "maxLength": 500, "description": "why, for those who come later"},
         "rerate?": {
             "type": "boolean",
-            "description": "effective may be in the past: `streakline rules rerate` judges anew what came since",
+            "description": "may be in the past: `streakline rules rerate` judges anew what came since",
         },
     }
 )

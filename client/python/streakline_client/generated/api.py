@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 479d9500d5ea88c8a3d7bcf5b3e2aece6746d0274f16a320fa485801f50b8cce."""
+"""Made by `make clients` from the API with the digest d1af1961b1e88c1cdd9f4adbdda8c141d88bba9a4dfffce968af9e2706d5c074."""
 
 from __future__ import annotations
 

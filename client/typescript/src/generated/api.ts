@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 479d9500d5ea88c8a3d7bcf5b3e2aece6746d0274f16a320fa485801f50b8cce.
+// Made by `make clients` from the API with the digest d1af1961b1e88c1cdd9f4adbdda8c141d88bba9a4dfffce968af9e2706d5c074.
 
 export interface paths {
     "/": {
@@ -2943,7 +2943,7 @@ export interface operations {
                     effective?: string;
                     /** @description why, for those who come later */
                     note?: string;
-                    /** @description effective may be in the past: `streakline rerate` judges anew what came since */
+                    /** @description may be in the past: `streakline rules rerate` judges anew what came since */
                     rerate?: boolean;
                 };
             };
