@@ -131,7 +131,7 @@ def find_stack(stack_name: str | None, region: str | None) -> "Stack":
 def show(answer: Any, *, as_json: bool) -> None:
     """Print what JSON can say: as JSON, or as text for people."""
     text = json.dumps(answer, indent=2)
-    print(text if as_json else as_yaml(json.loads(text)), end="\n" if as_json else "")
+    print(text if as_json else as_yaml(json.loads(text)).rstrip("\n") if answer else "nothing")
 
 
 def as_yaml(document: Any) -> str:

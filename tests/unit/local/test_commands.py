@@ -12,6 +12,7 @@ import click
 import pytest
 
 from local import cli
+from local.command import show
 from local.stack import Stack
 from tests.support.shown_commands import commands, streakline
 from tests.support.template import ROOT
@@ -224,6 +225,23 @@ def test_a_book_to_begin_with_is_one_and_overwrites_nothing(
     assert ended(monkeypatch, "rules", "check", str(file)) == (0, "")
     status, said = ended(monkeypatch, "rules", "init", str(file))
     assert (status, said) == (1, f"streakline: {file}: File exists")
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ([], "nothing\n"),
+        ({"url": "http://x", "ends": [None]}, "url: http://x\nends:\n- null\n"),
+        ([{"reason": "\x1b[2Jgone"}], '- reason: "\\e[2Jgone"\n'),
+    ],
+)
+def test_people_read_text_in_which_nothing_commands_their_terminal(
+    answer: Any, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(answer, as_json=False)
+    assert capsys.readouterr().out == text
+    show(answer, as_json=True)
+    assert json.loads(capsys.readouterr().out) == answer
 
 
 @pytest.mark.parametrize(
