@@ -99,9 +99,13 @@ const problems = (form) => {
     || (name === "options" && given.get("type") === "multiple_choice" && !areGood));
 };
 
+const clearProblem = (control) => {
+  document.getElementById(control.getAttribute("aria-describedby"))?.remove();
+  for (const name of ["aria-invalid", "aria-describedby"]) control.removeAttribute(name);
+};
 const clearProblems = (form) => {
+  form.querySelectorAll("[aria-invalid]").forEach(clearProblem);
   for (const each of form.querySelectorAll(".trouble")) each.remove();
-  for (const each of form.querySelectorAll("[aria-invalid]")) { each.removeAttribute("aria-invalid"); each.removeAttribute("aria-describedby"); }
 };
 
 // Shows at its field what is wrong, and moves the keyboard to the first of them.
@@ -130,6 +134,7 @@ const composer = (submit) => {
       field("Category", h("input", { name: "category", maxlength: 32 }), "optional"),
       field("Audience", h("input", { name: "audience", maxlength: 200 }), "tags, optional")),
     h("button", { class: "main" }, "Ask"));
+  form.addEventListener("input", ({ target }) => { if (target.matches("[aria-invalid]")) clearProblem(target); });
   form.addEventListener("change", () => {
     options.hidden = new FormData(form).get("type") !== "multiple_choice";
   });

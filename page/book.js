@@ -87,6 +87,7 @@ const faultTable = (error) => error.details?.length
     table("Faults of the book", ["Where", "What"], error.details.map((each) => [each.field, each.reason]), "")]
   : [trouble(error)];
 
+const indented = (book) => JSON.stringify(book, null, 2);
 const documentIn = (text) => {
   try {
     return JSON.parse(text);
@@ -130,9 +131,9 @@ const editor = (rules, view, root) => {
   return card("change-title", "Change the book",
     h("p", {}, "Begin with the book in force or with a file. Nothing is changed until you publish."),
     h("p", { class: "row" },
-      h("button", { type: "button", class: "quiet", onclick: () => fill(JSON.stringify(rules.book, null, 2)) }, "Take the book in force"),
+      h("button", { type: "button", class: "quiet", onclick: () => fill(indented(rules.book)) }, "Take the book in force"),
       h("label", { for: "book-file" }, "or a file (JSON)"),
-      h("input", { id: "book-file", type: "file", accept: ".json,application/json", onchange: (event) => attempt(async () => fill(await event.target.files[0]?.text() ?? "")) })),
+      h("input", { id: "book-file", type: "file", accept: ".json,application/json", onchange: (event) => attempt(async () => { fill(await event.target.files[0]?.text() ?? ""); fill(indented(documentIn(text.value))); }) })),
     h("form", { onsubmit: (event) => { event.preventDefault(); attempt(check); } },
       h("label", { class: "text" }, h("span", {}, "The book, as JSON"), text),
       h("label", { class: "text" }, h("span", {}, "Why", h("small", {}, " for those who come later")), note),

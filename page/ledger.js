@@ -9,7 +9,7 @@ const TAKEN = { CLAWBACK: "Taken back", RERATE: "Corrected" };
 const FREEZES = { freeze_granted: "Streak freeze", freeze_revoked: "Streak freeze taken back", freeze_spent: "Streak freeze used", freeze_refunded: "Streak freeze given back" };
 
 const what = (entry) => FREEZES[entry.freeze]
-  ?? (entry.kind in TAKEN ? `${TAKEN[entry.kind]}: ${spoken(entry.event_type)}`
+  ?? (entry.kind in TAKEN ? `${TAKEN[entry.kind]}: ${spoken(entry.event_type ?? "points")}`
     : entry.kind === "REVERSE" ? `${KINDS.REVERSE}: ${spoken(entry.reward_id ?? "a reward")}`
     : spoken(entry.event_type ?? entry.reward_id ?? KINDS[entry.kind] ?? entry.kind));
 const signed = (points) => points > 0 ? `+${number(points)}` : number(points).replace("-", "−");

@@ -144,7 +144,9 @@ def _points(days: Rows) -> Figure:
     for each in days:
         by_type.update(points_by_type(each["points_by_cap"]))
     rows = [(name.replace("_", " ").capitalize(), float(points)) for name, points in by_type.most_common(12)]
-    first, total = by_type.most_common(1)[0], max(1, by_type.total())
+    if not by_type.total():
+        return Figure("What earns points", "Nothing has earned points yet.", (), ())
+    first, total = by_type.most_common(1)[0], by_type.total()
     sentence = (
         f"{share(first[1] / total)} of all points are earned by one kind of event:"
         f" {first[0].replace('_', ' ').lower()}."
@@ -249,7 +251,8 @@ def draw_stickiness(rows: Rows) -> Figure:
 def draw_retention(rows: Rows) -> Figure:
     """A grid of cohorts: the share that was active again; by week where there are few months."""
     months = {row["cohort_start"] for row in rows if row["cohort_kind"] == "month"}
-    kind = "month" if len(months) >= 3 else "week"
+    has_weeks = any(row["cohort_kind"] == "week" for row in rows)
+    kind = "week" if has_weeks and len(months) < 3 else "month"
     mine = [row for row in rows if row["cohort_kind"] == kind]
     cohorts = sorted({row["cohort_start"] for row in mine})[-RETENTION_SHOWN:]
     held = {(row["cohort_start"], row["period_number"]): row["retention"] for row in mine}

@@ -257,6 +257,7 @@ def test_what_is_wrong_with_a_question_stands_at_its_field(visit: Any) -> None:
     assert "POST" not in asked, "the service is not bothered"
     page.get_by_label("Answers wanted").fill("2")
     page.get_by_label("Open for").fill("1")
+    assert not page.locator(".trouble, [aria-invalid]").count(), "what is mended is no longer marked"
     page.get_by_label("Category").fill("ö!")
     agent.shoot("ask-wrong-375")
     ask_button.press("Enter")

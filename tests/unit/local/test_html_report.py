@@ -8,7 +8,17 @@ from typing import Any
 
 from adapters.platform.objects import FolderObjects
 from analytics.lake.layout import report_key
-from local.operate.html_report import _page, draw_retention, last_night, night_html
+from local.operate.html_report import (
+    _daily,
+    _hours,
+    _inequality,
+    _lengths,
+    _page,
+    _points,
+    draw_retention,
+    last_night,
+    night_html,
+)
 from local.plots import bars, columns, grid, share
 
 TOLD: dict[str, Any] = {
@@ -111,3 +121,15 @@ def test_retention_of_three_days_says_that_it_is_too_early_and_of_weeks_has_numb
     assert drawn.sentence == "A week after their first 25% of the people are there again."
     assert drawn.rows == [("02 Mar", "100%", "25%"), ("09 Mar", "100%", "")], "what is yet to come is no 0"
     assert ">25%</text>" in drawn.svg
+
+
+def test_one_day_that_earned_nothing_is_told_in_words() -> None:
+    days = [{"user_id": "ann", "activity_date": "2026-03-01", "events_count": 1, "points_by_cap": {}}]
+    profiles, events = [{"longest_streak": 1}, {}], [{"occurred_at": "2026-03-01T10:30:00Z"}]
+    daily, hours, lengths = _daily(days), _hours(events), _lengths(profiles)
+    assert daily.sentence.endswith("most on 2026-03-01: 1.")
+    assert "Sunday, 10:00" in hours.sentence
+    assert (daily.svg, lengths.svg) == ("", ""), "one point is no picture"
+    assert _points(days).html().count("Nothing has earned points yet.") == 1
+    assert _inequality(days).rows[0] == ("The most active 1 %: 1", "100%")
+    assert "NaN" not in "".join(each.html() for each in (daily, hours, lengths, _inequality(days)))
