@@ -101,6 +101,8 @@ def test_the_command_works_without_a_checkout(home: Path, tmp_path: Path) -> Non
         ["streakline", "rules", "check", str(book)], cwd=tmp_path, env=env, capture_output=True, check=False
     )
     assert (done.returncode, b"surprise" in done.stderr, b"Traceback" in done.stderr) == (1, True, False)
+    done = subprocess.run(["streakline", "demo"], cwd=tmp_path, env=env, capture_output=True, check=False)
+    assert (done.returncode, b"run it in a checkout" in done.stderr, done.stdout) == (1, True, b"")
     assert [each.name for each in tmp_path.iterdir()] == ["book.json"]
 
 
