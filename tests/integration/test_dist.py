@@ -81,7 +81,8 @@ def home(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_checksums_are_those_of_the_files(dist: Path) -> None:
-    listed = dict(reversed(line.split(maxsplit=1)) for line in (dist / "SHA256SUMS").read_text().splitlines())
+    lines = (line.split() for line in (dist / "SHA256SUMS").read_text().splitlines())
+    listed = {name: digest for digest, name in lines}
     assert listed == {
         each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in dist.glob("streakline*")
     }
