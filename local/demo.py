@@ -183,6 +183,8 @@ WHAT_IF = LOCAL / "what-if.html"
 
 def demo() -> None:
     """Run the demo. Raises RuntimeError if any answer differs from the independent calculation."""
+    if not (ROOT / ".git").exists():
+        raise RuntimeError("`demo` replays this repository's history: run it in a checkout, by `make demo`")
     began = time.monotonic()
     stack = laptop_cloud.up()
     now = _started()

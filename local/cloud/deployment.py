@@ -12,7 +12,7 @@ from typing import Any
 from infra.stacks import Scope, holds, parameter_values, scalar_text
 from infra.template_text import parse
 from local.cloud import tokens
-from local.cloud.processes import sam
+from local.cloud.processes import sam, uv
 from local.paths import LOCAL, LOGS, ROOT, WAREHOUSE
 from local.progress import working
 from local.stack import KEY, REGION, SECRET, Stack, tables_in
@@ -138,6 +138,7 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         "SAM_CLI_TELEMETRY": "0",
         "SAM_CLI_POLL_DELAY": "0.5",  # seconds; AWS needs five
         "LAYER_PYTHON": PYTHON,
+        "LAYER_UV": uv(),
         "LAYER_COMPILED": str(LOCAL / "compiled"),
         "LAYER_RDS_BUNDLE": "none",
         "LAYER_PLATFORM": f"{PLATFORM}-manylinux_2_28",

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -72,12 +73,19 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def home(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the command is installed."""
-    folder = tmp_path_factory.mktemp("home")
+def home(dist: Path) -> Iterator[Path]:
+    """A home in which the command is installed.
+
+    It is not below pytest's folders: each run of pytest closes these to other users, of whom PostgreSQL's is one.
+    """
     (wheel,) = dist.glob("streakline-*.whl")
-    must(uv(), "tool", "install", "--python", sys.executable, wheel, cwd=folder, env=environment(folder))
-    return folder
+    with tempfile.TemporaryDirectory() as folder:
+        must(
+            *(uv(), "tool", "install", "--python", sys.executable, wheel),
+            cwd=Path(folder),
+            env=environment(Path(folder)),
+        )
+        yield Path(folder)
 
 
 def test_checksums_are_those_of_the_files(dist: Path) -> None:
@@ -102,6 +110,8 @@ def test_the_command_works_without_a_checkout(home: Path, tmp_path: Path) -> Non
         ["streakline", "rules", "check", str(book)], cwd=tmp_path, env=env, capture_output=True, check=False
     )
     assert (done.returncode, b"surprise" in done.stderr, b"Traceback" in done.stderr) == (1, True, False)
+    done = subprocess.run(["streakline", "demo"], cwd=tmp_path, env=env, capture_output=True, check=False)
+    assert (done.returncode, b"run it in a checkout" in done.stderr, done.stdout) == (1, True, b"")
     assert [each.name for each in tmp_path.iterdir()] == ["book.json"]
 
 
