@@ -185,9 +185,10 @@ def first_limits(plan: CostPlan, count: int = 3) -> list[tuple[Limit, float]]:
         there = limits(plan.traffic.of_users(users), plan.units, plan.size)
         return {each.name: each.share for each in there}
 
-    reached = [
-        (each, _crossing(lambda users, name=each.name: shares(users)[name])) for each in found[: 2 * count]
-    ]
+    def place(name: str) -> float:
+        return _crossing(lambda users: shares(users)[name])
+
+    reached = [(each, place(each.name)) for each in found[: 2 * count]]
     return sorted(reached, key=lambda pair: pair[1])[:count]
 
 
@@ -286,7 +287,7 @@ def leaving(plan: CostPlan) -> dict[str, Mapping[str, float]]:
         ("AnswerTextRetentionDays", "Responses"): traffic.answers,
     }
     stored = by_place(plan.day, "stored")
-    found = {}
+    found: dict[str, Mapping[str, float]] = {}
     for (setting, table), count in items.items():
         units = {"dynamodb.write": count * DAYS_A_MONTH, "dynamodb.read": count * DAYS_A_MONTH}
         gb = dict.fromkeys(
