@@ -85,7 +85,7 @@ docs: setup ## the documentation site, in .local/site; a link to nowhere ends th
 	@NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict -f infra/mkdocs.yml && echo "open .local/site/index.html"
 
 bench: setup ## budgets, each against what a user would pick instead
-	@$(RUN) python -m bench
+	@$(RUN) python -m bench.units --check && $(RUN) python -m bench
 
 # What takes by the hour: the tests whose size tests/support/effort.py sets, and all properties.
 SOAKED = $(shell grep -lE 'support.effort import|from hypothesis' tests/*/test_*.py tests/unit/*/test_*.py)

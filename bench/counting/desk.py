@@ -157,8 +157,8 @@ def desk(**settings: str) -> Iterator[Desk]:
         # A busy process reads the keys of hashes every five minutes: that is no cost of a request.
         held.enter_context(patch.object(keyed_hash, "KNOWN_WITHIN", timedelta.max))
         # A process looks for versions, amnesties, boards, tombstones twice a minute, by a clock of its own.
-        for each in (book, amnesty, boards):
-            held.enter_context(patch.object(each, "FRESH_SECONDS", math.inf))
+        for module in (book, amnesty, boards):
+            held.enter_context(patch.object(module, "FRESH_SECONDS", math.inf))
         held.enter_context(patch.object(Tombstones, "look", lambda _: {}))
         # Whoever comes first among threads differs from run to run.
         for name in ("engagement", "questions.fan_out", "questions.reminders"):

@@ -59,18 +59,17 @@ def _engagement(traffic: Traffic, units: MeasuredUnits, size: TemplateSize) -> I
     most = fact("cache.rebuilds_a_day") if size.has_cache else size.settings["snapshots_a_day"]
     counted = units.at("board.snapshot", traffic.accounts)
     # Invocations are the schedule's, so among the idle ones; a count takes the place of the one before.
-    left_out = ("invocations", "logs.bytes", "stored.Boards")
+    of_the_schedule = ("invocations", "logs.bytes", "stored.Boards")
     yield (
         min(most, timedelta(days=1) / pause if pause else most),
-        {name: {k: n for k, n in each.items() if k not in left_out} for name, each in counted.items()},
+        {name: {k: n for k, n in each.items() if k not in of_the_schedule} for name, each in counted.items()},
     )
 
 
 def _read(times: float, path: Functions, hits: float) -> Iterator[Part]:
     """Yield a read so many times, of which the cache answers a share: these ask no table."""
     yield times * (1 - hits), path
-    cached = {"UsersApiFunction": {"invocations": 1.0}}
-    yield times * hits, cached
+    yield times * hits, {"UsersApiFunction": {"invocations": 1.0}}
 
 
 def _leads_and_questions(traffic: Traffic, units: MeasuredUnits) -> Iterator[Part]:
@@ -81,8 +80,8 @@ def _leads_and_questions(traffic: Traffic, units: MeasuredUnits) -> Iterator[Par
     for what in ("features", "memory", "events"):
         yield traffic.lead_reads / 3, paths[f"lead.read.{what}"]
     yield traffic.questions, paths["question.asked"]
-    told = add(add({}, paths["question.told.4"]), paths["question.asked"], -1)
-    yield traffic.questions * traffic.phones / 4, told
+    messages = add(add({}, paths["question.told.4"]), paths["question.asked"], -1)
+    yield traffic.questions * traffic.phones / 4, messages
     yield traffic.answers, paths["question.answered"]
     yield traffic.questions, paths["question.polled"]
     if endpoints := traffic.webhook_endpoints:
@@ -122,13 +121,13 @@ def seconds_of(counts: Mapping[str, float]) -> float:
 
 def table_bytes(traffic: Traffic, units: MeasuredUnits, day: Functions, hot_days: float) -> dict[str, float]:
     """Return the bytes of each table with its indexes. hot_days: EventHotDays; 0: events expire."""
-    kept = {
+    days = {
         "Notifications": KEPT.days,
         "IdempotencyKeys": RETENTION.days,
         "BPEvents": hot_days or RETENTION.days,
     }
     found = {
-        table: size * min(traffic.retention_days, kept.get(table, traffic.retention_days))
+        table: size * min(traffic.retention_days, days.get(table, traffic.retention_days))
         for table, size in by_place(day, "stored").items()
         if size > 0
     }
@@ -142,15 +141,15 @@ def _night(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mapping
     rows = lake_rows(day)
     hours = {table: min(float(HOURS), each) for table, each in rows.items()}
     objects = sum(min(each, hours[table] * size.settings["objects_an_hour"]) for table, each in rows.items())
-    looked_at = traffic.daily_actives + (traffic.accounts - traffic.daily_actives) / NIGHTS
-    buckets = BUCKETS * (1 - (1 - 1 / BUCKETS) ** looked_at)  # of the proof, each read twice
+    ledgers_read = traffic.daily_actives + (traffic.accounts - traffic.daily_actives) / NIGHTS
+    buckets = BUCKETS * (1 - (1 - 1 / BUCKETS) ** ledgers_read)  # of the proof, each read twice
     seals = len(rows) * min(1.0, traffic.retention_days / NIGHTS)
     puts = sum(hours.values()) * fact("night.s3_puts") + seals + buckets
     gets = objects + sum(hours.values()) + seals + 2 * buckets
-    ledgers = tables.get("RewardsLedger", 0.0) * looked_at / max(1.0, traffic.accounts)
-    scanned = tables["UserStreaks"] + tables.get("DailyActivity", 0.0) + ledgers
+    ledgers = tables.get("RewardsLedger", 0.0) * ledgers_read / max(1.0, traffic.accounts)
+    scan_bytes = tables["UserStreaks"] + tables.get("DailyActivity", 0.0) + ledgers
     batches = ceil(HOURS * len(rows) / fact("night.batch_tasks"))
-    seconds = sum(rows.values()) * fact("night.us_a_row") / 1e6 + scanned / fact(
+    seconds = sum(rows.values()) * fact("night.us_a_row") / 1e6 + scan_bytes / fact(
         "night.scan_bytes_per_second"
     )
     seconds += (puts + gets) * fact("latency_ms.s3") / 1000
@@ -165,7 +164,7 @@ def _night(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mapping
         "states.transitions": batches * fact("night.batch_states"),
         "lambda.requests": batches,
         "lambda.gb_seconds": seconds * fact("lambda.vcpu_mb") / 1024,
-        "dynamodb.read": scanned / SCAN_UNIT_BYTES + traffic.leads / NIGHTS,
+        "dynamodb.read": scan_bytes / SCAN_UNIT_BYTES + traffic.leads / NIGHTS,
     }
 
 
@@ -191,7 +190,7 @@ def _services(traffic: Traffic, size: TemplateSize, day: Functions) -> Amounts:
     calls, posts = by_place(day, "calls"), traffic.daily_actives * traffic.posts_per_user
     statements = calls.get("postgres", 0.0)
     reads = traffic.daily_actives * (traffic.reads_per_user + traffic.boards_per_user)
-    cached = posts * fact("valkey.ecpu_a_post") + reads * fact("valkey.ecpu_a_read")
+    ecpus = posts * fact("valkey.ecpu_a_post") + reads * fact("valkey.ecpu_a_read")
     sent = by_place(day, "sqs")
     return {
         "dynamodb.write": total(day, "write"),
@@ -204,7 +203,7 @@ def _services(traffic: Traffic, size: TemplateSize, day: Functions) -> Amounts:
         "firehose.jq_hours": sum(lake_rows(day).values()) / 1e6 * fact("firehose.jq_hours_per_million_rows"),
         "aurora.io": statements * fact("aurora.io_per_statement"),
         "rdsdata.requests": statements if "rdsdata.requests" in size.idle else 0.0,
-        "valkey.ecpu": cached if size.has_cache else 0.0,
+        "valkey.ecpu": ecpus if size.has_cache else 0.0,
     }
 
 
@@ -215,7 +214,7 @@ def _stored(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mappin
     statements = by_place(day, "calls").get("postgres", 0.0)
     awake = statements * size.settings.get("pause_seconds", 0) / SECONDS_A_DAY
     held = traffic.accounts * fact("valkey.account_bytes") / GB - fact("valkey.gb_min")
-    used = {place.partition("/")[0] for place, units in by_place(day, "write").items() if units}
+    tables_in_use = {place.partition("/")[0] for place, units in by_place(day, "write").items() if units}
     return {
         "dynamodb.storage_gb": sum(tables.values()) / GB,
         "dynamodb.backup_gb": sum(tables.values()) / GB,
@@ -226,7 +225,7 @@ def _stored(traffic: Traffic, size: TemplateSize, day: Functions, tables: Mappin
         "redshift.storage_gb": curated * traffic.retention_days,
         "valkey.gb_hours": max(0.0, held) * fact("month.hours") * size.has_cache,
         # DynamoDB asks KMS for the key of each table that is in use.
-        "kms.requests": len(used) * fact("kms.requests_a_table_hour") * fact("month.hours"),
+        "kms.requests": len(tables_in_use) * fact("kms.requests_a_table_hour") * fact("month.hours"),
         "logs.kept_gb": _executions(day)["logs.in_gb"] * size.settings["log_days"],
         "secrets.secret": traffic.webhook_endpoints,
         "cognito.monthly_actives": traffic.daily_actives,

@@ -117,12 +117,12 @@ def _idle(size: str, fires: float, wakes: float, rpu_hours: float) -> dict[str, 
         for _ in _of(size, kind):
             for name, amount in some.items():
                 amounts[name] += amount
-    watched = set()
+    metrics = set()
     for alarm in _of(size, "AWS::CloudWatch::Alarm"):  # one on an expression is billed for each metric in it
         amounts["alarms.standard"] += max(1, sum("MetricStat" in each for each in alarm.get("Metrics", ())))
         if alarm.get("Namespace") and not alarm["Namespace"].startswith("AWS/"):
-            watched.add((alarm["Namespace"], alarm["MetricName"]))
-    amounts["metrics.custom"] += len(watched)
+            metrics.add((alarm["Namespace"], alarm["MetricName"]))
+    amounts["metrics.custom"] += len(metrics)
     for endpoint in _of(size, "AWS::EC2::VPCEndpoint"):
         if endpoint.get("VpcEndpointType") == "Interface":
             subnets = endpoint["SubnetIds"]
@@ -141,8 +141,8 @@ def _idle(size: str, fires: float, wakes: float, rpu_hours: float) -> dict[str, 
         amounts[name] += calls
     amounts["logs.in_gb"] += calls * fact("logs.platform_bytes") / GB
     queues = {name.strip("/") for name, each in resources(size).items() if each["Type"] == "AWS::SQS::Queue"}
-    polled = sum(called(each["EventSourceArn"]) in queues for each in _mappings(size))
-    amounts["sqs.requests"] += polled * fact("sqs.polls_per_second") * fact("month.hours") * 3600
+    polls = sum(called(each["EventSourceArn"]) in queues for each in _mappings(size))
+    amounts["sqs.requests"] += polls * fact("sqs.polls_per_second") * fact("month.hours") * 3600
     # Where nothing comes, the night asks the warehouse once in 28 nights.
     amounts["redshift.rpu_hours"] += rpu_hours * DAYS_A_MONTH / NIGHTS
     return {name: round(amount, 6) for name, amount in sorted(amounts.items()) if amount}

@@ -86,9 +86,9 @@ class Traffic:
     def of_users(self, daily_actives: float) -> "Traffic":
         """Return the same traffic of another number of users: leads and questions grow with them."""
         factor = daily_actives / self.daily_actives if self.daily_actives else 1.0
-        grown = ("users", "lead_events", "leads", "lead_reads", "questions")
+        names = ("users", "lead_events", "leads", "lead_reads", "questions")
         return replace(
-            self, daily_actives=daily_actives, **{name: factor * getattr(self, name) for name in grown}
+            self, daily_actives=daily_actives, **{name: factor * getattr(self, name) for name in names}
         )
 
 
