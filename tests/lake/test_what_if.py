@@ -12,6 +12,7 @@ import pytest
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.what_if import goals, user_fold, user_settings
+from analytics.what_if import what_if as what_if_module
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.event_sources import from_csv
@@ -19,8 +20,11 @@ from local.what_if.figures import summary
 from rules.book.document import read_book
 from rules.book.point_rules import Cap
 from rules.days import parse_moment
+from rules.engagement.achievements import ordered_history
 from rules.engagement.events import event_id
 from rules.engagement.goals import KnownPeriods, fold_periods
+from rules.engagement.lots import expiring
+from rules.engagement.points import clawback
 from rules.engagement.streak import Cover
 from tests.support.effort import effort
 from tests.support.real_input import COMMITS
@@ -253,10 +257,8 @@ def open_periods_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def reversed_events_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = goals.ordered_history
-
     def kept(entries: Any) -> Any:
-        return real(each for each in entries if each.draft.kind != "CLAWBACK")
+        return ordered_history(each for each in entries if each.draft.kind != "CLAWBACK")
 
     monkeypatch.setattr(goals, "ordered_history", kept)
 
@@ -329,8 +331,9 @@ def test_the_book_in_force_changes_nothing(tmp_path: Path, seed: int) -> None:
 
 def nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lots expire as if nothing had been spent of them."""
-    real = user_fold.expired_points
-    monkeypatch.setattr(user_fold, "expired_points", lambda lots, moved, now: real(lots, (), now))
+    monkeypatch.setattr(
+        user_fold, "expiring", lambda dates, lots, before, moved: expiring(dates, lots, (before[0], 0), ())
+    )
 
 
 def everything_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,8 +379,7 @@ def prices_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def clawbacks_of_one_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clawback takes what the event has earned; nothing takes its place."""
-    real = user_fold.clawback
-    monkeypatch.setattr(user_fold, "clawback", lambda *some: real(*some)[-1:])
+    monkeypatch.setattr(user_fold, "clawback", lambda *some: clawback(*some)[-1:])
 
 
 def nothing_is_rated_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,6 +413,30 @@ def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 # ---- parts of it
+
+
+def test_parts_are_replayed_in_processes_and_added_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With pauses, corrections, streaks and achievements; a part and a process more change nothing."""
+    story = GoalWhatIfStory(5, users=7, acts=30, taken_back=0.1)
+    objects = FolderObjects(tmp_path)
+    story.into(objects)
+    document = story.some_book()
+    one = ask(story, objects, document)
+    monkeypatch.setattr("analytics.lake.user_rows.PART_BYTES", 1_000)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    processes = list[int]()
+    real = what_if_module.ProcessPoolExecutor
+    monkeypatch.setattr(
+        what_if_module,
+        "ProcessPoolExecutor",
+        lambda count, **more: processes.append(count) or real(count, **more),
+    )
+    both = ask(story, objects, document)
+    assert processes == [2]
+    assert summary(both, "book") == summary(one, "book")
+    assert (both.users, both.days, both.goals) == (one.users, one.days, one.goals)
 
 
 class Watched(FolderObjects):

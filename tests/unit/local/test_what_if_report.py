@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.what_if.runs import RunLengths
+from analytics.what_if.figures import RunLengths
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.options import what_if_options
 from local.what_if.figures import lines, summary
