@@ -3,6 +3,8 @@
 import copy
 import random
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,6 @@ import pytest
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.what_if import goals, user_fold, user_settings
-from analytics.what_if import what_if as what_if_module
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.event_sources import from_csv
@@ -25,7 +26,7 @@ from rules.engagement.events import event_id
 from rules.engagement.goals import KnownPeriods, fold_periods
 from rules.engagement.lots import expiring
 from rules.engagement.points import clawback
-from rules.engagement.streak import Cover
+from rules.engagement.streak import Cover, fold
 from tests.support.effort import effort
 from tests.support.real_input import COMMITS
 from tests.support.what_if_goals import FIVE, GoalWhatIfStory, plain_figures
@@ -160,6 +161,27 @@ def test_a_hold_is_not_captured_where_a_clawback_leaves_too_little(tmp_path: Pat
 
 def named(key: str, at: datetime) -> str:
     return event_id("u0", key, parse_moment(at.isoformat()))
+
+
+def test_dates_of_an_amnesty_stay_neutral_where_dates_are_placed_anew(tmp_path: Path) -> None:
+    """The candidate refuses events, so dates are placed anew, and those of flights and zones told anew."""
+    story, objects = WhatIfStory(0, users=0), FolderObjects(tmp_path)
+    story.documents = [small_book(10, 1)]
+    story.books = books_of(story.documents, [story.base - timedelta(days=9)])
+    at = [story.base + timedelta(days=each, minutes=1) for each in (0, 2)]
+    story.acts["u0"] = [
+        Act(each, "events_", f"k{each}", [(f"{kind}{each}", kind, each, "UTC") for kind in "AW"])
+        for each in at
+    ]
+    story.told = story.retold(story.books)
+    world = story.told["u0"].world
+    cover = replace(world.profile.cover, skipped=frozenset({at[0].date() + timedelta(days=1)}))
+    world.put(replace(world.profile, cover=cover, streak=fold([each.date() for each in at], cover)))
+    story.into(objects)
+    found = ask(story, objects, {"event_types": {"A": {"points": 10}}, "boosts": []})
+    assert found.figures.types["W"].refused == 2
+    for when in ("before", "after"):
+        assert by_user(found, when)["u0"]["longest"] == 2, when
 
 
 def test_pauses_that_a_candidate_refuses_cover_nothing(tmp_path: Path) -> None:
@@ -427,12 +449,12 @@ def test_parts_are_replayed_in_processes_and_added_up(
     monkeypatch.setattr("analytics.lake.user_rows.PART_BYTES", 1_000)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     processes = list[int]()
-    real = what_if_module.ProcessPoolExecutor
-    monkeypatch.setattr(
-        what_if_module,
-        "ProcessPoolExecutor",
-        lambda count, **more: processes.append(count) or real(count, **more),
-    )
+
+    def pool(count: int, **more: Any) -> ProcessPoolExecutor:
+        processes.append(count)
+        return ProcessPoolExecutor(count, **more)
+
+    monkeypatch.setattr("analytics.what_if.what_if.ProcessPoolExecutor", pool)
     both = ask(story, objects, document)
     assert processes == [2]
     assert summary(both, "book") == summary(one, "book")
