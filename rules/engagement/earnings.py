@@ -161,9 +161,11 @@ class CappedPoints:
         first = cap.first(day) if is_weekly else day
         place = event_type, first, is_weekly
         if (earned := self._earned.get(place)) is None:
-            dates = week_of(first) if is_weekly else [first]
-            known = filter(None, map(self._days.get, dates)) if self._days else ()
-            earned = self._earned[place] = _points_by_cap(event_type, cap.per, known)
+            earned = self._earned[place] = {}
+            if self._days:
+                dates = week_of(first) if is_weekly else [first]
+                known = filter(None, map(self._days.get, dates))
+                earned |= _points_by_cap(event_type, cap.per, known)
         return earned
 
 

@@ -173,13 +173,14 @@ def expiring(
     """
     (earned, gone), spendings = before, sorted(moved)
     later, place = sum(points for _, points in spendings), 0
+    reserved = [(unstamp(each.held_at), each.points) for each in holds]
     for on in dates:
         earned += lots.get(on, 0)
         at = instant_of_expiry(on)
         while place < len(spendings) and spendings[place][0] <= at:
             later -= spendings[place][1]
             place += 1
-        held = sum(each.points for each in holds if unstamp(each.held_at) <= at)
+        held = sum(points for since, points in reserved if since <= at) if reserved else 0
         left = earned - gone + later
         expired = max(0, left - held)
         gone += expired
