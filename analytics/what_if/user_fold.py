@@ -186,7 +186,6 @@ class UserFold:
         }
         judged = self._judged.values()
         corrections = [row for row in rows if row.kind in INTO_DEBT]
-        self.reversed = {row.event_id for row in corrections if row.event_id}
         is_touched = any(each.ruling.is_new for each in judged)
         # Of whom the candidate judges nothing keeps what there is. What is left of a cap follows from
         # corrections in between, too.

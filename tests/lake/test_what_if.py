@@ -5,7 +5,7 @@ import random
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.what_if import goals, user_fold, user_settings
-from analytics.what_if.timeline import Timeline
+from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.event_sources import from_csv
 from local.what_if.figures import summary
@@ -182,6 +182,30 @@ def test_dates_of_an_amnesty_stay_neutral_where_dates_are_placed_anew(tmp_path: 
     assert found.figures.types["W"].refused == 2
     for when in ("before", "after"):
         assert by_user(found, when)["u0"]["longest"] == 2, when
+
+
+def test_a_freeze_that_came_with_an_opening_position_covers_in_both_worlds() -> None:
+    absent = dict.fromkeys(user_fold.Row._fields)
+    none: dict[str, Any] = absent | {"user_id": "u", "version": 0, "segment": 0, "points": 0}
+    first, later = date(2026, 5, 1), date(2026, 5, 3)
+    granted = {"kind": "ADJUST", "freeze": "freeze_granted", "freeze_date": first}
+    earned = [
+        {"kind": "EARN", "event_type": "A", "event_id": f"{day}T12:00:00.000000Z#{day}", "day": day}
+        for day in (first, later)
+    ]
+    rows = [
+        user_fold.Row(
+            **none | {"created_at": place, "seq": place, "is_passive": False, "is_broken": False} | each
+        )
+        for place, each in enumerate([granted, *earned], 1)
+    ]
+    story, known = WhatIfStory(0, users=0), user_fold.UserSettings()
+    timeline = Timeline(story.books, read_book(small_book(10, 1)))
+    was = user_fold.as_it_was(rows, known, story.now)
+    fold_of = user_fold.UserFold(rows, timeline, TermsMemo(timeline), known).replay()
+    then = fold_of.world(story.now)
+    assert (was.cover.freezes, then.cover.freezes) == (((first, 1),), ((first, 1),))
+    assert (was.earned, then.earned, then.active) == (0, 20, {first, later})
 
 
 def test_pauses_that_a_candidate_refuses_cover_nothing(tmp_path: Path) -> None:
