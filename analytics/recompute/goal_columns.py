@@ -3,7 +3,7 @@
 Users are rows and periods are columns of a matrix, and a walk goes over the columns.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -61,43 +61,6 @@ def lengths_of(
         columns, reached, _neutral(columns, ids, covers), _granted_freezes(columns, ids, covers)
     )
     return columns, np.where(reached, lengths, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class GoalStandings:
-    """How a streak stands by user, of those who have ever reached a period of it.
-
-    current: the streak that shows today. longest: the longest of it. reached: how many periods.
-    """
-
-    ids: list[str]
-    current: Numbers
-    longest: Numbers
-    reached: Numbers
-
-
-def standings_of(
-    name: str, entries: pa.Table, books: Books, covers: Mapping[str, Cover], today_of: Callable[[str], date]
-) -> GoalStandings:
-    """Return how a streak stands today, as `GET .../streaks` shows it: the open period is no miss.
-
-    entries: user_id, day (since 1970), event_type, measures, events (how many); at least one, by user.
-    today_of: which date is today, by user.
-    """
-    per = next(each.book.streaks[name].per for each in books.versions if name in each.book.streaks)
-    users = entries["user_id"].combine_chunks().dictionary_encode()
-    ids = users.dictionary.to_pylist()
-    today = np.array([(today_of(each) - EPOCH).days for each in ids], np.int64)[:, None]
-    columns = Columns.of(name, per, _numbers(entries["day"]), books, _date(int(today.max())))
-    reached = _reached_flags(columns, entries, _numbers(users.indices), len(ids)) & (
-        columns.starts[:-1] <= today
-    )
-    neutral, granted = _neutral(columns, ids, covers), _granted_freezes(columns, ids, covers)
-    (_, _, longest, count, _), lengths = _walk_periods(
-        columns, reached, neutral, granted, columns.starts[1:] <= today
-    )
-    some = np.flatnonzero(count)
-    return GoalStandings([ids[at] for at in some], lengths[some, -1], longest[some], count[some])
 
 
 def _date(number: int) -> date:

@@ -24,7 +24,7 @@ NOBODYS = UserSettings()
 
 @dataclass(frozen=True)
 class Replay:
-    """What every replay of a question needs. todays: which date is today for whom. keep_days: see the question."""
+    """What every replay of a question needs. todays: which date is today for whom."""
 
     timeline: Timeline
     settings: dict[str, UserSettings]

@@ -45,6 +45,12 @@ class GoalWorld:
     pers: Mapping[str, StreakPeriod]
     event_types: frozenset[str] | None
 
+    def concerns(self, user: UserFold) -> bool:
+        """Whether a user may have any of it."""
+        if not self.changes or self.event_types is None:
+            return bool(self.changes)
+        return not self.event_types.isdisjoint([row.event_type for row in user.rows])
+
 
 class Goals:
     """The question of one candidate. now: which book is in force.
@@ -71,9 +77,9 @@ class Goals:
 
     def count(self, user: UserFold, covers: tuple[Cover, Cover], today: date) -> None:
         """Count a user in who was replayed. covers: before and after."""
-        if self._before.changes:
+        if self._before.concerns(user):
             self._count(self._before, user, _drafts_before(user.rows), covers[0], today)
-        if self._after.changes:
+        if self._after.concerns(user):
             self._count(self._after, user, self._drafts_after(user), covers[1], today)
 
     def _drafts_after(self, user: UserFold) -> Iterator[Draft]:
@@ -85,10 +91,7 @@ class Goals:
     def _count(
         self, world: GoalWorld, user: UserFold, drafts: Iterable[Draft], cover: Cover, today: date
     ) -> None:
-        listed = list(drafts)
-        if world.event_types is not None and not any(each.event_type in world.event_types for each in listed):
-            return
-        entries = ordered_history(Entry(user.user_id, "", 0, 0, each) for each in listed)
+        entries = ordered_history(Entry(user.user_id, "", 0, 0, each) for each in drafts)
         days: dict[date, Mapping[str, int]] = {}
         for draft in (each.draft for each in entries):
             if draft.measures:
@@ -121,7 +124,7 @@ class Goals:
             self._kept[world.name, each.name, user] = figures
 
     def _measures(self, row: Row, terms: Terms) -> str | None:
-        """Return what an event adds by its ruling. If its properties are not known, what was measured tells."""
+        """Return what an event adds by its ruling. Without its properties, what was measured tells."""
         if not terms.ruling.is_new:
             return row.measures
         key = (terms.ruling.version, row.event_type, row.measures, row.properties)

@@ -20,7 +20,7 @@ from analytics.lake import curated_files
 from rules.book.book import NO_FREEZES, NO_PAUSES, Book, Books, FreezeRules, PauseRules, Version
 from rules.book.document import read_book
 from rules.book.point_rules import Cap, lot_of
-from rules.days import EPOCH, MICROSECOND, stamp
+from rules.days import EPOCH, LAST_CLOCK, MICROSECOND, stamp
 from rules.lake.entities import RULES
 from rules.lake.rule_entities import BOOK, book_of
 
@@ -53,8 +53,8 @@ class Terms:
     """What is the same of all entries whose events one ruling judges, with what they come to.
 
     is_active, was_active: whether such an event keeps a streak. later: by which terms those are judged that
-    arrived then or later (microseconds since 1970). sums: entries, points that they earned and would earn, and
-    how many events would be refused.
+    arrived then or later (microseconds since 1970). sums: entries, points that they earned and would earn,
+    and how many events would be refused.
     """
 
     event_type: str
@@ -203,16 +203,7 @@ class Timeline:
     @cached_property
     def told(self) -> Books:
         """The versions that there would have been: the candidate in place of those in force in its time."""
-        if self.candidate is None:
-            return self.real
-        candidate, since, until = self.candidate, self.since, self.until
-        number = self.real.newest.number + 1
-        versions = [each for each in self.real.versions if since and each.effective_at < since]
-        versions.append(Version(number, since or FIRST_INSTANT, partial(_same, candidate)))
-        if until:
-            versions.append(replace(self.real.at(until), effective_at=until))
-            versions += [each for each in self.real.versions if each.effective_at > until]
-        return Books(versions)
+        return PredictedBooks(self, LAST_CLOCK) if self.candidate else self.real
 
     # ---- what freezes and pauses cost
 

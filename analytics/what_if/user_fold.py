@@ -4,22 +4,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from itertools import groupby, repeat
-from typing import NamedTuple
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
 from analytics.what_if.figures import Impossible
 from analytics.what_if.timeline import CANDIDATE, PredictedBooks, Terms, TermsMemo, Timeline
-from rules.book.point_rules import Cap
+from rules.book.point_rules import Cap, last_expired
 from rules.days import EPOCH, MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
 from rules.engagement.account import apply_to_days
 from rules.engagement.account_state import Day
 from rules.engagement.earnings import CappedPoints, assign_dates, dates_beside, flight_gap_dates
 from rules.engagement.events import Event
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, Entry, EntryKind, FreezeNote
-from rules.engagement.lots import Spending, expired_points
+from rules.engagement.lots import Spending, expired_points, expiring
 from rules.engagement.points import balancing_entries, clawback, is_earning, monday_of, shortfalls
 from rules.engagement.streak import Checkpoint, Cover, fold, net_freezes, return_date, shown_streak
 
+CAPTURE = "CAPTURE"  # the kind of a step: what was held before is spent
+NO_PLACES: Mapping[str, date] = {}
 DATED = timedelta(days=1)
 NO_DATES: frozenset[date] = frozenset()
 
@@ -58,6 +61,11 @@ class Row(NamedTuple):
     properties: str | None
 
     @property
+    def judged(self) -> tuple[Any, ...]:
+        """What decides by which terms its event is judged: from event_type to is_broken (TermsMemo)."""
+        return self[2:8]
+
+    @property
     def at(self) -> datetime:
         """When it was written."""
         return EPOCH + self.created_at * MICROSECOND
@@ -71,9 +79,6 @@ class Row(NamedTuple):
     def is_price(self) -> bool:
         """Whether it is a redemption at a price of the book."""
         return bool(self.version and self.reward_id and not self.freeze)
-
-
-JUDGED = slice(Row._fields.index("event_type"), Row._fields.index("is_broken") + 1)
 
 
 class Outcome(NamedTuple):
@@ -144,6 +149,17 @@ def as_it_was(rows: Sequence[Row], known: UserSettings, now: datetime) -> World:
     return World(earned, earned + others - expired, expired, active, cover)
 
 
+class SettledLots(NamedTuple):
+    """What the lots up to a date have come to: what was earned with such an expiry, and what has expired."""
+
+    until: date
+    earned: int
+    gone: int
+
+
+NOTHING_SETTLED = SettledLots(date.min, 0, 0)
+
+
 class UserFold:
     """A user's ledger, gone through in order under the books of a timeline.
 
@@ -162,14 +178,14 @@ class UserFold:
         self.sum = 0
         self.lots: dict[date, int] = defaultdict(int)
         self.moves: dict[str, Spending] = {}
+        self._settled = NOTHING_SETTLED
         self._judged = {
-            row.event_id: terms_of[row[JUDGED]].at(row.created_at)
+            row.event_id: terms_of[row.judged].at(row.created_at)
             for row in rows
             if row.kind == EntryKind.EARN
         }
         judged = self._judged.values()
         corrections = [row for row in rows if row.kind in INTO_DEBT]
-        self.reversed = {row.event_id for row in corrections if row.event_id}
         is_touched = any(each.ruling.is_new for each in judged)
         # Of whom the candidate judges nothing keeps what there is. What is left of a cap follows from
         # corrections in between, too.
@@ -179,7 +195,7 @@ class UserFold:
         self._drafts: list[Draft] = []
         self.has_changed = any(each.is_active != each.was_active for each in judged)
         self._claims = self.has_changed and known.has_doubts
-        self._days: dict[date, Day] = {}
+        self._days = dict[date, Day]()
         self._capped = CappedPoints()
         self._undone: set[str] = set()
         self._held: dict[str, int] = {}
@@ -196,34 +212,35 @@ class UserFold:
             EntryKind.EXPIRE: self._ignore,
             EntryKind.CLAWBACK: self._claw_back,
             EntryKind.RERATE: self._rerate,
+            CAPTURE: self._capture,
         }
-        for kind, some in groupby(self._steps(), key=lambda each: each[0].kind):
+        for kind, some in groupby(self._in_order(), key=attrgetter("kind")):
             if kind == EntryKind.EARN and self._claims:
-                for batch in _batches([row for row, _ in some]):
+                for batch in _batches(some):
                     self._earn(batch, self._placed(batch))
             elif kind == EntryKind.EARN:
-                self._earn([row for row, _ in some], {})
+                self._earn(some, NO_PLACES)
             else:
-                step = steps.get(EntryKind(kind), self._other)
-                for row, is_capture in some:
-                    (self._capture if is_capture else step)(row)
+                step = steps.get(kind, self._other)
+                for row in some:
+                    step(row)
         return self
 
-    def _steps(self) -> Iterable[tuple[Row, bool]]:
-        """Return the rows in their order. What was held is there twice: when it was held, and captured."""
+    def _in_order(self) -> Sequence[Row]:
+        """Return the rows as they count. What was held is there twice: when it was held, and captured."""
         captured = [row for row in self.rows if row.held_at and row.kind == EntryKind.REDEEM]
         if not captured:
-            return zip(self.rows, repeat(False))
-        both = [(row.counts_at, row.seq, row, False) for row in self.rows]
-        both += [(row.at, row.seq, row, True) for row in captured if row.counts_at != row.at]
-        return [(row, is_capture) for _, _, row, is_capture in sorted(both, key=lambda each: each[:2])]
+            return self.rows
+        both = [(row.counts_at, row.seq, row) for row in self.rows]
+        both += [(row.at, row.seq, row._replace(kind=CAPTURE)) for row in captured if row.counts_at != row.at]
+        return [row for _, _, row in sorted(both, key=itemgetter(0, 1))]
 
     # ---- what it comes to
 
     def world(self, now: datetime) -> World:
         """Return what the user would have."""
         earned = sum(each.points or 0 for each in self.outcomes) + sum(each.points for each in self.corrected)
-        expired = expired_points(self.lots, list(self.moves.values()), now)
+        expired = self._expired(now)
         return World(earned, self.sum - expired, expired, self.active, self.cover)
 
     @property
@@ -269,7 +286,7 @@ class UserFold:
             if ruling.is_refused:
                 note(Outcome(row, terms, row.day, None))
                 continue
-            day = placed.get(row.event_id, row.day) if placed else row.day
+            day = placed.get(row.event_id) or row.day
             points = row.points
             if not keeps:
                 worth = points if ruling.points is None else ruling.points
@@ -281,6 +298,8 @@ class UserFold:
                 ends = terms.end_of(day)
             if ends and points:
                 lots[ends] += points
+                if ends <= self._settled.until:
+                    self._settled = NOTHING_SETTLED
             if self._rates:
                 self._drafts.append(_earn_draft(row, terms, day, points, ends if points else None))
 
@@ -298,10 +317,13 @@ class UserFold:
         placed = assign_dates(events, {day: self._days.get(day) for day in near})
         days = {each.event_id: each.activity_date for each in placed}
         for row in batch:
-            if day := days.get(row.event_id):
+            if row.event_id in days:
+                earned_for = days[row.event_id].isoformat()
                 is_passive = not self._judged[row.event_id].is_active
-                told = (EntryKind.EARN, 0, row.event_id, row.event_type, day.isoformat())
-                self._count_day(row, Draft(*told, is_passive=is_passive))
+                draft = Draft(
+                    *(EntryKind.EARN, 0, row.event_id, row.event_type, earned_for), is_passive=is_passive
+                )
+                self._count_day(row, draft)
         return days
 
     def _count_day(self, row: Row, draft: Draft) -> None:
@@ -340,6 +362,7 @@ class UserFold:
             self.sum += each.points
             if each.expires_on and each.points:
                 self.lots[date.fromisoformat(each.expires_on)] += each.points
+                self._settled = NOTHING_SETTLED
             if each.cap:
                 self._capped.add(each.event_type or "", _day_of(each), each.cap, each.points)
             if each.kind is EntryKind.CLAWBACK and self._claims:
@@ -376,7 +399,20 @@ class UserFold:
 
     def _missing(self, price: int, have: int, now: datetime) -> int:
         """Return how many points are missing; 0 or below for none. have: what has expired is part of it."""
-        return price - have + (expired_points(self.lots, list(self.moves.values()), now) if self.lots else 0)
+        return price - have + self._expired(now)
+
+    def _expired(self, now: datetime) -> int:
+        """Return what has expired by an instant. Instants ascend, so each lot is gone through once."""
+        if not self.lots or (until := last_expired(now)) <= self._settled.until:
+            return self._settled.gone if self.lots else 0
+        at, moves = self._settled, self.moves.values()
+        dates = sorted(on for on in self.lots if at.until < on <= until)
+        spent = sum(points for _, points in moves)
+        gone = at.gone + sum(
+            expired for _, expired, _ in expiring(dates, self.lots, (at.earned, at.gone + spent), moves)
+        )
+        self._settled = SettledLots(until, at.earned + sum(self.lots[on] for on in dates), gone)
+        return gone
 
     def _capture(self, row: Row) -> None:
         """Spend what was held, if a clawback has left it; otherwise it is free again."""
@@ -387,6 +423,7 @@ class UserFold:
         del self._held[place]
         if price and missing > 0:
             self.moves.pop(place, None)
+            self._settled = NOTHING_SETTLED
             self.sum += price
             self._refuse(row, "hold", price, missing, "what was taken back would have left too little of it")
 
@@ -400,6 +437,7 @@ class UserFold:
         undone = row.reverses or ""
         if undone in self.moves:
             _, price = self.moves.pop(undone)
+            self._settled = NOTHING_SETTLED
             self.sum += price
             if row.freeze == FreezeNote.REVOKED and undone in self._granted:
                 self._freezes.append((self._gone_from(row, self._granted.pop(undone)), -1))
@@ -525,7 +563,7 @@ def _skipped_in(zone: str) -> frozenset[date]:
         return NO_DATES
 
 
-def _batches(rows: Sequence[Row]) -> Iterator[list[Row]]:
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Yield the entries of each transaction: their places are a microsecond apart."""
     batch: list[Row] = []
     for row in rows:

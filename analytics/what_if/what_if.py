@@ -43,8 +43,8 @@ WHERE kind = '{EntryKind.EARN}'"""
 ENTRIES = f"""
 SELECT account_id AS user_id, kind, event_type, coalesce(rules_version, 0)::INTEGER AS version, cap,
   coalesce(is_passive, false) AS is_passive, {{segment}} AS segment, broken_id IS NOT NULL AS is_broken,
-  epoch_us(created_at) AS created_at, seq, points, event_id, activity_date AS day, expires_on, held_at, reverses,
-  "freeze", freeze_date, reward_id, measures
+  epoch_us(created_at) AS created_at, seq, points, event_id, activity_date AS day, expires_on, held_at,
+  reverses, "freeze", freeze_date, reward_id, measures
 FROM ledger
 LEFT JOIN (SELECT DISTINCT user_id AS broken_user, event_id AS broken_id FROM broken)
   ON broken_user = account_id AND broken_id = event_id
@@ -189,8 +189,8 @@ def replay_parts(replay: Replay, folder: Path, parts: Iterable[int]) -> PartAnsw
         sent = part_source(folder / "sent", part)
         join = WITH_SENT.format(sent=sent) if sent else ""
         sql = ROWS.format(sent="claimed, zone, properties" if sent else UNSENT, source=source, join=join)
-        for _, rows in rows_of_users(small_database(), sql):
-            counted.add([Row._make(each) for each in rows])
+        for _, rows in rows_of_users(small_database(), sql, Row._make):
+            counted.add(rows)
     return counted.answer()
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -212,6 +212,11 @@ class Book:
     def __post_init__(self) -> None:
         for name in ("event_types", "rewards", "streaks", "achievements"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how another process makes the same book: a read-only mapping cannot be sent to it."""
+        known = (getattr(self, each.name) for each in fields(self))
+        return Book, tuple(dict(each) if isinstance(each, MappingProxyType) else each for each in known)
 
     def factor(self, event_type: str, occurred: datetime) -> int:
         """Return what an event's points are multiplied by."""

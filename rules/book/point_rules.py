@@ -68,6 +68,8 @@ def points_left(points: int, cap: int | None, earned: Mapping[int, int]) -> int:
     """
     if cap is None:
         return points
+    if not earned or (len(earned) == 1 and cap in earned):  # almost always: the type has had one cap
+        return max(0, min(points, cap - earned.get(cap, 0)))
     left = points
     for limit in {cap, *(each for each in earned if each > cap)}:
         left = min(left, limit - sum(some for each, some in earned.items() if each <= limit))

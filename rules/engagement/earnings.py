@@ -138,7 +138,7 @@ class CappedPoints:
 
     def __init__(self, days: Mapping[date, Day | None] | None = None) -> None:
         self._days = days or {}
-        self._earned: dict[tuple[str, date, str], dict[int, int]] = {}
+        self._earned: dict[tuple[str, date, bool], dict[int, int]] = {}
 
     def add(self, event_type: str, day: date, cap: Cap, points: int) -> None:
         """Count points in that are under a cap, or are taken back from what is."""
@@ -155,12 +155,15 @@ class CappedPoints:
         return points
 
     def _of(self, event_type: str, day: date, cap: Cap) -> dict[int, int]:
-        first = cap.first(day)
-        place = event_type, first, cap.per.value
+        is_weekly = cap.per is Period.WEEK
+        first = cap.first(day) if is_weekly else day
+        place = event_type, first, is_weekly
         if (earned := self._earned.get(place)) is None:
-            dates = week_of(first) if cap.per is Period.WEEK else [first]
-            known = filter(None, map(self._days.get, dates)) if self._days else ()
-            earned = self._earned[place] = _points_by_cap(event_type, cap.per, known)
+            earned = self._earned[place] = {}
+            if self._days:
+                dates = week_of(first) if is_weekly else [first]
+                known = filter(None, map(self._days.get, dates))
+                earned |= _points_by_cap(event_type, cap.per, known)
         return earned
 
 

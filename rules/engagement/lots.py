@@ -164,13 +164,14 @@ def expiring(
     """
     (earned, gone), spendings = before, sorted(moved)
     later, index = sum(points for _, points in spendings), 0
+    reserved = [(unstamp(each.held_at), each.points) for each in holds]
     for on in dates:
         earned += lots.get(on, 0)
         at = instant_of_expiry(on)
         while index < len(spendings) and spendings[index][0] <= at:
             later -= spendings[index][1]
             index += 1
-        held = sum(each.points for each in holds if unstamp(each.held_at) <= at)
+        held = sum(points for since, points in reserved if since <= at) if reserved else 0
         left = earned - gone + later
         expired = max(0, left - held)
         gone += expired

@@ -1,5 +1,6 @@
 """Rows of users come whole and in order out of parts, whatever their columns lack."""
 
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from analytics.lake.user_rows import part_source, rows_of_users, small_database, write_parts
 
 MANY = """SELECT 'u' || (n * 7 % 61) AS user_id, n AS seq, CASE WHEN n % 3 > 0 THEN 'k' || n % 5 END AS kind,
-  CASE WHEN n % 4 > 0 THEN n END AS points, n % 2 = 0 AS is_even, NULL::VARCHAR AS nothing, 'e' || n AS event_id
+  CASE WHEN n % 4 > 0 THEN n END AS points, n % 2 = 0 AS is_even, NULL::VARCHAR AS nothing,
+  CASE WHEN n % 5 > 0 THEN DATE '2026-01-01' + (n % 400)::INTEGER END AS day, 'e' || n AS event_id
 FROM range(50_000) AS numbers(n)"""
 
 
@@ -19,14 +21,15 @@ def test_each_user_comes_once_with_all_rows_in_order(tmp_path: Path, parts: int)
         source = part_source(tmp_path / "parts", part)
         assert source
         sql = f"SELECT * FROM {source} ORDER BY user_id, seq"
-        for user, rows in rows_of_users(small_database(), sql):
+        for user, rows in rows_of_users(small_database(), sql, tuple):
             assert user not in found
             found[user] = rows
     expected: dict[str, list[tuple[object, ...]]] = {}
     for n in range(50_000):
         row = (
             *(f"u{n * 7 % 61}", n, f"k{n % 5}" if n % 3 else None),
-            *(n if n % 4 else None, n % 2 == 0, None, f"e{n}"),
+            *(n if n % 4 else None, n % 2 == 0, None),
+            *(date(2026, 1, 1) + timedelta(days=n % 400) if n % 5 else None, f"e{n}"),
         )
         expected.setdefault(str(row[0]), []).append(row)
     assert found == expected

@@ -3,7 +3,9 @@
 import copy
 import random
 from collections import defaultdict
-from datetime import UTC, datetime, timedelta
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,19 @@ import pytest
 from adapters.book import shipped_document
 from adapters.platform.objects import FolderObjects
 from analytics.what_if import goals, user_fold, user_settings
-from analytics.what_if.timeline import Timeline
+from analytics.what_if.timeline import TermsMemo, Timeline
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.event_sources import from_csv
 from local.what_if.figures import summary
 from rules.book.document import read_book
 from rules.book.point_rules import Cap
 from rules.days import parse_moment
+from rules.engagement.achievements import ordered_history
 from rules.engagement.events import event_id
 from rules.engagement.goals import KnownPeriods, fold_periods
-from rules.engagement.streak import Cover
+from rules.engagement.lots import expiring
+from rules.engagement.points import clawback
+from rules.engagement.streak import Cover, fold
 from tests.support.effort import effort
 from tests.support.real_input import COMMITS
 from tests.support.what_if_goals import FIVE, GoalWhatIfStory, plain_figures
@@ -158,6 +163,51 @@ def named(key: str, at: datetime) -> str:
     return event_id("u0", key, parse_moment(at.isoformat()))
 
 
+def test_dates_of_an_amnesty_stay_neutral_where_dates_are_placed_anew(tmp_path: Path) -> None:
+    """The candidate refuses events, so dates are placed anew, and those of flights and zones told anew."""
+    story, objects = WhatIfStory(0, users=0), FolderObjects(tmp_path)
+    story.documents = [small_book(10, 1)]
+    story.books = books_of(story.documents, [story.base - timedelta(days=9)])
+    at = [story.base + timedelta(days=each, minutes=1) for each in (0, 2)]
+    story.acts["u0"] = [
+        Act(each, "events_", f"k{each}", [(f"{kind}{each}", kind, each, "UTC") for kind in "AW"])
+        for each in at
+    ]
+    story.told = story.retold(story.books)
+    world = story.told["u0"].world
+    cover = replace(world.profile.cover, skipped=frozenset({at[0].date() + timedelta(days=1)}))
+    world.put(replace(world.profile, cover=cover, streak=fold([each.date() for each in at], cover)))
+    story.into(objects)
+    found = ask(story, objects, {"event_types": {"A": {"points": 10}}, "boosts": []})
+    assert found.figures.types["W"].refused == 2
+    for when in ("before", "after"):
+        assert by_user(found, when)["u0"]["longest"] == 2, when
+
+
+def test_a_freeze_that_came_with_an_opening_position_covers_in_both_worlds() -> None:
+    absent = dict.fromkeys(user_fold.Row._fields)
+    none: dict[str, Any] = absent | {"user_id": "u", "version": 0, "segment": 0, "points": 0}
+    first, later = date(2026, 5, 1), date(2026, 5, 3)
+    granted = {"kind": "ADJUST", "freeze": "freeze_granted", "freeze_date": first}
+    earned = [
+        {"kind": "EARN", "event_type": "A", "event_id": f"{day}T12:00:00.000000Z#{day}", "day": day}
+        for day in (first, later)
+    ]
+    rows = [
+        user_fold.Row(
+            **none | {"created_at": place, "seq": place, "is_passive": False, "is_broken": False} | each
+        )
+        for place, each in enumerate([granted, *earned], 1)
+    ]
+    story, known = WhatIfStory(0, users=0), user_fold.UserSettings()
+    timeline = Timeline(story.books, read_book(small_book(10, 1)))
+    was = user_fold.as_it_was(rows, known, story.now)
+    fold_of = user_fold.UserFold(rows, timeline, TermsMemo(timeline), known).replay()
+    then = fold_of.world(story.now)
+    assert (was.cover.freezes, then.cover.freezes) == (((first, 1),), ((first, 1),))
+    assert (was.earned, then.earned, then.active) == (0, 20, {first, later})
+
+
 def test_pauses_that_a_candidate_refuses_cover_nothing(tmp_path: Path) -> None:
     """The candidate allows fewer dates than the books that were: a first pause stays, later ones go."""
     story, objects = WhatIfStory(PAUSING, calm=True), FolderObjects(tmp_path)
@@ -253,10 +303,8 @@ def open_periods_are_missed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def reversed_events_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = goals.ordered_history
-
     def kept(entries: Any) -> Any:
-        return real(each for each in entries if each.draft.kind != "CLAWBACK")
+        return ordered_history(each for each in entries if each.draft.kind != "CLAWBACK")
 
     monkeypatch.setattr(goals, "ordered_history", kept)
 
@@ -329,8 +377,9 @@ def test_the_book_in_force_changes_nothing(tmp_path: Path, seed: int) -> None:
 
 def nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lots expire as if nothing had been spent of them."""
-    real = user_fold.expired_points
-    monkeypatch.setattr(user_fold, "expired_points", lambda lots, moved, now: real(lots, (), now))
+    monkeypatch.setattr(
+        user_fold, "expiring", lambda dates, lots, before, moved: expiring(dates, lots, (before[0], 0), ())
+    )
 
 
 def everything_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,8 +425,7 @@ def prices_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def clawbacks_of_one_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clawback takes what the event has earned; nothing takes its place."""
-    real = user_fold.clawback
-    monkeypatch.setattr(user_fold, "clawback", lambda *some: real(*some)[-1:])
+    monkeypatch.setattr(user_fold, "clawback", lambda *some: clawback(*some)[-1:])
 
 
 def nothing_is_rated_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,6 +459,30 @@ def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 # ---- parts of it
+
+
+def test_parts_are_replayed_in_processes_and_added_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With pauses, corrections, streaks and achievements; a part and a process more change nothing."""
+    story = GoalWhatIfStory(5, users=7, acts=30, taken_back=0.1)
+    objects = FolderObjects(tmp_path)
+    story.into(objects)
+    document = story.some_book()
+    one = ask(story, objects, document)
+    monkeypatch.setattr("analytics.lake.user_rows.PART_BYTES", 1_000)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    processes = list[int]()
+
+    def pool(count: int, **more: Any) -> ProcessPoolExecutor:
+        processes.append(count)
+        return ProcessPoolExecutor(count, **more)
+
+    monkeypatch.setattr("analytics.what_if.what_if.ProcessPoolExecutor", pool)
+    both = ask(story, objects, document)
+    assert processes == [2]
+    assert summary(both, "book") == summary(one, "book")
+    assert (both.users, both.days, both.goals) == (one.users, one.days, one.goals)
 
 
 class Watched(FolderObjects):

@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 import pytest
-from analytics.what_if.runs import RunLengths
 
 from adapters.platform.objects import FolderObjects
+from analytics.what_if.figures import RunLengths
 from analytics.what_if.what_if import WhatIfAnswer, WhatIfQuestion, what_if
 from local.what_if.figures import lines, summary
 from local.what_if.page import Plot, page
