@@ -13,8 +13,8 @@ import pyarrow as pa
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.layout import curated_files
-from analytics.recompute.activity_runs import dates_of, opening_of, pauses_of
 from analytics.recompute.ledger_totals import NEWEST
+from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
 from analytics.what_if.ledger_parts import EVENTS, small_database
 from analytics.what_if.timeline import Timeline
 from rules.book.book import Book

@@ -26,7 +26,7 @@ from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.plan import commit, plan, write_plan
 from analytics.recompute.lake_days import LakeDays
 from analytics.recompute.recompute import recompute
-from analytics.recompute.settled_users import UserShare
+from analytics.recompute.user_shares import UserShare
 from bench.figure import Figure
 from bench.lake.recompute_lakes import FIRST, Crowd, write_whole
 from rules.engagement.reconciliation import SHARES

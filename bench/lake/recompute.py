@@ -40,7 +40,7 @@ def ours(folder: Path) -> Any:
     from adapters.platform.objects import FolderObjects
     from analytics.lake.curated_files import connect, query
     from analytics.lake.layout import curated_files
-    from analytics.recompute.activity_runs import create_runs
+    from bench.lake.activity_runs import create_runs
 
     db, objects = connect(), FolderObjects(folder)
     create_runs(db, objects, curated_files(objects, "daily_activity"), ())

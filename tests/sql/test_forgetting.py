@@ -11,7 +11,7 @@ import pytest
 
 from adapters import clock
 from analytics.recompute.recompute import recompute
-from analytics.recompute.settled_users import UserShare
+from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import disagreements
 from analytics.steps import warehouse_function
 from analytics.steps.forget_function import ForgetSteps

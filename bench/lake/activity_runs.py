@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
 from analytics.lake.curated_files import arrow_table, query
-from rules.engagement.streak import Checkpoint
 
 READERS = 2
 BATCH_ROWS_MIN = 100_000
@@ -148,22 +147,3 @@ def _active(objects: Objects, files: Iterable[StoredObject]) -> Iterator[tuple[d
     """
     for day, table in curated_files.tables(objects, "daily_activity", files, ACTIVE_COLUMNS, READERS):
         yield day, table.filter(pc.fill_null(pc.greater(table["events_count"], 0), True))
-
-
-# Reads the texts in which a profile's row lists dates and pauses.
-
-
-def dates_of(text: str | None) -> tuple[date, ...]:
-    """Read dates separated by commas, such as `2026-01-30,2026-01-31`."""
-    return tuple(date.fromisoformat(each) for each in (text or "").split(",") if each)
-
-
-def opening_of(text: str | None) -> Checkpoint | None:
-    """Read the streak that another system has told, such as `2026-01-30 12 90 300 0`."""
-    return Checkpoint.of(text) if text else None
-
-
-def pauses_of(text: str | None) -> tuple[tuple[date, date], ...]:
-    """Read pauses separated by commas, such as `2026-01-01/2026-01-31`: both dates are included."""
-    pairs = (each.split("/") for each in (text or "").split(",") if each)
-    return tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in pairs)
