@@ -2,9 +2,10 @@
 in memory, and takes Arrow; what does not fit into memory goes to the temporary folder.
 """
 
+import hashlib
 import io
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date
@@ -63,6 +64,22 @@ def date_of(stored: StoredObject) -> str:
     if place is None:
         raise ValueError(f"{stored.key} is no curated file")
     return place.dt
+
+
+def files_between(
+    files: Iterable[StoredObject], after: date | None, until: date | None
+) -> list[StoredObject]:
+    """Return the files of partitions after a date and up to another; None: open on that side."""
+    first, last = after.isoformat() if after else "", until.isoformat() if until else "9999-12-31"
+    return [each for each in files if first < date_of(each) <= last]
+
+
+def etags_digest(files: Mapping[str, list[StoredObject]], until: date) -> str:
+    """Return a digest of the keys and ETags of all entities' files up to a date: other files give another."""
+    found = sorted(
+        f"{each.key} {each.etag}" for some in files.values() for each in files_between(some, None, until)
+    )
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()
 
 
 def read_file(objects: Objects, entity: str, stored: StoredObject, names: Sequence[str]) -> pa.Table:

@@ -1,13 +1,13 @@
 """What the curated responses of each person come to: how many there are, and a digest of them.
 
-Both can be added up. So what older partitions come to is stored, as for users (settled_users.py), and a night
+Both can be added up. So what older partitions come to is stored, as for users (recompute.py), and a night
 reads the later ones.
 """
 
 import hashlib
 import json
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from io import BytesIO
 
 import pyarrow as pa
@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake import curated_files
-from analytics.lake.curated_files import arrow_table, connect, query
+from analytics.lake.curated_files import arrow_table, connect, etags_digest, files_between, query
 from analytics.lake.layout import SETTLED_ANSWERS
 from analytics.lake.layout import curated_files as files_of
-from analytics.recompute.settled_users import SETTLED_AFTER, etags_digest, files_between
+from rules.book.book import USUAL_OFFLINE
 from rules.engagement.reconciliation import DIGEST_BITS, SEPARATOR
 from rules.smoke_names import PATTERN
 
@@ -28,6 +28,8 @@ HASHED = (
     *("selected_option", "answer_characters", "confidence", "response_time_ms", "points", "activity_date"),
     *("is_signed_in", "day_points_max"),
 )
+# Events arrive up to 72 hours late, and those of a device that was offline a fortnight (rule 16).
+SETTLED_AFTER = timedelta(days=USUAL_OFFLINE.days_max + 3)
 COLUMNS = ("person", "created_at", *(each for each in HASHED if "(" not in each))
 _TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{each}::VARCHAR" for each in HASHED)
 TOTALS = pa.schema(

@@ -17,7 +17,7 @@ from adapters.platform.objects import Objects
 from analytics.lake import curated_files, layout
 from analytics.lake.curated_files import STAMP, arrow_table, connect, query
 from analytics.recompute.ledger_totals import EARNED
-from analytics.recompute.settled_users import ALL, UserShare
+from analytics.recompute.user_shares import ALL, UserShare
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EntryKind
 

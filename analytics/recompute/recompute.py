@@ -1,49 +1,86 @@
-"""The nightly recompute: every user's streak, totals and balance, from the curated lake alone.
+"""The nightly recompute: what the lake's copy of each account comes to, folded by the rules.
 
 The result is one row per user that the lake knows: a file for each share of the users. A row has what was
 computed (last_activity_date to digest) and the settings of the newest profile, which cannot be computed from
-anything else. What older partitions come to is kept (settled_users.py); a night reads the later ones.
+anything else.
+
+What older partitions come to is kept, a file for each share: state/users/OF/NUMBER.parquet. A night counts
+the later ones in, and folds a user whom that does not do from all partitions (user_fold.py). The file counts
+as long as all files of these partitions are as they were; otherwise everything is read anew.
 """
 
+import hashlib
 import json
-from dataclasses import dataclass
-from datetime import date, datetime
-from functools import reduce
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 from io import BytesIO
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adapters.platform.objects import Objects
-from analytics.lake.curated_files import STAMP, arrow_table, connect, query
-from analytics.recompute.activity_runs import STREAK, dates_of, pauses_of
-from analytics.recompute.ledger_totals import PROFILE
-from analytics.recompute.settled_users import (
-    ALL,
-    SETTLED_AFTER,
-    SettledUsers,
-    UserShare,
+from adapters.platform.objects import NoObject, Objects, StoredObject
+from analytics.lake.arrow import arrow_schema
+from analytics.lake.curated_files import (
+    STAMP,
+    arrow_table,
+    connect,
     etags_digest,
-    fold_users,
-    lake_files,
+    files_between,
+    query,
+    tables,
 )
-from rules.days import DAY, stamp
-from rules.engagement.streak import Cover, Streak, lapse_date
+from analytics.lake.layout import curated_files
+from analytics.recompute.profile_texts import dates_of
+from analytics.recompute.user_fold import ENTRY, SETTINGS, AllEntriesNeeded, Row, UserFold, entry_of
+from analytics.recompute.user_shares import ALL, UserShare
+from rules.days import stamp
+from rules.engagement.ledger import Entry
+from rules.engagement.streak import Streak
+from rules.lake.entities import ENTITIES
 
 RESULT = "streaks.parquet"
-COVER = ("freezes", "pauses", "skipped_dates")
-# An account is sound if its entries are numbered 0, 1, 2 ... and the points add up to the balance.
-RECOMPUTED = f"""
-SELECT user_id, {", ".join(name for name, _ in STREAK)},
-  1 + numbered AS entries, earned AS total_bestie_points, points, balance,
-  strftime(head_at::TIMESTAMP, {STAMP}) AS ledger_head, ledger_seq,
-  first_seq = 0 AND seq_sum = last_seq * (last_seq + 1) // 2 AND numbered = last_seq AND points = balance
-    AS sound,
-  digest, freezes, {", ".join(name for name, _ in PROFILE)}
-FROM users ORDER BY user_id
-"""  # noqa: S608 (no input)
+FOLDED = {"ledger": "account_id", "streaks": "user_id"}  # and whose their rows are
+# By then hours are compacted to days, and nothing comes any more but what somebody redrives.
+SETTLED_AFTER = timedelta(days=5)
+# Events arrive up to 72 hours late, and those of a device that was offline a fortnight (rule 16): such a date
+# must not make a user's whole ledger be read.
+OPEN_DATES = timedelta(days=16)
+USERS_AT_ONCE = 5_000
+ROWS = pa.schema(
+    [
+        ("user_id", pa.string()),
+        ("last_activity_date", pa.date32()),
+        *((name, pa.int32()) for name in ("current_streak", "longest_streak", "active_days")),
+        ("freezes_spent", pa.string()),
+        ("lapses_on", pa.date32()),
+        *((name, pa.int64()) for name in ("entries", "total_bestie_points", "points", "balance")),
+        ("ledger_head", pa.string()),
+        ("ledger_seq", pa.int64()),
+        ("sound", pa.bool_()),
+        ("digest", pa.uint64()),
+        *((name, arrow_schema(ENTITIES["streaks"]).field(name).type) for name in SETTINGS),
+    ]
+)
+STATES = ROWS.append(pa.field("state", pa.string()))
+_DATED = {"activity_date", "freeze_date", "expires_on"}
+_READ = {
+    "created_at": f"strftime(created_at::TIMESTAMP, {STAMP}) AS created_at",
+    **{name: f"{name}::VARCHAR AS {name}" for name in _DATED},
+    "freeze": '"freeze"',
+}
+ENTRIES = f"""SELECT {", ".join(_READ.get(name, name) for name in ENTRY)}, is_late FROM ledger
+ORDER BY account_id, is_late, ledger.created_at, seq"""  # noqa: S608 (our own)
+PROFILES = f"""SELECT user_id, {", ".join(SETTINGS)}, is_late FROM streaks
+ORDER BY user_id, is_late, version"""  # noqa: S608 (our own)
+KNOWN = """SELECT states.* FROM states
+SEMI JOIN (SELECT account_id AS user_id FROM ledger UNION SELECT user_id FROM streaks) USING (user_id)
+ORDER BY user_id"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +91,8 @@ class RecomputedUsers:
 
     def save(self, objects: Objects, run_id: str, share: UserShare = ALL) -> str:
         """Store the table as the nightly run's result; returns its key."""
-        data = BytesIO()
-        pq.write_table(self.table, data, compression="zstd")
         key = share.key(run_id, RESULT)
-        objects.put(key, data.getvalue())
+        objects.put(key, _parquet(self.table))
         return key
 
     @staticmethod
@@ -78,15 +113,171 @@ def recompute(
 
     anew: from all partitions, whatever is settled.
     """
-    files, until = lake_files(objects), today - SETTLED_AFTER
-    settled = SettledUsers() if anew else SettledUsers.load(objects, files, share)
-    if settled.until is None or settled.until < until:
-        table = fold_users(objects, settled, files, until, share)
-        settled = SettledUsers(until, table, etags_digest(files, until))
-        settled.save(objects, share)
-    db = connect()
-    with arrow_table(db, "users", fold_users(objects, settled, files, None, share)):
-        return RecomputedUsers(query(db, RECOMPUTED))
+    files = {entity: curated_files(objects, entity) for entity in FOLDED}
+    before = SettledUsers() if anew else SettledUsers.load(objects, files, share)
+    until = max(today - SETTLED_AFTER, before.until or date.min)
+    after = before.until
+    later = {entity: files_between(some, after, None) for entity, some in files.items()}
+    night = Night(objects, share, until)
+    night.fold(later, before.table)
+    if night.again:
+        night.fold(files, STATES.empty_table(), night.again)
+    if until != after:
+        SettledUsers(until, night.states(before.table), etags_digest(files, until)).save(objects, share)
+    return RecomputedUsers(night.rows(before.table))
+
+
+@dataclass(frozen=True, slots=True)
+class SettledUsers:
+    """until: the date of the last partition that is counted in; None: none is. files: see etags_digest."""
+
+    until: date | None = None
+    table: pa.Table = field(default_factory=STATES.empty_table)
+    files: str = ""
+
+    @classmethod
+    def load(
+        cls, objects: Objects, files: Mapping[str, list[StoredObject]], share: UserShare = ALL
+    ) -> "SettledUsers":
+        """Read what is settled, if it still is what these files make; otherwise start from nothing."""
+        try:
+            table = pq.read_table(BytesIO(objects.get(share.state_key)))
+        except NoObject:
+            return cls()
+        held = json.loads(table.schema.metadata[b"settled"])
+        until = date.fromisoformat(held["until"])
+        if (held["files"], held["form"]) != (etags_digest(files, until), _form()):
+            return cls()
+        return cls(until, table, held["files"])
+
+    def save(self, objects: Objects, share: UserShare = ALL) -> None:
+        """Store what is settled. Raises ValueError if nothing is."""
+        if self.until is None:
+            raise ValueError("nothing is settled")
+        held = {"until": self.until.isoformat(), "files": self.files, "form": _form()}
+        table = self.table.replace_schema_metadata({b"settled": json.dumps(held).encode()})
+        objects.put(share.state_key, _parquet(table))
+
+
+def _form() -> str:
+    return hashlib.sha256(str(STATES).encode()).hexdigest()
+
+
+def _parquet(table: pa.Table) -> bytes:
+    data = BytesIO()
+    pq.write_table(table, data, compression="zstd")
+    return data.getvalue()
+
+
+@dataclass(slots=True)
+class Night:
+    """Counts rows of the lake into what is settled. until: the last date of which partitions get settled.
+
+    again: users who have to be folded from all rows.
+    """
+
+    objects: Objects
+    share: UserShare
+    until: date
+    again: set[str] = field(default_factory=set)
+    _made: list[pa.Table] = field(default_factory=list)
+
+    def fold(
+        self, files: Mapping[str, list[StoredObject]], known: pa.Table, users: Collection[str] = ()
+    ) -> None:
+        """Count the rows of some files in. users: these alone; none: all of the share."""
+        db = connect()
+        for entity, user in FOLDED.items():
+            with arrow_table(db, "read", self._read(entity, user, files[entity], users)):
+                db.execute(f"CREATE TABLE {entity} AS FROM read")
+        with arrow_table(db, "states", known):
+            folds = {row["user_id"]: UserFold.of(row) for row in query(db, KNOWN).to_pylist()}
+        made: list[dict[str, Any]] = []
+        for user_id, entries, profiles in _by_user(db):
+            try:
+                made.append(self._row(folds.get(user_id) or UserFold(user_id), entries, profiles))
+            except AllEntriesNeeded:
+                self.again.add(user_id)
+            if len(made) >= USERS_AT_ONCE:
+                self._made.append(pa.Table.from_pylist(made, MADE))
+                made = []
+        self._made.append(pa.Table.from_pylist(made, MADE))
+
+    def _row(self, fold: UserFold, entries: list[tuple[Entry, bool]], profiles: list[Row]) -> dict[str, Any]:
+        """Return what a user comes to, and what is settled of that."""
+        fold.add_entries(entry for entry, is_late in entries if not is_late)
+        fold.add_profiles(row for row in profiles if not row["is_late"])
+        is_settled = bool(fold.head or fold.settings)
+        settled = fold.settled_up_to(self.until - OPEN_DATES)
+        told = {**fold.row(), "state": settled.state} if is_settled else None
+        fold.add_entries(entry for entry, is_late in entries if is_late)
+        fold.add_profiles(row for row in profiles if row["is_late"])
+        return {"row": fold.row(), "settled": told}
+
+    def _read(
+        self, entity: str, user: str, files: Iterable[StoredObject], users: Collection[str]
+    ) -> pa.RecordBatchReader:
+        names = ENTRY if entity == "ledger" else ("user_id", *SETTINGS)
+        schema = pa.schema([arrow_schema(ENTITIES[entity]).field(name) for name in names])
+        keep, wanted = self.share.rows_of(user), pa.array(list(users), pa.string())
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for day, whole in tables(self.objects, entity, files, names):
+                rows = whole.filter(pc.is_in(whole[user], wanted)) if users else keep(whole)
+                is_late = pa.repeat(pa.scalar(day > self.until), rows.num_rows)
+                yield from rows.append_column("is_late", is_late).to_batches()
+
+        return pa.RecordBatchReader.from_batches(schema.append(pa.field("is_late", pa.bool_())), batches())
+
+    def rows(self, before: pa.Table) -> pa.Table:
+        """Return the rows of all users of the share, by user_id."""
+        return self._joined(before, "row").select(ROWS.names).cast(ROWS)
+
+    def states(self, before: pa.Table) -> pa.Table:
+        """Return what is settled of all users of the share, by user_id."""
+        return self._joined(before, "settled").cast(STATES)
+
+    def _joined(self, before: pa.Table, part: str) -> pa.Table:
+        db = connect()
+        with arrow_table(db, "states", before), arrow_table(db, "made", pa.concat_tables(self._made)):
+            return query(
+                db,
+                f"""SELECT * FROM (
+                  SELECT states.* FROM states
+                  ANTI JOIN (SELECT "row".user_id AS user_id FROM made) USING (user_id)
+                  UNION ALL BY NAME SELECT unnest("{part}") FROM made WHERE "{part}" IS NOT NULL
+                ) ORDER BY user_id""",  # noqa: S608 (our own)
+            )
+
+
+MADE = pa.schema([("row", pa.struct(list(ROWS))), ("settled", pa.struct(list(STATES)))])
+
+
+def _by_user(
+    db: duckdb.DuckDBPyConnection,
+) -> Iterator[tuple[str, list[tuple[Entry, bool]], list[Row]]]:
+    """Yield each user of the tables `ledger` and `streaks`, with the rows of both in order."""
+    entries = ((entry_of(values[:-1]), values[-1]) for values in _values(db.cursor(), ENTRIES))
+    names = ("user_id", *SETTINGS, "is_late")
+    profiles = (dict(zip(names, values, strict=True)) for values in _values(db.cursor(), PROFILES))
+    by_entry = groupby(entries, key=lambda each: each[0].account_id)
+    by_profile = groupby(profiles, key=itemgetter("user_id"))
+    one, other = next(by_entry, None), next(by_profile, None)
+    while one or other:
+        user = min(each[0] for each in (one, other) if each)
+        mine = list(one[1]) if one and one[0] == user else []
+        told: list[Row] = list(other[1]) if other and other[0] == user else []
+        if one and one[0] == user:
+            one = next(by_entry, None)
+        if other and other[0] == user:
+            other = next(by_profile, None)
+        yield user, mine, told
+
+
+def _values(db: duckdb.DuckDBPyConnection, sql: str) -> Iterator[tuple[Any, ...]]:
+    """Yield a query's rows."""
+    for batch in db.sql(sql).to_arrow_reader(10_000):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 # The recomputed users, looked up by id: what the lake says of each.
@@ -137,20 +328,9 @@ class Snapshot:
 
     def lapsing(self, first: date, last: date) -> set[str]:
         """Return the users whose streak becomes 0 on one of these dates, both included, as things stand."""
-        active = self._columns["last_activity_date"]
-        is_plain = pc.and_(pc.greater_equal(active, first - 2 * DAY), pc.less_equal(active, last - 2 * DAY))
-        is_covered = reduce(pc.or_, (pc.is_valid(self._columns[each]) for each in COVER))
-        may = pc.fill_null(pc.or_kleene(is_plain, pc.and_(is_covered, pc.is_valid(active))), False)
-        columns = ("user_id", "last_activity_date", "freezes_spent", *COVER)
-        found = set()
-        for user, day, spent, freezes, pauses, skipped in zip(
-            *(self._columns[each].filter(may).to_pylist() for each in columns), strict=True
-        ):
-            changes = tuple((date.fromisoformat(on), change) for on, change in json.loads(freezes or "[]"))
-            cover = Cover(changes, pauses_of(pauses), frozenset(dates_of(skipped)))
-            if first <= lapse_date(Streak(day, 1, 1, 1, dates_of(spent)), cover) <= last:
-                found.add(user)
-        return found
+        on = self._columns["lapses_on"]
+        meant = pc.and_(pc.greater_equal(on, first), pc.less_equal(on, last))
+        return set(self._columns["user_id"].filter(meant).to_pylist())
 
     def user(self, user_id: str) -> LakeUser | None:
         """Return a user, or None if the lake does not know the user."""

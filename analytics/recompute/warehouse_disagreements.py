@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from analytics.lake.curated_files import arrow_table, connect, query
-from analytics.recompute.settled_users import UserShare
+from analytics.recompute.user_shares import UserShare
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.engagement.reconciliation import HASH_DIGITS, share_of_hash

@@ -12,7 +12,6 @@ from analytics.proof import PreviousTree
 from analytics.recompute.recompute import LakeUser, Snapshot
 from analytics.reconcile.profile_settings import UNREADABLE
 from rules.book.book import Books
-from rules.days import stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import Archive
 from rules.engagement.ledger import Entry
@@ -126,21 +125,6 @@ def figures_of(lake: LakeUser | None) -> LakeFigures:
         *(lake.head or "", lake.entries, lake.points, lake.total_points),
         *(lake.seq, lake.balance, lake.digest),
     )
-
-
-def other_days(view: UserView, lake: LakeUser | None, now: datetime) -> list[str]:
-    """Return, in words, that the lake's days make another streak than the ledger, if nothing is in flight."""
-    head = view.entries[-1].created_at if view.entries else ""
-    if lake is None or (lake.head, lake.version) != (head, view.settings.version):
-        return []
-    expected = view.expected_profile(head)
-    if expected is None or expected.streak == lake.streak or head >= stamp(now - LAKE_LAG):
-        return []
-    told = [
-        f"{each.length}, active on {each.active_days} dates" if each else "none"
-        for each in (expected.streak, lake.streak)
-    ]
-    return [f"the lake's days make another streak: {told[1]}; by the ledger {told[0]}"]
 
 
 def other_points(view: UserView, books: Callable[[], Books]) -> list[str]:

@@ -19,7 +19,7 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from analytics.lake.layout import curated_files as files_of
-from analytics.recompute.activity_runs import dates_of, opening_of, pauses_of
+from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
 from analytics.recompute.recompute import LakeUser
 from rules.days import stamp, zone
 from rules.engagement.account import TZ_CHANGES_KEPT_MAX

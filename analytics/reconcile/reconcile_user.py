@@ -19,7 +19,7 @@ from adapters.platform.items import Item, decode_item, encode_item
 from analytics.proof import PreviousTree
 from analytics.recompute.recompute import LakeUser
 from analytics.reconcile.candidates import Difference, differences
-from analytics.reconcile.journals import UserView, day_item, figures_of, journal_of, other_days, other_points
+from analytics.reconcile.journals import UserView, day_item, figures_of, journal_of, other_points
 from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, expected_settings, readable_profile
 from rules.book.book import Books
 from rules.days import stamp
@@ -122,7 +122,7 @@ class Reconciler:
             figures = figures_of(lake)
             is_unread = faults and not view.entries
             told = faults if is_unread else [*faults, *unproven, *disagreements(view.entries, figures, now)]
-            verdict.disagreements = told or other_days(view, lake, now) or other_points(view, self.books)
+            verdict.disagreements = told or other_points(view, self.books)
             verdict.doubt = doubt_of(faults, view.entries, figures, now, unproven)
             if self.witness and verdict.doubt not in (Doubt.CONTRADICTED, Doubt.UNPROVEN):
                 self.witness.bring(user_id, view.entries)

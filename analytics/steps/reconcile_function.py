@@ -28,7 +28,7 @@ from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.recompute import RecomputedUsers
-from analytics.recompute.settled_users import UserShare
+from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
 from analytics.reconcile.answer_stats import StatsReconciler, reconcile_answers
 from analytics.reconcile.lead_repair import LeadItems, LeadRepair

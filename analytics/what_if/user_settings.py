@@ -12,8 +12,8 @@ from adapters.platform.objects import Objects
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.layout import curated_files
 from analytics.lake.user_rows import small_database
-from analytics.recompute.activity_runs import dates_of, opening_of, pauses_of
 from analytics.recompute.ledger_totals import NEWEST
+from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_fold import UserSettings
 from rules.book.book import Book

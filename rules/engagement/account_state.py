@@ -274,6 +274,17 @@ def active_dates(entries: Iterable[Entry]) -> set[date]:
     }
 
 
+def active_events(entries: Iterable[Entry]) -> Counter[date]:
+    """Return how many events more, or fewer, make each date an active one by some entries."""
+    counts: Counter[date] = Counter()
+    for each in entries:
+        draft = each.draft
+        change = {EntryKind.EARN: 1, EntryKind.CLAWBACK: -1}.get(draft.kind, 0)
+        if change and draft.activity_date and not draft.is_passive:
+            counts[date.fromisoformat(draft.activity_date)] += change
+    return counts
+
+
 def lost_dates(
     days: Mapping[date, Day | None], pending: Iterable[Entry], commands: Iterable[Draft]
 ) -> set[date]:

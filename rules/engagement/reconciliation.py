@@ -143,8 +143,7 @@ class LakeFigures:
 def digest_of(entries: Sequence[Entry]) -> int:
     """Return a number of 64 bits that distinguishes journals: the sum of the hashes of all their entries.
 
-    The opening entry is left out, because it has no time of its own. The SQL of
-    analytics/recompute/ledger_totals.py gives the same for the lake's rows.
+    The opening entry is left out, because it has no time of its own.
     """
     return sum(map(_hash, (each for each in entries if each.seq > 0))) % (1 << DIGEST_BITS)
 

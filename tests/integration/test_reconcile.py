@@ -15,6 +15,7 @@ from analytics.warehouse.night import LastWarehouseRun, WarehouseNight
 from analytics.warehouse.warehouse import warehouse_at
 from tests.support.corruptions import HAND, edit_day, lost_day, number
 from tests.support.engine import Engine
+from tests.support.lake_corruptions import DAY_GONE
 from tests.support.town import START, Town, lived_in
 
 pytestmark = pytest.mark.xdist_group("reconcile")
@@ -163,6 +164,17 @@ def test_the_report_tells_all_of_it(town: Town) -> None:
         {"lead": "a", "features": ["tenure_days", "recency_days"], "outcome": "a dry run"}
     ]
     assert "| a | tenure_days, recency_days | a dry run |" in town.objects.get("reports/told.md").decode()
+
+
+def test_a_day_that_the_lake_has_lost_is_told_by_the_warehouse_s_recompute(town: Town) -> None:
+    user = next(each for each in town.users if len(town.projections.days(each)) > 1)
+    DAY_GONE(town, user)
+    town.models("told")
+    told = town.reconcile("told")
+    assert (told["different"], told["disagreements"]) == ([], [])
+    assert town.steps.report({"run_id": "told"}, town.now)
+    report = json.loads(town.objects.get("reports/told.json"))
+    assert [each["user_id"] for each in report["warehouse_and_lake"]] == [user]
 
 
 def test_the_report_of_a_night_that_brought_nothing_does_not_ask_the_warehouse(town: Town) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.recompute.settled_users import UserShare
+from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.reconcile_user import Reconciler
 from rules.engagement.reconciliation import share_of
 from tests.support.corruptions import HAND

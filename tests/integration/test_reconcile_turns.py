@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("reconcile")
 
 @pytest.fixture
 def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
-    with lived_in(engine, tmp_path, request.node.name[5:24], 12) as made:
+    with lived_in(engine, tmp_path, request.node.name[5:24], getattr(request, "param", 12)) as made:
         yield made
 
 
@@ -74,3 +74,22 @@ def test_a_streak_that_lapses_is_lowered_the_same_night(town: Town) -> None:
             is_low = "run_length" in profile or "lapses_at" not in profile
             assert is_low or int(profile["lapses_at"]["N"]) > town.now.timestamp() - 60, (night, user)
     assert any("run_length" in town.profile(user) for user in town.users)
+
+
+@pytest.mark.parametrize("town", [len(HAND)], indirect=True)
+def test_each_corruption_that_nobody_has_touched_since_is_found_within_four_weeks(town: Town) -> None:
+    town.shares = 3
+    town.now += timedelta(days=9)
+    assert town.reconcile("first")["different"] == []
+    victims = dict(zip(HAND, town.users, strict=True))
+    for what, user in victims.items():
+        HAND[what](town, user)
+    seen: list[str] = []
+    for night in range(NIGHTS):
+        town.now += timedelta(days=1)
+        told = town.reconcile(f"night-{night}")
+        assert (told["unrepaired"], told["contended"], told["disagreements"]) == ([], [], [])
+        seen += told["different"]
+    assert {what for what, user in victims.items() if user not in seen} == set()
+    assert sorted(seen) == sorted(town.users), "each of them once"
+    assert town.reconcile("after", everybody=True)["different"] == []

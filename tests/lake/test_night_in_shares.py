@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from analytics.recompute.lake_days import LakeDays
 from analytics.recompute.recompute import recompute
-from analytics.recompute.settled_users import UserShare
+from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.shares.night_plan import NightPlan
 from rules.engagement.reconciliation import LAKE_LAG
-from tests.lake.test_settled_users import BASE, World, told
+from tests.lake.test_recompute_nights import BASE, World, told
 from tests.support.examples import examples
 
 NIGHTS, FIRST_RUN = 11, 8  # by then older partitions are settled

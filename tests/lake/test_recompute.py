@@ -3,7 +3,6 @@
 import random
 from datetime import date, datetime, timedelta
 from io import BytesIO
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +14,13 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow import arrow_schema
-from analytics.recompute.activity_runs import places_of
 from analytics.recompute.recompute import recompute
 from rules.engagement.streak import Cover, fold
 from rules.lake.entities import ENTITIES
-from tests.support.engagement_strategies import near
 from tests.support.examples import examples
 
 BASE = date(2026, 3, 1)
 TODAYS = [BASE - timedelta(days=99), BASE + timedelta(days=17), BASE + timedelta(days=99)]
-
-
-@given(days=st.sets(near(BASE, 25)))
-def test_neighbours_are_places_apart_by_one_and_others_by_two(days: set[date]) -> None:
-    places = places_of(days)
-    ordered = sorted(days)
-    assert list(places) == ordered
-    for earlier, later in pairwise(ordered):
-        assert places[later] - places[earlier] == (1 if later - earlier == timedelta(days=1) else 2)
 
 
 def lake(folder: Path, rows: dict[tuple[str, str], list[dict[str, Any]]]) -> FolderObjects:
@@ -70,20 +58,26 @@ def test_the_whole_lake(tmp_path_factory: pytest.TempPathFactory, seed: int) -> 
     }
     grants = {user: [BASE + timedelta(days=chance.randrange(20))] for user in crowd if chance.random() < 0.3}
     rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    totals = {user: 7 * len(days) for user, days in crowd.items()}
     for user, days in crowd.items():
-        for day in days:
-            for place in {"hour-00", chance.choice(("hour-00", "hour-01"))}:  # a row may come twice
-                rows.setdefault(("daily_activity", f"dt={day}/{place}"), []).append(
-                    {"user_id": user, "activity_date": day, "events_count": 1}
-                )
+        ledger = rows.setdefault(("ledger", "dt=2026-03-01/hour-00"), [])
+        listed: list[dict[str, Any]] = []
+        for day in chance.sample(sorted(days), len(days)):  # events come in any order
+            event = {"event_id": f"{day}#{user}", "activity_date": day}
+            listed.append({"points": 7, **event})
+            if chance.random() < 0.2:  # one that keeps no streak, and one that is reversed
+                listed.append({"points": 0, "kind": "EARN", **event, "is_passive": True})
         for day in set(dates) - days:
             if chance.random() < 0.2:  # it was active until its events were reversed
-                gone = {"user_id": user, "activity_date": day, "events_count": 0}
-                rows.setdefault(("daily_activity", f"dt={day}/hour-00"), []).append(gone)
-        ledger = rows.setdefault(("ledger", "dt=2026-03-01/hour-00"), [])
-        ledger += [entry(user, 0, 0, 0), entry(user, 1, 7, 7)]
+                event = {"event_id": f"{day}#{user}", "activity_date": day}
+                listed += [{"points": 3, **event}, {"points": -3, "kind": "CLAWBACK", **event}]
         for day in grants.get(user, ()):
-            ledger.append(entry(user, 2, 5, 12, kind="REVERSE", freeze="freeze_granted", freeze_date=day))
+            listed.append({"points": 5, "kind": "REVERSE", "freeze": "freeze_granted", "freeze_date": day})
+        balance = 0
+        ledger.append(entry(user, 0, 0, 0))
+        for seq, each in enumerate(listed, 1):
+            balance += each["points"]
+            ledger.append(entry(user, seq, balance=balance, **each))
     found = recompute(lake(tmp_path_factory.mktemp("lake"), rows), chance.choice(TODAYS)).table.to_pylist()
     assert [row["user_id"] for row in found] == sorted(crowd)
     for row in found:
@@ -97,8 +91,8 @@ def test_the_whole_lake(tmp_path_factory: pytest.TempPathFactory, seed: int) -> 
         )
         spent = ",".join(map(str, streak.spent)) if streak and streak.spent else None
         assert row["freezes_spent"] == spent
-        balance = 12 if user in grants else 7
-        assert (row["total_bestie_points"], row["balance"], row["sound"]) == (7, balance, True)
+        balance = totals[user] + 5 * (user in grants)
+        assert (row["total_bestie_points"], row["balance"], row["sound"]) == (totals[user], balance, True)
 
 
 def test_a_gap_in_the_lakes_ledger_is_seen(tmp_path: Path) -> None:
@@ -113,17 +107,28 @@ def test_a_gap_in_the_lakes_ledger_is_seen(tmp_path: Path) -> None:
 
 
 def test_dates_thousands_of_years_apart_take_no_more_room(tmp_path: Path) -> None:
-    days = [date.min, date.min + timedelta(days=1), BASE, date.max]
-    rows = {
-        ("daily_activity", f"dt={day}/day"): [{"user_id": "a", "activity_date": day, "events_count": 1}]
-        for day in days
-    }
-    (found,) = recompute(lake(tmp_path, rows), BASE).table.to_pylist()
-    assert (found["last_activity_date"], found["current_streak"]) == (date.max, 1)
-    assert (found["longest_streak"], found["active_days"]) == (2, 4)
+    days = [BASE - timedelta(days=1), BASE, date.max - timedelta(days=9)]
+    ledger = [entry("a", 0, 0, 0)]
+    ledger += [
+        entry("a", seq, 5, 5 * seq, event_id=f"{seq}", activity_date=day) for seq, day in enumerate(days, 1)
+    ]
+    (found,) = recompute(lake(tmp_path, {("ledger", "dt=2026-03-01/day"): ledger}), BASE).table.to_pylist()
+    assert (found["last_activity_date"], found["current_streak"]) == (days[-1], 1)
+    assert (found["longest_streak"], found["active_days"]) == (2, 3)
 
 
-def test_a_lake_without_activity_gives_what_the_ledger_says(tmp_path: Path) -> None:
+def test_a_ledger_without_activity_has_no_streak(tmp_path: Path) -> None:
     rows = {("ledger", "dt=2026-03-01/hour-00"): [entry("a", 0, 0, 0), entry("a", 1, 5, 5)]}
     (found,) = recompute(lake(tmp_path, rows), BASE).table.to_pylist()
     assert (found["user_id"], found["balance"], found["current_streak"]) == ("a", 5, None)
+
+
+def test_a_row_that_no_entry_can_be_is_one_of_its_points_alone(tmp_path: Path) -> None:
+    odd = [
+        entry("a", 1, 5, 5, kind="GIFT"),
+        entry("a", 2, 5, 10, freeze="melted"),
+        entry("a", 3, 5, 15, cap="x"),
+    ]
+    rows = {("ledger", "dt=2026-03-01/hour-00"): [entry("a", 0, 0, 0), *odd]}
+    (found,) = recompute(lake(tmp_path, rows), BASE).table.to_pylist()
+    assert (found["balance"], found["entries"], found["sound"]) == (15, 4, True)

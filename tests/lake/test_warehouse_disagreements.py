@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pytest
 
-from analytics.recompute.settled_users import UserShare
+from analytics.recompute.user_shares import UserShare
 from analytics.recompute.warehouse_disagreements import COLUMNS, disagreements
 from rules.engagement.reconciliation import share_of
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import run_key
 from analytics.lake.run_notes import REASON_MAX
-from analytics.recompute.settled_users import UserShare
+from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.reconcile_user import Verdict
 from rules.engagement.reconciliation import Doubt
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import LEDGERS_COMPARED, run_key
-from analytics.recompute.settled_users import FOLDER
+from analytics.recompute.user_shares import FOLDER
 
 PLAN = FOLDER + "plan.json"
 

@@ -16,7 +16,7 @@ from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.recompute.lake_days import LakeDays
 from analytics.recompute.recompute import RecomputedUsers, Snapshot
-from analytics.recompute.settled_users import UserShare
+from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.candidates import SEGMENTS, ProfileScan, Scan, scan_days, scan_profiles
 from analytics.reconcile.journals import differs, users_due, users_to_compare
 from analytics.reconcile.reconcile_user import Reconciler, Verdict

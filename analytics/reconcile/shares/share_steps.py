@@ -14,7 +14,7 @@ from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.proof import Heads, PreviousTree, changes_of, publish_root
 from analytics.recompute.book_points import lake_books
 from analytics.recompute.recompute import LakeUser, RecomputedUsers, Snapshot, recompute
-from analytics.recompute.settled_users import UserShare
+from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.profile_settings import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.shares import findings as failed

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.recompute.settled_users import SHARE
+from analytics.recompute.user_shares import SHARE
 from rules.engagement.reconciliation import share_of
 from tests.support.examples import examples
 

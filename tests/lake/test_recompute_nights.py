@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.platform.objects import FolderObjects
+from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.lake.arrow import arrow_schema
-from analytics.recompute import ledger_totals, settled_users
-from analytics.recompute.recompute import recompute
-from analytics.recompute.settled_users import SETTLED_AFTER, SettledUsers, UserShare, lake_files
+from analytics.lake.layout import curated_files
+from analytics.recompute.recompute import FOLDED, SETTLED_AFTER, SettledUsers, recompute
+from analytics.recompute.user_shares import UserShare
 from rules.engagement.ledger import OPENED_AT
 from rules.lake.entities import ENTITIES
 from tests.support.examples import examples
@@ -36,6 +36,7 @@ class World:
         self.seq: dict[str, int] = {}
         self.balance: dict[str, int] = {}
         self.versions: dict[str, int] = {}
+        self.earned: dict[str, list[dict[str, Any]]] = {}
         self.users = [f"u{number}" for number in range(6)]
 
     def add(self, entity: str, day: date, row: dict[str, Any]) -> None:
@@ -68,14 +69,38 @@ class World:
             if chance.random() < 0.6:
                 late = chance.choice([0, 0, 0, 1, 2, 3]) if chance.random() > 0.03 else chance.randrange(12)
                 day = today - timedelta(days=late)
-                self.add("daily_activity", day, {"user_id": user, "activity_date": day})
-                self.enter(user, today, chance.randrange(9), activity_date=day)
+                self.earn(user, today, day)
+            elif chance.random() < 0.2 and self.earned.get(user):
+                self.take_back(user, today)
             if chance.random() < 0.1:
                 back = timedelta(days=chance.choice([0, 0, 0, 8]))
                 note = chance.choice(["freeze_granted", "freeze_granted", "freeze_revoked"])
                 self.enter(user, today, 0, kind="REVERSE", freeze=note, freeze_date=today - back)
             if chance.random() < 0.05:
                 self.set_profile(user, today)
+
+    def earn(self, user: str, today: date, day: date) -> None:
+        """An event of a date, which may keep no streak."""
+        event: dict[str, Any] = {
+            "event_id": f"{day}T10:00:00.000000Z#{self.seq.get(user, 0)}",
+            "event_type": "CHECK_IN",
+        }
+        event |= {"activity_date": day, "is_passive": self.chance.choice([None, None, None, True])}
+        self.earned.setdefault(user, []).append(event)
+        self.enter(user, today, self.chance.randrange(9), **event)
+        if not event["is_passive"]:
+            self.add("daily_activity", day, {"user_id": user, "activity_date": day, "events_count": 1})
+
+    def take_back(self, user: str, today: date) -> None:
+        """An event that is reversed: of any date."""
+        event = self.earned[user].pop(self.chance.randrange(len(self.earned[user])))
+        self.enter(user, today, -1, kind="CLAWBACK", **event)
+        left = [each for each in self.earned[user] if not each["is_passive"]]
+        day = event["activity_date"]
+        if not event["is_passive"] and day not in {each["activity_date"] for each in left}:
+            rows = self.rows["daily_activity", day]
+            rows[:] = [row | {"events_count": 0} if row["user_id"] == user else row for row in rows]
+            self._write("daily_activity", day)
 
     def set_profile(self, user: str, today: date) -> None:
         chance = self.chance
@@ -116,11 +141,14 @@ def test_nights_on_what_is_settled_tell_what_a_recompute_of_all_tells(
 
 
 def stored(world: World) -> list[dict[str, Any]]:
-    """What is settled, row by row."""
-    rows: list[dict[str, Any]] = pq.read_table(
-        BytesIO(world.objects.get(UserShare().settled_key))
-    ).to_pylist()
+    """What is settled, row by row, but for from where each fold is taken up."""
+    table = pq.read_table(BytesIO(world.objects.get(UserShare().state_key)))
+    rows: list[dict[str, Any]] = table.drop_columns("state").to_pylist()
     return rows
+
+
+def lake_files(world: World) -> dict[str, list[StoredObject]]:
+    return {entity: curated_files(world.objects, entity) for entity in FOLDED}
 
 
 @pytest.fixture
@@ -149,35 +177,31 @@ def read_by(monkeypatch: pytest.MonkeyPatch, world: World, today: date) -> set[s
 
 def test_a_night_reads_the_later_partitions_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     today = BASE + timedelta(days=NIGHTS - 5) + SETTLED_AFTER
-    everything = {each.key for some in lake_files(world.objects).values() for each in some}
+    everything = {each.key for some in lake_files(world).values() for each in some}
     assert read_by(monkeypatch, world, today) == everything
     later = {key for key in everything if key.split("dt=")[1][:10] > (today - SETTLED_AFTER).isoformat()}
     assert read_by(monkeypatch, world, today) == later
-    world.add("daily_activity", BASE, {"user_id": "new", "activity_date": BASE})
-    assert read_by(monkeypatch, world, today) == everything | {
-        f"curated/daily_activity/dt={BASE}/day.parquet"
-    }
+    world.enter("new", BASE, 5)
+    assert read_by(monkeypatch, world, today) == everything
     assert "new" in {row["user_id"] for row in told(world.objects, today)}
 
 
-def test_what_other_statements_have_made_does_not_count(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_of_another_form_does_not_count(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     today = BASE + timedelta(days=NIGHTS)
     recompute(world.objects, today)
-    assert SettledUsers.load(world.objects, lake_files(world.objects)).until == today - SETTLED_AFTER
-    monkeypatch.setattr(ledger_totals, "TOTALS", ledger_totals.TOTALS.replace("UNION ALL", "UNION"))
-    assert SettledUsers.load(world.objects, lake_files(world.objects)).until is None
+    assert SettledUsers.load(world.objects, lake_files(world)).until == today - SETTLED_AFTER
+    monkeypatch.setattr("analytics.recompute.recompute.STATES", pa.schema([]))
+    assert SettledUsers.load(world.objects, lake_files(world)).until is None
 
 
 def test_a_run_on_an_earlier_date_leaves_what_is_settled(world: World) -> None:
     today = BASE + timedelta(days=NIGHTS)
     told(world.objects, today)
-    before = world.objects.get(UserShare().settled_key)
+    before = world.objects.get(UserShare().state_key)
     assert told(world.objects, today - timedelta(days=3)) == told(world.objects, today)
-    assert world.objects.get(UserShare().settled_key) == before
+    assert world.objects.get(UserShare().state_key) == before
 
 
 def test_what_is_not_settled_cannot_be_stored(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nothing is settled"):
-        settled_users.SettledUsers().save(FolderObjects(tmp_path))
+        SettledUsers().save(FolderObjects(tmp_path))

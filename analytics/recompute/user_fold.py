@@ -1,0 +1,230 @@
+"""What the lake's copy of one account comes to, by the rules; and from where later entries are counted in.
+
+A fold is taken up from night to night: figures of the ledger up to an entry, the streak up to a date, and the
+dates after that. Entries of an older date, and cover that reaches back, need all entries of the account.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import lru_cache
+from typing import Any
+
+from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
+from rules.book.point_rules import Cap
+from rules.engagement.account import with_freezes
+from rules.engagement.account_state import active_events
+from rules.engagement.archive import is_old_pause
+from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.reconciliation import DIGEST_BITS, digest_of
+from rules.engagement.streak import Cover, Streak, cover_until, fold, is_still_settled, lapse_date
+
+Row = Mapping[str, Any]
+# Of a profile's row what no ledger has.
+SETTINGS = (
+    *("version", "timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at"),
+    *("archived_until", "opening"),
+)
+# Of an entry's row what an entry is made of, in the order of `entry_of`.
+ENTRY = (
+    *("account_id", "created_at", "seq", "balance", "kind", "points", "event_id", "event_type"),
+    *("activity_date", "reward_id", "reverses", "freeze", "freeze_date", "rules_version", "cap"),
+    *("is_passive", "expires_on", "held_at", "reason", "brand", "measures"),
+)
+KINDS = {each.value: each for each in EntryKind}
+FREEZES: dict[str | None, FreezeNote | None] = {None: None, **{each.value: each for each in FreezeNote}}
+cap_of = lru_cache(1024)(Cap.of)
+
+
+class AllEntriesNeeded(Exception):
+    """The fold cannot be taken up from where it is: the account's entries are to be folded from the first."""
+
+
+def entry_of(values: Sequence[Any]) -> Entry:
+    """Return the entry of a row. values: by ENTRY; instants are stamps, dates are ISO texts.
+
+    A row that no entry of ours can be is one of its points alone, and so another one than the ledger's.
+    """
+    account_id, created_at, seq, balance, kind, points, event_id, event_type, day = values[:9]
+    reward_id, reverses, freeze, freeze_date, version, cap, is_passive, *more = values[9:]
+    try:
+        note = FREEZES[freeze]
+        draft = Draft(
+            *(KINDS[kind], points, event_id, event_type, day, reward_id, reverses, note, freeze_date),
+            *(version, cap_of(cap), bool(is_passive), *more),
+        )
+    except (KeyError, ValueError):
+        draft = Draft(EntryKind.ADJUST, points)
+    return Entry(account_id, created_at, seq, balance, draft)
+
+
+@dataclass(slots=True)
+class UserFold:
+    """seq, head, balance: of the newest entry. entries, points, earned, digest: of all of them.
+
+    is_sound: they are numbered 0, 1, 2 ... and the points add up to the balances. freezes: see Cover.
+    settled: the streak up to the date settled_on, by the cover settled_cover; None: nothing is settled.
+    active: how many events make a later date an active one. settings: of the newest profile; its pauses
+    are all that any version had.
+    """
+
+    user_id: str
+    seq: int | None = None
+    head: str | None = None
+    balance: int = 0
+    entries: int = 0
+    points: int = 0
+    earned: int = 0
+    digest: int = 0
+    is_sound: bool = True
+    freezes: tuple[tuple[date, int], ...] = ()
+    settled: Streak | None = None
+    settled_on: date | None = None
+    settled_cover: Cover = field(default_factory=Cover)
+    active: dict[date, int] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def add_entries(self, entries: Iterable[Entry]) -> None:
+        """Count later entries in, oldest first. An opening entry may be there twice.
+
+        Raises AllEntriesNeeded.
+        """
+        some = []
+        for each in entries:
+            if each.seq == 0 and self.seq is not None:
+                continue
+            self.is_sound &= each.seq == (0 if self.seq is None else self.seq + 1)
+            self.seq = each.seq
+            self.points += each.draft.points
+            self.is_sound &= self.points == each.balance
+            some.append(each)
+        if not some:
+            return
+        self.head, self.balance = some[-1].created_at, some[-1].balance
+        self.entries += len(some)
+        self.earned += sum(each.draft.points for each in some if each.draft.kind in EARNING)
+        self.digest = (self.digest + digest_of(some)) % (1 << DIGEST_BITS)
+        self.freezes = with_freezes(Cover(self.freezes), (each.draft for each in some)).freezes
+        for day, events in active_events(some).items():
+            if self.settled_on and day <= self.settled_on:
+                raise AllEntriesNeeded
+            self.active[day] = self.active.get(day, 0) + events
+
+    def add_profiles(self, rows: Iterable[Row]) -> None:
+        """Take the settings of newer versions of the profile, in the order of versions.
+
+        One that has put pauses away lacks those that ended more than a year before a date: older ones have
+        them.
+        """
+        for row in rows:
+            known = {*pauses_of(self.settings.get("pauses")), *pauses_of(row["pauses"])}
+            is_newer = row["version"] >= self.settings.get("version", row["version"])
+            newest = row if is_newer else self.settings
+            until, own = newest["archived_until"], set(pauses_of(newest["pauses"]))
+            kept = own | {each for each in known if until and is_old_pause(each[1], until)}
+            self.settings = {name: newest[name] for name in SETTINGS}
+            if kept != own:
+                self.settings["pauses"] = ",".join(f"{first}/{last}" for first, last in sorted(kept))
+
+    @property
+    def cover(self) -> Cover:
+        """What protects the streak."""
+        told = self.settings
+        return Cover(
+            *(self.freezes, pauses_of(told.get("pauses")), frozenset(dates_of(told.get("skipped_dates")))),
+            opening=opening_of(told.get("opening")),
+        )
+
+    def streak(self, until: date = date.max) -> Streak | None:
+        """Return the streak of all dates up to one. Raises AllEntriesNeeded."""
+        cover = self.cover
+        if self.settled_on and not is_still_settled(
+            self.settled, self.settled_cover, cover_until(cover, self.settled_on)
+        ):
+            raise AllEntriesNeeded
+        return fold((day for day, n in self.active.items() if n > 0 and day <= until), cover, self.settled)
+
+    def settled_up_to(self, until: date) -> "UserFold":
+        """Return a fold from which later entries are counted in. Raises AllEntriesNeeded."""
+        if self.settled_on and until <= self.settled_on:
+            return replace(self, active=dict(self.active))
+        return replace(
+            self,
+            settled=self.streak(until),
+            settled_on=until,
+            settled_cover=cover_until(self.cover, until),
+            active={day: events for day, events in self.active.items() if day > until},
+        )
+
+    # ---- as a row
+
+    def row(self) -> dict[str, Any]:
+        """Return what the account comes to. Raises AllEntriesNeeded."""
+        streak, told = self.streak(), self.settings
+        return {
+            "user_id": self.user_id,
+            "last_activity_date": streak and streak.last,
+            "current_streak": streak and streak.length,
+            "longest_streak": streak and streak.longest,
+            "active_days": streak and streak.active_days,
+            "freezes_spent": (",".join(map(str, streak.spent)) or None) if streak else None,
+            "lapses_on": lapse_date(streak, self.cover) if streak else None,
+            "entries": self.entries if self.head else None,
+            "total_bestie_points": self.earned if self.head else None,
+            "points": self.points if self.head else None,
+            "balance": self.balance if self.head else None,
+            "ledger_head": self.head,
+            "ledger_seq": self.seq,
+            "sound": self.is_sound if self.head else None,
+            "digest": self.digest if self.head else None,
+            **{name: told.get(name) for name in SETTINGS},
+        }
+
+    @property
+    def state(self) -> str:
+        """What a later night needs besides the row, as JSON."""
+        streak, cover = self.settled, self.settled_cover
+        return json.dumps(
+            [
+                self.freezes,
+                streak and [streak.last, streak.length, streak.longest, streak.active_days, streak.spent],
+                self.settled_on,
+                [cover.freezes, cover.pauses, sorted(cover.skipped), cover.opening and cover.opening.text],
+                sorted(self.active.items()),
+            ],
+            default=date.isoformat,
+        )
+
+    @classmethod
+    def of(cls, row: Row) -> "UserFold":
+        """Return the fold of a row that has its state."""
+        freezes, streak, settled_on, cover, active = json.loads(row["state"])
+        day = date.fromisoformat
+        settled = None
+        if streak:
+            last, length, longest, active_days, spent = streak
+            settled = Streak(day(last), length, longest, active_days, tuple(map(day, spent)))
+        has_ledger = row["ledger_head"] is not None
+        return cls(
+            user_id=row["user_id"],
+            seq=row["ledger_seq"],
+            head=row["ledger_head"],
+            balance=row["balance"] or 0,
+            entries=row["entries"] or 0,
+            points=row["points"] or 0,
+            earned=row["total_bestie_points"] or 0,
+            digest=row["digest"] or 0,
+            is_sound=row["sound"] if has_ledger else True,
+            freezes=tuple((day(on), change) for on, change in freezes),
+            settled=settled,
+            settled_on=settled_on and day(settled_on),
+            settled_cover=Cover(
+                tuple((day(on), change) for on, change in cover[0]),
+                tuple((day(first), day(last)) for first, last in cover[1]),
+                frozenset(map(day, cover[2])),
+                opening=opening_of(cover[3]),
+            ),
+            active={day(on): events for on, events in active},
+            settings={name: row[name] for name in SETTINGS} if row["version"] is not None else {},
+        )

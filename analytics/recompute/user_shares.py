@@ -1,0 +1,54 @@
+"""Shares of all users: where a night keeps what it knows of one, and how SQL tells who is in it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from analytics.lake.curated_files import arrow_table, connect, query
+from analytics.lake.layout import run_key
+from rules.engagement.reconciliation import HASH_DIGITS, HASHES, share_of
+
+# Twin of rules.engagement.reconciliation.share_of. user: a column of ids; shares: how many there are.
+SHARE = f"(('0x' || substr(md5({{user}}), 1, {HASH_DIGITS}))::INT * {{shares}} // {HASHES})"
+FOLDER = "shares/"
+
+
+@dataclass(frozen=True, slots=True)
+class UserShare:
+    """One of so many shares of all users (rules/engagement/reconciliation.py). Alone it is all users."""
+
+    number: int = 0
+    of: int = 1
+
+    def key(self, run_id: str, name: str = "") -> str:
+        """Return the key of a file that a run keeps for this share."""
+        return run_key(run_id, f"{FOLDER}{self.number:04}/{name}")
+
+    @property
+    def state_key(self) -> str:
+        """Return where what is settled of the share's users is."""
+        return f"state/users/{self.of}/{self.number:04}.parquet"
+
+    def has(self, user_id: str) -> bool:
+        """Whether a user is of this share."""
+        return share_of(user_id, self.of) == self.number
+
+    def rows_of(self, user: str) -> Callable[[pa.Table], pa.Table]:
+        """Return a function that returns those of some rows that are of this share's users.
+
+        user: the column with the user's id.
+        """
+        if self.of == 1:
+            return lambda rows: rows
+        db, share = connect(), SHARE.format(user=user, shares=self.of)
+
+        def keep(rows: pa.Table) -> pa.Table:
+            with arrow_table(db, "rows", rows.select([user])):
+                is_mine = query(db, f"SELECT {share} = {self.number} AS mine FROM rows")  # noqa: S608 (our own)
+            return rows.filter(is_mine["mine"])
+
+        return keep
+
+
+ALL = UserShare()
