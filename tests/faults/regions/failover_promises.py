@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from local.region_return import told
+from local.region_return import shared_fields
 from rules.engagement.ledger import EntryKind, entry_id
 from rules.regions.standby import UnseenFate
 from tests.faults.invariants import violations
@@ -32,7 +32,7 @@ def _standby(run: Failover) -> list[str]:
     wrong = []
     for name in IN_USE:
         both = [
-            {tuple(map(str, each.items())): each for each in map(told, side.items(name))}
+            {tuple(map(str, each.items())): each for each in map(shared_fields, side.items(name))}
             for side in (writer, standby)
         ]
         mine, other = ({str(sorted(each)) for each in some} for some in both)
