@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
@@ -83,7 +83,6 @@ def test_an_app_that_moved_in_is_recomputed_to_what_a_direct_calculation_says(tm
     objects = FolderObjects(tmp_path)
     ledger: list[dict[str, Any]] = []
     profiles: list[dict[str, Any]] = []
-    days: dict[int, list[dict[str, Any]]] = {}
     for number, mover in enumerate(crowd(), 1):
         told = mover.position()
         for entry in append_drafts(told.user_id, None, told.drafts(), NOW):
@@ -106,14 +105,15 @@ def test_an_app_that_moved_in_is_recomputed_to_what_a_direct_calculation_says(tm
         )
         # A date up to last_date is told by the position.
         for each in (*mover.later, *([-1] if told.last_date and told.last_date >= AS_OF - DAY else [])):
-            day = {"user_id": told.user_id, "activity_date": AS_OF + each * DAY, "events_count": 1}
-            days.setdefault(each, []).append(day)
+            entry = replace(entry, seq=entry.seq + 1)
+            event = {"event_id": f"{each}#{number}", "activity_date": AS_OF + each * DAY, "kind": "EARN"}
+            at = datetime.fromisoformat(entry.created_at) + entry.seq * timedelta(microseconds=1)
+            place = {"account_id": entry.account_id, "created_at": at, "seq": entry.seq}
+            ledger.append({**place, **event, "points": 0, "balance": entry.balance})
         if number % CHUNK == 0 or number == USERS:
             written(objects, "ledger", f"dt={AS_OF}/hour-{number // CHUNK:02}", ledger)
             written(objects, "streaks", f"dt={AS_OF}/hour-{number // CHUNK:02}", profiles)
-            for each, rows in days.items():
-                written(objects, "daily_activity", f"dt={AS_OF + each * DAY}/hour-{number // CHUNK:02}", rows)
-            ledger, profiles, days = [], [], {}
+            ledger, profiles = [], []
     names = ("last_activity_date", "current_streak", "longest_streak", "active_days", "total_bestie_points")
     found = recompute(objects, AS_OF + 40 * DAY).table.select(["user_id", "balance", "sound", *names])
     wrong = [
