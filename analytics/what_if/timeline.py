@@ -20,7 +20,7 @@ from analytics.lake import curated_files
 from rules.book.book import NO_FREEZES, NO_PAUSES, Book, Books, FreezeRules, PauseRules, Version
 from rules.book.document import read_book
 from rules.book.point_rules import Cap, lot_of
-from rules.days import EPOCH, LAST_CLOCK, MICROSECOND, stamp
+from rules.days import EPOCH, MICROSECOND, stamp
 from rules.lake.entities import RULES
 from rules.lake.rule_entities import BOOK, book_of
 
@@ -203,7 +203,16 @@ class Timeline:
     @cached_property
     def told(self) -> Books:
         """The versions that there would have been: the candidate in place of those in force in its time."""
-        return PredictedBooks(self, LAST_CLOCK) if self.candidate else self.real
+        if self.candidate is None:
+            return self.real
+        since, until = self.since, self.until
+        number = self.real.newest.number + 1
+        versions = [each for each in self.real.versions if since and each.effective_at < since]
+        versions.append(Version(number, since or FIRST_INSTANT, partial(_same, self.candidate)))
+        if until:
+            versions.append(replace(self.real.at(until), effective_at=until))
+            versions += [each for each in self.real.versions if each.effective_at > until]
+        return Books(versions)
 
     # ---- what freezes and pauses cost
 

@@ -198,6 +198,7 @@ class UserFold:
         self._days = dict[date, Day]()
         self._capped = CappedPoints()
         self._undone: set[str] = set()
+        self._is_priced_anew = False
         self._held: dict[str, int] = {}
         self._freezes: list[tuple[date, int]] = []
         self._granted: dict[str, date] = {}
@@ -385,6 +386,7 @@ class UserFold:
             if why := self._too_many(row):
                 self._refuse(row, "freeze", price, 0, why)
                 return
+        self._is_priced_anew |= price != -row.points
         missing = self._missing(price, self.sum, at)
         if price and missing > 0:
             what = "freeze" if is_freeze else "hold" if row.held_at else "redemption"
@@ -399,6 +401,8 @@ class UserFold:
 
     def _missing(self, price: int, have: int, now: datetime) -> int:
         """Return how many points are missing; 0 or below for none. have: what has expired is part of it."""
+        if self._keeps and not self._is_priced_anew:
+            return 0  # it was possible
         return price - have + self._expired(now)
 
     def _expired(self, now: datetime) -> int:
@@ -431,6 +435,7 @@ class UserFold:
         at = stamp(row.counts_at)
         self.impossible.append(Impossible(self.user_id, what, at, price, missing, why))
         self._undone.add(stamp(row.at))
+        self._is_priced_anew = True
 
     def _reverse(self, row: Row) -> None:
         """Undo what a redemption took, if there was one. Spent freezes that come back have no points."""
