@@ -1,6 +1,6 @@
 """One user's history under other books, replayed by the rules: what events earn, and what was possible."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -198,7 +198,9 @@ class UserFold:
         self._days = dict[date, Day]()
         self._capped = CappedPoints()
         self._undone: set[str] = set()
-        self._is_priced_anew = False
+        # What there would be against what there was: points and when they expire -> how many more. Empty but
+        # for zeros while nothing differs.
+        self._differences = Counter[tuple[int, date | None]]()
         self._held: dict[str, int] = {}
         self._freezes: list[tuple[date, int]] = []
         self._granted: dict[str, date] = {}
@@ -286,6 +288,7 @@ class UserFold:
             ruling = terms.ruling
             if ruling.is_refused:
                 note(Outcome(row, terms, row.day, None))
+                self._differences[row.points, row.expires_on] -= 1
                 continue
             day = placed.get(row.event_id) or row.day
             points = row.points
@@ -301,6 +304,9 @@ class UserFold:
                 lots[ends] += points
                 if ends <= self._settled.until:
                     self._settled = NOTHING_SETTLED
+            if points != row.points or ends != row.expires_on:
+                self._differences[points, ends] += 1
+                self._differences[row.points, row.expires_on] -= 1
             if self._rates:
                 self._drafts.append(_earn_draft(row, terms, day, points, ends if points else None))
 
@@ -336,6 +342,7 @@ class UserFold:
     # are worked out anew, by the functions that wrote them, when they were written.
 
     def _claw_back(self, row: Row) -> None:
+        self._differences[row.points, row.expires_on] -= 1
         if not self._rates:
             self._taken_back.add(row.event_id)
             self._correct(row, [_correction(row)])
@@ -348,6 +355,7 @@ class UserFold:
 
     def _rerate(self, row: Row) -> None:
         """Write what is lacking by the versions that are known, from a date's week on."""
+        self._differences[row.points, row.expires_on] -= 1
         if not self._rates:
             self._correct(row, [_correction(row)])
         elif first := self._rerated.get(row.created_at):
@@ -361,8 +369,10 @@ class UserFold:
         self._drafts += drafts
         for each in drafts:
             self.sum += each.points
-            if each.expires_on and each.points:
-                self.lots[date.fromisoformat(each.expires_on)] += each.points
+            ends = date.fromisoformat(each.expires_on) if each.expires_on else None
+            self._differences[each.points, ends] += 1
+            if ends and each.points:
+                self.lots[ends] += each.points
                 self._settled = NOTHING_SETTLED
             if each.cap:
                 self._capped.add(each.event_type or "", _day_of(each), each.cap, each.points)
@@ -386,7 +396,9 @@ class UserFold:
             if why := self._too_many(row):
                 self._refuse(row, "freeze", price, 0, why)
                 return
-        self._is_priced_anew |= price != -row.points
+        if price != -row.points:
+            self._differences[-price, None] += 1
+            self._differences[row.points, None] -= 1
         missing = self._missing(price, self.sum, at)
         if price and missing > 0:
             what = "freeze" if is_freeze else "hold" if row.held_at else "redemption"
@@ -401,8 +413,8 @@ class UserFold:
 
     def _missing(self, price: int, have: int, now: datetime) -> int:
         """Return how many points are missing; 0 or below for none. have: what has expired is part of it."""
-        if self._keeps and not self._is_priced_anew:
-            return 0  # it was possible
+        if not any(more for (points, _), more in self._differences.items() if points):
+            return 0  # nothing differs so far, so it was possible
         return price - have + self._expired(now)
 
     def _expired(self, now: datetime) -> int:
@@ -435,7 +447,7 @@ class UserFold:
         at = stamp(row.counts_at)
         self.impossible.append(Impossible(self.user_id, what, at, price, missing, why))
         self._undone.add(stamp(row.at))
-        self._is_priced_anew = True
+        self._differences[row.points, None] -= 1
 
     def _reverse(self, row: Row) -> None:
         """Undo what a redemption took, if there was one. Spent freezes that come back have no points."""

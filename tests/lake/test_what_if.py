@@ -354,7 +354,9 @@ def unchanged(found: WhatIfAnswer) -> bool:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(1, 1 + effort(1, soak=500)), *range(CORRECTED, CORRECTED + effort(1, soak=500))]
+    "seed",
+    # 1130 has a capture in debt.
+    [*range(1, 1 + effort(1, soak=500)), *range(CORRECTED, CORRECTED + effort(1, soak=500)), 1130],
 )
 def test_the_book_in_force_changes_nothing(tmp_path: Path, seed: int) -> None:
     """All versions at once, each judging what it has judged; and each version's document for its own time."""
