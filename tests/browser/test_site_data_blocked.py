@@ -41,7 +41,7 @@ def test_our_own_page_signs_in_and_shows_the_streak(site: str, profile: tuple[An
     page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: said.append(f"raised: {error}"))
     page.goto(f"{site}#token={token(user)}")
-    page.wait_for_selector("section.view.answer:not([aria-busy]) h1")
+    page.wait_for_selector("section.view.you:not([aria-busy]) h1")
     page.click('#nav a[href="#/rewards"]')
     page.wait_for_selector("section.view.rewards:not([aria-busy]) h1")
     press(page, "Sticker")
