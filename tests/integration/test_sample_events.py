@@ -94,7 +94,7 @@ def test_each_is_handled(handle: Any) -> None:
     assert handle("RetainFunction") == retained
     assert handle("PastEventsFunction") == {"rows": [], "reached": "2025-11-01T00:00:00.000000Z"}
     assert handle("WarehouseFunction") == {"run_id": "nightly-2026-03-10", "left": 0, "failed": 0}
-    assert handle("ReconcileFunction")["shares"] == 1
+    assert [each["share"] for each in handle("ReconcileFunction")["items"]] == [*range(8)]
 
 
 def test_each_of_the_leads_is_handled(handle: Any) -> None:
