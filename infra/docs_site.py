@@ -28,7 +28,7 @@ OUTSIDE = {
 }
 # Files that are the same in the site and on the page, or beside this one.
 SHARED = {"theme.css": "page/theme.css", "icon.svg": "page/icon.svg", "site.css": "infra/site.css"}
-LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 
 

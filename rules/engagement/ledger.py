@@ -23,6 +23,8 @@ MEASURED = "#"
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 FRAME_BYTES = 30  # of the lists that hold kinds and lines, and of their names
 WRITE_UNIT_BYTES = 1024  # a write is billed in steps of this many bytes
+CARRIERS_MAX = 50  # of entries that can be carried; a transaction takes 100 actions
+CARRIER_BYTES_MAX = 2**18  # an item may have 400 KB
 # Of each carrier: its attributes' names, the values whose length is known, and its hash and place in the
 # stream, which come later.
 OWN_BYTES = 265
@@ -319,15 +321,17 @@ def _is_date(text: str) -> bool:
 def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     """Split appended entries into the carriers, which the transaction writes, and the carried entries.
 
-    A carrier names as many as fit beside its own attributes into one write unit. The last entry is always a
-    carrier, and becomes the active head.
+    A carrier names as many as fit beside its own attributes into one write unit; of many entries at least so
+    many that a transaction holds all carriers. The last entry is always a carrier, and becomes the head.
     """
+    least = len(entries) // CARRIERS_MAX
     carriers: list[Entry] = []
     rest: list[Entry] = []
     carried = CarriedDrafts()
     for entry, follower in zip_longest(entries, entries[1:]):
         # What begins a chain has its salt itself.
-        if follower and not entry.begins and carried.takes(entry.draft, _free_bytes(follower)):
+        room = CARRIER_BYTES_MAX if len(carried.drafts) < least or not follower else _free_bytes(follower)
+        if follower and not entry.begins and carried.takes(entry.draft, room):
             rest.append(entry)
             continue
         carriers.append(replace(entry, folded=tuple(carried.drafts), active=follower is None))

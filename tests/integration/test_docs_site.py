@@ -29,7 +29,8 @@ def copied(place: Path) -> Path:
         shutil.copytree(ROOT / each, place / each, ignore=ignored)
     for file in (*ROOT.glob("*.md"), ROOT / "template.yaml", ROOT / "LICENSE"):
         shutil.copy(file, place)
-    for each in ("tests", "page", "local", "ingest", "processors", "analytics", "bench"):
+    shutil.copytree(ROOT / "page", place / "page", ignore=ignored)
+    for each in ("tests", "local", "ingest", "processors", "analytics", "bench"):
         (place / each).mkdir()
     return place
 

@@ -46,7 +46,7 @@ class Pipeline:
             records = stream.read()
             if records:
                 outcome = import_module(consumer).handler({"Records": records}, CONTEXT)
-                assert outcome == {"batchItemFailures": []}, outcome
+                assert outcome == {"batchItemFailures": []}, (consumer, outcome)
             count += len(records)
         return count
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,15 @@ def test_a_long_run_has_as_many_carriers_as_it_takes() -> None:
         (60, 3),
     ]
     assert len(rest) == 52
+
+
+@pytest.mark.parametrize("count", [100, 199, 200, 1_000, 5_000])
+@pytest.mark.parametrize("event_type", ["T", "T" * 128])
+def test_a_transaction_holds_all_carriers(count: int, event_type: str) -> None:
+    """DynamoDB takes 100 actions; one takes the head's mark away, and one may be a claim's."""
+    wanted = [replace(earn(1, n, event_type), measures=f"n,minutes={n:_>150}") for n in range(count)]
+    entries = append_drafts("u" * 128, Head(stamp(NOW), 0, 0), wanted, NOW)
+    assert len(split_carriers(entries)[0]) <= 90
 
 
 def test_a_long_account_id_leaves_less_room() -> None:
