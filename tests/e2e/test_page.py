@@ -25,6 +25,7 @@ def test_a_person_answers_by_keyboard_and_sees_points_streak_and_rank(
     person = Visit(browser, api.page_link(stack, "").partition("#")[0])
     shown = person.page
     shown.goto(api.page_link(stack, token(stack, user)))
+    shown.click('#nav a[href="#/answer"]')
     card = shown.locator("article.question", has_text=prompt)
     card.get_by_label("append", exact=True).focus(timeout=MILLISECONDS)
     for key in ("Space", "Tab", "ArrowRight", "Tab", "Enter"):
