@@ -4,7 +4,8 @@ A rebuild, which an operator asks for, makes features what the stored events say
 
 A lead's state and features change in one conditional write. An event is counted if the stored state has it,
 and not otherwise: after a crash the next attempt counts it, and no attempt counts it twice. The state knows
-some events; the others have notes (adapters/leads/feature_store.py). What is to be written is decided in
+some events by their *marks*; the others have *notes* (adapters/leads/feature_store.py). A lead is *joining*
+while leaves that came to it are *pending*: not yet in its state. What is to be written is decided in
 rules/leads/feature_changes.py.
 
 Campaigns are the exception: their state is Memory. Their events are joined there first, and then read.
@@ -84,11 +85,11 @@ class FeatureProcessor:
             raise PoisonMessage("the message is no object")
         if "refresh" in message:
             as_of, listed = refresh_of(message["refresh"], now)
-            self._settle_all(self.store.get_many(listed), partial(self._refresh_change, as_of=as_of))
+            self._settle_all(self.store.get_many(listed), partial(self._change_for_time, as_of=as_of))
             return
         if "rebuild" in message:
             leads = self.mending.readable(*rebuild_of(message["rebuild"]))
-            self._settle_all(leads, partial(self._rebuilt, now=now))
+            self._settle_all(leads, partial(self._change_for_rebuild, now=now))
             return
         try:
             event = from_item(message)
@@ -113,11 +114,11 @@ class FeatureProcessor:
         def attempt() -> bool:
             item = self.store.home(event.lead_organization_id, hint)
             if item.is_joining:
-                self._write(item, self._built(item, ALL, latest_instant(item, now)))
+                self._write(item, self._change_from_leaves(item, ALL, latest_instant(item, now)))
                 item = self.store.home(event.lead_organization_id, item.lead_organization_id)
                 if item.is_joining:  # again: what joins does not hold this event
                     return False
-            return self._write(item, self._change(item, event, given, now))
+            return self._write(item, self._change_for_event(item, event, given, now))
 
         _until_done(event.lead_organization_id, attempt)
 
@@ -141,16 +142,20 @@ class FeatureProcessor:
             with suppress(FeatureItemChanged):
                 self.store.write(item, changes)
 
-    def _change(
+    def _change_for_event(
         self, item: FeatureItem, event: LeadEvent, given: Contributions, now: datetime
     ) -> Change | None:
-        """Return what an event changes; None: nothing, as it is in already."""
+        """Return what an event changes; None: nothing, since it is counted already.
+
+        Marks that leave the state are noted before the state is written. So a crash between the two leaves an
+        event with both, and never with neither.
+        """
         as_of = latest_instant(item, now, event.occurred)
         unsure = item.unsure(given) if item.is_current else []
         noted = self.counted.known(unsure) if unsure else ()
         after = feature_changes.with_event(item, given, noted, as_of)
         if after is None:
-            return self._built(item, feature_changes.inputs_of(event.event_type, given), as_of)
+            return self._change_from_leaves(item, feature_changes.inputs_of(event.event_type, given), as_of)
         if leaving := item.leaving(after):
             self.counted.note(leaving)
         contacts = self.memory.contacts(item) if event.event_type in CAMPAIGN_TYPES else []
@@ -158,20 +163,24 @@ class FeatureProcessor:
             item, event, after, contacts, as_of, grace_days=self.grace_days
         )
 
-    def _built(self, item: FeatureItem, affected: Collection[Input], as_of: datetime) -> Change | None:
+    def _change_from_leaves(
+        self, item: FeatureItem, affected: Collection[Input], as_of: datetime
+    ) -> Change | None:
         """Return some inputs' features from the stored events of the lead's leaves; None: there is nothing.
 
-        Where leaves came to the lead, only their events are read. Where leads merged or parted otherwise, the
-        state was taken away, and memory may be of before, too.
+        Memory is brought up to date first. Where leaves came to the lead, only their events are read. Where
+        leads merged or parted otherwise, the state was taken away, and memory may be of before, too.
         """
         if item.is_joining:
             self.memory.absorb(item.lead_organization_id, item.pending, as_of)
             joining = self.events.joining(item)
             contacts = self.memory.contacts(item)
             return feature_changes.change_with_leaves(item, joining, contacts, as_of, self.grace_days)
-        return self._built_anew(item, affected, as_of)
+        return self._change_from_all_events(item, affected, as_of)
 
-    def _built_anew(self, item: FeatureItem, affected: Collection[Input], as_of: datetime) -> Change | None:
+    def _change_from_all_events(
+        self, item: FeatureItem, affected: Collection[Input], as_of: datetime
+    ) -> Change | None:
         if item.inputs is None and item.regrouped:
             self.memory.rebuild(item.lead_organization_id, as_of)
         events = self.events.of_person(item)
@@ -184,7 +193,7 @@ class FeatureProcessor:
 
         def decide(item: FeatureItem) -> Change | None:
             is_there = item.merged_into is not None or (item.inputs is not None and not item.is_joining)
-            return None if is_there else self._built(item, ALL, latest_instant(item, now))
+            return None if is_there else self._change_from_leaves(item, ALL, latest_instant(item, now))
 
         for group in groups:
             _until_done(group.root, partial(self._settle, group.root, decide))
@@ -200,22 +209,22 @@ class FeatureProcessor:
             if not self._write(item, decide(item)):
                 _until_done(lead, partial(self._settle, lead, decide))
 
-    def _refresh_change(self, item: FeatureItem, as_of: datetime) -> Change | None:
+    def _change_for_time(self, item: FeatureItem, as_of: datetime) -> Change | None:
         """Return what time has changed of the features older than as_of, or than the item; None: nothing."""
         if item.merged_into:
             return None
         # What a later refresh found unchanged bears an older stamp, and is of its instant all the same.
         as_of = latest_instant(item, as_of)
         if not item.is_current:
-            return self._built(item, ALL, as_of)
+            return self._change_from_leaves(item, ALL, as_of)
         due = feature_changes.inputs_due(item, as_of)
         return feature_changes.change_by_time(item, due, as_of, self.grace_days)
 
-    def _rebuilt(self, item: FeatureItem, now: datetime) -> Change | None:
+    def _change_for_rebuild(self, item: FeatureItem, now: datetime) -> Change | None:
         """Return what makes an item what its leaves' events say; None: it is that already."""
         if item.merged_into:
             return None
-        change = self._built_anew(item, ALL, feature_changes.rebuild_instant(item, now))
+        change = self._change_from_all_events(item, ALL, feature_changes.rebuild_instant(item, now))
         return change if change and (item.pending or feature_changes.is_different(item, change)) else None
 
 

@@ -37,7 +37,7 @@ def follow_entry(head: Head | None, entry: Entry) -> FollowedEntries | None:
 
     entry: as the writer has stored it; one with `folded` brings along those that it names. How far into the
     writer's stream events are applied is left out: the standby has a stream of its own, so it looks into its
-    ledger instead. Raises Contradicted where balance or hash is not what the entries lead to.
+    ledger instead. Raises LedgerContradiction where balance or hash is not what the entries lead to.
     """
     on = head or NO_HEAD
     entries = [*unfold_carrier(entry), entry]
@@ -238,6 +238,5 @@ UNSEEN_POLICIES: Mapping[str, UnseenPolicy] = {
 
 
 def tables_in_order(tables: Iterable[str]) -> list[str]:
-    """Return tables in the order in which they are looked at: erasures first, claims before their events."""
-    order = list(UNSEEN_POLICIES)
-    return sorted(tables, key=lambda each: order.index(each) if each in UNSEEN_POLICIES else -1)
+    """Return tables of UNSEEN_POLICIES as they are looked at: erasures first, claims before events."""
+    return sorted(tables, key=list(UNSEEN_POLICIES).index)

@@ -38,12 +38,12 @@ const WARNINGS_MAX = 100;
 export function checked(options: Options): Options {
   const { url, user, token, queueMax, platform } = Object(options) as Record<keyof Options, unknown>;
   const must = (isRight: boolean, name: string, what: string, given?: unknown): void => {
-    if (!isRight) throw new TypeError(`${name} must be ${what}${given ? `, and not ${String(given)}` : ''}`);
+    if (!isRight) throw new TypeError(`${name} must be ${what}${given === undefined ? '' : `, and not ${String(given)}`}`);
   };
   must(isAddress(url), 'url', "the service's address, such as https://api.example.com", url);
   must(isText(user), 'user', "a text: the token's `sub`", user);
   must(typeof token === 'function' || isText(token), 'token', 'a bearer token, or a function that returns one'); // nobody is shown it
-  must(queueMax === undefined || (Number.isSafeInteger(queueMax) && (queueMax as number) > 0), 'queueMax', 'a whole number of events', queueMax);
+  must(queueMax === undefined || (Number.isSafeInteger(queueMax) && (queueMax as number) > 0), 'queueMax', 'a positive whole number of events', queueMax);
   must(platform === undefined || typeof Object(Object(platform).storage).setItem === 'function', 'platform', 'a Platform, such as plain(AsyncStorage)');
   for (const name of FUNCTIONS) must(options[name] === undefined || typeof options[name] === 'function', name, 'a function', options[name]);
   return options;
