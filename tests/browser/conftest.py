@@ -64,8 +64,8 @@ class Visit:
         self.page.goto(f"{self.url}#token={token(user, *(GROUPS[role] for role in roles))}")
         self.view("you")
         if at != "you":
+            self.page.goto("about:blank")  # another fragment alone would not load the page anew
             self.page.goto(f"{self.url}#/{at}")
-            self.page.reload()
             self.view(at)
         return self.page
 

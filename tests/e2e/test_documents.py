@@ -64,7 +64,7 @@ def night(stack: Stack) -> None:
     nightly_run.run(stack, repair=False)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def book_with_a_mug(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The shipped book with a mug to sell is in force; other tests go by the book that was before."""
     kept = tmp_path_factory.mktemp("book") / "kept.json"
