@@ -120,7 +120,7 @@ def _recorded(scratch: Scratch) -> None:
 def _runbook(scratch: Scratch) -> None:
     scratch.after(
         "docs/runbook.md",
-        "| queue | consumer, as `redrive` names it | what feeds it |\n|---|---|---|\n",
+        "| queue | consumer, as `queue redrive` names it | what feeds it |\n|---|---|---|\n",
         "| `ActiveDatesFailures` | active-dates | DailyActivity's stream: dates that were not logged |\n",
     )
 
