@@ -155,7 +155,7 @@ def test_options_that_do_not_go_together_are_refused(
         ["hook", "list", "--json"],
         ["rules", "list"],
         ["webhook", "list"],
-        ["events", "verify", str(ROOT / "tests/data/commits.csv")],
+        ["events", "verify", __file__],
     ],
 )
 def test_a_cloud_that_is_dead_is_a_sentence(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
