@@ -155,14 +155,9 @@ def test_options_that_do_not_go_together_are_refused(
         ["hook", "list", "--json"],
         ["rules", "list"],
         ["webhook", "list"],
-        ["events", "verify", "events.csv"],
     ],
 )
-def test_a_cloud_that_is_dead_is_a_sentence(
-    words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "events.csv").write_text("user_id,occurred_at,idempotency_key\nann,2026-04-01T09:00:00Z,1\n")
-    monkeypatch.chdir(tmp_path)
+def test_a_cloud_that_is_dead_is_a_sentence(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("local.stack.load", lambda: DEAD)
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
     status, said = ended(monkeypatch, *words)
