@@ -28,14 +28,7 @@ class Projections:
 
     def scan_profiles(self, segment: int, segments: int) -> Iterator[list[Item]]:
         """Yield a segment of all profiles, page by page; eventually consistent."""
-        return self._scan(self._profiles, segment, segments)
-
-    def scan_days(self, segment: int, segments: int) -> Iterator[list[Item]]:
-        """Yield a segment of all days, page by page; eventually consistent."""
-        return self._scan(self._days, segment, segments)
-
-    def _scan(self, table: str, segment: int, segments: int) -> Iterator[list[Item]]:
-        request: dict[str, Any] = {"TableName": table, "Segment": segment, "TotalSegments": segments}
+        request: dict[str, Any] = {"TableName": self._profiles, "Segment": segment, "TotalSegments": segments}
         while True:
             page = self._dynamodb.scan(**request)
             yield page["Items"]

@@ -20,7 +20,6 @@ from bench.counting.written_keys import inserted
 
 JSON = "application/x-amz-json-1.0"
 ENDPOINT = "<EndpointArn>arn:aws:sns:us-east-1:000000000000:endpoint/GCM/streakline/1</EndpointArn>"
-TOLD = {"Publish": "<MessageId>0</MessageId>", "CreatePlatformEndpoint": ENDPOINT}
 Insert = Callable[[str, Item], bool]
 Canned = tuple[int, dict[str, str], bytes]
 

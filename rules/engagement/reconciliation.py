@@ -33,7 +33,7 @@ DIGEST_BITS = 64
 LOOKS_MIN = 2
 HASH_DIGITS = 3  # hexadecimal, of the id's MD5: the warehouse has the same function
 HASHES = 4096  # this many values have three digits
-SHARES = 8
+SHARES = 8  # of all users in a night, whatever their number: a share keeps what it knows from night to night
 
 
 # What an account's profile and days must be, by its ledger alone (rule 6).
