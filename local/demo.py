@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 import yaml
 
 from adapters.book import shipped_document
-from adapters.platform.objects import S3Objects
 from analytics.what_if.what_if import WhatIfQuestion, what_if
 from ingest.web.caller import ADMIN, AGENTS
 from local import replay, verify
@@ -23,6 +22,7 @@ from local.event_sources import Body, from_git, synthetic_crowd
 from local.operate import html_report, nightly_run
 from local.paths import LOCAL, REPORT, ROOT
 from local.stack import Stack
+from local.stores import lake_of
 from local.what_if.figures import summary
 from local.what_if.page import page
 from rules.book.document import read_book
@@ -358,8 +358,7 @@ def _what_if(stack: Stack) -> None:
     """Ask what the book would have led to with another price of lessons, and write the page of it."""
     document = book()
     document["event_types"]["LESSON_COMPLETED"] = {"points": 12, "cap": {"points": 36, "per": "day"}}
-    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    found = what_if(lake, WhatIfQuestion(read_book(document), datetime.now(UTC)))
+    found = what_if(lake_of(stack), WhatIfQuestion(read_book(document), datetime.now(UTC)))
     told = summary(found, "a book with 12 points a lesson, 36 a day at most,")
     WHAT_IF.write_text(page(told), encoding="utf-8")
     users = told["users"]

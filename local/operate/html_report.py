@@ -16,13 +16,14 @@ from typing import Any
 from adapters.engagement.account_items import UNDATED
 from adapters.operations import Freshness, FreshnessUnknown
 from adapters.platform.items import decode_item
-from adapters.platform.objects import NoObject, Objects, S3Objects
+from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import report_key
 from analytics.warehouse.warehouse import Warehouse
 from local.command import FILE_OUT, command, option
 from local.paths import REPORT, ROOT, WAREHOUSE
 from local.plots import THEME, Figure, bars, columns, grid, share, whole
 from local.stack import Stack, load
+from local.stores import lake_of
 from rules.engagement.earnings import points_by_type
 
 STYLE = ROOT / "local" / "operate" / "report.css"
@@ -57,9 +58,8 @@ def write(stack: Stack, path: Path) -> None:
     live = (
         [_daily(days), _hours(events), _lengths(profiles), _points(days), _inequality(days)] if days else []
     )
-    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
     sections = [("As it is now", live), ("What the warehouse knows", _marts())]
-    path.write_text(_page(facts, sections, last_night(lake)), encoding="utf-8")
+    path.write_text(_page(facts, sections, last_night(lake_of(stack))), encoding="utf-8")
 
 
 def last_night(lake: Objects) -> str:

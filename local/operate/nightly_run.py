@@ -373,12 +373,11 @@ def training_set_command(
 
     LABELS is Parquet: lead_organization_id, as_of, anything else. OUT is Parquet, too.
     """
-    from adapters.platform.objects import S3Objects
     from analytics.features.training_sets import training_set
+    from local.stores import lake_of
 
-    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
     rows = training_set(
-        lake,
+        lake_of(stack),
         labels,
         out,
         known_by=known_by,

@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from adapters.platform.objects import S3Objects
 from analytics.curation.raw_lines import readable_text
 from analytics.lake.layout import Place
 from analytics.lake.listing import raw_objects_of_place
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.statements import StatementFailed
-from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
+from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from local.operate import nightly_run
 from local.smoke.steps import StepSkipped, Subject, must
-from local.stack import Stack
+from local.stores import lake_of, warehouse_of
 
 SKEW = timedelta(minutes=5)  # between this machine's clock and S3's
 NOON = "12"
@@ -30,7 +29,7 @@ def rows_arrive(subject: Subject) -> str:
 
 def _object_with(subject: Subject, day: str) -> tuple[str | None, Any]:
     """Return the new object that has this test's event; and how many new ones there are."""
-    objects, count = S3Objects(subject.stack.client("s3"), subject.stack.outputs["LakeBucketName"]), 0
+    objects, count = lake_of(subject.stack), 0
     arrived = {moment.date().isoformat() for moment in (subject.began - SKEW, datetime.now(UTC) + SKEW)}
     for each in raw_objects_of_place(objects, Place("events", day, NOON), arrived):
         if each.modified < subject.began - SKEW:
@@ -51,14 +50,6 @@ def nightly(subject: Subject) -> str:
     report = nightly_run.report_of(stack, execution)
     must(report["error"] is None, "a report without an error", report["error"])
     return f"over {day}: {report['counts']['users']} users, {report['counts']['different']} differ"
-
-
-def warehouse_of(stack: Stack) -> Warehouse:
-    """Return the warehouse that the stack's function loads, with this command's credentials and region."""
-    function = stack.outputs["WarehouseFunctionName"]
-    configuration = stack.client("lambda").get_function_configuration(FunctionName=function)
-    url = configuration["Environment"]["Variables"].get("WAREHOUSE_URL", "")
-    return warehouse_at(url, data_api=stack.client("redshift-data"))
 
 
 def warehouse(subject: Subject) -> str:

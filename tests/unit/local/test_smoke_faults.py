@@ -12,10 +12,11 @@ from botocore.exceptions import ClientError
 
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import NoWarehouse, warehouse_at
-from local.smoke import cleanup, lake, parts, smoke_command, steps
+from local.smoke import cleanup, parts, smoke_command, steps
 from local.smoke.lake import ASSUMPTIONS
 from local.smoke.smoke_command import CLEAN_UP, STEPS, failures, prove
 from local.smoke.steps import SmokeStep, StepOutcome, StepResult, Subject
+from local.stores import warehouse_of
 from tests.support.aws_stack import token_of
 from tests.support.smoke_world import FORMER_HASH, PERSON, Answer, World
 
@@ -63,7 +64,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(parts, "Api", lambda *_, **__: api)
     monkeypatch.setattr(cleanup, "LAPTOP_QUIET_SECONDS", 0)
     rows = SimpleNamespace(rows=lambda sql: world.assumptions.get(sql, [{"events": world.rows}]))
-    monkeypatch.setattr(lake, "warehouse_at", lambda url, **_: rows)
+    monkeypatch.setattr("analytics.warehouse.warehouse.warehouse_at", lambda url, **_: rows)
     return Bench(world, subject, api)
 
 
@@ -197,8 +198,8 @@ def test_the_warehouse_is_the_function_s_and_the_data_api_this_command_s(bench: 
     clients.clients["lambda"] = SimpleNamespace(get_function_configuration=lambda **_: told)
     clients.clients["redshift-data"] = data_api = object()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lake, "warehouse_at", warehouse_at)
-        found = lake.warehouse_of(bench.subject.stack)
+        patch.setattr("analytics.warehouse.warehouse.warehouse_at", warehouse_at)
+        found = warehouse_of(bench.subject.stack)
     assert found == RedshiftWarehouse(data_api, "group", "base", "arn:secret")
 
 
@@ -223,7 +224,7 @@ def test_what_is_not_deployed_is_skipped(bench: Bench, monkeypatch: pytest.Monke
     bench.world.stack.client("cloudformation").get_paginator = lambda _: SimpleNamespace(
         paginate=lambda **_: []
     )
-    monkeypatch.setattr(lake, "warehouse_at", lambda url, **_: NoWarehouse())
+    monkeypatch.setattr("analytics.warehouse.warehouse.warehouse_at", lambda url, **_: NoWarehouse())
     found = bench.run()
     assert failures(found) == []
     assert [each.name for each in found if each.outcome is StepOutcome.SKIPPED] == [
