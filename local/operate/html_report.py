@@ -17,6 +17,7 @@ from adapters.engagement.account_items import UNDATED
 from adapters.operations import Freshness, FreshnessUnknown
 from adapters.platform.items import decode_item
 from adapters.platform.objects import NoObject, Objects
+from adapters.platform.tables import scan_all
 from analytics.lake.layout import report_key
 from analytics.warehouse.warehouse import Warehouse
 from local.command import FILE_OUT, command, option
@@ -36,10 +37,7 @@ Rows = list[dict[str, Any]]
 
 def scan_table(stack: Stack, table: str) -> Rows:
     """Return all items of a table. Only for the amounts of data of a laptop."""
-    client, found = stack.client("dynamodb"), []
-    for page in client.get_paginator("scan").paginate(TableName=stack.tables[table]):
-        found += [decode_item(each) for each in page["Items"]]
-    return found
+    return list(map(decode_item, scan_all(stack.client("dynamodb"), TableName=stack.tables[table])))
 
 
 def write(stack: Stack, path: Path) -> None:

@@ -20,7 +20,7 @@ from local.cloud import patience
 from local.cloud.tokens import ADMIN, token
 from local.event_sources import Purchase, synthetic_crowd
 from local.operate import status
-from local.operate.nightly_run import rebuild_features
+from local.operate.lead_features import rebuild_features
 from local.operate.redrive import redrive
 from local.operate.verdict import as_json, problems
 from local.replay import replay
