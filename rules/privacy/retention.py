@@ -51,8 +51,8 @@ class RetentionRule:
     data: DataClass
     store: str  # its name in the inventory
     holds: str  # which part of it
-    enforcer: Enforcer  # enforcer, by: who, and under which name: a rule, an attribute, a pass
-    by: str = ""
+    enforcer: Enforcer  # who sees to it
+    by: str = ""  # under which name the enforcer has it: a rule, an attribute, a pass
     setting: str = ""  # which says for how many days; "" for what is fixed
     until: str = ""  # when it is gone, in words; of NOBODY the reason
 
