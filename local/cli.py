@@ -98,8 +98,8 @@ USE = {
             "recompute": Lazy("local.book:recompute_command", "Compare all points with the ledger"),
         },
     ),
-    "token": Lazy("local.api:token_command", "An access token of a user"),
-    "page": Lazy("local.api:page_command", "The web page's address, with a user signed in"),
+    "token": Lazy("local.sign_in:token_command", "An access token of a user"),
+    "page": Lazy("local.sign_in:page_command", "The web page's address, with a user signed in"),
     "hook": Group(
         "Addresses that vendors' webhooks come to, and their secrets.",
         {

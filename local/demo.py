@@ -14,12 +14,13 @@ from adapters.book import shipped_document
 from analytics.what_if.what_if import WhatIfQuestion, what_if
 from ingest.web.caller import ADMIN, AGENTS
 from local import replay, verify
-from local.api import Api, bearer, page_link
+from local.api import Api
 from local.cloud import laptop_cloud, patience
 from local.command import command
 from local.event_sources import Body, from_git, synthetic_crowd
 from local.operate import html_report, nightly_run
 from local.paths import LOCAL, REPORT, ROOT
+from local.sign_in import bearer, page_link
 from local.stack import Stack
 from local.stores import lake_of
 from local.what_if.figures import summary
