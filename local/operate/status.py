@@ -14,17 +14,8 @@ from botocore.exceptions import ClientError
 from local.cloud import laptop_cloud, patience
 from local.cloud.deployment import ACCOUNT
 from local.cloud.poller import place_name, read_checkpoints
-from local.cloud.streams import (
-    EventSourceMapping,
-    arrival_of,
-    function_name,
-    is_wanted,
-    iterator_of,
-    iterator_since,
-    mapping_of,
-    read_records,
-    shards_of,
-)
+from local.cloud.shards import iterator_of, iterator_since, read_records, shards_of
+from local.cloud.streams import EventSourceMapping, arrival_of, function_name, is_wanted, mapping_of
 from local.command import command, find_stack, show
 from local.operate import verdict
 from local.operate.functions import functions
@@ -61,7 +52,7 @@ def unread(
     patterns = [json.loads(each) for each in mapping.patterns]
     found, newest, empty, place = list[float](), None, 0, iterator
     for _ in range(PAGES_MAX * empty_max):
-        records, following = read_records(stack, mapping, place)
+        records, following = read_records(stack, mapping.source, place)
         arrived = [(arrival_of(each), each) for each in records]
         found += [at for at, each in arrived if at > since and is_wanted(each, patterns)]
         newest = max([at for at, _ in arrived] + ([newest] if newest else []), default=None)
@@ -319,8 +310,8 @@ def _consumer(stack: Stack, name: str, mappings: Sequence[Described], now: datet
 def _unread_since(stack: Stack, mapping: EventSourceMapping, worked_at: datetime) -> Iterator[Unread]:
     """Yield what each shard got after the minute in which its consumer last worked."""
     since = worked_at + timedelta(seconds=PERIOD_SECONDS)
-    for shard in shards_of(stack, mapping):
-        begin = iterator_since(stack, mapping, shard, since)
+    for shard in shards_of(stack, mapping.source):
+        begin = iterator_since(stack, mapping.source, shard, since)
         yield unread(stack, mapping, begin, since=since.timestamp(), empty_max=EMPTY_MAX)
 
 
@@ -422,12 +413,12 @@ def _laptop_consumers(stack: Stack) -> Iterator[Consumer]:
     asked = [
         (mapping, shard)
         for mapping in (mapping_of(each) for each in described if each["UUID"] not in of_queues)
-        for shard in shards_of(stack, mapping)
+        for shard in shards_of(stack, mapping.source)
     ]
 
     def read(place: tuple[EventSourceMapping, str]) -> Unread:
         mapping, shard = place
-        begin = iterator_of(stack, mapping, shard, done.get(place_name(mapping, shard), ""))
+        begin = iterator_of(stack, mapping.source, shard, done.get(place_name(mapping, shard), ""))
         return unread(stack, mapping, begin)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
