@@ -115,9 +115,7 @@ class FoundUnseen:
     # By table: items that the new writer gets unless their key is taken.
     carried: dict[str, list[Item]] = field(default_factory=dict)
     listed: list[Listed] = field(default_factory=list)
-    taken: set[tuple[str, ...]] = field(
-        default_factory=set
-    )  # keys that mean another thing in each region
+    taken: set[tuple[str, ...]] = field(default_factory=set)  # keys that mean another thing in each region
 
     def compare_claims(self, mine: Item, other: Item) -> None:
         """List a key that stands for one thing here, and for another there."""

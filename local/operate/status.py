@@ -11,8 +11,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from local.cloud import laptop_cloud, patience
-from local.cloud.deployment import ACCOUNT
+from local.cloud import health, patience
+from local.cloud.emulator_template import ACCOUNT
 from local.cloud.poller import place_name, read_checkpoints
 from local.cloud.shards import iterator_of, iterator_since, read_records, shards_of
 from local.cloud.streams import EventSourceMapping, arrival_of, function_name, is_wanted, mapping_of
@@ -380,7 +380,7 @@ PROCESS_MENDS = {
 def look_at_laptop() -> Deployment:
     """Look at every part; raises SystemExit, with what to do, if no laptop cloud is up."""
     stack = load()
-    found = laptop_cloud.troubles(stack)
+    found = health.troubles(stack)
     parts = tuple(
         Part(PROCESS_NAMES[process], not why, why or "runs", PROCESS_MENDS[process])
         for process, why in found.items()
