@@ -149,14 +149,6 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     WHERE this.lead_id = p_lead
 $$;
 
-CREATE FUNCTION roots_of(p_organization text, p_channels text[], p_ids text[]) RETURNS bigint[]
-LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
-    SELECT coalesce(array_agg(DISTINCT l.root_id ORDER BY l.root_id), '{}')
-    FROM unnest(p_channels, p_ids) AS e (channel, external_id)
-    JOIN channel_identity AS c USING (channel, external_id) JOIN lead AS l USING (lead_id)
-    WHERE c.organization_id = p_organization
-$$;
-
 -- Pairs of some roots whose groups are kept apart.
 CREATE FUNCTION apart(p_roots bigint[]) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
@@ -275,176 +267,48 @@ BEGIN
     END IF;
 END $$;
 
--- ---- the everyday path, in one statement: identities known and agreeing, none known, or new ones beside a known person
+-- ---- whose event it is: one statement reads the facts, rules/leads/identity.py plans, another one applies the plan
 
--- The lead that known identities agree on; null where a decision is needed, as it is to prove what was claimed.
--- is_known: none (0), some (1) or all (2) of them are.
-CREATE FUNCTION agreed(
-    p_organization text, p_channels text[], p_ids text[], p_strong int, p_verified boolean,
-    OUT is_known int, OUT lead_id bigint
-) LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
-    SELECT
-        CASE count(c.lead_id) WHEN 0 THEN 0 WHEN count(*) THEN 2 ELSE 1 END,
-        CASE
-            WHEN count(c.lead_id) < count(*) THEN NULL
-            WHEN p_strong = 0 THEN (array_agg(c.lead_id ORDER BY c.is_shared, e.place))[1]
-            WHEN p_verified AND NOT bool_and(c.is_verified) FILTER (WHERE e.place <= p_strong) THEN NULL
-            WHEN count(DISTINCT l.root_id) FILTER (WHERE NOT c.is_shared) = 1
-                AND NOT bool_and(c.is_shared) FILTER (WHERE e.place <= p_strong)
-            THEN (array_agg(c.lead_id ORDER BY c.is_shared, e.place))[1]
-        END
-    FROM unnest(p_channels, p_ids) WITH ORDINALITY AS e (channel, external_id, place)
-    LEFT JOIN channel_identity AS c
-        ON c.organization_id = p_organization AND c.channel = e.channel AND c.external_id = e.external_id
-    LEFT JOIN lead AS l USING (lead_id)
-$$;
-
--- The one lead that an event's strong identities have, and its root; null unless all of them are known, unshared and
--- of one group, and verified where the event proves them. has_others: whether its things are of other groups, too.
-CREATE FUNCTION sole_lead(
-    p_organization text, p_channels text[], p_ids text[], p_strong int, p_verified boolean,
-    OUT lead_id bigint, OUT root_id bigint, OUT is_proven boolean, OUT has_others boolean
-) LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
-    SELECT
-        CASE
-            WHEN count(c.lead_id) FILTER (WHERE e.place <= p_strong) = p_strong
-                AND NOT bool_or(c.is_shared) FILTER (WHERE e.place <= p_strong)
-                AND (bool_and(c.is_verified) FILTER (WHERE e.place <= p_strong) OR NOT p_verified)
-                AND count(DISTINCT l.root_id) FILTER (WHERE e.place <= p_strong) = 1
-            THEN (array_agg(c.lead_id ORDER BY e.place))[1]
-        END,
-        min(l.root_id) FILTER (WHERE e.place <= p_strong),
-        bool_or(c.is_verified) FILTER (WHERE e.place <= p_strong),
-        count(DISTINCT l.root_id) FILTER (WHERE NOT c.is_shared) > 1
-    FROM unnest(p_channels, p_ids) WITH ORDINALITY AS e (channel, external_id, place)
-    LEFT JOIN channel_identity AS c
-        ON c.organization_id = p_organization AND c.channel = e.channel AND c.external_id = e.external_id
-    LEFT JOIN lead AS l USING (lead_id)
-$$;
-
--- Adds what is unknown to a lead.
-CREATE FUNCTION attach(
-    p_organization text, p_channels text[], p_ids text[], p_verified int, p_lead bigint, p_now timestamptz
-) RETURNS void LANGUAGE sql SET search_path = identity, pg_temp AS $$
-    INSERT INTO channel_identity (organization_id, channel, external_id, lead_id, is_verified, created_at)
-    SELECT p_organization, e.channel, e.external_id, p_lead, e.place <= p_verified, p_now
-    FROM unnest(p_channels, p_ids) WITH ORDINALITY AS e (channel, external_id, place)
-    WHERE NOT EXISTS (
-        SELECT FROM channel_identity AS c
-        WHERE c.organization_id = p_organization AND c.channel = e.channel AND c.external_id = e.external_id)
-$$;
-
--- The lead of an event of which some identities are known, with the others attached to it; null where a decision is
--- needed. The identities are locked. The group is locked after them, as for every decision; if it changed meanwhile,
--- that is for a decision, too. Who is proven gets nothing by a claim.
-CREATE FUNCTION attached(
-    p_organization text, p_channels text[], p_ids text[], p_strong int, p_verified boolean, p_now timestamptz
-) RETURNS bigint LANGUAGE plpgsql SET search_path = identity, pg_temp AS $$
-DECLARE
-    v_lead bigint;
-    v_root bigint;
-    v_sole record;
-BEGIN
-    IF p_strong = 0 THEN
-        SELECT c.lead_id INTO v_lead
-        FROM unnest(p_channels, p_ids) WITH ORDINALITY AS e (channel, external_id, place)
-        JOIN channel_identity AS c USING (channel, external_id)
-        WHERE c.organization_id = p_organization AND NOT c.is_shared ORDER BY e.place LIMIT 1;
-        IF v_lead IS NULL THEN
-            v_lead := new_lead(p_organization, p_now);
-        END IF;
-        PERFORM attach(p_organization, p_channels, p_ids, 0, v_lead, p_now);
-        RETURN v_lead;
-    END IF;
-    SELECT s.root_id INTO v_root
-    FROM sole_lead(p_organization, p_channels, p_ids, p_strong, p_verified) AS s WHERE s.lead_id IS NOT NULL;
-    IF v_root IS NULL THEN
-        RETURN NULL;
-    END IF;
-    PERFORM FROM lead AS l WHERE l.lead_id = v_root FOR NO KEY UPDATE;
-    SELECT * INTO v_sole FROM sole_lead(p_organization, p_channels, p_ids, p_strong, p_verified);
-    IF v_sole.lead_id IS NULL OR v_sole.root_id <> v_root THEN
-        RETURN NULL;
-    END IF;
-    IF NOT p_verified AND (v_sole.is_proven OR EXISTS (
-        SELECT FROM lead AS l JOIN channel_identity AS c USING (lead_id)
-        WHERE l.root_id = v_root AND c.is_verified AND NOT c.is_shared)) THEN
-        RETURN v_sole.lead_id;
-    END IF;
-    IF v_sole.has_others THEN
-        RETURN NULL;
-    END IF;
-    PERFORM attach(p_organization, p_channels, p_ids, 0, v_sole.lead_id, p_now);
-    RETURN v_sole.lead_id;
-END $$;
-
--- Identities by precedence, the first p_strong of them strong, and all such that one lead may have them. What is unknown
--- is attached to the lead that the known ones agree on. Returns null where a decision is needed.
-CREATE FUNCTION resolve(
-    p_organization text, p_channels text[], p_ids text[], p_strong int, p_verified boolean, p_now timestamptz
-) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
-DECLARE
-    v_known int;
-    v_lead bigint;
-BEGIN
-    SELECT a.is_known, a.lead_id INTO v_known, v_lead
-    FROM agreed(p_organization, p_channels, p_ids, p_strong, p_verified) AS a;
-    IF v_known < 2 THEN
-        PERFORM lock_identities(p_organization, p_channels, p_ids);
-        SELECT a.is_known, a.lead_id INTO v_known, v_lead
-        FROM agreed(p_organization, p_channels, p_ids, p_strong, p_verified) AS a;
-    END IF;
-    IF v_known = 0 THEN
-        v_lead := new_lead(p_organization, p_now);
-        PERFORM attach(p_organization, p_channels, p_ids, CASE WHEN p_verified THEN p_strong ELSE 0 END, v_lead, p_now);
-    ELSIF v_known = 1 THEN
-        v_lead := attached(p_organization, p_channels, p_ids, p_strong, p_verified, p_now);
-    END IF;
-    IF v_lead IS NULL THEN
-        RETURN NULL;
-    END IF;
-    INSERT INTO lead_organization (lead_id, organization_id, created_at)
-    SELECT v_lead, p_organization, p_now
-    WHERE NOT EXISTS (SELECT FROM lead_organization AS o WHERE o.lead_id = v_lead)
-    ON CONFLICT (lead_id, organization_id) DO NOTHING;
-    RETURN resolution(p_organization, v_lead);
-END $$;
-
--- ---- everything else: read under locks, decide (rules/leads/identity), apply; two statements of one transaction
-
--- What an organization knows of some identities and of their groups, all locked until the transaction ends.
--- Identities are locked before roots, and each in one order, so nobody waits in a circle. A group that
--- changed while it was waited for: serialization_failure, to be tried again from the start.
-CREATE FUNCTION facts(p_organization text, p_channels text[], p_ids text[], p_strong_channels text[]) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
-DECLARE
-    v_before bigint[];
-    v_after bigint[];
-BEGIN
-    PERFORM lock_identities(p_organization, p_channels, p_ids);
-    v_before := roots_of(p_organization, p_channels, p_ids);
-    PERFORM FROM lead AS l WHERE l.lead_id = ANY (v_before) ORDER BY l.lead_id FOR NO KEY UPDATE;
-    v_after := roots_of(p_organization, p_channels, p_ids);
-    IF v_before <> v_after THEN
-        RAISE EXCEPTION 'groups changed meanwhile' USING ERRCODE = 'serialization_failure';
-    END IF;
-    RETURN jsonb_build_object(
+-- What an organization knows of some identities and of their groups at one instant. Nothing is locked.
+CREATE FUNCTION facts_of(p_organization text, p_channels text[], p_ids text[], p_strong_channels text[])
+RETURNS jsonb LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
+    WITH known AS (
+        SELECT c.channel, c.external_id, c.lead_id, l.root_id, c.is_shared, c.is_verified, c.typed_for
+        FROM unnest(p_channels, p_ids) AS e (channel, external_id)
+        JOIN channel_identity AS c USING (channel, external_id) JOIN lead AS l USING (lead_id)
+        WHERE c.organization_id = p_organization
+    ), roots AS (
+        SELECT coalesce(array_agg(DISTINCT root_id ORDER BY root_id), '{}') AS ids FROM known
+    )
+    SELECT jsonb_build_object(
         'known', (
             SELECT coalesce(jsonb_agg(jsonb_build_array(
-                c.channel, c.external_id, c.lead_id, l.root_id, c.is_shared, c.is_verified, c.typed_for)), '[]')
-            FROM unnest(p_channels, p_ids) AS e (channel, external_id)
-            JOIN channel_identity AS c USING (channel, external_id) JOIN lead AS l USING (lead_id)
-            WHERE c.organization_id = p_organization),
+                k.channel, k.external_id, k.lead_id, k.root_id, k.is_shared, k.is_verified, k.typed_for)
+                ORDER BY k.channel, k.external_id), '[]')
+            FROM known AS k),
         'held', (
-            SELECT coalesce(jsonb_agg(jsonb_build_array(l.root_id, c.channel, c.external_id, c.is_verified)), '[]')
+            SELECT coalesce(jsonb_agg(jsonb_build_array(l.root_id, c.channel, c.external_id, c.is_verified)
+                ORDER BY l.root_id, c.channel, c.external_id), '[]')
             FROM lead AS l JOIN channel_identity AS c USING (lead_id)
-            WHERE l.root_id = ANY (v_after) AND c.channel = ANY (p_strong_channels) AND NOT c.is_shared),
-        'apart', apart(v_after));
-END $$;
+            WHERE l.root_id = ANY (roots.ids) AND c.channel = ANY (p_strong_channels) AND NOT c.is_shared),
+        'apart', apart(roots.ids))
+    FROM roots
+$$;
 
--- Applies a plan, whose lead 0 is one to create, in the transaction that has read the facts.
-CREATE FUNCTION apply(p_organization text, p_plan jsonb, p_evidence jsonb, p_now timestamptz) RETURNS jsonb
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
+-- {"facts"}, with the "resolutions" of the leads among them by lead: a plan that changes nothing needs no other statement.
+CREATE FUNCTION facts(p_organization text, p_channels text[], p_ids text[], p_strong_channels text[]) RETURNS jsonb
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
+    SELECT jsonb_build_object(
+        'facts', f.facts,
+        'resolutions', (
+            SELECT coalesce(jsonb_object_agg(k.lead_id, resolution(p_organization, k.lead_id::bigint)), '{}')
+            FROM (SELECT DISTINCT e->>2 AS lead_id FROM jsonb_array_elements(f.facts->'known') AS e) AS k))
+    FROM (SELECT facts_of(p_organization, p_channels, p_ids, p_strong_channels) AS facts OFFSET 0) AS f
+$$;
+
+-- Applies a plan, whose lead 0 is one to create.
+CREATE FUNCTION apply_plan(p_organization text, p_plan jsonb, p_evidence jsonb, p_now timestamptz) RETURNS jsonb
+LANGUAGE plpgsql SET search_path = identity, pg_temp AS $$
 DECLARE
     v_home bigint := (p_plan->>'lead')::bigint;
     v_each jsonb;
@@ -485,69 +349,22 @@ BEGIN
     RETURN resolution(p_organization, v_home);
 END $$;
 
--- ---- a decision in two statements, without a transaction around them: the first reads, the second applies what was
--- decided, if all still is as it was read. If it is not, the second reads, too, and the caller decides again.
-
--- What an organization knows of some identities and of their groups at one instant. Nothing is locked.
-CREATE FUNCTION facts_seen(p_organization text, p_channels text[], p_ids text[], p_strong_channels text[])
-RETURNS jsonb LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
-    WITH known AS (
-        SELECT c.channel, c.external_id, c.lead_id, l.root_id, c.is_shared, c.is_verified, c.typed_for
-        FROM unnest(p_channels, p_ids) AS e (channel, external_id)
-        JOIN channel_identity AS c USING (channel, external_id) JOIN lead AS l USING (lead_id)
-        WHERE c.organization_id = p_organization
-    ), roots AS (
-        SELECT coalesce(array_agg(DISTINCT root_id ORDER BY root_id), '{}') AS ids FROM known
-    )
-    SELECT jsonb_build_object(
-        'known', (
-            SELECT coalesce(jsonb_agg(jsonb_build_array(
-                k.channel, k.external_id, k.lead_id, k.root_id, k.is_shared, k.is_verified, k.typed_for)
-                ORDER BY k.channel, k.external_id), '[]')
-            FROM known AS k),
-        'held', (
-            SELECT coalesce(jsonb_agg(jsonb_build_array(l.root_id, c.channel, c.external_id, c.is_verified)
-                ORDER BY l.root_id, c.channel, c.external_id), '[]')
-            FROM lead AS l JOIN channel_identity AS c USING (lead_id)
-            WHERE l.root_id = ANY (roots.ids) AND c.channel = ANY (p_strong_channels) AND NOT c.is_shared),
-        'apart', apart(roots.ids))
-    FROM roots
-$$;
-
--- What `resolve` answers, as "resolution"; where it needs a decision, what there is to decide on, as "facts".
--- p_may_resolve: whether resolve may be asked, see there.
-CREATE FUNCTION resolve_or_facts(
-    p_organization text, p_channels text[], p_ids text[], p_strong int, p_verified boolean, p_may_resolve boolean,
-    p_strong_channels text[], p_now timestamptz
-) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
-DECLARE
-    v_resolution jsonb;
-BEGIN
-    IF p_may_resolve THEN
-        v_resolution := resolve(p_organization, p_channels, p_ids, p_strong, p_verified, p_now);
-    END IF;
-    IF v_resolution IS NOT NULL THEN
-        RETURN jsonb_build_object('resolution', v_resolution);
-    END IF;
-    RETURN jsonb_build_object('facts', facts_seen(p_organization, p_channels, p_ids, p_strong_channels));
-END $$;
-
--- Applies a plan that was made of p_facts, and answers the "resolution"; if the facts have changed, nothing is
--- applied, and the answer is the "facts" of now. `facts` takes the locks; until this statement ends nobody else can
--- change what it has read.
-CREATE FUNCTION apply_to_facts(
+-- Applies a plan that was made of p_facts, and answers the "resolution". If the facts have changed, nothing is applied,
+-- and the answer is what `facts` says now. Identities are locked before roots, and each in one order, so nobody waits in
+-- a circle. Facts that are the same under these locks stay the same until this statement ends.
+CREATE FUNCTION apply(
     p_organization text, p_channels text[], p_ids text[], p_strong_channels text[], p_facts jsonb, p_plan jsonb,
     p_evidence jsonb, p_now timestamptz
 ) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
-DECLARE
-    v_facts jsonb;
 BEGIN
-    PERFORM facts(p_organization, p_channels, p_ids, p_strong_channels);
-    v_facts := facts_seen(p_organization, p_channels, p_ids, p_strong_channels);
-    IF v_facts <> p_facts THEN
-        RETURN jsonb_build_object('facts', v_facts);
+    PERFORM lock_identities(p_organization, p_channels, p_ids);
+    PERFORM FROM lead AS l
+    WHERE l.lead_id IN (SELECT (e->>3)::bigint FROM jsonb_array_elements(p_facts->'known') AS e)
+    ORDER BY l.lead_id FOR NO KEY UPDATE;
+    IF facts_of(p_organization, p_channels, p_ids, p_strong_channels) <> p_facts THEN
+        RETURN facts(p_organization, p_channels, p_ids, p_strong_channels);
     END IF;
-    RETURN jsonb_build_object('resolution', apply(p_organization, p_plan, p_evidence, p_now));
+    RETURN jsonb_build_object('resolution', apply_plan(p_organization, p_plan, p_evidence, p_now));
 END $$;
 
 -- ---- the outbox
@@ -837,11 +654,8 @@ ALTER ROLE streakline_leads_api SET idle_in_transaction_session_timeout = '5s';
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA identity FROM PUBLIC;
 GRANT USAGE ON SCHEMA identity TO streakline_leads, streakline_leads_api;
 GRANT EXECUTE ON FUNCTION
-    resolve(text, text[], text[], int, boolean, timestamptz),
-    resolve_or_facts(text, text[], text[], int, boolean, boolean, text[], timestamptz),
-    apply_to_facts(text, text[], text[], text[], jsonb, jsonb, jsonb, timestamptz),
     facts(text, text[], text[], text[]),
-    apply(text, jsonb, jsonb, timestamptz),
+    apply(text, text[], text[], text[], jsonb, jsonb, jsonb, timestamptz),
     announced(text[], bigint[]),
     pending(int),
     unmerge(text, bigint, jsonb, timestamptz),
