@@ -3,7 +3,7 @@
 -- and every change is kept. Each organization has leads and identities of its own.
 
 CREATE SEQUENCE lead_number;
-
+-- next
 -- is_root and root_is_root make groups flat by constraint: a lead's root is a root.
 CREATE TABLE lead (
     lead_id bigint PRIMARY KEY,
@@ -17,8 +17,9 @@ CREATE TABLE lead (
     FOREIGN KEY (root_id, root_is_root) REFERENCES lead (lead_id, is_root) DEFERRABLE INITIALLY DEFERRED,
     FOREIGN KEY (organization_id, root_id) REFERENCES lead (organization_id, lead_id) DEFERRABLE INITIALLY DEFERRED
 );
+-- next
 CREATE INDEX lead_by_root ON lead (root_id);
-
+-- next
 -- is_shared: a thing of several people; its lead is of that thing alone and never merges. is_verified: a source has
 -- proven it; if not, somebody has claimed it. typed_for: other leads that a claimed identity was typed for.
 CREATE TABLE channel_identity (
@@ -33,8 +34,9 @@ CREATE TABLE channel_identity (
     PRIMARY KEY (organization_id, channel, external_id),
     FOREIGN KEY (organization_id, lead_id) REFERENCES lead (organization_id, lead_id)
 );
+-- next
 CREATE INDEX channel_identity_by_lead ON channel_identity (lead_id);
-
+-- next
 -- The public name of a lead. number: age; the root of a group is the oldest.
 CREATE TABLE lead_organization (
     lead_organization_id text PRIMARY KEY DEFAULT gen_random_uuid()::text,
@@ -45,7 +47,7 @@ CREATE TABLE lead_organization (
     UNIQUE (lead_id, organization_id),
     FOREIGN KEY (organization_id, lead_id) REFERENCES lead (organization_id, lead_id)
 );
-
+-- next
 -- Audit and outbox. leads: those that a change concerns. via: the leads whose identities came together. announcement:
 -- how the organization's groups are after it, {organization: [{"root", "leaves"}]}; empty where nobody is affected.
 -- told: what the event that announces a change says besides its groups. A reason to keep groups apart is noted once for
@@ -70,11 +72,14 @@ CREATE TABLE identity_change (
     CHECK (announced_at IS NOT NULL OR announcement <> '{}'),
     CHECK (reversed_by IS NULL OR (kind = 'merged' AND reversed_by > number))
 );
+-- next
 CREATE UNIQUE INDEX identity_change_refused ON identity_change (organization_id, leads, (evidence->>'reason'))
     WHERE kind = 'refused';
+-- next
 CREATE INDEX identity_change_pending ON identity_change (number) WHERE announced_at IS NULL;
+-- next
 CREATE INDEX identity_change_by_lead ON identity_change USING gin (leads);
-
+-- next
 -- Which leads a change moved, and from which root to which.
 CREATE TABLE change_lead (
     organization_id text NOT NULL,
@@ -88,8 +93,9 @@ CREATE TABLE change_lead (
     FOREIGN KEY (organization_id, root_before) REFERENCES lead (organization_id, lead_id),
     FOREIGN KEY (organization_id, root_after) REFERENCES lead (organization_id, lead_id)
 );
+-- next
 CREATE INDEX change_lead_by_lead ON change_lead (lead_id);
-
+-- next
 -- What an operator has parted stays parted: no event joins a lead of one side with a lead of the other. number: the
 -- undoing. is_moved: on which of its two sides a lead is kept; all leads of both groups as they stood after it. Two
 -- leads are kept apart where they are on different sides of one undoing.
@@ -103,8 +109,9 @@ CREATE TABLE kept_apart (
     FOREIGN KEY (organization_id, number, kind) REFERENCES identity_change (organization_id, number, kind),
     FOREIGN KEY (organization_id, lead_id) REFERENCES lead (organization_id, lead_id)
 );
+-- next
 CREATE INDEX kept_apart_by_lead ON kept_apart (lead_id);
-
+-- next
 -- The decision refuses such merges; should it ever plan one, the schema refuses it.
 CREATE FUNCTION refuse_kept_apart() RETURNS trigger
 LANGUAGE plpgsql SET search_path = identity, pg_temp AS $$
@@ -119,8 +126,9 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+-- next
 CREATE TRIGGER lead_kept_apart AFTER UPDATE OF root_id ON lead FOR EACH ROW EXECUTE FUNCTION refuse_kept_apart();
-
+-- next
 -- ---- parts of what follows
 
 -- Locks identities until the transaction ends, in one order for everybody. They need not exist.
@@ -135,20 +143,20 @@ BEGIN
         PERFORM pg_advisory_xact_lock(key);
     END LOOP;
 END $$;
-
+-- next
 CREATE FUNCTION new_lead(p_organization text, p_now timestamptz) RETURNS bigint
 LANGUAGE sql SET search_path = identity, pg_temp AS $$
     INSERT INTO lead (lead_id, root_id, organization_id, created_at)
     SELECT n, n, p_organization, p_now FROM nextval('lead_number') AS n
     RETURNING lead_id
 $$;
-
+-- next
 CREATE FUNCTION group_of(p_lead bigint) RETURNS bigint[]
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     SELECT array_agg(l.lead_id ORDER BY l.lead_id) FROM lead AS l JOIN lead AS this USING (root_id)
     WHERE this.lead_id = p_lead
 $$;
-
+-- next
 -- Pairs of some roots whose groups are kept apart.
 CREATE FUNCTION apart(p_roots bigint[]) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
@@ -159,7 +167,7 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     SELECT coalesce(jsonb_agg(DISTINCT jsonb_build_array(one.root_id, other.root_id)), '[]')
     FROM side AS one JOIN side AS other USING (number) WHERE one.is_moved AND NOT other.is_moved
 $$;
-
+-- next
 -- What is to be told of a change, as the consumer reads it.
 CREATE FUNCTION shown(p_change identity_change) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
@@ -167,7 +175,7 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
         'number', p_change.number, 'organization', p_change.organization_id, 'kind', p_change.kind,
         'at', p_change.at, 'announcement', p_change.announcement, 'told', p_change.told)
 $$;
-
+-- next
 -- The changes of some leads that nobody has been told of yet, oldest first.
 CREATE FUNCTION pending_of(p_leads bigint[]) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
@@ -175,7 +183,7 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     FROM identity_change AS c
     WHERE c.announced_at IS NULL AND c.leads && p_leads
 $$;
-
+-- next
 -- What a caller is told of a leaf; null if the organization does not know that lead yet.
 CREATE FUNCTION resolution(p_organization text, p_lead bigint) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
@@ -190,7 +198,7 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     FROM lead AS this JOIN lead_organization AS leaf USING (lead_id)
     WHERE this.lead_id = p_lead AND leaf.organization_id = p_organization
 $$;
-
+-- next
 -- To which roots a change moved leads: {organization: [{"root", "leaves"}]}; {} if nobody has heard of both sides,
 -- those among p_moved and the others. A root is among its leaves. Leads that were not moved are told only if the
 -- oldest of all was: then they have another root, too.
@@ -211,7 +219,7 @@ LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
     SELECT CASE WHEN (SELECT bool_or(is_moved) AND NOT bool_and(is_moved) FROM known)
         THEN jsonb_build_object(p_organization, (SELECT jsonb_agg(told ORDER BY oldest) FROM groups)) ELSE '{}' END
 $$;
-
+-- next
 -- A change that nobody has heard of both sides of has nobody to be announced to.
 CREATE FUNCTION note_change(
     p_organization text, p_kind text, p_leads bigint[], p_via bigint[], p_evidence jsonb, p_announcement jsonb,
@@ -222,7 +230,7 @@ CREATE FUNCTION note_change(
         CASE p_announcement WHEN '{}' THEN p_now END)
     RETURNING number
 $$;
-
+-- next
 -- Moves leads (each to its root of p_roots) and notes the change with the leads that it moved, the roots that they left
 -- and came to, and those of its evidence. p_touched: all leads of the groups concerned.
 CREATE FUNCTION move_leads(
@@ -246,7 +254,7 @@ BEGIN
     FROM unnest(p_moved, v_before, p_roots) AS m (lead_id, root_before, root_after);
     RETURN v_number;
 END $$;
-
+-- next
 -- p_refusal: {"reason", "roots"}, where root 0 is p_home. Noted once for the same groups and reason.
 CREATE FUNCTION note_refusal(
     p_organization text, p_refusal jsonb, p_home bigint, p_evidence jsonb, p_now timestamptz
@@ -266,7 +274,7 @@ BEGIN
             p_evidence || jsonb_build_object('reason', v_reason), '{}', '{}', p_now);
     END IF;
 END $$;
-
+-- next
 -- ---- whose event it is: one statement reads the facts, rules/leads/identity.py plans, another one applies the plan
 
 -- What an organization knows of some identities and of their groups at one instant. Nothing is locked.
@@ -294,7 +302,7 @@ RETURNS jsonb LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
         'apart', apart(roots.ids))
     FROM roots
 $$;
-
+-- next
 -- {"facts"}, with the "resolutions" of the leads among them by lead: a plan that changes nothing needs no other statement.
 CREATE FUNCTION facts(p_organization text, p_channels text[], p_ids text[], p_strong_channels text[]) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
@@ -305,7 +313,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
             FROM (SELECT DISTINCT e->>2 AS lead_id FROM jsonb_array_elements(f.facts->'known') AS e) AS k))
     FROM (SELECT facts_of(p_organization, p_channels, p_ids, p_strong_channels) AS facts OFFSET 0) AS f
 $$;
-
+-- next
 -- Applies a plan, whose lead 0 is one to create.
 CREATE FUNCTION apply_plan(p_organization text, p_plan jsonb, p_evidence jsonb, p_now timestamptz) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = identity, pg_temp AS $$
@@ -348,7 +356,7 @@ BEGIN
     END LOOP;
     RETURN resolution(p_organization, v_home);
 END $$;
-
+-- next
 -- Applies a plan that was made of p_facts, and answers the "resolution". If the facts have changed, nothing is applied,
 -- and the answer is what `facts` says now. Identities are locked before roots, and each in one order, so nobody waits in
 -- a circle. Facts that are the same under these locks stay the same until this statement ends.
@@ -366,7 +374,7 @@ BEGIN
     END IF;
     RETURN jsonb_build_object('resolution', apply_plan(p_organization, p_plan, p_evidence, p_now));
 END $$;
-
+-- next
 -- ---- the outbox
 
 -- The changes that nobody has been told of yet, oldest first.
@@ -378,7 +386,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
         WHERE c.announced_at IS NULL ORDER BY c.number LIMIT p_limit
     ) AS o
 $$;
-
+-- next
 -- Notes that changes have been told.
 CREATE FUNCTION announced(p_organizations text[], p_numbers bigint[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
@@ -386,7 +394,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
     FROM unnest(p_organizations, p_numbers) AS e (organization_id, number)
     WHERE c.organization_id = e.organization_id AND c.number = e.number AND c.announced_at IS NULL
 $$;
-
+-- next
 -- ---- what an operator does: undo, merge by hand, unite what was kept apart, look up
 
 -- The change that an operator means, locked. p_organization: null for whoever reaches all.
@@ -403,7 +411,7 @@ BEGIN
     END IF;
     RETURN v_change;
 END $$;
-
+-- next
 -- Undoes a merge exactly: each lead gets back the root that it had, and the two groups are kept apart. Refused with
 -- no_data_found or object_not_in_prerequisite_state and a reason. Returns all that is to be announced of these leads.
 CREATE FUNCTION unmerge(p_organization text, p_number bigint, p_told jsonb, p_now timestamptz) RETURNS jsonb
@@ -447,7 +455,7 @@ BEGIN
     SELECT v_organization, v_undoing, g.lead_id, g.lead_id = ANY (v_moved) FROM unnest(v_group) AS g (lead_id);
     RETURN pending_of(v_group);
 END $$;
-
+-- next
 -- Merges the groups of two leads because an operator says so. p_told: {"reason", "by"}. What an undoing keeps apart
 -- is united only if p_unite is true; that undoing then keeps nobody apart any more. Refused as unmerge is. Returns
 -- {"number", "changes"}: the change, null if they were one already, and all that is to be announced.
@@ -495,7 +503,7 @@ BEGIN
         p_told || jsonb_build_object('united', to_jsonb(v_partings)), p_told, p_now);
     RETURN jsonb_build_object('number', v_number, 'changes', pending_of(v_moved));
 END $$;
-
+-- next
 -- The changes of a lead's group members that concern this lead, newest first, at most p_limit; null for an unknown lead.
 -- p_organizations: those that the caller reaches; null: all. p_before: the number that they are before; null: any.
 CREATE FUNCTION history(p_organizations text[], p_lead_organization text, p_before bigint, p_limit int) RETURNS jsonb
@@ -513,7 +521,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
     WHERE o.lead_organization_id = p_lead_organization
         AND (p_organizations IS NULL OR o.organization_id = ANY (p_organizations))
 $$;
-
+-- next
 -- The lead that has an identity: {"lead", "root", "is_verified"}. Null if nobody has it, or many do.
 CREATE FUNCTION lookup(p_organization text, p_channel text, p_id text) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
@@ -522,7 +530,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
     WHERE c.organization_id = p_organization AND c.channel = p_channel AND c.external_id = p_id AND NOT c.is_shared
         AND r IS NOT NULL
 $$;
-
+-- next
 -- ---- everything that is known of a person, and its erasure
 
 -- The leads of a person: the groups of some leads, and those that have some identities by now. An identity that
@@ -538,7 +546,7 @@ RETURNS bigint[] LANGUAGE sql STABLE SET search_path = identity, pg_temp AS $$
         JOIN channel_identity AS c USING (channel, external_id) JOIN lead AS l USING (lead_id)
         WHERE c.organization_id = p_organization AND NOT c.is_shared)
 $$;
-
+-- next
 -- {"organization", "leads": [lead_organization_id], "identities": [[channel, external_id]]}
 CREATE FUNCTION person(p_leads text[], p_organization text, p_channels text[], p_ids text[])
 RETURNS jsonb LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
@@ -553,7 +561,7 @@ RETURNS jsonb LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, p
             FROM channel_identity AS c WHERE c.lead_id = ANY (found.ids) AND NOT c.is_shared))
     FROM found
 $$;
-
+-- next
 -- How many rows tell of a person.
 CREATE FUNCTION person_rows(p_leads text[], p_organization text, p_channels text[], p_ids text[])
 RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
@@ -564,7 +572,7 @@ RETURNS bigint LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, 
         + (SELECT count(*) FROM identity_change AS c WHERE c.leads && found.ids)
     FROM found
 $$;
-
+-- next
 -- Deletes all of it. Of a change that concerns others, too, it stays that there was one; what proved it and who it was
 -- about goes.
 CREATE FUNCTION erase(p_leads text[], p_organization text, p_channels text[], p_ids text[])
@@ -605,7 +613,7 @@ BEGIN
     DELETE FROM lead WHERE lead_id = ANY (v_leads);
     RETURN cardinality(v_leads);
 END $$;
-
+-- next
 -- A smoke test removes the leads that it made, but for those that a change touched. Returns how many are left.
 CREATE FUNCTION forget(p_organization text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
@@ -626,7 +634,7 @@ BEGIN
     DELETE FROM lead WHERE lead_id = ANY (v_leads);
     RETURN (SELECT count(*) FROM lead_organization WHERE organization_id = p_organization);
 END $$;
-
+-- next
 -- ---- who may call it
 
 -- The application's roles may call these functions, which run as their owner, and see nothing else. Timeouts hang on the
@@ -645,14 +653,23 @@ BEGIN
         GRANT rds_iam TO streakline_leads;
     END IF;
 END $$;
+-- next
 ALTER ROLE streakline_leads SET statement_timeout = '3s';
+-- next
 ALTER ROLE streakline_leads SET lock_timeout = '2s';
+-- next
 ALTER ROLE streakline_leads SET idle_in_transaction_session_timeout = '5s';
+-- next
 ALTER ROLE streakline_leads_api SET statement_timeout = '3s';
+-- next
 ALTER ROLE streakline_leads_api SET lock_timeout = '2s';
+-- next
 ALTER ROLE streakline_leads_api SET idle_in_transaction_session_timeout = '5s';
+-- next
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA identity FROM PUBLIC;
+-- next
 GRANT USAGE ON SCHEMA identity TO streakline_leads, streakline_leads_api;
+-- next
 GRANT EXECUTE ON FUNCTION
     facts(text, text[], text[], text[]),
     apply(text, text[], text[], text[], jsonb, jsonb, jsonb, timestamptz),
