@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import botocore
+import botocore.session
 from botocore.signers import generate_db_auth_token
 
-from adapters.platform.aws import client
 from adapters.postgresql.rds_data import RdsData
 from adapters.postgresql.sql import (
     LOST_RACES,
@@ -137,7 +137,8 @@ def iam_token(host: str, port: int, user: str) -> str:
 
     Any client can sign it; that of RDS would load a large service model.
     """
-    token: str = generate_db_auth_token(client("sts"), host, port, user)
+    signer = botocore.session.get_session().create_client("sts")
+    token: str = generate_db_auth_token(signer, host, port, user)
     return token
 
 
