@@ -92,7 +92,7 @@ def change_by_event(  # noqa: PLR0913 (what a change follows from)
     after: what with_event() gave. contacts: the lead's campaigns, if the event's type touches them.
     """
     affected = inputs_of(event.event_type, after)
-    texts: dict[Any, str] = {each: item.text_after(each, series) for each, series in after.items()}
+    texts: dict[Any, str] = {each: encode_series(series) for each, series in after.items()}
     is_known = item.inputs is not None and texts.items() <= item.inputs.items()
     has_campaigns = Input.CAMPAIGNS in affected
     active_on = listing_date({**item.state(), **after}, contacts if has_campaigns else item.waiting(), as_of)

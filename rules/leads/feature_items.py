@@ -39,8 +39,6 @@ from rules.leads.series import (
     State,
     decode_contacts,
     decode_series,
-    encode_series,
-    reencode_series,
 )
 
 # By which declarations a lead's state was kept: a digest that is stored with the state.
@@ -239,13 +237,6 @@ class FeatureItem:
             stored = (self.inputs or {}).get(input_)
             self._read[input_] = EMPTY_STATE[input_] if stored is None else decode_series(stored)
         return self._read[input_]
-
-    def text_after(self, input_: Input, series: Series) -> str:
-        """Return the text of what an input's series has become."""
-        stored = (self.inputs or {}).get(input_)
-        return (
-            encode_series(series) if stored is None else reencode_series(series, self.series(input_), stored)
-        )
 
     def unsure(self, given: Mapping[Input, Contribution]) -> list[Mark]:
         """Return the marks of an event that only a note can show (rules.leads.series.Series.has_left)."""
