@@ -55,9 +55,9 @@ def declaration_digest(features: Iterable[Feature]) -> str:
 
     A state keeps only what the features declared at the time need. Example: the longest window is 365 dates.
     Then an order of 500 days ago stays in the totals, but its date is dropped. A feature that is declared
-    later with a window of 730 dates would be computed without that order, and nothing would show it. The digest
-    does: a state that has another digest, or none, is built again from the stored events. That is one reading
-    of the lead's events, once for each change of the declarations.
+    later with a window of 730 dates would be computed without that order, and nothing would show it. The
+    digest does: a state that has another digest, or none, is built again from the stored events. That is one
+    reading of the lead's events, once for each change of the declarations.
 
     An item has one digest and not one for each input: one reading of all events builds all inputs. The lake
     has no column for it, because the warehouse computes features from events, by the declarations of the day.
@@ -214,6 +214,17 @@ def compute_features(  # noqa: PLR0913 (what a value follows from)
     }
     values = evaluate_features(wanted.values(), state, contacts, as_of, grace_days)
     return {name: shown_value(wanted[name], value) for name, value in values.items()}
+
+
+def evaluate_feature(
+    feature: Feature,
+    state: State,
+    campaigns: Iterable[Contact],
+    as_of: datetime,
+    grace_days: int = CAMPAIGN_GRACE_DAYS,
+) -> Value:
+    """Return a feature's value, as evaluate_features does."""
+    return evaluate_features((feature,), state, campaigns, as_of, grace_days)[feature.name]
 
 
 def evaluate_features(

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from rules.leads.feature_items import evaluate_features
-from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Input
+from rules.leads.feature_items import evaluate_feature
+from rules.leads.features import FEATURES, Input
 from rules.leads.series import EMPTY_SERIES, EMPTY_STATE, Contribution, Series, add_contribution, mark_of
 from tests.support.effort import effort
 from tests.support.real_input import CUSTOMERS, Purchase, purchases
@@ -69,7 +69,7 @@ def test_every_customer_at_three_dates(order: str) -> None:
             )
         for customer, mine in plain.items():
             both = {**EMPTY_STATE, Input.PURCHASES: state[customer], Input.ACTIVITY: active[customer]}
-            found = evaluate_features(OURS, both, (), as_of, CAMPAIGN_GRACE_DAYS)
+            found = {each.name: evaluate_feature(each, both, (), as_of) for each in OURS}
             assert found == direct(mine, on), customer
     assert len(plain) == CUSTOMERS
 
