@@ -11,7 +11,6 @@ from datetime import UTC, date, datetime
 from adapters.book import BookStore
 from adapters.engagement.account_store import AccountContended
 from adapters.engagement.points import RatingResult, Rerater, Rerating, Settler
-from adapters.engagement.profiles import all_profiles
 from adapters.platform.tables import chunks
 from local.command import DAY, command, option
 from local.stack import Stack, accounts_of, cache_of
@@ -86,9 +85,8 @@ def rerate_command(stack: Stack, first: date, dry_run: bool, reason: str) -> Non
     known = books.look()
     note = reason or f"judged anew by version {known.newest.number} of the rules"
     rating = Rerating.since(first, known, note)
-    profiles = (each for page, _ in all_profiles(dynamodb, stack.tables["UserStreaks"]) for each in page)
     rerater = Rerater(accounts, Settler(accounts, books), cache)
-    found = rerate(rerater, profiles, rating, is_dry=dry_run)
+    found = rerate(rerater, accounts.all_profiles(), rating, is_dry=dry_run)
     print("\n".join(found.lines(is_dry=dry_run)))
     if found.failed:
         raise RuntimeError(f"{len(found.failed)} accounts could not be rated: mend them, and run this again")
