@@ -72,7 +72,6 @@ from rules.privacy.tombstones import (
 # What is a copy of what the tables say, or counts requests of a minute.
 COPIES = {
     "Redis": "a copy of what the tables say",
-    "AnswerLines": "what becomes answers and events within seconds",
     "Boards": "a copy of the profile's points and streak",
     "GroupEvents": "which of the events are read together",
 }
