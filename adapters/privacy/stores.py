@@ -19,7 +19,6 @@ from adapters.platform.redis import Redis
 from adapters.platform.tables import chunks, scan_all
 from adapters.postgresql.sql import Database
 from adapters.privacy.erasers import (
-    AnswerLineEraser,
     IdentityEraser,
     KeyEraser,
     PartitionEraser,
@@ -112,7 +111,6 @@ def all_stores(clients: Clients, config: ErasureSettings, now: datetime) -> Mapp
     grouped = ("root_id", "event_type#occurred_at#id")
     return {
         **online_stores(clients, config, now),
-        "AnswerLines": AnswerLineEraser(dynamodb, config.answer_lines_table),
         "Boards": BoardEraser(dynamodb, config.boards_table),
         "GroupEvents": PartitionEraser(dynamodb, config.group_events_table, grouped, _lead_ids),
         "Redis": RedisEraser(config.redis_url, days, sent, now),

@@ -128,14 +128,6 @@ RETENTION_RULES = (
     RetentionRule(
         ANSWERS, "Responses", "who chose what, without words", NOBODY, until="stats are held against it"
     ),
-    RetentionRule(
-        ANSWERS,
-        "AnswerLines",
-        "answers that wait to be taken",
-        TTL,
-        "expires_at",
-        until="an hour, if a process died",
-    ),
     RetentionRule(ANSWERS, "responses", "the same, under a pseudonym", NOBODY, until=MADE_OF),
     RetentionRule(ANSWERS, "UserStats", "sums of answers", NOBODY, until="they are what is asked for"),
     RetentionRule(
