@@ -142,6 +142,7 @@ RETENTION_RULES = (
     RetentionRule(EVENTS, "daily_activity", "active dates", NOBODY, until=MADE_OF),
     RetentionRule(EVENTS, "ledger", "entries", NOBODY, until=MADE_OF),
     RetentionRule(EVENTS, "streaks", "versions of profiles", NOBODY, until=MADE_OF),
+    RetentionRule(EVENTS, "user_goals", "nights' goals", LIFECYCLE, "delete-curated-user-goals", CURATED),
     RetentionRule(
         EVENTS, "table_items", "settings, claims, redemptions", NOBODY, until="restores are made of it"
     ),
