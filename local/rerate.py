@@ -74,7 +74,6 @@ class Summary:
 @option("--reason", default="", help="what the entries say", show_default="the version")
 def rerate_command(stack: Stack, first: date, dry_run: bool, reason: str) -> None:
     """Judge past events by a version that took effect in the past. Run again, it writes nothing."""
-    dynamodb = stack.client("dynamodb")
     accounts, cache = accounts_of(stack), cache_of(stack)
     books = books_of(stack)
     known = books.look()
