@@ -67,7 +67,7 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
 }
 # Blocks that other tests carry out: by document and language.
 ELSEWHERE = {
-    ("docs/rules.md", "python"): "tests/unit/platform/test_docs.py",
+    ("docs/rules/*.md", "python"): "tests/unit/platform/test_docs.py",
     ("docs/recipes/*.md", "python"): "tests/recipes/test_recipes.py, which says the same (below)",
     ("*", "ts"): "tests/e2e/test_documents.py",
     ("*", "json"): "below",
