@@ -285,13 +285,13 @@ def _document(stack: Stack, at: datetime | None) -> Any:
 
 def recompute(objects: Objects) -> str:
     """Return a line with what was compared; raises RuntimeError with a line for each week that differs."""
-    from analytics.recompute.book_points import differing_weeks, recomputed_points
+    from analytics.recompute.point_weeks import differing_weeks
 
-    weeks = recomputed_points(objects)
-    found = [
-        f"{user}, week of {monday}: by the book {book}, by the events {events}, in the ledger {ledger}"
-        for user, monday, book, events, ledger in differing_weeks(weeks)
-    ]
-    if found:
-        raise RuntimeError("\n".join(found))
-    return f"{weeks.num_rows} weeks of users, none of which differs"
+    weeks, differing = differing_weeks(objects)
+    if differing:
+        line = (
+            "{user_id}, week of {week_start}: by the book {points_by_book}, "
+            "by the events {points_by_events}, in the ledger {points_in_ledger}"
+        )
+        raise RuntimeError("\n".join(line.format(**each) for each in differing))
+    return f"{weeks} weeks of users, none of which differs"

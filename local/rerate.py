@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
 from adapters.engagement.points import RatingResult, Rerater, Rerating, Settler
-from adapters.engagement.profiles import all_profiles
 from local.command import DAY, command, option
 from local.stack import Stack
 from local.stores import accounts_of, books_of, cache_of, over_accounts
@@ -75,15 +74,13 @@ class Summary:
 @option("--reason", default="", help="what the entries say", show_default="the version")
 def rerate_command(stack: Stack, first: date, dry_run: bool, reason: str) -> None:
     """Judge past events by a version that took effect in the past. Run again, it writes nothing."""
-    dynamodb = stack.client("dynamodb")
     accounts, cache = accounts_of(stack), cache_of(stack)
     books = books_of(stack)
     known = books.look()
     note = reason or f"judged anew by version {known.newest.number} of the rules"
     rating = Rerating.since(first, known, note)
-    profiles = (each for page, _ in all_profiles(dynamodb, stack.tables["UserStreaks"]) for each in page)
     rerater = Rerater(accounts, Settler(accounts, books), cache)
-    found = rerate(rerater, profiles, rating, is_dry=dry_run)
+    found = rerate(rerater, accounts.all_profiles(), rating, is_dry=dry_run)
     print("\n".join(found.lines(is_dry=dry_run)))
     if found.failed:
         raise RuntimeError(f"{len(found.failed)} accounts could not be rated: mend them, and run this again")

@@ -30,7 +30,6 @@ from rules.privacy.tombstones import lead_subject, user_subject
 # Stores that an export leaves out, each with what it holds instead.
 COPIES = {
     "Redis": "a copy of what the tables say",
-    "AnswerLines": "what becomes answers and events within seconds",
     "Boards": "a copy of the profile's points and streak",
     "GroupEvents": "which of the events are read together",
 }

@@ -13,7 +13,7 @@ from typing import Any
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.limits import subscription_counter
-from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all, scan_all
+from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all
 from adapters.postgresql.sql import Database, call_function, call_in_pieces
 from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.tombstones import Tombstones
@@ -135,26 +135,6 @@ class ResponseEraser:
         """Yield the whole items."""
         keys = [{name: value["S"] for name, value in each.items()} for each in self.find(person)]
         yield from get_all(self.dynamodb, self.table, keys)
-
-    def remove(self, items: Sequence[Item]) -> None:
-        """Delete what was found."""
-        delete_all(self.dynamodb, self.table, items)
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerLineEraser:
-    """A person's answers that still stand in line, among the few that do."""
-
-    dynamodb: Any
-    table: str
-
-    def find(self, person: Person) -> list[Item]:
-        """Return the keys of the answers."""
-        return [
-            {name: each[name] for name in ("question_id", "response_id")}
-            for each in scan_all(self.dynamodb, TableName=self.table, ConsistentRead=True)
-            if each["response_id"]["S"] in person.hashes
-        ]
 
     def remove(self, items: Sequence[Item]) -> None:
         """Delete what was found."""

@@ -9,18 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain, product
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
-from adapters.engagement.engagement_cache import forget_commands, ids_by_bucket, list_key
-from adapters.engagement.rank_sets import unrank_commands
+from adapters.engagement.engagement_cache import ids_by_bucket, recent_keys, top_list_key
 from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.limits import subscription_counter
-from adapters.platform.redis import Command, Redis
+from adapters.platform.redis import Redis
 from adapters.platform.tables import chunks, scan_all
 from adapters.postgresql.sql import Database
 from adapters.privacy.erasers import (
-    AnswerLineEraser,
     IdentityEraser,
     KeyEraser,
     PartitionEraser,
@@ -28,7 +26,7 @@ from adapters.privacy.erasers import (
     SubscriptionEraser,
 )
 from adapters.settings.common import ErasureSettings, PrivacyTables
-from rules.engagement.boards import ALL_REGIONS, BOARDS, pack_rows, unpack_rows
+from rules.engagement.boards import ALL_REGIONS, pack_rows, unpack_rows
 from rules.leads.lead_events import SORT_KEY
 from rules.leads.series import mark_of
 from rules.outgoing.notices import lead_holder
@@ -113,7 +111,6 @@ def all_stores(clients: Clients, config: ErasureSettings, now: datetime) -> Mapp
     grouped = ("root_id", "event_type#occurred_at#id")
     return {
         **online_stores(clients, config, now),
-        "AnswerLines": AnswerLineEraser(dynamodb, config.answer_lines_table),
         "Boards": BoardEraser(dynamodb, config.boards_table),
         "GroupEvents": PartitionEraser(dynamodb, config.group_events_table, grouped, _lead_ids),
         "Redis": RedisEraser(config.redis_url, days, sent, now),
@@ -203,32 +200,22 @@ class RedisEraser:
     _link: list[Redis] = field(default_factory=list)
 
     def find(self, person: Person) -> list[str]:
-        """Return the keys that are there, and the user's places in the ranks; raises RedisError."""
+        """Return the keys that are there; raises RedisError."""
         if not self.url or not person.user_id:
             return []
         keys = self._keys(person)
-        ranked = [each for each in unrank_commands(person.user_id) if each[0] == "ZREM"]
-        asked: list[Command] = [["EXISTS", key] for key in keys]
-        asked += [["ZSCORE", each[1], person.user_id] for each in ranked]
-        answers = self._redis().pipeline(asked)
-        there = [key for key, answer in zip(keys, answers, strict=False) if answer]
-        places = [
-            each for each, answer in zip(ranked, answers[len(keys) :], strict=True) if answer is not None
-        ]
-        return there + [f"\x1f{person.user_id}" for _ in places[:1]]
+        answers = self._redis().pipeline([["EXISTS", key] for key in keys])
+        return [key for key, answer in zip(keys, answers, strict=True) if answer]
 
     def remove(self, items: Sequence[str]) -> None:
         """Delete what was found, and the lists of the first 100, which are made anew each minute."""
-        commands: list[Command] = []
-        for each in items:
-            commands += unrank_commands(each[1:]) if each.startswith("\x1f") else [["DEL", each]]
-        if commands:
-            lists = (list_key(region, board) for region, board in product(ALL_REGIONS, BOARDS))
-            self._redis().pipeline([*commands, *(["DEL", each] for each in lists)])
+        if items:
+            keys = (*items, *map(top_list_key, ALL_REGIONS))
+            self._redis().pipeline([["DEL", each] for each in keys])
 
     def _keys(self, person: Person) -> list[str]:
         user, minute = person.user_id, int(self.now.timestamp()) // 60
-        keys = [str(each[1]) for each in forget_commands(user, self.now)]
+        keys = recent_keys(user, self.now)
         keys += ids_by_bucket(user, (each["event_id"]["S"] for each in self.events.find(person)))
         keys += [f"active:{user}:{each['activity_date']['S']}" for each in self.days.find(person)]
         callers = (user, *(f"{kind}:{user}" for kind in RATES))

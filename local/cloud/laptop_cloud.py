@@ -7,7 +7,6 @@ import fcntl
 import json
 import shutil
 import sys
-import time
 from pathlib import Path
 
 from local.cloud import embedded_postgres, processes
@@ -19,7 +18,6 @@ from local.command import command
 from local.paths import LOCAL, ROOT, STACK, WAREHOUSE
 from local.stack import KEY, SECRET, Stack, load
 
-RANKS_SECONDS_MAX = 20
 PROCESSES = ("poller", "redis", "postgres", "ministack")
 TTL = {
     "BPEvents": "ttl",
@@ -195,20 +193,14 @@ def _set_mappings(stack: Stack) -> None:
 
 def build_ranks(stack: Stack) -> None:
     """Make what the leaderboards are read from now, and not when the schedule first does."""
-    name, deadline = stack.outputs["RanksFunctionName"], time.monotonic() + RANKS_SECONDS_MAX
-    while True:
-        answer = stack.client("lambda").invoke(FunctionName=name, Payload=b"{}")
-        built = json.loads(answer["Payload"].read())
-        if "FunctionError" in answer:
-            raise RuntimeError(f"{name} failed: {built}")
-        # If Redis has just come back, the function may leave it alone for some seconds yet.
-        if built["rebuilt"] or built["counted"] is None or time.monotonic() > deadline:
-            list_boards(stack)
-            return
-        time.sleep(1)
+    name = stack.outputs["RanksFunctionName"]
+    answer = stack.client("lambda").invoke(FunctionName=name, Payload=b"{}")
+    if "FunctionError" in answer:
+        raise RuntimeError(f"{name} failed: {answer['Payload'].read().decode()}")
+    list_boards(stack)
 
 
 def list_boards(stack: Stack) -> None:
-    """List the first of each board as they are now. Otherwise the lists are up to a minute old."""
+    """List the longest streaks as they are now. Otherwise the lists are up to a minute old."""
     lists = json.dumps({"streakline_refresh": "lists"}).encode()
     stack.client("lambda").invoke(FunctionName=stack.outputs["RanksFunctionName"], Payload=lists)

@@ -13,7 +13,7 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.tables import query_all
 from analytics.lake.layout import report_key, run_key
 from ingest.questions.questions import open_questions_key
-from local.operate.functions import Invocation, invoke
+from local.operate.functions import invoke
 from local.sign_in import users_of
 from local.smoke import parts
 from local.smoke.parts import asked_id
@@ -56,13 +56,14 @@ def clean_up(subject: Subject) -> str:
         time.sleep(LAPTOP_QUIET_SECONDS if subject.stack.is_laptop else AWS_QUIET_SECONDS)
     else:
         troubles.append(f"items came again in {SWEEPS_MAX} sweeps: look for {subject.name} later")
-    troubles += [trouble for forget in (_forget_leads, _forget_ranks) if (trouble := forget(subject))]
+    if trouble := _forget_leads(subject):
+        troubles.append(trouble)
     users = users_of(subject.stack) if not subject.stack.is_laptop else None
     if users:
         users.remove(subject.name)
     if troubles:
         raise StepFailed(f"{items} items removed; " + "; ".join(troubles))
-    return f"{items} items and {objects} objects removed, leads and ranks forgotten; {STAY} {subject.name}"
+    return f"{items} items and {objects} objects removed, leads forgotten; {STAY} {subject.name}"
 
 
 def remove_items(subject: Subject) -> tuple[int, int]:
@@ -144,18 +145,7 @@ def remove_run_files(subject: Subject) -> int:
 
 def _forget_leads(subject: Subject) -> str:
     """Have PostgreSQL forget the leads; returns what went wrong."""
-    reply = _invoke(subject, "Leads", subject.name)
+    name = subject.stack.outputs["LeadsFunctionName"]
+    reply = invoke(subject.stack, name, {"streakline_forget": subject.name})
     left = reply.answer.get("left") if isinstance(reply.answer, dict) else None
     return "" if left == 0 and not reply.error else f"leads are left in PostgreSQL: {reply.answer}"
-
-
-def _forget_ranks(subject: Subject) -> str:
-    """Have Redis forget the users; returns what went wrong."""
-    reply = _invoke(subject, "Ranks", [subject.name, subject.second_user])
-    good = isinstance(reply.answer, dict) and reply.answer.get("forgotten") is True and not reply.error
-    return "" if good else f"ranks in Redis still have the users: {reply.answer}"
-
-
-def _invoke(subject: Subject, function: str, whom: object) -> Invocation:
-    name = subject.stack.outputs[f"{function}FunctionName"]
-    return invoke(subject.stack, name, {"streakline_forget": whom})

@@ -7,7 +7,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from adapters.platform.redis import Redis
 from local.cloud import embedded_postgres
 from local.operate import nightly_run
 from local.paths import LOCAL
@@ -55,12 +54,8 @@ def test_no_item_and_no_object_is_left(stack: Stack, run: dict[str, Any]) -> Non
             assert [key for key in keys if name in key] == []
 
 
-def test_redis_and_postgresql_know_nothing_any_more(stack: Stack, run: dict[str, Any]) -> None:
-    redis, name = Redis(stack.redis_url), run["name"]
-    assert [key for key in redis.call("KEYS", "streak:*") if name in key] == []
-    assert [user for user in redis.call("HKEYS", "{board}:state") if name in user] == []
-    for board in redis.call("KEYS", "{board}:points:*"):
-        assert [user for user in redis.call("ZRANGE", board, 0, -1) if name in user] == []
+def test_postgresql_knows_nothing_any_more(run: dict[str, Any]) -> None:
+    name = run["name"]
     password = embedded_postgres.initialise(embedded_postgres.FOLDER)["owner"]
     port = json.loads((LOCAL / "ports.json").read_text())["postgres"]
     url = embedded_postgres.url(embedded_postgres.OWNER, password, port, embedded_postgres.DATABASE)

@@ -27,7 +27,7 @@ OUTPUTS = {
     "EventsStreamName": "events",
     "LakeBucketName": "lake",
     "NightlyArn": "arn:nightly",
-    **{f"{name}FunctionName": name for name in ("Leads", "Ranks", "Warehouse")},
+    **{f"{name}FunctionName": name for name in ("Leads", "Warehouse")},
 }
 TABLES = (
     *("Limits", "BPEvents", "IdempotencyKeys", "RewardsLedger", "DailyActivity", "UserStreaks"),
@@ -65,7 +65,7 @@ class World:
             each.sql: [{"v": each.answer}] for each in ASSUMPTIONS
         }
         self.alarms = {"ApiServerErrors": "OK"}
-        self.functions: dict[str, Any] = {"Leads": {"left": 0}, "Ranks": {"forgotten": True}}
+        self.functions: dict[str, Any] = {"Leads": {"left": 0}}
         self.stack = FakeStack(
             "http://api", "http://emulator", "r", dict(OUTPUTS), {t: t for t in TABLES}, ""
         )

@@ -172,7 +172,6 @@ WORLD_FAULTS: list[tuple[str, Callable[[World], object]]] = [
     ),
     ("alarms", lambda world: world.alarms.update(ApiServerErrors="ALARM")),
     ("clean-up", lambda world: world.functions.update(Leads={"left": 1})),
-    ("clean-up", lambda world: world.functions.update(Ranks={"forgotten": False})),
     ("clean-up", lambda world: world.functions.update(Leads={"errorMessage": "no database"})),
 ]
 
