@@ -103,17 +103,17 @@ USE = {
     "hook": Group(
         "Addresses that vendors' webhooks come to, and their secrets.",
         {
-            "add": Lazy("local.operate.webhooks:add", "Make an address"),
-            "list": Lazy("local.operate.webhooks:list_hooks", "All addresses"),
-            "rotate": Lazy("local.operate.webhooks:rotate", "Change an address's secret"),
-            "remove": Lazy("local.operate.webhooks:remove", "End an address"),
+            "add": Lazy("local.operate.hooks:add", "Make an address"),
+            "list": Lazy("local.operate.hooks:list_hooks", "All addresses"),
+            "rotate": Lazy("local.operate.hooks:rotate", "Change an address's secret"),
+            "remove": Lazy("local.operate.hooks:remove", "End an address"),
         },
     ),
     "webhook": Group(
         "Webhooks that the service sends: endpoints, and sending again.",
         {
-            "list": Lazy("local.operate.webhooks:list_endpoints", "Endpoints, and what they did not take"),
-            "replay": Lazy("local.operate.webhooks:replay", "Send again"),
+            "list": Lazy("local.operate.outgoing:list_endpoints", "Endpoints, and what they did not take"),
+            "replay": Lazy("local.operate.outgoing:replay", "Send again"),
         },
     ),
     "person": Group(
