@@ -38,6 +38,8 @@ _INITCAP = (
 )
 _ON_THE_LEADER = "Redshift runs it on its leader node alone, and refuses it beside a table"
 
+_ON_REDSHIFT_ALONE = "it is not translated, as it is seldom asked: Redshift answers it"
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -232,6 +234,10 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(
         ("CHECKSUM", "CRC32", "FNV_HASH", "FARMFINGERPRINT64", "SOUNDEX", "DIFFERENCE"),
         "nothing here computes the same value: MD5, SHA1 and SHA2 are there",
+    ),
+    **dict.fromkeys(
+        ("MONTHS_BETWEEN", "NEXT_DAY", "PERCENTILE_DISC", "RATIO_TO_REPORT", "REGEXP_INSTR", "TIMEZONE"),
+        _ON_REDSHIFT_ALONE,
     ),
     "TO_NUMBER": "its formats are not translated: CAST(REPLACE(...) AS DECIMAL(p, s))",
     "TIMEOFDAY": "its text is not written here: TO_CHAR(GETDATE(), ...)",
