@@ -149,14 +149,6 @@ INVENTORY = (
         found="ByFingerprint, under each of the person's hashes (adapters/platform/keyed_hash.py)",
     ),
     Store(
-        "AnswerLines",
-        TABLE,
-        "answers that wait for seconds to be taken, and the event that a user's is",
-        DELETED,
-        "response_id",
-        found="by reading all of it: nothing is in it but while many answer one question",
-    ),
-    Store(
         "Subscriptions",
         TABLE,
         "phones, zones and quiet hours, and which messages went to them",
