@@ -160,7 +160,9 @@ def _read_model(name: str, path: Path, grace_days: int) -> Model:
     if (about["materialized"] == "table") != bool(about.get("whole")):
         raise ModelError(f"{name}: a table says below `whole` why it is not incremental")
     reads = _tables(sql) | _tables(_PLACEHOLDER.sub("0", about.get("also_touched", "")))
-    declared = {each: tuple(value) if isinstance(value, list) else value for each, value in about.items()}
+    declared: dict[str, Any] = {
+        each: tuple(value) if isinstance(value, list) else value for each, value in about.items()
+    }
     return Model(name=name, sql=sql, reads=reads, **declared)
 
 

@@ -14,10 +14,9 @@ from typing import Any
 from sqlglot import exp
 
 from analytics.warehouse.dialect import kinds
-from analytics.warehouse.dialect.functions import FUNCTIONS, OF_JSON_TEXTS
+from analytics.warehouse.dialect.functions import FUNCTIONS
 from analytics.warehouse.dialect.kinds import BOOLEAN, UNKNOWN, Kind
 from analytics.warehouse.dialect.parser import name_of
-from analytics.warehouse.dialect.special import SPECIAL
 
 Columns = Mapping[str, Kind]  # of a table, by name in small letters
 Catalog = Callable[[str], Columns]  # by schema.name in small letters; of an unknown table it has none
@@ -200,14 +199,13 @@ def _kind_at_zone(node: exp.AtTimeZone) -> Kind:
 
 
 def _kind_of_call(call: exp.Anonymous) -> Kind:
-    name = name_of(call)
-    if name in OF_JSON_TEXTS:
-        return OF_JSON_TEXTS[name][0]
-    declared = FUNCTIONS.get(name) or SPECIAL.get(name)
-    if declared is None or isinstance(declared.kind, Kind):
-        return declared.kind if declared else UNKNOWN
+    function = FUNCTIONS.get(name_of(call))
+    if function is None:
+        return UNKNOWN
+    if isinstance(function.kind, Kind):
+        return function.kind
     given = [each.expressions[0] if isinstance(each, exp.Distinct) else each for each in call.expressions]
-    return declared.kind([kind_of(each) for each in given])
+    return function.kind([kind_of(each) for each in given])
 
 
 _FIXED: dict[type[exp.Expr], Kind] = {

@@ -1,20 +1,15 @@
 """Functions of Redshift that need more than a row of a table: a unit, a format or a type decides."""
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
 from sqlglot import exp
 
 from analytics.warehouse.dialect import kinds
+from analytics.warehouse.dialect.calls import Call, Function, zone
 from analytics.warehouse.dialect.formats import format_moment, part_of, read_format
 from analytics.warehouse.dialect.kinds import (
     DATE,
     FLOAT,
     INT4,
     INT8,
-    INTERVAL,
     TEXT,
     TIME,
     TIMESTAMP,
@@ -23,76 +18,7 @@ from analytics.warehouse.dialect.kinds import (
 )
 from analytics.warehouse.dialect.parser import NotAsRedshift
 
-MOMENTS = (DATE, TIME, TIMESTAMP, TIMESTAMPTZ)
-# A day without hyphens, as Redshift's literals may be; zones that mean the same everywhere.
-_TIGHT_DAY = re.compile(r"(\d{4})(\d{2})(\d{2})(?=$|[ T])")
 _A_SUNDAY = "TIMESTAMP '0001-01-07'"
-_ZONE = re.compile(r"[A-Za-z_]+(/[A-Za-z0-9_+-]+)+|UTC|GMT", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call as its builder sees it: arguments as nodes, as SQL of DuckDB, and with their types."""
-
-    name: str
-    nodes: Sequence[Any]
-    texts: Sequence[str]
-    kinds: Sequence[Kind]
-    over: str = ""  # the window, as SQL
-    order: exp.Order | None = None  # the expressions and order of WITHIN GROUP
-
-    def literal(self, at: int, meaning: str) -> str:
-        """Return the text of an argument that must be one in quotes. Raises NotAsRedshift."""
-        node = self.nodes[at]
-        if not (isinstance(node, exp.Literal) and node.is_string):
-            raise NotAsRedshift(f"{self.name}: {meaning} is translated only if it is a text in quotes")
-        return str(node.name)
-
-    def unit(self, at: int = 0) -> str:
-        """Return a date part, which may stand in quotes."""
-        return part_of(self.nodes[at].name)
-
-    def whole(self, at: int, meaning: str) -> int:
-        """Return an argument that must be a whole number as it stands."""
-        node = self.nodes[at]
-        if not (isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()):
-            raise NotAsRedshift(f"{self.name}: {meaning} is translated only if it is a number as it stands")
-        return int(node.name)
-
-    def moment(self, at: int) -> str:
-        """Return an argument as an instant; a time of day stays one."""
-        return moment(self.nodes[at], self.texts[at], self.kinds[at])
-
-
-@dataclass(frozen=True)
-class Special:
-    """Builds a call's SQL."""
-
-    kind: Kind | Callable[[Sequence[Kind]], Kind]
-    counts: Sequence[int]  # of arguments that it takes
-    build: Callable[[Call], str]
-    is_of_windows: bool = False  # whether it may have OVER
-
-
-def moment(node: Any, text: str, kind: Kind) -> str:
-    """Return an expression as a TIMESTAMP. A zone stays, and so does a time of day or an interval."""
-    if isinstance(node, exp.Literal) and node.is_string:
-        return f"CAST('{with_hyphens(node.name)}' AS TIMESTAMP)"
-    return text if kind in (TIMESTAMP, TIMESTAMPTZ, TIME, INTERVAL) else f"CAST({text} AS TIMESTAMP)"
-
-
-def with_hyphens(text: str) -> str:
-    """Return a literal's text for a statement, with YYYY-MM-DD in place of YYYYMMDD."""
-    return _TIGHT_DAY.sub(r"\1-\2-\3", text.strip(), count=1).replace("'", "''")
-
-
-def zone(node: Any, text: str) -> str:
-    """Return a zone. Raises NotAsRedshift for an abbreviation or an offset, which others read otherwise."""
-    if isinstance(node, exp.Literal) and not _ZONE.fullmatch(node.name):
-        raise NotAsRedshift(
-            f"the zone {node.name} is not known to be the same here: name it Region/City, or UTC"
-        )
-    return text
 
 
 def extract_part(part: str, text: str, kind: Kind, *, is_date_part: bool = False) -> str:
@@ -231,16 +157,11 @@ def _avg(call: Call) -> str:
     if kind.is_whole:
         return f"CAST(CASE WHEN {count} > 0 THEN {total} // {count} END AS BIGINT)"
     if kind.is_exact:
-        whole = decimal_quotient(total, decimal_sum(kind), count, INT8, kind.scale)
+        whole = decimal_quotient(total, kinds.of_sum(kind), count, INT8, kind.scale)
         return f"CASE WHEN {count} > 0 THEN {whole} END"
     raise NotAsRedshift(
         "AVG: of whole numbers it is a whole number, and this type is not known here: CAST it"
     )
-
-
-def decimal_sum(kind: Kind) -> Kind:
-    """Return the type of a sum of decimals, as DuckDB has it too."""
-    return kinds.decimal(kinds.DIGITS_MAX, kind.scale)
 
 
 def decimal_quotient(one: str, of_one: Kind, other: str, of_other: Kind, scale: int) -> str:
@@ -352,49 +273,43 @@ def _regexp_count(call: Call) -> str:
     return f"CAST(len(regexp_extract_all({call.texts[0]}, {pattern})) AS INTEGER)"
 
 
-def _occurrence(call: Call, at: int) -> str:
-    return call.texts[at] if len(call.texts) > at else "1"
-
-
 def _regexp_substr(call: Call) -> str:
     pattern, flags = _pattern(call, 4, "e")
     _from_start(call, 2)
     group = ", 1" if "e" in flags else ""
     if group and "(" not in call.literal(1, "the pattern"):
         group = ""
-    place = _occurrence(call, 3)
+    place = call.texts[3] if len(call.texts) > 3 else "1"
     found = f"regexp_extract_all({call.texts[0]}, {pattern}{group})[{place}]"
     is_asked = f"{place} >= 1 AND {call.texts[0]} IS NOT NULL AND {call.texts[1]} IS NOT NULL"
     return f"CASE WHEN {is_asked} THEN coalesce({found}, '') END"
 
 
-SPECIAL: dict[str, Special] = {
-    "ADD_MONTHS": Special(TIMESTAMP, (2,), _add_months),
-    "AVG": Special(lambda given: kinds.of_average(kinds.first(given)), (1,), _avg, is_of_windows=True),
-    "CONVERT_TIMEZONE": Special(TIMESTAMP, (2, 3), _convert_timezone),
+SPECIAL: dict[str, Function] = {
+    "ADD_MONTHS": Function(TIMESTAMP, (2,), _add_months),
+    "AVG": Function(lambda given: kinds.of_average(kinds.first(given)), (1,), _avg, has_over=True),
+    "CONVERT_TIMEZONE": Function(TIMESTAMP, (2, 3), _convert_timezone),
     **dict.fromkeys(
         ("DATEADD", "DATE_ADD"),
-        Special(lambda given: given[2] if given[2] in (TIME, TIMESTAMPTZ) else TIMESTAMP, (3,), _dateadd),
+        Function(lambda given: given[2] if given[2] in (TIME, TIMESTAMPTZ) else TIMESTAMP, (3,), _dateadd),
     ),
-    **dict.fromkeys(("DATEDIFF", "DATE_DIFF"), Special(INT8, (3,), _datediff)),
-    **dict.fromkeys(("DATE_PART", "PGDATE_PART"), Special(FLOAT, (2,), _date_part)),
-    "DATE_TRUNC": Special(
+    **dict.fromkeys(("DATEDIFF", "DATE_DIFF"), Function(INT8, (3,), _datediff)),
+    **dict.fromkeys(("DATE_PART", "PGDATE_PART"), Function(FLOAT, (2,), _date_part)),
+    "DATE_TRUNC": Function(
         lambda given: given[1] if given[1] == TIMESTAMPTZ else TIMESTAMP, (2,), _date_trunc
     ),
-    "LISTAGG": Special(TEXT, (1, 2), _listagg, is_of_windows=True),
-    "MEDIAN": Special(
-        lambda given: FLOAT if given[0].is_exact else given[0], (1,), _median, is_of_windows=True
-    ),
-    "PERCENTILE_CONT": Special(FLOAT, (1,), _percentile_cont, is_of_windows=True),
-    "REGEXP_COUNT": Special(INT4, (2, 3, 4), _regexp_count),
-    "REGEXP_REPLACE": Special(TEXT, (2, 3, 4, 5), _regexp_replace),
-    "REGEXP_SUBSTR": Special(TEXT, (2, 3, 4, 5), _regexp_substr),
-    "SHA2": Special(TEXT, (2,), _sha2),
-    "STRTOL": Special(INT8, (2,), _strtol),
-    "SUBSTR": Special(TEXT, (2, 3), _substr),
-    "SUM": Special(lambda given: kinds.of_sum(kinds.first(given)), (1,), _sum, is_of_windows=True),
-    "TO_CHAR": Special(TEXT, (2,), _to_char),
-    "TO_DATE": Special(DATE, (2,), _to_date),
-    "TO_TIMESTAMP": Special(TIMESTAMPTZ, (2,), _to_timestamp),
-    "TRUNC": Special(lambda given: given[0] if given[0].is_number else DATE, (1, 2), _trunc),
+    "LISTAGG": Function(TEXT, (1, 2), _listagg, has_over=True),
+    "MEDIAN": Function(lambda given: FLOAT if given[0].is_exact else given[0], (1,), _median, has_over=True),
+    "PERCENTILE_CONT": Function(FLOAT, (1,), _percentile_cont, has_over=True),
+    "REGEXP_COUNT": Function(INT4, (2, 3, 4), _regexp_count),
+    "REGEXP_REPLACE": Function(TEXT, (2, 3, 4, 5), _regexp_replace),
+    "REGEXP_SUBSTR": Function(TEXT, (2, 3, 4, 5), _regexp_substr),
+    "SHA2": Function(TEXT, (2,), _sha2),
+    "STRTOL": Function(INT8, (2,), _strtol),
+    "SUBSTR": Function(TEXT, (2, 3), _substr),
+    "SUM": Function(lambda given: kinds.of_sum(kinds.first(given)), (1,), _sum, has_over=True),
+    "TO_CHAR": Function(TEXT, (2,), _to_char),
+    "TO_DATE": Function(DATE, (2,), _to_date),
+    "TO_TIMESTAMP": Function(TIMESTAMPTZ, (2,), _to_timestamp),
+    "TRUNC": Function(lambda given: given[0] if given[0].is_number else DATE, (1, 2), _trunc),
 }
