@@ -106,6 +106,8 @@ def _rewrite(node: exp.Expr) -> None:
     for child in list(node.iter_expressions()):
         _rewrite(child)
     _check(node)
+    if isinstance(node.parent, exp.Escape) and isinstance(node, exp.Like | exp.ILike | exp.SimilarTo):
+        return  # both are written at once
     if build := _BUILDERS.get(type(node)):
         text = build(node)
         if text is not None:
@@ -253,30 +255,22 @@ def _literals(node: exp.Concat) -> str:
     return "(" + " || ".join(_sql(each) for each in node.expressions) + ")"
 
 
-def _like(node: Any) -> str | None:
-    if isinstance(node.parent, exp.Escape):
-        return None
+def _like(node: Any, escape: str = "'\\'") -> str:
     negated = "NOT " if node.args.get("negate") else ""
     word = "ILIKE" if isinstance(node, exp.ILike) else "LIKE"
-    return f"({_sql(node.this)} {negated}{word} {_sql(node.expression)} ESCAPE '\\')"
+    return f"({_sql(node.this)} {negated}{word} {_sql(node.expression)} ESCAPE {escape})"
 
 
 def _escape(node: exp.Escape) -> str:
     inner: Any = node.this
     if isinstance(inner, exp.SimilarTo):
-        return _similar(inner, node.expression.name)
-    if not isinstance(inner, exp.Like | exp.ILike):
-        raise NotAsRedshift("ESCAPE: it belongs to LIKE, ILIKE and SIMILAR TO")
-    negated = "NOT " if inner.args.get("negate") else ""
-    word = "ILIKE" if isinstance(inner, exp.ILike) else "LIKE"
-    return f"({_sql(inner.this)} {negated}{word} {_sql(inner.expression)} ESCAPE {_sql(node.expression)})"
+        return _similar_to(inner, node.expression.name)
+    if isinstance(inner, exp.Like | exp.ILike):
+        return _like(inner, _sql(node.expression))
+    raise NotAsRedshift("ESCAPE: it belongs to LIKE, ILIKE and SIMILAR TO")
 
 
-def _similar_to(node: exp.SimilarTo) -> str | None:
-    return None if isinstance(node.parent, exp.Escape) else _similar(node)
-
-
-def _similar(node: exp.SimilarTo, escape: str = "\\") -> str:
+def _similar_to(node: exp.SimilarTo, escape: str = "\\") -> str:
     if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
         raise NotAsRedshift("SIMILAR TO: a pattern is translated only if it is a text in quotes")
     pattern = similar_to_regex(node.expression.name, escape).replace("'", "''")
@@ -289,7 +283,7 @@ def _matches(node: Any) -> str:
     return f"regexp_matches({_sql(node.this)}, {_sql(node.expression)}{flags})"
 
 
-def _cast(node: exp.Cast) -> str | None:
+def _cast(node: exp.Cast) -> str:
     kind, to, text = kind_of(node.this), kind_of(node), _sql(node.this)
     name = node.to.this.value if isinstance(node.to.this, exp.DType) else str(node.to.this)
     to_type = node.to.sql(dialect=DUCKDB)
