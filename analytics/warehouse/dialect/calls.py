@@ -17,6 +17,9 @@ _TIGHT_DAY = re.compile(r"(\d{4})(\d{2})(\d{2})(?=$|[ T])")
 _ZONE = re.compile(r"[A-Za-z_]+(/[A-Za-z0-9_+-]+)+|UTC|GMT", re.ASCII)
 
 
+AnswerKind = Kind | Callable[[Sequence[Kind]], Kind]  # a type, or how it follows from those of the arguments
+
+
 @dataclass(frozen=True)
 class Call:
     """A call as its builder sees it: arguments as nodes, as SQL of DuckDB, and with their types."""
@@ -56,7 +59,7 @@ class Call:
 class Function:
     """What is known of a function of Redshift."""
 
-    kind: Kind | Callable[[Sequence[Kind]], Kind]  # of the answer, or how it follows from the arguments
+    kind: AnswerKind
     counts: Sequence[int]  # how many arguments it takes; (): any number
     build: Callable[[Call], str]  # writes a call in DuckDB's SQL
     has_over: bool = False  # whether it may have OVER

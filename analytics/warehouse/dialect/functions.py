@@ -4,11 +4,9 @@ Most are a row: the type of the answer, and an expression of DuckDB. special.py 
 https://docs.aws.amazon.com/redshift/latest/dg/c_SQL_functions.html; a test has the documented answers.
 """
 
-from collections.abc import Callable, Sequence
-
 from sqlglot import exp
 
-from analytics.warehouse.dialect.calls import Call, Function
+from analytics.warehouse.dialect.calls import AnswerKind, Call, Function
 from analytics.warehouse.dialect.kinds import (
     BOOLEAN,
     DATE,
@@ -25,7 +23,6 @@ from analytics.warehouse.dialect.kinds import (
 from analytics.warehouse.dialect.parser import NotAsRedshift
 from analytics.warehouse.dialect.special import SPECIAL
 
-Of = Kind | Callable[[Sequence[Kind]], Kind]
 NOW = "CAST(now() AT TIME ZONE 'UTC' AS TIMESTAMP)"  # whatever the session's zone
 # DuckDB also takes a comma before a closing bracket, NaN and Infinity; within a text each may stand.
 _LOOSE = r"',\s*[\]}}]|(?i:nan|inf)'"
@@ -42,7 +39,7 @@ _ON_THE_LEADER = "Redshift runs it on its leader node alone, and refuses it besi
 _ON_REDSHIFT_ALONE = "it is not translated, as it is seldom asked: Redshift answers it"
 
 
-def row(kind: Of, *forms: str) -> Function:
+def row(kind: AnswerKind, *forms: str) -> Function:
     """Return a function that is an expression of DuckDB, one for each number of arguments.
 
     {0} is the first argument and {moment0} the same as an instant, {args} any number of them, {over}

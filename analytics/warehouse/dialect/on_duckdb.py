@@ -80,6 +80,7 @@ _REFUSED_NODES: dict[type[exp.Expr], str] = {
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 VARCHAR_DEFAULT = 256
 _NO_FRAME = frozenset({"LAG", "LEAD"})
+# What a column without a name looks through to find one; and what needs no parentheses beside an operator.
 _WRAPS = (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Paren, exp.Cast)
 _CLOSED = (exp.Boolean, exp.Column, exp.Distinct, exp.Literal, exp.Null, exp.Paren, exp.Star)
 
@@ -97,6 +98,7 @@ def on_duckdb(tree: exp.Expr, catalog: Catalog) -> exp.Expr:
 
 
 def _rewrite(node: exp.Expr) -> None:
+    """Make a node and all below it DuckDB's, from the leaves up. Raises NotAsRedshift."""
     if isinstance(node, exp.Window):
         _rewrite_window(node)
         return
@@ -115,12 +117,14 @@ def _rewrite(node: exp.Expr) -> None:
 
 
 def _replace(node: exp.Expr, text: str) -> None:
+    """Put SQL of DuckDB in a node's place; what is around it still finds the node's type there."""
     by = exp.Var(this=text)
     set_kind(by, kind_of(node))
     node.replace(by)
 
 
 def _check(node: exp.Expr) -> None:
+    """Raise NotAsRedshift for an expression that computes something and is on no list."""
     for kind, reason in _REFUSED_NODES.items():
         if isinstance(node, kind):
             raise NotAsRedshift(reason)
@@ -181,6 +185,7 @@ def _call(call: exp.Anonymous, over: str = "", nulls: str = "", order: exp.Order
 
 
 def _rewrite_window(window: exp.Window) -> None:
+    """Write a call with its OVER, its WITHIN GROUP and its IGNORE NULLS as one text."""
     inner, nulls, order = window.this, "", None
     while isinstance(inner, exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
         if isinstance(inner, exp.WithinGroup):
@@ -209,6 +214,7 @@ def _rewrite_window(window: exp.Window) -> None:
 
 
 def _rewrite_group(group: exp.WithinGroup) -> None:
+    """Write a call with its WITHIN GROUP as one text."""
     for each in [*group.this.iter_expressions(), group.expression]:
         _rewrite(each)
     if not isinstance(group.this, exp.Anonymous):
