@@ -103,7 +103,7 @@ def _routes(block: Block) -> list[Route]:
 
 
 def _statements(block: Block) -> str:
-    """Return what a function may do because of its variables."""
+    """Return the statements that follow from a function's variables."""
     variables = _variables(block)
     asks = block.name in ("Sender", "OperationsApi")  # whether it is the region's turn
     has_tables = asks or any(each == "TABLES" or each.endswith("_TABLE") for each in variables)
@@ -116,4 +116,5 @@ def _network(block: Block) -> str | None:
 
 
 def _variables(block: Block) -> Mapping[str, Any]:
-    return block.properties.get("Environment", {}).get("Variables", {})
+    variables: Mapping[str, Any] = block.properties.get("Environment", {}).get("Variables", {})
+    return variables
