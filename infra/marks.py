@@ -76,7 +76,11 @@ def template_marks(
     resources: (logical id, type, condition or "") of those that the fragments declare.
     parameters: (name, type).
     """
-    streams = {entity: entity.title().replace("_", "") + "Delivery" for entity in ENTITIES}
+    streams = {
+        name: name.title().replace("_", "") + "Delivery"
+        for name, entity in ENTITIES.items()
+        if not entity.is_of_nights
+    }
     watched = [*resources, *((stream, DELIVERY, "") for stream in streams.values())]
     queues = [logical_id for logical_id, kind, _ in watched if kind == QUEUE]
     published = [*(table for table, _, _ in PUBLISHED_TABLES.values()), *KEPT_ITEMS]
@@ -121,11 +125,10 @@ def _retention(entity: str) -> str:
 
 def _delivery(entity: str, stream: str) -> str:
     """Return an entity's delivery stream, and the mappings from the streams of its tables."""
-    mappings = [(table, *kept) for table, kept in KEPT_ITEMS.items()]
-    if entity in PUBLISHED_TABLES:
-        mappings = [PUBLISHED_TABLES[entity]]
     text = fill(DERIVED["delivery"], stream=stream, entity=entity)
-    return text + "".join(_mapping_text(*mapping) for mapping in mappings)
+    if entity in PUBLISHED_TABLES:
+        return text + _mapping_text(*PUBLISHED_TABLES[entity])
+    return text + "".join(_mapping_text(table, *kept) for table, kept in KEPT_ITEMS.items())
 
 
 def _mapping_text(table: str, mapping: str, patterns: Iterable[str]) -> str:
