@@ -3,19 +3,18 @@ besides its own, in the table GroupEvents.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from adapters.leads.feature_store import FeatureStore, GroupUnsettled, update_action
-from adapters.platform.aws import THROTTLES, pauses
+from adapters.leads.lead_event_store import EventPage
+from adapters.platform.aws import pauses
 from adapters.platform.items import decode_item, encode_item
-from adapters.platform.tables import chunks, put_all, query_all
+from adapters.platform.tables import cancellation_reasons, chunks, put_all, query_all
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import SORT_KEY, Group, LeadEvent
 
 ATTEMPTS_MAX = 12
 LEAVES_MAX = 40  # in a transaction, which takes 100 items: each leaf may bring a former root
-REFUSED = "ConditionalCheckFailed"
 # What an absorbed leaf has no more.
 ROOT_ATTRIBUTES = ("features", "inputs", "as_of", "active_on", "active_shard")
 ItemUpdate = tuple[dict[str, Any], tuple[str, ...]]
@@ -82,10 +81,8 @@ class Topology:
         try:
             self._dynamodb.transact_write_items(TransactItems=request)
         except self._dynamodb.exceptions.TransactionCanceledException as error:
-            codes = {each.get("Code") for each in error.response.get("CancellationReasons", [])}
-            if REFUSED in codes or THROTTLES & codes:
-                return False
-            raise
+            cancellation_reasons(error, len(request))
+            return False
         return True
 
 
@@ -121,16 +118,6 @@ def _pending_update(item: FeatureItem, coming: set[str]) -> dict[str, Any]:
 
 
 EventKey = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class EventPage:
-    """Which events are asked for: since <= `occurred_at#id` < until."""
-
-    event_type: str  # "" for all types
-    since: str
-    until: str
-    limit: int
 
 
 class GroupEvents:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from adapters.leads.groups import EventPage
+from adapters.leads.lead_event_store import EventPage
 from adapters.leads.memory_store import MemoryStore, TooManyMemories
 from adapters.leads.persons import PersonEvents
 from adapters.settings.choices import currencies, currency_of
@@ -180,7 +180,7 @@ class LeadViews:
         return Lead(root, lead_id, item)
 
     def _check_known(self, lead: Lead) -> None:
-        if not self.people.events.newest({lead.root, lead.leaf}, "0", "~", 1):
+        if not self.people.events.newest({lead.root, lead.leaf}, EventPage("", "0", "~", 1)):
             raise ApiError(404, "not_found", NO_LEAD)
 
 
