@@ -274,7 +274,7 @@ def plan_claims(ordered: Sequence[Identity], facts: IdentityFacts) -> IdentityPl
 
     A claimed identity that was typed for more than LEADS_PER_CLAIM leads is nobody's: it becomes shared.
     Example: five people give their own addresses and the number of one switchboard. The first three are leads
-    of their own, and the number leads to the first of them. With the fourth address it leads to none any more.
+    of their own, and the number leads to the first of them. With the fourth address it leads to none.
     """
     strong = [each for each in ordered if each.kind.is_strong and not _is_shared(each, facts)]
     weak = [each for each in ordered if not each.kind.is_strong]
