@@ -55,10 +55,10 @@ class FeatureStore:
 
     def get(self, lead: str) -> FeatureItem | None:
         """Return one item, strongly consistent."""
-        found = self._dynamodb.get_item(
+        answer = self._dynamodb.get_item(
             TableName=self._table, Key=encode_item({ID: lead}), ConsistentRead=True
         )
-        return feature_item_from(found["Item"]) if "Item" in found else None
+        return feature_item_from(answer["Item"]) if "Item" in answer else None
 
     def get_many(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
         """Return the items that there are, strongly consistent, at most 100 in a request."""
@@ -293,8 +293,8 @@ class CountedEvents:
     def known(self, marks: Collection[Mark]) -> set[Mark]:
         """Return those of some marks that have a note, strongly consistent. Raises Unprocessed."""
         named = {_name(each): each for each in marks}
-        found = get_all(self._dynamodb, self._table, [_key(each) for each in named], only="user_id")
-        return {named[each["user_id"]["S"]] for each in found}
+        notes = get_all(self._dynamodb, self._table, [_key(each) for each in named], only="user_id")
+        return {named[each["user_id"]["S"]] for each in notes}
 
     def note(self, marks: Collection[Mark]) -> None:
         """Note events as counted; again changes nothing. Raises Unprocessed."""
@@ -328,7 +328,7 @@ class ActiveLeads:
         refresh (`listing_date`). So a lead that is still listed has missed that refresh, and needs it.
         """
         for shard in range(self._shards):
-            found = query_all(
+            rows = query_all(
                 self._dynamodb,
                 TableName=self._table,
                 IndexName=INDEX,
@@ -336,7 +336,7 @@ class ActiveLeads:
                 ExpressionAttributeValues=encode_item({":shard": str(shard)}),
                 ProjectionExpression="lead_organization_id",
             )
-            yield from (each["lead_organization_id"]["S"] for each in found)
+            yield from (each["lead_organization_id"]["S"] for each in rows)
 
 
 class RefreshUnsent(SafeToLog, Exception):

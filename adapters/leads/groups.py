@@ -139,7 +139,7 @@ class GroupEvents:
     def newest(self, root: str, page: EventPage) -> Iterator[EventKey]:
         """Yield keys in the table Event, newest first, strongly consistent, a page's limit in a request."""
         first, last = f"{page.event_type}#{page.since}", f"{page.event_type}#{page.until}"
-        found = query_all(
+        rows = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="root_id = :root AND #place BETWEEN :first AND :last",
@@ -149,6 +149,6 @@ class GroupEvents:
             ConsistentRead=True,
             Limit=page.limit,
         )
-        for each in map(decode_item, found):
-            if each[PLACE] != last:
-                yield {LEAF: each[LEAF], SORT_KEY: each[PLACE].partition("#")[2]}
+        for row in map(decode_item, rows):
+            if row[PLACE] != last:
+                yield {LEAF: row[LEAF], SORT_KEY: row[PLACE].partition("#")[2]}

@@ -81,8 +81,8 @@ class LeadQueue:
         """Put one message; raises what SQS or S3 raise."""
         text = json.dumps(message, separators=(",", ":"))
         if "payload" in message and len(json.dumps(text)) > MESSAGE_BYTES_MAX:
-            held = json.dumps(message["payload"], separators=(",", ":"))
-            pointer = {"payload_ref": self._payloads.put_inbox(held)}
+            payload = json.dumps(message["payload"], separators=(",", ":"))
+            pointer = {"payload_ref": self._payloads.put_inbox(payload)}
             rest = {name: each for name, each in message.items() if name != "payload"}
             text = json.dumps(rest | pointer, separators=(",", ":"))
         self._sqs.send_message(QueueUrl=self._url, MessageBody=text)

@@ -141,7 +141,7 @@ class MemoryStore:
         if prefix:
             condition += " AND begins_with(#key, :prefix)"
             values[":prefix"], names = prefix, {"ExpressionAttributeNames": {"#key": KEY}}
-        found = query_all(
+        items = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression=condition,
@@ -149,15 +149,15 @@ class MemoryStore:
             ConsistentRead=True,
             **names,
         )
-        stored = list(islice(found, None if most is None else most + 1))
+        stored = list(islice(items, None if most is None else most + 1))
         if most is not None and len(stored) > most:
             raise TooManyMemories(root)
         return dict(map(memory_from, map(decode_item, stored)))
 
     def _read(self, root: str, names: Iterable[str]) -> dict[str, StoredMemory]:
         keys = [{"lead_organization_id": root, KEY: name} for name in names]
-        found = dict(map(memory_from, map(decode_item, get_all(self._dynamodb, self._table, keys))))
-        return {key[KEY]: found.get(key[KEY], StoredMemory()) for key in keys}
+        stored = dict(map(memory_from, map(decode_item, get_all(self._dynamodb, self._table, keys))))
+        return {key[KEY]: stored.get(key[KEY], StoredMemory()) for key in keys}
 
     @staticmethod
     def _entries_of(stored: Mapping[str, StoredMemory]) -> list[MemoryEntry]:

@@ -44,9 +44,9 @@ class PersonEvents:
     def joining(self, item: FeatureItem) -> list[LeadEvent]:
         """Return the events of a root's pending leaves, each noted: they need not be pending any more."""
         root = item.lead_organization_id
-        found = list(self.events.of_leaves(item.pending))
-        self.rows.note((root, each) for each in found)
-        return found
+        events = list(self.events.of_leaves(item.pending))
+        self.rows.note((root, each) for each in events)
+        return events
 
     def of_person(self, item: FeatureItem) -> Iterator[LeadEvent]:
         """Yield all events of a root as of its item, strongly consistent, in no order; notes what is joining.

@@ -191,10 +191,10 @@ def features_at(
         return dict(item.features), dict(item.as_of)
     as_of = latest_instant(item, now)
     inputs = {Input(each) for each in item.as_of}
-    found = compute_features(inputs, item.state(), item.unanswered_campaigns(), as_of, grace_days=grace_days)
-    return {name: each for name, each in found.items() if each is not None}, dict.fromkeys(
-        inputs, stamp(as_of)
-    )
+    campaigns = item.unanswered_campaigns()
+    features = compute_features(inputs, item.state(), campaigns, as_of, grace_days=grace_days)
+    known: dict[str, ShownValue] = {name: each for name, each in features.items() if each is not None}
+    return known, dict.fromkeys(inputs, stamp(as_of))
 
 
 def compute_features(  # noqa: PLR0913 (what a value follows from)

@@ -106,7 +106,7 @@ class IdentityFacts:
 
     known: Mapping[Identity, KnownIdentity] = field(default_factory=dict)
     # The strong identities of the whole group of each root among `known`, each verified or claimed
-    held: Mapping[int, Collection[Identity]] = field(default_factory=dict)
+    identities_of: Mapping[int, Collection[Identity]] = field(default_factory=dict)
     # Pairs of these roots; an operator has parted a lead of one group from a lead of the other
     apart: Collection[frozenset[int]] = ()
 
@@ -117,7 +117,7 @@ class IdentityFacts:
 
     def proven(self, root: int) -> frozenset[Identity]:
         """Return the verified identities of a group: those of somebody whom a source has proven."""
-        return frozenset(each for each in self.held[root] if each.is_verified)
+        return frozenset(each for each in self.identities_of[root] if each.is_verified)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +198,12 @@ def fits_one_lead(identities: Iterable[Identity]) -> bool:
     return all(kind.max_per_lead is None or count <= kind.max_per_lead for (kind, _), count in counts.items())
 
 
-def has_room(held: Iterable[Identity], each: Identity) -> bool:
-    """Whether a lead that has these may get one more.
+def has_room(identities: Iterable[Identity], another: Identity) -> bool:
+    """Whether a lead that has these may get another one.
 
     There always is room for a thing, also if an operator gave the person more than channels allow.
     """
-    return each.kind.max_per_lead is None or fits_one_lead({*held, each})
+    return another.kind.max_per_lead is None or fits_one_lead({*identities, another})
 
 
 def merges_of(roots: Iterable[int], via: Iterable[int]) -> tuple[Merge, ...]:
@@ -229,7 +229,7 @@ def things_of(
         known = facts.known.get(each)
         if each.kind.is_strong or known is None or known.is_shared or known.root in roots:
             continue
-        if facts.held[known.root]:
+        if facts.identities_of[known.root]:
             shares.append(each)
         else:
             anonymous[known.root] = None
@@ -314,23 +314,23 @@ def _root(strong: list[Identity], facts: IdentityFacts) -> int | None:
 
 
 def _contradicts(other: Identity, each: Identity, root: int, facts: IdentityFacts) -> bool:
-    held = facts.held[root]
-    if other in held:
+    group = facts.identities_of[root]
+    if other in group:
         return False
     if RANKS[other.channel] < RANKS[each.channel]:
-        return any((one.kind, one.scope) == (other.kind, other.scope) for one in held)
-    return not facts.proven(root) and not fits_one_lead({*held, other})
+        return any((one.kind, one.scope) == (other.kind, other.scope) for one in group)
+    return not facts.proven(root) and not fits_one_lead({*group, other})
 
 
 def _plan_unproven(
     strong: list[Identity], weak: list[Identity], lead: int, root: int, facts: IdentityFacts
 ) -> IdentityPlan:
     """Plan an event of an unproven lead: it gets what is unknown, and the things of no person."""
-    attach, held = [], set(() if root == NEW else facts.held[root])
+    attach, identities = [], set(() if root == NEW else facts.identities_of[root])
     for each in (each for each in [*strong, *weak] if each not in facts.known):
-        if has_room(held, each):
+        if has_room(identities, each):
             attach.append(each)
-            held.add(each)
+            identities.add(each)
     anonymous, things = things_of(weak, (root,), facts)
     taken, refused = adopted_roots(anonymous, (root,), facts)
     shares, typed = _claims_elsewhere(strong, lead, root, facts)
@@ -361,7 +361,7 @@ class _Home:
 
     lead: int
     roots: tuple[int, ...]  # of the groups that are that person, now or after the merges
-    held: frozenset[Identity]  # the verified identities of these groups
+    verified: frozenset[Identity]  # the verified identities of these groups
     refused: tuple[MergeRefusal, ...] = ()
 
 
@@ -414,7 +414,7 @@ def _unproven_home(strong: list[Identity], facts: IdentityFacts) -> _Home:
 
 
 def _may_adopt(root: int, strong: Iterable[Identity], facts: IdentityFacts) -> bool:
-    return not facts.proven(root) and fits_one_lead({*facts.held[root], *strong})
+    return not facts.proven(root) and fits_one_lead({*facts.identities_of[root], *strong})
 
 
 def _claimants(
@@ -426,7 +426,7 @@ def _claimants(
         known = facts.known.get(each)
         if known is None or known.is_verified or known.is_shared or known.root in roots:
             continue
-        everything = {*strong, *(one for root in roots if root != NEW for one in facts.held[root])}
+        everything = {*strong, *(one for root in roots if root != NEW for one in facts.identities_of[root])}
         if _may_adopt(known.root, everything, facts) and not facts.parts((*roots, known.root)):
             roots = (*roots, known.root)
         else:
@@ -439,12 +439,12 @@ def _fitting_identities(
 ) -> tuple[tuple[Identity, ...], ...]:
     """Return what the person gets, as far as there is room: attach, proves, takes of the plan."""
     attach, proves, takes = [], [], []
-    held = set(home.held)
+    identities = set(home.verified)
     for each in ordered:
         known = facts.known.get(each)
-        if (known and (known.is_verified or not each.kind.is_strong)) or not has_room(held, each):
+        if (known and (known.is_verified or not each.kind.is_strong)) or not has_room(identities, each):
             continue
-        held.add(each)
+        identities.add(each)
         if known is None:
             attach.append(each)
         elif known.root in roots and not known.is_shared:

@@ -112,14 +112,14 @@ def order_amounts(seen: OrderState) -> dict[str, OrderAmount]:
     placed = seen.placed
     if placed is None or placed.is_void or seen.is_deleted:
         return {}
-    found = {ORDER: OrderAmount(placed.at, 1, placed.amount_minor, placed.currency)}
+    amounts = {ORDER: OrderAmount(placed.at, 1, placed.amount_minor, placed.currency)}
     for each, amount, currency in _in_shop_money(placed, seen.paid_back.values()):
         # Amounts of two currencies are never added up, not even those of one refund.
         other = "" if currency == placed.currency else f":{currency}"
         key = f"refund:{each.refund_id}{other}"
-        before = found.get(key, OrderAmount(each.at, 0, 0, currency))
-        found[key] = OrderAmount(before.at, 0, before.amount_minor - amount, currency)
-    return found
+        before = amounts.get(key, OrderAmount(each.at, 0, 0, currency))
+        amounts[key] = OrderAmount(before.at, 0, before.amount_minor - amount, currency)
+    return amounts
 
 
 def _in_shop_money(
@@ -175,9 +175,9 @@ def to_text(seen: OrderState) -> str:
     return json.dumps([placed, paid_back, *more], sort_keys=True, separators=(",", ":"))
 
 
-def _json_values(held: PlacedOrder | RefundTransaction) -> list[Any]:
+def _json_values(part: PlacedOrder | RefundTransaction) -> list[Any]:
     """Return the values, without the last two where the shop does not say them."""
-    values = [getattr(held, name) for name in held.__slots__]
+    values = [getattr(part, name) for name in part.__slots__]
     return values if values[-1] else values[:-2]
 
 

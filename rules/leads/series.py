@@ -94,22 +94,22 @@ class Contribution:
 def contributions(event: LeadEvent) -> dict[Input, Contribution]:
     """Return what an event adds, by input; raises MalformedLeadEvent, with the field and the reason."""
     mark, day = mark_of(event.occurred_at, event.id), date.fromisoformat(event.occurred_at[:10]).toordinal()
-    found: dict[Input, Contribution] = {}
+    added: dict[Input, Contribution] = {}
     if event.event_type in TRIGGERS[Input.PURCHASES]:
-        found[Input.PURCHASES] = _purchase(event, mark, day)
+        added[Input.PURCHASES] = _purchase(event, mark, day)
     if event.event_type in TRIGGERS[Input.SENTIMENT]:
         milli = event.payload.get("sentiment_milli")
         if milli is not None:
             if type(milli) is not int or abs(milli) > SENTIMENT_MILLI_MAX:
                 raise MalformedLeadEvent("sentiment_milli is no whole number from -1000 to 1000")
-            found[Input.SENTIMENT] = Contribution(mark, day, 1, milli)
+            added[Input.SENTIMENT] = Contribution(mark, day, 1, milli)
     if event.event_type in CAMPAIGN_TYPES:
         campaign = event.payload.get("campaign_id")
         if not isinstance(campaign, str) or not campaign:
             raise MalformedLeadEvent("campaign_id is no text")
     if event.event_type in ACTIVITY_TYPES:
-        found[Input.ACTIVITY] = Contribution(mark, day, 1, 0)
-    return found
+        added[Input.ACTIVITY] = Contribution(mark, day, 1, 0)
+    return added
 
 
 def _purchase(event: LeadEvent, mark: Mark, day: int) -> Contribution:
@@ -261,7 +261,7 @@ def build_state(events: Iterable[LeadEvent], as_of: datetime) -> State:
         with suppress(MalformedLeadEvent):
             for input_, each in contributions(event).items():
                 by_mark[input_][each.mark] = each
-    return {input_: _build_series(input_, [*found.values()], as_of) for input_, found in by_mark.items()}
+    return {input_: _build_series(input_, [*added.values()], as_of) for input_, added in by_mark.items()}
 
 
 def _build_series(input_: Input, added: list[Contribution], as_of: datetime) -> Series:
