@@ -263,7 +263,7 @@ def facts_of(answer: Any) -> IdentityFacts:
         for channel, external_id, lead, root, is_shared, is_verified, typed_for in answer["known"]
     }
     by_root: dict[int, set[Identity]] = {each.root: set() for each in identities.values()}
-    for root, channel, external_id, is_verified in answer["held"]:
+    for root, channel, external_id, is_verified in answer["strong"]:
         by_root[root].add(Identity(channel, external_id, is_verified))
     return IdentityFacts(identities, by_root, frozenset(frozenset(pair) for pair in answer["apart"]))
 
@@ -297,7 +297,7 @@ def change_of(answer: Any) -> IdentityChange:
     groups = tuple(
         Group(each["root"], tuple(each["leaves"])) for each in answer["announcement"].get(organization, ())
     )
-    return IdentityChange(answer["number"], organization, answer["kind"], at, groups, answer["told"])
+    return IdentityChange(answer["number"], organization, answer["kind"], at, groups, answer["note"])
 
 
 def _key(organization_id: str, identities: Iterable[Identity]) -> str | None:
