@@ -24,18 +24,19 @@ from rules.leads.features import (
     Value,
     shown_value,
 )
+from rules.leads.lead_events import SENTIMENT_MILLI_MAX
 from rules.leads.series import (
     AMOUNT_MINOR_MAX,
     EMPTY_STATE,
     ID_CHARACTERS,
     KEPT_DAYS,
     SEEN_MAX,
-    SENTIMENT_MILLI_MAX,
     SERIES,
     Contribution,
     Mark,
     Series,
     State,
+    Sums,
     decode_contacts,
     decode_series,
 )
@@ -45,7 +46,6 @@ from rules.leads.series import (
 STATE_VERSION = 3
 CHARACTERS = 8
 DECLARED = "declared"  # the digest's name among the stored inputs
-Sums = tuple[int, int]  # count, amount
 AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
 NEVER = datetime.min.replace(tzinfo=UTC)
 
