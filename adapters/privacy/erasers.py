@@ -1,5 +1,7 @@
-"""Erasers: what is kept of a person in DynamoDB's tables, found by key, and under other names: answers,
-phones, and who is who. How the erasure of a lead begins, as a source asks for it (rule 10).
+"""Erasers: each finds what one store holds of a person, and deletes it (rule 10).
+
+Some find items by their keys, others under other names: answers, phones, and who is who. The last class
+begins the erasure of a lead when a source asks for it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -13,10 +15,11 @@ from adapters.platform.items import Item, decode_item, encode_item
 from adapters.platform.limits import subscription_counter
 from adapters.platform.tables import WRITE_MAX, Unprocessed, chunks, get_all, query_all
 from adapters.postgresql.sql import Database, call_function, call_in_pieces
-from adapters.privacy.erasure_jobs import ErasureJobs, Person, begin_erasure
+from adapters.privacy.erasure_jobs import ErasureJobs, begin_erasure
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.subscription_store import KEY, keys_of, subscription_from
 from rules.leads.identity import Identity
+from rules.privacy.erasures import Person
 
 ATTEMPTS_MAX = 8
 Partitions = Callable[[Person], Iterable[str]]
@@ -105,9 +108,6 @@ def delete_all(dynamodb: Any, table: str, keys: Sequence[Item]) -> None:
                 break
         else:
             raise Unprocessed(f"{table}: items left undeleted")
-
-
-# What is kept of a person under other names: answers, phones, and who is who.
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +213,9 @@ def _values(person: Person) -> list[Any]:
     return [list(person.leads), person.organization, channels, names]
 
 
-# Begins the erasure of a lead by what its organization knows it by, as a source asks for it (rule 10).
-
-
 @dataclass(frozen=True, slots=True)
 class LeadErasureStarter:
-    """Finds whose a source's identities and orders are. The function ErasureFunction goes on with it."""
+    """Begins the erasure of a lead by what its organization knows it by. ErasureFunction goes on with it."""
 
     identities: IdentityEraser
     jobs: ErasureJobs

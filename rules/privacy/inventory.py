@@ -201,6 +201,7 @@ INVENTORY = (
     Store("daily_activity", ENTITY, "as DailyActivity's dates", RESIDUE, "user_id"),
     Store("ledger", ENTITY, "as RewardsLedger", RESIDUE, "account_id"),
     Store("streaks", ENTITY, "versions of profiles", RESIDUE, "user_id"),
+    Store("user_goals", ENTITY, "streaks of the book and achievements, by night", DELETED, "user_id"),
     Store("lead_events", ENTITY, "events of leads, without the integration's own words", DELETED, "", LEAF),
     Store("lead_memory", ENTITY, "versions of memory", DELETED, "", LEAF),
     Store("lead_features", ENTITY, "versions of features", DELETED, "", LEAF),

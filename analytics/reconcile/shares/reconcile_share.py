@@ -14,10 +14,10 @@ from adapters.engagement.account_store import AccountContended
 from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
-from analytics.recompute.lake_days import LakeDays
+from analytics.recompute.lake_days import days_between, days_touched
 from analytics.recompute.recompute import RecomputedUsers, Snapshot
 from analytics.recompute.user_shares import UserShare
-from analytics.reconcile.candidates import SEGMENTS, ProfileScan, Scan, scan_days, scan_profiles
+from analytics.reconcile.candidates import SEGMENTS, ProfileScan, Scan, scan_profiles, users_of_other_days
 from analytics.reconcile.journals import differs, users_due, users_to_compare
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
 from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
@@ -106,11 +106,11 @@ class ShareReconciliation:
         scans = [partial(self._profiles, named, part, NIGHTS) for part in parts]
         scan = self._scan([partial(projections.some_profiles, sorted(named)), *scans], named, lake, now)
         if self.plan.span:
-            days, long_ago = LakeDays.read(self.objects, *self.plan.span, self.share), set[str]()
+            days, long_ago = days_between(self.objects, *self.plan.span, self.share), set[str]()
         else:
-            days, long_ago = LakeDays.touched(self.objects, before - LAKE_LAG, self.share)
-        looked = scan_days([partial(projections.some_days, days.table_keys())], days)
-        closely = self._wanted(scan.candidates | due | long_ago | looked)
+            days, long_ago = days_touched(self.objects, before - LAKE_LAG, self.share)
+        differing = users_of_other_days(days, projections.some_days)
+        closely = self._wanted(scan.candidates | due | long_ago | differing)
         return Suspects(scan, closely, (named & touched) - closely, lake)
 
     def _scan(
@@ -144,8 +144,10 @@ class ShareReconciliation:
         """Look at users in this order, some at least; returns whether there was time for all."""
 
         def look(user_id: str) -> LookResult:
-            known, ledger = suspects.lake.user(user_id), self.reconciler.accounts.ledger
-            if user_id in suspects.by_ledger and not differs(ledger, known, user_id, self.reconciler.witness):
+            known, own = suspects.lake.user(user_id), self.reconciler
+            if user_id in suspects.by_ledger and not differs(
+                own.accounts.ledger, known, user_id, own.witness, own.goals
+            ):
                 return LookResult()
             try:
                 return LookResult(self.reconciler.examine(user_id, known, now))
@@ -161,6 +163,8 @@ class ShareReconciliation:
                 some = users[start : start + USERS_AT_ONCE]
                 _note(findings, dict(zip(some, pool.map(look, some), strict=True)))
                 findings.heads += self.reconciler.witness.brought() if self.reconciler.witness else []
+                if self.reconciler.goals:
+                    self.reconciler.goals.write(now)
                 findings.after = some[-1]
         return True
 
