@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from infra.stacks import Scope, holds, parameter_values, scalar_text
+from infra.intrinsics import Scope, holds, parameter_values, scalar_text
 from infra.template_text import parse
 
 ACCOUNT = "000000000000"

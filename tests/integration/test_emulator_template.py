@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.stacks import Refusal, resolve_stacks
+from infra.intrinsics import Refusal
+from infra.stacks import resolve_stacks
 from infra.template_text import parse
 from local.cloud.emulator_template import ACCOUNT, as_json, conditions, emulator_template
 from tests.support.template import ROOT
