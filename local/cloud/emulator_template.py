@@ -30,8 +30,8 @@ SECRET_ARN = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::Account
 def emulator_template(built: str, given: Mapping[str, str]) -> str:
     """Return a built template as the emulator takes it, as JSON. given: parameters, by name.
 
-    Raises RuntimeError if what it changes is not found, infra.intrinsics.Refusal for parameters that the template
-    does not take.
+    Raises RuntimeError if what it changes is not found, infra.intrinsics.Refusal for parameters that the
+    template does not take.
     """
     template = parse(built)
     try:
