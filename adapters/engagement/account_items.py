@@ -11,7 +11,6 @@ from rules.book.point_rules import Cap
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.archive import (
-    Archive,
     pack_changes,
     pack_dates,
     pack_spans,
@@ -27,10 +26,9 @@ from rules.engagement.streak import ArchiveMark, Checkpoint, Cover, Streak, laps
 # The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
 UNDER_REVIEW = "open"
 EXPIRY_SHARDS = 8  # partitions of the index ByExpiry
-ARCHIVE = "archive"  # in the place of a date, and after all of them
-GOALS = "goals"  # the same: what readers have settled of streaks (adapters/engagement/goals)
-ACHIEVEMENTS = "totals"  # and of achievements
-UNDATED = (ARCHIVE, GOALS, ACHIEVEMENTS)
+# In the place of a date, and after all of them, a user's days also have what is kept beside the profile: what
+# it has put away, and what readers have settled of streaks and of achievements (KeptItems).
+ARCHIVE, GOALS, ACHIEVEMENTS = UNDATED = ("archive", "goals", "totals")
 PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
 
 
@@ -224,23 +222,6 @@ def _cover_from(attributes: dict[str, Any]) -> Cover:
 
 def _mark_from(until: str, left: str, spent: str, digest: str) -> ArchiveMark:
     return ArchiveMark(date.fromisoformat(until), int(left), int(spent), digest)
-
-
-def archive_item(user_id: str, archive: Archive) -> Item:
-    """Return an archive as an item of DailyActivity, where it stands after all dates.
-
-    is_passive keeps it out of the lake, as it does a day without activity.
-    """
-    made = encode_item({"user_id": user_id, "activity_date": ARCHIVE, "is_passive": True})
-    return {**made, "packed": {"B": zlib.compress(archive.text.encode())}}
-
-
-def archive_from(stored: Item) -> Archive | None:
-    """Read an archive; None for a damaged item."""
-    try:
-        return Archive.of(zlib.decompress(stored["packed"]["B"]).decode())
-    except (KeyError, TypeError, ValueError, zlib.error):
-        return None
 
 
 def day_attributes(day: Day) -> dict[str, Any]:
