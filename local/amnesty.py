@@ -20,7 +20,7 @@ from ingest.web.caller import ApiError
 from local.command import FILE, INSTANT, command, option
 from local.stack import Stack, accounts_of, cache_of
 from rules.days import stamp
-from rules.engagement.account_state import Amnesties, Amnesty
+from rules.engagement.amnesty import Amnesties, Amnesty
 
 READERS = 8
 SHOWN_MAX = 20

@@ -10,7 +10,7 @@ from ingest.engagement.preferences import known_zone
 from ingest.web.caller import ApiError, invalid_field
 from ingest.web.paging import instant_in
 from rules.days import stamp
-from rules.engagement.account_state import LENGTH_MAX, Amnesty
+from rules.engagement.amnesty import LENGTH_MAX, Amnesty
 
 
 @dataclass(frozen=True, slots=True)

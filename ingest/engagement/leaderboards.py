@@ -77,7 +77,7 @@ class Leaderboards:
 
     def _points(self, region: str, now: datetime) -> dict[str, Any]:
         manifest = self.snapshots.newest(now)
-        rows = manifest and self.snapshots.top(manifest, region)
+        rows = self.snapshots.top(manifest, region) if manifest else None
         if manifest is None or rows is None:
             raise _not_ready()
         aliases = {each.user_id: each.alias for each in rows}

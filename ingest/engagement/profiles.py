@@ -15,7 +15,7 @@ from ingest.web.caller import ApiError
 from rules.book.goal_rules import DAILY, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
 from rules.book.point_rules import UNIT
 from rules.days import is_skipped
-from rules.engagement.account_state import Profile, amnesty_of, date_at
+from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import (
     DeclaredAchievement,
     StreakHistory,
@@ -23,6 +23,7 @@ from rules.engagement.achievements import (
     declared_achievements,
     key_of,
 )
+from rules.engagement.amnesty import amnesty_of
 from rules.engagement.events import Event
 from rules.engagement.goals import (
     KnownPeriods,

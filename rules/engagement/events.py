@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import reduce
 from typing import Any
 
 from rules.book.point_rules import COUNTED, Cap, lot_of, thousandths
@@ -124,7 +125,7 @@ class Event:
     offline_since: str | None = None
     timezone: str | None = None  # the zone that the event itself named, if any
     properties: str | None = None
-    # Where it stands in its table's stream (rules.engagement.account), if read there; it is not stored
+    # Where it stands in its table's stream (newer_position), if read there; it is not stored
     place: str = ""
 
 
@@ -264,6 +265,34 @@ def count_of(item: Mapping[str, Any], name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise MalformedItem(f"{name} is {'missing' if value is None else 'no whole number from 0'}")
     return value
+
+
+# An event's place in its table's stream: which of two records is newer.
+#
+# A place is the stream's label, which is the time when it was made, and a record's sequence number, such as
+# `2026-03-01T00:00:00.000/300000000000000499659`. "" stands for an unknown place, and is older than all.
+
+
+def newer_position(one: str, other: str) -> str:
+    """Return the newer of two places."""
+    return max(one, other, key=_place_key)
+
+
+def newest_position(places: Sequence[str]) -> str:
+    """Return the newest of some places; "" if one of them is unknown."""
+    return reduce(newer_position, places) if all(places) else ""
+
+
+def is_beyond(place: str, other: str) -> bool:
+    """Whether a place is newer than another one of the same stream."""
+    label, number = _place_key(place)
+    other_label, reached = _place_key(other)
+    return bool(place) and label == other_label and number > reached
+
+
+def _place_key(place: str) -> tuple[str, int]:
+    label, _, number = place.partition("/")
+    return label, int(number or 0)
 
 
 # How wrong a device's clock is, and when its events happened by a right one (rule 16).

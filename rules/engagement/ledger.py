@@ -3,6 +3,7 @@ entries may be written at once: one is written dearly, and names those before it
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -172,6 +173,28 @@ def applied_events(entries: Iterable[Entry]) -> AppliedEvents:
         for draft in (entry.draft for entry in entries)
         if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date
     }
+
+
+def active_dates(entries: Iterable[Entry]) -> set[date]:
+    """Return the dates that entries make active ones: those of events that none of them reverses."""
+    drafts = [entry.draft for entry in entries if entry.draft.activity_date and not entry.draft.is_passive]
+    gone = {each.event_id for each in drafts if each.kind is EntryKind.CLAWBACK}
+    return {
+        date.fromisoformat(each.activity_date or "")
+        for each in drafts
+        if each.kind is EntryKind.EARN and each.event_id not in gone
+    }
+
+
+def active_events(entries: Iterable[Entry]) -> Counter[date]:
+    """Return how many events more, or fewer, make each date an active one by some entries."""
+    counts: Counter[date] = Counter()
+    for each in entries:
+        draft = each.draft
+        change = {EntryKind.EARN: 1, EntryKind.CLAWBACK: -1}.get(draft.kind, 0)
+        if change and draft.activity_date and not draft.is_passive:
+            counts[date.fromisoformat(draft.activity_date)] += change
+    return counts
 
 
 def debt_of(balance: int) -> int:

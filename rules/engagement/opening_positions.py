@@ -18,9 +18,9 @@ from rules.engagement.account import (
     freeze_drafts,
     journalled_freezes,
 )
-from rules.engagement.account_state import Account, Decision, NeedsHistory, active_dates
+from rules.engagement.account_state import Account, Decision, NeedsHistory
 from rules.engagement.events import LATE_MAX, NAMESPACE, InputRefused
-from rules.engagement.ledger import Draft, EntryKind, FreezeNote, append_drafts
+from rules.engagement.ledger import Draft, EntryKind, FreezeNote, active_dates, append_drafts
 from rules.engagement.lots import DATES_MAX
 from rules.engagement.streak import Checkpoint, fold
 

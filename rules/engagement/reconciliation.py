@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.engagement.account import apply_entries, apply_to_days
-from rules.engagement.account_state import Day, Profile, active_dates
-from rules.engagement.ledger import EARNING, INTO_DEBT, OPENED_AT, Entry, EntryKind
+from rules.engagement.account_state import Day, Profile
+from rules.engagement.ledger import EARNING, INTO_DEBT, OPENED_AT, Entry, EntryKind, active_dates
 from rules.engagement.lots import expiry_of
 from rules.engagement.streak import fold
 

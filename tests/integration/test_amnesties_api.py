@@ -10,7 +10,7 @@ import pytest
 
 from adapters.engagement.amnesty import FRESH_SECONDS, AmnestyStore
 from local import amnesty as command
-from rules.engagement.account_state import Amnesty
+from rules.engagement.amnesty import Amnesty
 from rules.engagement.streak import DAY
 from tests.support.engine import Engine
 from tests.support.site import Site, site

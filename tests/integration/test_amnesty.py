@@ -13,7 +13,7 @@ from adapters.engagement.amnesty import AmnestyApplier
 from adapters.engagement.ledger_store import LedgerStore
 from analytics.amnesty import users_concerned
 from local.amnesty import Applied, apply
-from rules.engagement.account_state import Amnesties, Amnesty, zone_at
+from rules.engagement.amnesty import Amnesties, Amnesty, zone_at
 from rules.engagement.reconciliation import profile_of
 from rules.engagement.streak import DAY, shown_streak
 from tests.support.dying import Dying, Killed

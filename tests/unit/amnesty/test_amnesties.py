@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.account_state import Account, Amnesties, Amnesty, Decision, Profile, amnesty_of, zone_at
+from rules.engagement.account_state import Account, Decision, Profile
+from rules.engagement.amnesty import Amnesties, Amnesty, amnesty_of, zone_at
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
 from rules.engagement.streak import DAY, shown_streak

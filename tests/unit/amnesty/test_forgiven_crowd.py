@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from rules.engagement.account_state import Amnesty
+from rules.engagement.amnesty import Amnesty
 from rules.engagement.streak import DAY
 from tests.support.account_world import grant
 from tests.support.effort import effort
