@@ -72,7 +72,11 @@ SOURCES = (
 
 def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the text of each mark of template.yaml. declared, parameters: see fragments."""
-    streams = {entity: entity.title().replace("_", "") + "Delivery" for entity in ENTITIES}
+    streams = {
+        name: name.title().replace("_", "") + "Delivery"
+        for name, entity in ENTITIES.items()
+        if not entity.is_of_nights
+    }
     watched = [*declared, *((each, DELIVERY, "") for each in streams.values())]
     queues = [each for each, kind, _ in watched if kind == QUEUE]
     triggers = {trigger for feature in FEATURES for trigger in feature.triggers}
