@@ -26,14 +26,13 @@ from adapters.privacy.tombstones import ErasureCheck, subject_of
 from adapters.regions import Follower, claims_of, events_of
 from ingest.engagement.points.commands import COMMAND, REDEEM
 from rules.engagement.ledger import Entry, entry_id
-from rules.regions.changes import FOLLOWED, GONE, KEYS, LEDGER, ItemChange
+from rules.regions.changes import FOLLOWED, GONE, KEYS, LEDGER, ItemChange, place_needed
 from rules.regions.standby import (
     UNSEEN_POLICIES,
     UnseenEntry,
     UnseenFate,
     UnseenPolicy,
     common_length,
-    place_needed,
     settings_unseen,
     tables_in_order,
     unseen_entries,
@@ -259,7 +258,7 @@ def _is_of_unseen(name: str, mine: Item, found: FoundUnseen) -> bool:
 FILLED_AT_ONCE = 200
 ATTEMPTS_MAX = 5
 DAYS = "DailyActivity"
-# As the writer writes (rules.regions.standby). Claims come twice: those of events, then those of commands.
+# As the writer writes (rules.regions.changes). Claims come twice: those of events, then those of commands.
 FILL_ORDER = (CLAIMS, EVENTS, LEDGER, DAYS, PROFILES, CLAIMS)
 
 
