@@ -22,7 +22,7 @@ from rules.engagement.achievements import (
     DeclaredAchievement,
     StreakHistory,
     UserHistory,
-    asked_digest,
+    answer_digest,
     dated_positions,
     next_snapshot,
     shown_achievements,
@@ -182,7 +182,9 @@ class AchievementReader:
         profile, streaks = self.streaks.history(profile, _streaks_of(declared), now, is_strong=is_strong)
         user, head = profile.user_id, profile.head.created_at if profile.head else ""
         kept = self.store.get(user)
-        asked = asked_digest(declared, streaks)
+        if not is_strong and kept.answer_of and kept.answer_of == answer_digest(head, declared, streaks):
+            return AchievementReading(kept.answer, UserHistory((), kept.sums), streaks, is_settled=True)
+        asked = answer_digest("", declared, streaks)
         if not is_strong and kept.refused == asked:
             raise TooManyEntries(ENTRIES_MAX)
         try:
@@ -198,7 +200,8 @@ class AchievementReader:
         later = next_snapshot(kept, declared, history, streaks, now)
         # A projection that is behind the ledger may lack a period of a streak.
         is_settled = bool(head) and head >= later.head
-        if is_settled and (later.until, later.shown) != (kept.until, kept.shown):
+        is_answer_new = head == later.head and later.answer_of not in ("", kept.answer_of)
+        if is_settled and (is_answer_new or (later.until, later.shown) != (kept.until, kept.shown)):
             self.store.put(user, later)
         return AchievementReading(achieved, history, streaks, is_settled)
 

@@ -43,6 +43,9 @@ PLACES_BEFORE = timedelta(days=2)
 WEEK = timedelta(days=7)
 # If more entries than this were read, totals go up to the newest settled date, not only to its month's first.
 MANY_ENTRIES = 1_000
+# If more entries than this were read, the answer is kept: it spares about 20 read units, what writing it
+# costs.
+ANSWERED_ENTRIES = 200
 
 # A user's history in order.
 
@@ -258,6 +261,8 @@ def period_position(rule: StreakRule, first: date, entries: Iterable[Entry]) -> 
 # What is kept of a user's achievements, so that nobody reads a whole ledger twice.
 #
 # Whoever has read the ledger keeps a snapshot: the history up to a date as totals, and what was earned in it.
+# Of a long history the whole answer is kept, too, until anything changes that it follows from: so asking
+# again costs no more than asking about a short history.
 #
 # The snapshot is stale, and the whole ledger is read once more, if
 #
@@ -284,6 +289,10 @@ class AchievementSnapshot:
     # Instants of achievements that were shown, and are never withdrawn.
     shown: Mapping[str, str] = field(default_factory=dict)
     version: int = 0  # the newest version of the book that was known then
+    # The answer of a long history.
+    answer_of: str = ""  # digest of all that the answer follows from (answer_digest); "": no answer is kept
+    answer: Mapping[str, str] = field(default_factory=dict)  # by name, instants of what the user has
+    sums: Mapping[str, int] = field(default_factory=dict)  # the totals of all dates
     # Digest of the last request that would have read too many entries, so that it is refused without reading.
     refused: str = ""
 
@@ -292,7 +301,8 @@ class AchievementSnapshot:
         """As JSON: a list of the fields, in their order."""
         earned = {name: [day.isoformat(), event_id] for name, (day, event_id) in self.earned.items()}
         history = (self.until.isoformat(), self.head, self.totals, earned, self.forms, self.cover)
-        parts = (*history, self.shown, self.version, self.refused)
+        answer = (self.answer_of, self.answer, self.sums)
+        parts = (*history, self.shown, self.version, *answer, self.refused)
         return json.dumps([dict(each) if isinstance(each, Mapping) else each for each in parts])
 
     @classmethod
@@ -338,12 +348,12 @@ class AchievementSnapshot:
         )
 
 
-def asked_digest(achievements: Mapping[str, DeclaredAchievement], streaks: StreakHistory) -> str:
-    """Return a digest of all that an answer follows from, besides the ledger."""
+def answer_digest(head: str, achievements: Mapping[str, DeclaredAchievement], streaks: StreakHistory) -> str:
+    """Return a digest of all that an answer follows from. head: the newest entry of the ledger."""
     declared = sorted((name, definitions_digest(each)) for name, each in achievements.items())
     periods = sorted(streaks.periods.items())
     return definitions_digest(
-        (declared, periods, definitions_digest(streaks.cover), streaks.books.newest.number)
+        (head, declared, periods, definitions_digest(streaks.cover), streaks.books.newest.number)
     )
 
 
@@ -395,13 +405,13 @@ def next_snapshot(
     streaks: StreakHistory,
     now: datetime,
 ) -> AchievementSnapshot:
-    """Return what is to be kept next: the history up to a date that is settled, and what was shown."""
+    """Return what is to be kept next: the history up to a date that is settled, what was shown, an answer."""
     dated = dated_positions(snapshot, declared, history, streaks)
     answer = shown_achievements(snapshot, declared, dated)
     # Those that the book does not declare any more stay as they were shown: a later version may have them.
     undeclared = {name: at for name, at in snapshot.shown.items() if name not in declared}
     until = max(snapshot.until, snapshot_until(len(history.entries), now))
-    return AchievementSnapshot(
+    following = AchievementSnapshot(
         until=until,
         head=max(history.head, snapshot.head),
         totals=history.sums(until),
@@ -411,6 +421,10 @@ def next_snapshot(
         shown=undeclared | {name: at for name, at in answer.items() if declared[name].rule.stays},
         version=streaks.books.newest.number,
     )
+    if len(history.entries) <= ANSWERED_ENTRIES:
+        return following
+    answer_of = answer_digest(following.head, declared, streaks)
+    return replace(following, answer_of=answer_of, answer=answer, sums=history.sums())
 
 
 # From when the streaks and achievements of a published version count (docs/rules.md, rules 14 and 15).

@@ -108,6 +108,7 @@ def test_nobody_has_those_of_the_shipped_book_before_an_answer(api: Site) -> Non
 def test_an_answer_that_took_many_entries_is_kept_until_something_changes(
     api: Site, at: Move, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(kept_achievements, "ANSWERED_ENTRIES", 3)
     monkeypatch.setattr(kept_achievements, "MANY_ENTRIES", 3)
     user = f"badge{next(KEYS)}-{id(at)}"
     at(MONDAY + 60 * DAY)

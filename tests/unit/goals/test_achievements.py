@@ -57,6 +57,7 @@ def test_live_is_the_plain_reading(seed: int) -> None:
 def test_what_is_kept_changes_no_answer(seed: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers come at some times; each goes on from what the one before has kept, to a month or to a date."""
     monkeypatch.setattr(achievements, "MANY_ENTRIES", many)
+    monkeypatch.setattr(achievements, "ANSWERED_ENTRIES", many)
     story, chance = lived(seed), random.Random(seed)
     known = declared_achievements(story.books, story.now)
     for user, world in story.worlds.items():
