@@ -128,8 +128,11 @@ def _delivery(entity: str, stream: str) -> str:
 
 
 def _mapping_text(table: str, mapping: str, patterns: Iterable[str]) -> str:
-    changes = "\n          ".join(f"- Pattern: '{each}'" for each in patterns)
-    return fill(DERIVED["published"], table=table, mapping=mapping, changes=changes)
+    filters = [f"Pattern: '{each}'" for each in patterns]
+    criteria = f" {{Filters: [{{{filters[0]}}}]}}"
+    if len(filters) > 1:
+        criteria = "\n        Filters:" + "".join(f"\n          - {each}" for each in filters)
+    return fill(DERIVED["published"], table=table, mapping=mapping, filters=criteria)
 
 
 def _metric_reference(logical_id: str, kind: str, condition: str) -> str:

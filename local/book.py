@@ -12,12 +12,13 @@ from typing import Any
 import click
 import yaml
 
-from adapters.book import BookStore, PublicationConflict, shipped_document
-from adapters.platform.objects import Objects, S3Objects
+from adapters.book import PublicationConflict, shipped_document
+from adapters.platform.objects import Objects
 from ingest.book import DOCUMENT_BYTES_MAX, NOW, Proposal, book_of_document, publish, version_view
 from ingest.web.caller import DETAILS_MAX
 from local.command import FILE, FILE_OUT, Reader, as_yaml, command, option
 from local.stack import Stack
+from local.stores import books_of, lake_of
 from rules.book.book import differences
 from rules.book.book_schema import BOOK
 from rules.book.document import BookRefused
@@ -232,7 +233,7 @@ def show_command(stack: Stack, at: datetime | None) -> Any:
 @command("rules list")
 def list_command(stack: Stack) -> Any:
     """Print all versions, the newest first."""
-    return [version_view(each, is_admin=True) for each in reversed(_store(stack).look().versions)]
+    return [version_view(each, is_admin=True) for each in reversed(books_of(stack).look().versions)]
 
 
 @command('rules publish book.yaml --note "a rainy week"', "rules publish book.yaml --effective 2027-01-01")
@@ -256,7 +257,7 @@ def publish_command(
     author: str,
 ) -> Any:
     """Put a book into force; every function knows it within a minute."""
-    book, store = check(file), _store(stack)
+    book, store = check(file), books_of(stack)
     proposal = Proposal(book.document, effective, author, note, rerate)
     try:
         version = publish(store, proposal, datetime.now(UTC))
@@ -273,28 +274,24 @@ def publish_command(
 @command("rules recompute")
 def recompute_command(stack: Stack) -> None:
     """Recompute all points from the lake's files, and say which weeks differ from the ledger."""
-    print(recompute(S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])))
-
-
-def _store(stack: Stack) -> BookStore:
-    return BookStore(stack.client("dynamodb"), stack.tables["RuleBooks"])
+    print(recompute(lake_of(stack)))
 
 
 def _document(stack: Stack, at: datetime | None) -> Any:
     """Return the book in force at an instant; None: now."""
-    store = _store(stack)
+    store = books_of(stack)
     return store.document(store.look().at(at or datetime.now(UTC)).number)
 
 
 def recompute(objects: Objects) -> str:
     """Return a line with what was compared; raises RuntimeError with a line for each week that differs."""
-    from analytics.recompute.book_points import differing_weeks, recomputed_points
+    from analytics.recompute.point_weeks import differing_weeks
 
-    weeks = recomputed_points(objects)
-    found = [
-        f"{user}, week of {monday}: by the book {book}, by the events {events}, in the ledger {ledger}"
-        for user, monday, book, events, ledger in differing_weeks(weeks)
-    ]
-    if found:
-        raise RuntimeError("\n".join(found))
-    return f"{weeks.num_rows} weeks of users, none of which differs"
+    weeks, differing = differing_weeks(objects)
+    if differing:
+        line = (
+            "{user_id}, week of {week_start}: by the book {points_by_book}, "
+            "by the events {points_by_events}, in the ledger {points_in_ledger}"
+        )
+        raise RuntimeError("\n".join(line.format(**each) for each in differing))
+    return f"{weeks} weeks of users, none of which differs"

@@ -68,13 +68,13 @@ ROWS = pa.schema(
     ]
 )
 STATES = ROWS.append(pa.field("state", pa.string()))
-_DATED = {"activity_date", "freeze_date", "expires_on"}
-_READ = {
+# How SQL reads a column of ENTRY as entry_of takes it, where that is not the column itself.
+READ = {
     "created_at": f"strftime(created_at::TIMESTAMP, {STAMP}) AS created_at",
-    **{name: f"{name}::VARCHAR AS {name}" for name in _DATED},
+    **{name: f"{name}::VARCHAR AS {name}" for name in ("activity_date", "freeze_date", "expires_on")},
     "freeze": '"freeze"',
 }
-ENTRIES = f"""SELECT {", ".join(_READ.get(name, name) for name in ENTRY)}, is_late FROM ledger
+ENTRIES = f"""SELECT {", ".join(READ.get(name, name) for name in ENTRY)}, is_late FROM ledger
 ORDER BY account_id, is_late, ledger.created_at, seq"""  # noqa: S608 (our own)
 PROFILES = f"""SELECT user_id, {", ".join(SETTINGS)}, is_late FROM streaks
 ORDER BY user_id, is_late, version"""  # noqa: S608 (our own)
@@ -257,9 +257,9 @@ def _by_user(
     db: duckdb.DuckDBPyConnection,
 ) -> Iterator[tuple[str, list[tuple[Entry, bool]], list[Row]]]:
     """Yield each user of the tables `ledger` and `streaks`, with the rows of both in order."""
-    entries = ((entry_of(values[:-1]), values[-1]) for values in _values(db.cursor(), ENTRIES))
+    entries = ((entry_of(values[:-1]), values[-1]) for values in values_of(db.cursor(), ENTRIES))
     names = ("user_id", *SETTINGS, "is_late")
-    profiles = (dict(zip(names, values, strict=True)) for values in _values(db.cursor(), PROFILES))
+    profiles = (dict(zip(names, values, strict=True)) for values in values_of(db.cursor(), PROFILES))
     by_entry = groupby(entries, key=lambda each: each[0].account_id)
     by_profile = groupby(profiles, key=itemgetter("user_id"))
     one, other = next(by_entry, None), next(by_profile, None)
@@ -274,7 +274,7 @@ def _by_user(
         yield user, mine, told
 
 
-def _values(db: duckdb.DuckDBPyConnection, sql: str) -> Iterator[tuple[Any, ...]]:
+def values_of(db: duckdb.DuckDBPyConnection, sql: str) -> Iterator[tuple[Any, ...]]:
     """Yield a query's rows."""
     for batch in db.sql(sql).to_arrow_reader(10_000):
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

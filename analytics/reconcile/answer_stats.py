@@ -26,7 +26,8 @@ from analytics.lake.curated_files import arrow_table, connect, query
 from analytics.lake.layout import ANSWERS_COMPARED, run_key
 from analytics.lake.layout import curated_files as files_of
 from analytics.recompute.answer_totals import answer_totals
-from analytics.reconcile.candidates import SEGMENTS, Difference, differences, in_parallel
+from analytics.reconcile.candidates import SEGMENTS, in_parallel
+from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.profile_settings import UNREADABLE
 from rules.days import stamp, unstamp
 from rules.engagement.reconciliation import (

@@ -1,33 +1,30 @@
-"""The cheap phase: one pass over the live tables finds the users who need a closer look. What is stored is
-compared with what must be, attribute by attribute.
+"""The cheap phase: one pass over the live tables finds the users who need a closer look.
 
 It may name too many (a user in flight looks different from the lake), but it must miss nobody.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from adapters.engagement.account_items import (
-    UNDATED,
-    day_attributes,
-    day_from,
-    lapsed_attributes,
-    profile_attributes,
-)
+from adapters.engagement.account_items import lapsed_attributes, profile_attributes
 from adapters.platform.items import Item, decode_item, encode_item
-from analytics.recompute.lake_days import Flags, LakeDays, signature
+from adapters.platform.tables import chunks
 from analytics.recompute.recompute import LakeUser, Snapshot
-from analytics.reconcile.profile_settings import UNREADABLE, is_newer, readable_profile, settings_agree
+from analytics.reconcile.journals import day_item
+from analytics.reconcile.profile_settings import is_newer, readable_profile, settings_agree
+from rules.engagement.account_state import Day
 from rules.engagement.archive import is_same_streak
 from rules.engagement.reconciliation import has_lapsed
 from rules.engagement.streak import is_possible_streak
 
 SEGMENTS = 8
+DAYS_AT_ONCE = 1000
 T = TypeVar("T")
 Scan = Callable[[], Iterable[list[Item]]]  # a part of a table, page by page
+ReadDays = Callable[[Iterable[Mapping[str, str]]], Iterable[list[Item]]]  # the stored items of some keys
 
 
 @dataclass(slots=True)
@@ -117,79 +114,15 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
     return is_newer(profile, lake) or (profile.version == lake.version and settings_agree(profile, lake))
 
 
-def scan_days(scans: Sequence[Scan], lake: LakeDays) -> set[str]:
-    """Return the users with a day that differs from the lake's entries, or that is missing."""
-    looked = in_parallel(lambda number: _days_of(scans[number](), lake), range(len(scans)))
-    missing = lake.unseen()
-    for _, known in looked:
-        missing &= ~known
-    return lake.users(missing).union(*(users for users, _ in looked))
-
-
-def _days_of(pages: Iterable[list[Item]], lake: LakeDays) -> tuple[set[str], Flags]:
-    found: set[str] = set()
-    known = ~lake.unseen()
-    for page in pages:
-        for stored in page:
-            if stored["activity_date"]["S"] in UNDATED:
-                continue
-            place = lake.place(stored["user_id"]["S"], stored["activity_date"]["S"])
-            if place is not None:
-                known[place] = True
-            if place is None or not _is_day_right(stored, lake.signature(place)):
-                found.add(stored["user_id"]["S"])
-    return found, known
-
-
-def _is_day_right(stored: Item, expected: int) -> bool:
-    try:
-        day = day_from(decode_item(stored))
-        numbers = (day.events_count, day.points_earned, *day.points_by_cap.values(), day.passive_events)
-        numbers += (day.reversed_events,)
-        return (
-            all(type(each) is int for each in numbers)  # the signature does not show types
-            and encode_item(day_attributes(day)) == stored
-            and signature(day) == expected
-        )
-    except UNREADABLE:
-        return False
-
-
-# Compares what is stored with what must be, attribute by attribute.
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One attribute of one item that is not what it must be. None: the attribute is absent.
-
-    table: UserStreaks, DailyActivity or UserStats; or `lake.ENTITY`, of which a row is not what it must be.
-    key: the day's date, or "" for a profile. attribute: "" if the whole item is missing, or is one too many.
-    """
-
-    user_id: str
-    table: str
-    key: str
-    attribute: str
-    stored: Any
-    expected: Any
-
-
-def differences(
-    user_id: str, table: str, key: str, stored: Item | None, expected: Item | None
-) -> list[Difference]:
-    """Compare an item with what it must be. A value of another type is a difference too."""
-    if stored == expected:
-        return []
-    was, must = _readable(stored), _readable(expected)
-    if stored is None or expected is None:
-        return [Difference(user_id, table, key, "", was or None, must or None)]
-    return [
-        Difference(user_id, table, key, name, was.get(name), must.get(name))
-        for name in sorted(stored.keys() | expected.keys())
-        if stored.get(name) != expected.get(name)
-    ]
-
-
-def _readable(stored: Item | None) -> dict[str, Any]:
-    """Return plain values. A value of a type that we do not use stays in its wire format."""
-    return decode_item(stored or {})
+def users_of_other_days(days: Iterable[Day], read: ReadDays) -> set[str]:
+    """Return the users of whom DailyActivity lacks one of these days, or has it differently."""
+    users: set[str] = set()
+    for some in chunks(days, DAYS_AT_ONCE):
+        expected = {(each.user_id, each.activity_date.isoformat()): day_item(each) for each in some}
+        for page in read([{"user_id": user, "activity_date": when} for user, when in expected]):
+            for stored in page:
+                key = stored["user_id"]["S"], stored["activity_date"]["S"]
+                if stored == expected[key]:
+                    del expected[key]
+        users.update(user for user, _ in expected)
+    return users

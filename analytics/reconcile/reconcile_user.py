@@ -18,7 +18,7 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import Item, decode_item, encode_item
 from analytics.proof import PreviousTree
 from analytics.recompute.recompute import LakeUser
-from analytics.reconcile.candidates import Difference, differences
+from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.journals import UserView, day_item, figures_of, journal_of, other_points
 from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, expected_settings, readable_profile
 from analytics.reconcile.user_goals import GoalRows

@@ -6,23 +6,15 @@ type. If the candidate does not take an event, the first version after `until` t
 when the event arrived, judges it. Otherwise it would have been refused.
 """
 
-import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cached_property, partial
 from typing import Any
 
-from adapters.book import FIRST, shipped_version
-from adapters.platform.objects import Objects
-from analytics.lake import curated_files
-from rules.book.book import NO_FREEZES, NO_PAUSES, Book, Books, FreezeRules, PauseRules, Version
-from rules.book.document import read_book
+from rules.book.book import Book, Books, FreezeRules, PauseRules, Version
 from rules.book.point_rules import Cap, lot_of
 from rules.days import EPOCH, MICROSECOND, stamp
-from rules.lake.entities import RULES
-from rules.lake.rule_entities import BOOK, book_of
 
 FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
 
@@ -208,7 +200,7 @@ class Timeline:
         since, until = self.since, self.until
         number = self.real.newest.number + 1
         versions = [each for each in self.real.versions if since and each.effective_at < since]
-        versions.append(Version(number, since or FIRST_INSTANT, partial(_same, self.candidate)))
+        versions.append(Version(number, since or FIRST_INSTANT, partial(replace, self.candidate)))
         if until:
             versions.append(replace(self.real.at(until), effective_at=until))
             versions += [each for each in self.real.versions if each.effective_at > until]
@@ -287,7 +279,7 @@ class PredictedBooks(Books):
         known = [_with_expiry(each, timeline) for each in timeline.real.versions if each.published_at <= now]
         in_force = [each for each in known if not timeline.is_candidates(each.effective_at)]
         if (candidate := timeline.candidate) is not None:
-            in_force.append(Version(CANDIDATE, timeline.since or FIRST_INSTANT, partial(_same, candidate)))
+            in_force.append(Version(CANDIDATE, timeline.since or FIRST_INSTANT, partial(replace, candidate)))
         if (until := timeline.until) and known:
             last = Books(known).at(until)
             in_force = [each for each in in_force if each.number != last.number]
@@ -300,47 +292,3 @@ def _with_expiry(version: Version, timeline: Timeline) -> Version:
     """Return a version with the rule of expiry that its events name; the lake's books have none."""
     rule = timeline.expiries.get(version.number)
     return replace(version, read=partial(replace, version.book, expiry=rule)) if rule else version
-
-
-def _same(book: Book) -> Book:
-    """Return a book: a version that is sent to another process must not name a function without a name."""
-    return book
-
-
-# The versions of the book that were in force, with what freezes and pauses cost by them, from the lake.
-
-
-COLUMNS = tuple(each.name for each in RULES.fields)
-Rows = Sequence[Mapping[str, Any]]
-
-
-def real_books(objects: Objects) -> Books:
-    """Return the published versions; the shipped book is version 1 while the lake has no version 1.
-
-    A book is without contracts and rewards: the lake has neither. It has the expiry of books that have come
-    into it since their rows say that; of others, events say what expires when.
-    """
-    rows: dict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
-    for batch in curated_files.reader(objects, RULES.name, COLUMNS):
-        for row in batch.to_pylist():
-            rows[row["version"]][row["item"]] = row
-    versions = [
-        Version(number, first["effective_at"], partial(_book, list(items.values())), first["published_at"])
-        for number, items in rows.items()
-        for first in (next(iter(items.values())),)
-    ]
-    if FIRST not in rows:
-        shipped = shipped_version()
-        versions.insert(0, replace(shipped, read=partial(_same, shipped.book)))
-    return Books(versions)
-
-
-def _book(rows: Rows) -> Book:
-    texts = [row["document"] for row in rows if row["kind"] == BOOK and row["document"]]
-    rest = json.loads(texts[0]) if texts else {}
-    return replace(
-        book_of(rows),
-        freezes=FreezeRules(**rest["freezes"]) if "freezes" in rest else NO_FREEZES,
-        expiry=read_book({"event_types": {}, "expiry": rest["expiry"]}).expiry if "expiry" in rest else None,
-        pauses=PauseRules(**rest["pauses"]) if "pauses" in rest else NO_PAUSES,
-    )

@@ -12,16 +12,33 @@ from adapters.platform.objects import Objects
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.layout import curated_files
 from analytics.lake.user_rows import small_database
-from analytics.recompute.ledger_totals import NEWEST
 from analytics.recompute.profile_texts import dates_of, opening_of, pauses_of
+from analytics.recompute.user_fold import SETTINGS
 from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_fold import UserSettings
 from rules.book.book import Book
 from rules.days import UnknownZone, today
-from rules.engagement.streak import paused_dates_a_year
+from rules.engagement.streak import YEAR, paused_dates_a_year
 
 Pauses = tuple[tuple[date, date], ...]
-NONE_SETTLED = "CREATE TEMP VIEW settled AS SELECT * FROM profiles WHERE false"
+# A profile puts away pauses that ended more than a year before a date: older versions have these.
+NEWEST = f"""
+CREATE TABLE settings AS
+WITH newest AS (
+  SELECT user_id, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}}, version)) FROM profiles
+  GROUP BY user_id
+), archived AS (SELECT user_id, pauses, archived_until FROM newest WHERE archived_until IS NOT NULL),
+listed AS (
+  SELECT user_id, pauses, NULL AS until FROM archived UNION SELECT profiles.user_id, profiles.pauses,
+    archived.archived_until - {YEAR.days} FROM profiles JOIN archived USING (user_id)
+), each AS (
+  SELECT DISTINCT user_id, until, unnest(string_split(pauses, ',')) AS pause FROM listed WHERE pauses > ''
+), known AS (
+  SELECT user_id, string_agg(DISTINCT pause, ',' ORDER BY pause) AS all_pauses FROM each
+  WHERE until IS NULL OR split_part(pause, '/', 2)::DATE <= until GROUP BY user_id
+)
+SELECT newest.* REPLACE (coalesce(all_pauses, pauses) AS pauses) FROM newest LEFT JOIN known USING (user_id)
+"""  # noqa: S608 (no input)
 LISTED = """SELECT user_id, pauses, skipped_dates, opening FROM settings
 WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
 ZONES = "SELECT DISTINCT timezone FROM settings WHERE timezone > ''"
@@ -46,7 +63,6 @@ def user_settings(
     """Return the settings of the users who have pauses, skipped dates or an opening; and everybody's date."""
     db = small_database()
     with table_of(db, "profiles", objects, "streaks"):
-        db.execute(NONE_SETTLED)
         db.execute(NEWEST)
         rows = db.execute(LISTED).fetchall()
         in_utc = now.astimezone(UTC).date()

@@ -19,10 +19,11 @@ import pyarrow as pa
 from adapters.platform.objects import Objects
 from analytics.lake.curated_files import arrow_table, query, table_of
 from analytics.lake.user_rows import part_source, parts_of, rows_of_users, small_database, write_parts
+from analytics.recompute.lake_books import lake_books
 from analytics.what_if.counted_users import NOBODYS, CountedUsers, PartAnswer, Replay
 from analytics.what_if.figures import Figures, Impossible
 from analytics.what_if.goals import Goals, Kept
-from analytics.what_if.timeline import Timeline, real_books
+from analytics.what_if.timeline import Timeline
 from analytics.what_if.user_fold import Row, UserSettings
 from analytics.what_if.user_settings import (
     Refuses,
@@ -103,7 +104,7 @@ class WhatIfAnswer:
 
 def what_if(objects: Objects, asked: WhatIfQuestion) -> WhatIfAnswer:
     """Return what a book would have led to."""
-    timeline = Timeline(real_books(objects), asked.book, asked.since, asked.until)
+    timeline = Timeline(lake_books(objects), asked.book, asked.since, asked.until)
     if asked.book and timeline.is_partial:
         timeline.expiries.update(_expiries(objects, timeline.real))
     settings, todays = user_settings(objects, timeline, asked.now)

@@ -148,6 +148,8 @@ def _stop_what_is_stuck() -> None:
     for name, trouble in found.items():
         if trouble not in ("", STOPPED) and name != "ministack":
             print(f"{name} {trouble}: stopping it ...", flush=True)
+            if name == "postgres":
+                embedded_postgres.resume()
             processes.stop(name)
     if processes.pid_of("postgres") is None:
         embedded_postgres.end_left_over()

@@ -10,9 +10,9 @@ from enum import StrEnum
 
 PAYLOADS, HOT, WORDS = "PayloadRetentionDays", "EventHotDays", "AnswerTextRetentionDays"
 CURATED = "CuratedRetentionDays"
-OF_LIFECYCLE = "a day or two after that age; its former versions 30 days later"
+OF_LIFECYCLE = "by age"  # docs/retention.md says how long that takes
 A_NIGHT = "the night after"
-JUDGES = "a late event, a reversal and a rerating are judged by it"
+JUDGES = "late events and reversals are judged by it"
 MADE_OF = "every night is made of it"
 BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
 # A table that somebody has emptied by mistake can be restored as of before for this long (rule 21).

@@ -47,14 +47,7 @@ STARS = {
 }
 # What other services' roles may do, and on what.
 ROLES = {
-    "RanksScheduleRole": {"lambda:InvokeFunction"},
-    "RefreshScheduleRole": {"lambda:InvokeFunction"},
-    "NotificationScheduleRole": {"lambda:InvokeFunction"},
-    "ErasureScheduleRole": {"lambda:InvokeFunction"},
-    "AnnounceScheduleRole": {"sqs:SendMessage"},
-    "RemindersScheduleRole": {"lambda:InvokeFunction"},
-    "ExpireQuestionsScheduleRole": {"lambda:InvokeFunction"},
-    "NightlyScheduleRole": {"states:StartExecution"},
+    "ScheduleRole": {"lambda:InvokeFunction", "sqs:SendMessage", "states:StartExecution"},
     "NightlyRole": {
         "lambda:InvokeFunction",
         "s3:GetObject",

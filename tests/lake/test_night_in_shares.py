@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.recompute.lake_days import LakeDays
+from analytics.recompute.lake_days import days_touched
 from analytics.recompute.recompute import recompute
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.shares.night_plan import NightPlan
+from rules.engagement.account_state import Day
 from rules.engagement.reconciliation import LAKE_LAG
 from tests.lake.test_recompute_nights import BASE, World, told
 from tests.support.examples import examples
@@ -23,10 +24,9 @@ def noon(today: date) -> datetime:
     return datetime(today.year, today.month, today.day, 12, tzinfo=UTC)
 
 
-def days_of(objects: Any, before: datetime, share: UserShare) -> tuple[dict[tuple[str, str], int], set[str]]:
-    found, long_ago = LakeDays.touched(objects, before - LAKE_LAG, share)
-    keys = [(each["user_id"], each["activity_date"]) for each in found.table_keys()]
-    return {key: found.signature(place) for place, key in enumerate(keys)}, long_ago
+def days_of(objects: Any, before: datetime, share: UserShare) -> tuple[list[Day], set[str]]:
+    days, long_ago = days_touched(objects, before - LAKE_LAG, share)
+    return list(days), long_ago
 
 
 @settings(max_examples=examples(1))
@@ -49,7 +49,7 @@ def test_shares_tell_what_a_recompute_of_all_tells(
             assert rows == [row for row in anew if share.has(row["user_id"])]
             if before := plan.before[share.number]:
                 all_days, all_users = days_of(objects, before, UserShare())
-                mine_days = {key: day for key, day in all_days.items() if share.has(key[0])}
+                mine_days = [day for day in all_days if share.has(day.user_id)]
                 mine_users = {user for user in all_users if share.has(user)}
                 assert days_of(objects, before, share) == (mine_days, mine_users)
         plan.note_compared(objects, failed)

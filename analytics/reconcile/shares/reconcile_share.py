@@ -14,10 +14,10 @@ from adapters.engagement.account_store import AccountContended
 from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
-from analytics.recompute.lake_days import LakeDays
+from analytics.recompute.lake_days import days_between, days_touched
 from analytics.recompute.recompute import RecomputedUsers, Snapshot
 from analytics.recompute.user_shares import UserShare
-from analytics.reconcile.candidates import SEGMENTS, ProfileScan, Scan, scan_days, scan_profiles
+from analytics.reconcile.candidates import SEGMENTS, ProfileScan, Scan, scan_profiles, users_of_other_days
 from analytics.reconcile.journals import differs, users_due, users_to_compare
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
 from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
@@ -106,11 +106,11 @@ class ShareReconciliation:
         scans = [partial(self._profiles, named, part, NIGHTS) for part in parts]
         scan = self._scan([partial(projections.some_profiles, sorted(named)), *scans], named, lake, now)
         if self.plan.span:
-            days, long_ago = LakeDays.read(self.objects, *self.plan.span, self.share), set[str]()
+            days, long_ago = days_between(self.objects, *self.plan.span, self.share), set[str]()
         else:
-            days, long_ago = LakeDays.touched(self.objects, before - LAKE_LAG, self.share)
-        looked = scan_days([partial(projections.some_days, days.table_keys())], days)
-        closely = self._wanted(scan.candidates | due | long_ago | looked)
+            days, long_ago = days_touched(self.objects, before - LAKE_LAG, self.share)
+        differing = users_of_other_days(days, projections.some_days)
+        closely = self._wanted(scan.candidates | due | long_ago | differing)
         return Suspects(scan, closely, (named & touched) - closely, lake)
 
     def _scan(

@@ -12,7 +12,7 @@ from adapters.engagement.projections import Projections
 from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NO_ERASURES, ErasureCheck
 from analytics.proof import Heads, PreviousTree, changes_of, publish_root
-from analytics.recompute.book_points import lake_books
+from analytics.recompute.lake_books import lake_books
 from analytics.recompute.recompute import LakeUser, RecomputedUsers, Snapshot, recompute
 from analytics.recompute.user_shares import UserShare
 from analytics.reconcile.profile_settings import SettingsHistory

@@ -1,5 +1,6 @@
-"""Signatures of days: from the lake's entries by SQL, from an item by Python."""
+"""Days out of the lake's entries: the same as out of the ledger's, and each change of a stored one is seen."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import date, timedelta
 from io import BytesIO
@@ -12,9 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.engagement.account_items import day_attributes
+from adapters.platform.items import Item, encode_item
 from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow import arrow_schema
-from analytics.recompute.lake_days import LakeDays, signature
+from analytics.recompute.lake_days import days_between, days_touched
+from analytics.reconcile.candidates import DAYS_AT_ONCE, users_of_other_days
 from rules.days import EPOCH, stamp
 from rules.engagement.account import apply_to_days
 from rules.engagement.account_state import Day
@@ -84,21 +88,17 @@ def test_the_lake_and_the_rule_count_days_alike(
         for seq, (user, kind, day, points, lasts, measures, is_passive) in enumerate(drawn, 1)
     ]
     objects = write(tmp_path_factory.mktemp("days"), listed)
-    lake = LakeDays.read(objects)
-    seen = lake.unseen()
-    for user in "abc":
-        for when, day in apply_to_days({}, [each for each in listed if each.account_id == user]).items():
-            place = lake.place(user, str(when))
-            assert place is not None
-            assert lake.signature(place) == signature(day)
-            seen[place] = False
-    assert not seen.any()
-    assert lake.place("a", "2027-01-01") is None
-    assert lake.place("d", str(BASE)) is None
-    assert lake.place("a", "no date") is None
-    some = LakeDays.read(objects, BASE + timedelta(days=1), BASE + timedelta(days=2))
-    assert {each["activity_date"] for each in some.table_keys()} <= {"2026-03-02", "2026-03-03"}
-    assert some.users(some.unseen()) == {user for user, _, day, *_ in drawn if day in (1, 2)}
+    expected = [
+        day
+        for user in "abc"
+        for day in apply_to_days({}, [each for each in listed if each.account_id == user]).values()
+    ]
+    assert list(days_between(objects, date.min, date.max)) == expected
+    one, two = BASE + timedelta(days=1), BASE + timedelta(days=2)
+    some = [each for each in expected if each.activity_date in (one, two)]
+    assert list(days_between(objects, one, two)) == some
+    touched, long_ago = days_touched(objects, EPOCH)
+    assert (list(touched), long_ago) == (expected, set())
 
 
 OTHERS: dict[str, Any] = {
@@ -117,13 +117,39 @@ OTHERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Day)][2:])
-def test_whatever_else_a_day_says_is_another_signature(name: str) -> None:
+def test_whatever_else_a_stored_day_says_is_seen(name: str) -> None:
     day = Day("a", BASE, "e", 2, 5, {"CHECK_IN": 5}, "2026", "2026", "f")
-    assert signature(replace(day, **{name: OTHERS[name]})) != signature(day)
+    stored = day_attributes(replace(day, **{name: OTHERS[name]}))
+    assert users_of_other_days([day], lambda keys: [[encode_item(stored)]]) == {"a"}
 
 
-def test_dates_before_1970_have_keys_too(tmp_path: Path) -> None:
+def test_a_day_is_right_only_as_it_would_be_written() -> None:
+    day = Day("a", BASE, "e", 2, 5, {"CHECK_IN": 5}, "2026", "2026", "f")
+    right = encode_item(day_attributes(day))
+    assert users_of_other_days([day], lambda keys: [[right]]) == set()
+    assert users_of_other_days([day], lambda keys: []) == {"a"}, "it is missing"
+    as_text = right | {"points_earned": {"S": "5"}}
+    assert users_of_other_days([day], lambda keys: [[as_text]]) == {"a"}
+    one_more = right | {"note": {"S": "by hand"}}
+    assert users_of_other_days([day], lambda keys: [[one_more]]) == {"a"}
+
+
+def test_many_days_are_read_in_pages() -> None:
+    days = [Day(f"u{n}", BASE, "e", 1, 5, {}, "2026", "2026", "e") for n in range(DAYS_AT_ONCE + 1)]
+    asked = []
+
+    def read(keys: Iterable[Mapping[str, str]]) -> Iterator[list[Item]]:
+        asked.append(names := {each["user_id"] for each in keys})
+        for each in days:
+            if each.user_id in names - {"u7", f"u{DAYS_AT_ONCE}"}:
+                yield [encode_item(day_attributes(each))]
+
+    assert users_of_other_days(days, read) == {"u7", f"u{DAYS_AT_ONCE}"}
+    assert list(map(len, asked)) == [DAYS_AT_ONCE, 1]
+
+
+def test_dates_before_1970_are_dates_too(tmp_path: Path) -> None:
     old = Entry("a", stamp(EPOCH), 1, 0, Draft(EntryKind.EARN, 5, "e", "CHECK_IN", "1969-12-31"))
-    lake = LakeDays.read(write(tmp_path, [old]))
-    assert lake.place("a", "1969-12-31") == 0
-    assert list(lake.table_keys()) == [{"user_id": "a", "activity_date": "1969-12-31"}]
+    assert [each.activity_date for each in days_between(write(tmp_path, [old]), date.min, date.max)] == [
+        date(1969, 12, 31)
+    ]

@@ -1,0 +1,52 @@
+"""The versions of the book of rules that were published, as the curated lake has them."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from adapters.book import FIRST, shipped_version
+from adapters.platform.objects import Objects
+from analytics.lake import curated_files
+from rules.book.book import NO_FREEZES, NO_PAUSES, Book, Books, FreezeRules, PauseRules, Version
+from rules.book.document import read_book
+from rules.lake.entities import RULES
+from rules.lake.rule_entities import BOOK, book_of
+
+COLUMNS = tuple(each.name for each in RULES.fields)
+Rows = Sequence[Mapping[str, Any]]
+
+
+def lake_books(objects: Objects) -> Books:
+    """Return the published versions; the shipped book is version 1 while the lake has no version 1.
+
+    A book is without contracts and rewards: the lake has neither. It has the expiry of books that have come
+    into it since their rows say that; of others, events say what expires when.
+    """
+    rows: dict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for batch in curated_files.reader(objects, RULES.name, COLUMNS):
+        for row in batch.to_pylist():
+            rows[row["version"]][row["item"]] = row
+    versions = [_version(number, list(items.values())) for number, items in rows.items()]
+    if FIRST not in rows:
+        shipped = shipped_version()
+        # A version that is sent to another process must not name a function without a name.
+        versions.append(replace(shipped, read=partial(replace, shipped.book)))
+    return Books(versions)
+
+
+def _version(number: int, rows: Rows) -> Version:
+    return Version(number, rows[0]["effective_at"], partial(_book, rows), rows[0]["published_at"])
+
+
+def _book(rows: Rows) -> Book:
+    texts = [row["document"] for row in rows if row["kind"] == BOOK and row["document"]]
+    rest = json.loads(texts[0]) if texts else {}
+    return replace(
+        book_of(rows),
+        freezes=FreezeRules(**rest["freezes"]) if "freezes" in rest else NO_FREEZES,
+        expiry=read_book({"event_types": {}, "expiry": rest["expiry"]}).expiry if "expiry" in rest else None,
+        pauses=PauseRules(**rest["pauses"]) if "pauses" in rest else NO_PAUSES,
+    )

@@ -1,0 +1,50 @@
+"""Whether all users have earned what the book says, recomputed from the whole lake.
+
+The statement is that of facts.user_point_weeks, run by DuckDB in a temporary file. A night does not do that:
+it asks the warehouse, and judges the accounts that it looks at (rules.engagement.points).
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from adapters.platform.objects import Objects
+from analytics.lake import curated_files
+from analytics.lake.curated_files import arrow_table
+from analytics.warehouse.build import build
+from analytics.warehouse.ddl import LOAD_NUMBER, prepare
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.models import ancestors, entities_of, models
+from rules.lake.entities import ENTITIES
+
+# ruff: noqa: S608 (names of our own)
+WEEKS = "facts.user_point_weeks"
+NUMBER = f"SELECT COUNT(*) AS number FROM {WEEKS}"
+DIFFERING = f"""
+SELECT user_id, week_start, points_by_book, points_by_events, points_in_ledger FROM {WEEKS}
+WHERE points_by_book <> points_in_ledger OR points_by_events <> points_in_ledger ORDER BY user_id, week_start
+"""
+
+
+def differing_weeks(objects: Objects) -> tuple[int, list[dict[str, Any]]]:
+    """Return how many weeks of users there are, and those whose three sums are not equal, by user and week.
+
+    A row has user_id, week_start (a Monday), points_by_book, points_by_events and points_in_ledger.
+    """
+    known = models()
+    with TemporaryDirectory() as folder:
+        warehouse = DuckWarehouse(Path(folder, "weeks.duckdb"))
+        with warehouse.kept_open():
+            prepare(warehouse)
+            for entity in entities_of(known[WEEKS], known):
+                _load(warehouse, objects, entity)
+            build(warehouse, {WEEKS, *(each.name for each in ancestors(known[WEEKS], known))})
+            return int(warehouse.rows(NUMBER)[0]["number"]), warehouse.rows(DIFFERING)
+
+
+def _load(warehouse: DuckWarehouse, objects: Objects, entity: str) -> None:
+    """Fill an entity's table with all rows of the lake, as one load."""
+    names = [each.name for each in ENTITIES[entity].fields]
+    rows = curated_files.reader(objects, entity, names)
+    with warehouse.reading() as db, arrow_table(db, "curated", rows):
+        db.execute(f"INSERT INTO lake.{entity} BY NAME SELECT *, 1 AS {LOAD_NUMBER} FROM curated")
