@@ -14,7 +14,7 @@ from adapters.engagement.points import Settler, is_due
 from ingest.web.caller import ApiError
 from rules.book.goal_rules import DAILY, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
 from rules.book.point_rules import UNIT
-from rules.days import is_skipped
+from rules.days import DAY, is_skipped
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import (
     DeclaredAchievement,
@@ -39,7 +39,7 @@ from rules.engagement.goals import (
 )
 from rules.engagement.ledger import debt_of
 from rules.engagement.lots import held_points
-from rules.engagement.streak import DAY, DateReason, Streak, covered_dates, explain_date, fold, shown_streak
+from rules.engagement.streak import DateReason, Streak, covered_dates, explain_date, fold, shown_streak
 
 DAY_RULES = {
     DateReason.COUNTED: "a date with at least one event counts, once",

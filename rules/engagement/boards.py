@@ -201,7 +201,7 @@ def chunk_of(index: bytes, score: int) -> int | None:
 
 def count_above(data: bytes, score: int) -> int:
     """Return how many have a higher score. data: of the chunk that chunk_of names."""
-    numbers = iter(_unpacked(data))
+    numbers: Iterator[int] = iter(_unpacked(data))
     above, last = next(numbers), 0
     for value in numbers:
         users = next(numbers)

@@ -1,5 +1,9 @@
-"""The rewards ledger (docs/rules.md, rule 6): append-only, a running balance, one active head. Several
-entries may be written at once: one is written dearly, and names those before it.
+"""The rewards ledger (docs/rules.md, rule 6): append-only, a running balance, one active head.
+
+Several entries may be written at once. The transaction then writes only the carriers among them. A carrier
+names EARN entries just before it, the carried entries. The writer puts those afterwards, at half the price.
+If it dies first, the next one rebuilds them from their carrier (`split_carriers`, `unfold_carrier`). Example:
+twenty events are three carriers and seventeen carried entries.
 """
 
 import re
@@ -202,14 +206,12 @@ def debt_of(balance: int) -> int:
     return max(0, -balance)
 
 
-# An entry's kind as one text: its event type, and what its event was judged by.
-#
-# Example: `CHECK_IN v2 5/day +90 #n` has the version, the cap, after how many days the points expire, and
-# what the event adds to streaks.
-
-
 def kind_of(draft: Draft) -> str:
-    """Return an entry's event type and what its event was judged by, as one text."""
+    """Return an entry's event type and what its event was judged by, as one text.
+
+    Example: `CHECK_IN v2 5/day +90 #n` has the version, the cap, after how many days the points expire, and
+    what the event adds to streaks.
+    """
     lasts = _days_between(draft.activity_date or "", draft.expires_on) if draft.expires_on else None
     more = lasts, draft.measures
     return _kind(draft.event_type or "", draft.rules_version, draft.cap, draft.is_passive, more)
@@ -257,21 +259,16 @@ def fields_of_kind(kind: str) -> dict[str, Any]:
     return fields
 
 
-# What a carrier names, so that an operator can read it: the kinds, each once, and a line for each entry.
-
-
 @dataclass(slots=True)
 class CarriedDrafts:
-    """EARN drafts that one carrier names. size: how many bytes they take in a table, all of them.
-
-    kinds: see kind_of. lines: the number of its kind, its points, its date and its event's id, such as
-    `0 10 2026-06-01 2026-06-01T08:30:00.000000Z#ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e`.
-    """
+    """EARN drafts that one carrier names, as texts that an operator can read."""
 
     drafts: list[Draft] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)  # see kind_of; each once
+    # For each draft the number of its kind, its points, its date and its event's id, such as
+    # `0 10 2026-06-01 2026-06-01T08:30:00.000000Z#ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e`
     lines: list[str] = field(default_factory=list)
-    size: int = FRAME_BYTES
+    size: int = FRAME_BYTES  # how many bytes all of them take in a table
 
     def takes(self, draft: Draft, room: int) -> bool:
         """Add a draft if all of them then take `room` bytes at most; whether it was added."""
@@ -331,14 +328,6 @@ def _is_date(text: str) -> bool:
     with suppress(ValueError):
         return bool(DATE.fullmatch(text) and date.fromisoformat(text))
     return False
-
-
-# Several ledger entries at once (docs/rules.md, rule 6): one is written dearly, and names those before it.
-#
-# The transaction writes only the carriers among the new entries. A carrier names EARN entries just before it,
-# the carried entries. The writer puts those afterwards, at half the price. If it dies first, the next one
-# rebuilds them from their carrier (`split_carriers`, `unfold_carrier`). Example: twenty events are three
-# carriers and seventeen carried entries.
 
 
 def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:

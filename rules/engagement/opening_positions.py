@@ -138,9 +138,6 @@ def check_active_dates(position: OpeningPosition, dates: Iterable[date]) -> None
         raise InputRefused("conflict", "user_id", reason)
 
 
-# Reads an opening position from a row of a file, and refuses what cannot be (docs/rules.md, rule 20).
-
-
 def position_of(values: Mapping[str, Any], today: date, user_id: str) -> OpeningPosition:
     """Return the position in a row; raises InputRefused. user_id: the pattern of ids."""
     unknown = sorted(values.keys() - {*COLUMNS})

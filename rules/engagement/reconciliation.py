@@ -36,9 +36,6 @@ HASHES = 4096  # this many values have three digits
 SHARES = 8  # of all users in a night, whatever their number: a share keeps what it knows from night to night
 
 
-# What an account's profile and days must be, by its ledger alone (rule 6).
-
-
 def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
     """Return the profile that follows from all entries of an account, oldest first.
 

@@ -108,9 +108,6 @@ def _text(day: date | None) -> str | None:
     return day.isoformat() if day else None
 
 
-# A stored event from its row in the lake (rule 21).
-
-
 def event_of(row: Mapping[str, Any], *, by_server: bool = False) -> Event:
     """Return the event of a row as it is curated. by_server: what its claim says, which the row does not."""
     return Event(

@@ -7,9 +7,10 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from adapters.engagement import kept_items
+from rules.days import DAY
 from rules.engagement import archive as archive_rule
 from rules.engagement.amnesty import Amnesty
-from rules.engagement.streak import DAY, shown_streak
+from rules.engagement.streak import shown_streak
 from tests.support.account_world import grant
 from tests.support.archived_world import ArchivedWorld
 from tests.support.engagement_strategies import event

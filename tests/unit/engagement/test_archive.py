@@ -14,13 +14,13 @@ from adapters.engagement import kept_items
 from adapters.engagement.account_items import profile_from
 from adapters.engagement.kept_items import ArchiveMoved
 from adapters.platform.items import decode_item, item_bytes
+from rules.days import DAY
 from rules.engagement import archive as archive_rule
 from rules.engagement.account_state import Profile
 from rules.engagement.archive import Archive, archive_streak, with_archive
 from rules.engagement.ledger import Head
 from rules.engagement.reconciliation import profile_of
 from rules.engagement.streak import (
-    DAY,
     ArchiveMark,
     Cover,
     Streak,
