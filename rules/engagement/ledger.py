@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
@@ -99,6 +99,37 @@ class Draft:
     reason: str | None = None  # of a CLAWBACK or RERATE
     brand: str | None = None  # of the reward of a REDEEM or its REVERSE
     measures: str | None = None  # what the event adds to streaks (rules/engagement/events.py)
+
+
+# Fields of a draft that a table and the lake have as they are, if at all.
+PLAIN_FIELDS = tuple(
+    each.name for each in fields(Draft) if each.name not in ("kind", "points", "freeze", "cap", "is_passive")
+)
+
+
+def draft_values(draft: Draft) -> dict[str, Any]:
+    """Return a draft's fields as plain values; None for what it does not have."""
+    return {
+        "kind": draft.kind.value,
+        "points": draft.points,
+        **{name: getattr(draft, name) for name in PLAIN_FIELDS},
+        "freeze": draft.freeze and draft.freeze.value,
+        "cap": draft.cap and draft.cap.text,
+        "is_passive": draft.is_passive or None,
+    }
+
+
+def draft_from(values: Mapping[str, Any]) -> Draft:
+    """Return the draft that has these plain values, among others. Raises KeyError, ValueError."""
+    freeze = values.get("freeze")
+    return Draft(
+        kind=EntryKind(values["kind"]),
+        points=values["points"],
+        **{name: values.get(name) for name in PLAIN_FIELDS},
+        freeze=FreezeNote(freeze) if freeze else None,
+        cap=Cap.of(values.get("cap")),
+        is_passive=bool(values.get("is_passive")),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,19 +275,19 @@ def _kind(
 def fields_of_kind(kind: str) -> dict[str, Any]:
     """Return the fields of a draft that a kind contains; raises ValueError."""
     event_type, *judged = kind.split(" ")
-    fields: dict[str, Any] = {"event_type": event_type}
+    found: dict[str, Any] = {"event_type": event_type}
     for each in judged:
         if each.startswith("v"):
-            fields["rules_version"] = int(each[1:])
+            found["rules_version"] = int(each[1:])
         elif each == PASSIVE:
-            fields["is_passive"] = True
+            found["is_passive"] = True
         elif each.startswith(LASTS):
-            fields["lasts"] = int(each.removeprefix(LASTS))
+            found["lasts"] = int(each.removeprefix(LASTS))
         elif each.startswith(MEASURED):
-            fields["measures"] = each.removeprefix(MEASURED)
+            found["measures"] = each.removeprefix(MEASURED)
         else:
-            fields["cap"] = Cap.of(each)
-    return fields
+            found["cap"] = Cap.of(each)
+    return found
 
 
 @dataclass(slots=True)
@@ -304,10 +335,10 @@ def carried_drafts(text: Mapping[str, Sequence[str]]) -> list[Draft]:
     drafts = []
     for line in text["lines"]:
         number, points, activity_date, event_id = line.split(" ")
-        fields = dict(kinds[int(number)])
-        if (lasts := fields.pop("lasts", None)) is not None:
-            fields["expires_on"] = (date.fromisoformat(activity_date) + timedelta(lasts)).isoformat()
-        drafts.append(Draft(EntryKind.EARN, int(points), event_id, activity_date=activity_date, **fields))
+        judged = dict(kinds[int(number)])
+        if (lasts := judged.pop("lasts", None)) is not None:
+            judged["expires_on"] = (date.fromisoformat(activity_date) + timedelta(lasts)).isoformat()
+        drafts.append(Draft(EntryKind.EARN, int(points), event_id, activity_date=activity_date, **judged))
     return drafts
 
 
