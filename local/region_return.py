@@ -32,13 +32,13 @@ from local.region_unseen import (
     shared_fields,
 )
 from rules.engagement.ledger import entry_id
-from rules.regions.changes import GONE, KEYS, LEDGER, ItemChange
-from rules.regions.standby import UnseenEntry, UnseenFate, place_needed
+from rules.regions.changes import GONE, KEYS, LEDGER, ItemChange, place_needed
+from rules.regions.standby import UnseenEntry, UnseenFate
 
 FILLED_AT_ONCE = 200
 ATTEMPTS_MAX = 5
 DAYS = "DailyActivity"
-# As the writer writes (rules.regions.standby). Claims come twice: those of events, then those of commands.
+# As the writer writes (rules.regions.changes). Claims come twice: those of events, then those of commands.
 FILL_ORDER = (CLAIMS, EVENTS, LEDGER, DAYS, PROFILES, CLAIMS)
 
 

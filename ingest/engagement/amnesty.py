@@ -23,7 +23,7 @@ from ingest.web.json_schema import (
 )
 from ingest.web.paging import instant_in
 from rules.days import stamp
-from rules.engagement.account_state import LENGTH_MAX, Amnesty
+from rules.engagement.amnesty import LENGTH_MAX, Amnesty
 
 USERS_MAX, ZONES_MAX, REASON_MAX = 100, 600, 500
 _INSTANT: Schema = INSTANT | {"maxLength": 40}

@@ -27,8 +27,8 @@ from ingest.web.json_schema import (
 )
 from rules.book.goal_rules import DAILY, Condition, ConditionKind, NeedKind, StreakPeriod, StreakRule
 from rules.book.point_rules import UNIT
-from rules.days import is_skipped
-from rules.engagement.account_state import Profile, amnesty_of, date_at
+from rules.days import DAY, is_skipped
+from rules.engagement.account_state import Profile, date_at
 from rules.engagement.achievements import (
     DeclaredAchievement,
     StreakHistory,
@@ -36,6 +36,7 @@ from rules.engagement.achievements import (
     declared_achievements,
     key_of,
 )
+from rules.engagement.amnesty import amnesty_of
 from rules.engagement.events import Event
 from rules.engagement.goals import (
     KnownPeriods,
@@ -52,7 +53,6 @@ from rules.engagement.goals import (
 from rules.engagement.ledger import debt_of
 from rules.engagement.lots import held_points
 from rules.engagement.streak import (
-    DAY,
     DateReason,
     Streak,
     StreakStatus,

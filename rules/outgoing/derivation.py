@@ -12,10 +12,10 @@ from decimal import Decimal
 from typing import Any
 
 from rules.book.rewards import Redemption
-from rules.days import stamp, start_of, unstamp
+from rules.days import DAY, stamp, start_of, unstamp
 from rules.engagement.account_state import Profile, date_at
 from rules.engagement.ledger import debt_of, entry_id
-from rules.engagement.streak import DAY, Cover, Streak, lapse_date, shown_streak
+from rules.engagement.streak import Cover, Streak, lapse_date, shown_streak
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.notices import Notice, NoticeType
 from rules.questions.questions import Question, QuestionStatus
