@@ -19,9 +19,6 @@ from rules.questions import answer_stats
 from rules.questions.answer_stats import BADGES, BadgeMeasure, Category, SettledDates, Stats, earned_badges
 from rules.questions.responses import Response
 
-# An item of UserStats: less than 1 KB, however long a person has been answering (a former key: 36 bytes).
-
-
 # Answers in the categories that are not counted one by one. No category has this name.
 OTHERS = "*"
 DATE_CHARACTERS = 4
@@ -37,7 +34,7 @@ RESPONSES_MAX = 97
 
 
 def stats_attributes(person: str, stats: Stats) -> dict[str, Any]:
-    """Return stats as table attributes.
+    """Return stats as table attributes: less than 1 KB, however long a person has been answering.
 
     Stats are read again from days, settled, badges with badge_days, answers_by_category with category_days,
     newest_at, zone and created_at. The other attributes are what shows, as of the last activity date.
@@ -248,9 +245,6 @@ def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
 def _partition(shard: int) -> str:
     """Name a partition: `_leaderboard`, then `_leaderboard#1` and so on. Small deployments have the first."""
     return f"{LEADERBOARD}#{shard}" if shard else LEADERBOARD
-
-
-# The transaction that counts answers: stats and marks, all or nothing.
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,9 +138,6 @@ def _answer_receipt(
     }
 
 
-# GET /v1/users/{user_id}/answers: what a person has answered, newest first.
-
-
 def own_answer_view(response: Response) -> dict[str, Any]:
     """Return an answer as the person who gave it sees it."""
     view = {
@@ -204,9 +201,6 @@ def _position_of(cursor: str | None) -> tuple[str, str] | None:
 
 def _as_cursor(place: str) -> str:
     return base64.urlsafe_b64encode(json.dumps({"before": place}).encode()).decode()
-
-
-# What a person's answers have earned, and the leaderboard by points.
 
 
 def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:

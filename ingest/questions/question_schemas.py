@@ -77,9 +77,6 @@ ANSWER = closed_object(
 )
 
 
-# What the question routes answer, as JSON Schema.
-
-
 _NUMBER: Schema = {"type": "integer"}
 STATUS: Schema = {"type": "string", "enum": [each.value for each in QuestionStatus]}
 QUESTION_VIEW: Schema = open_object(
@@ -202,9 +199,6 @@ LEADERS: Schema = open_object(
         }
     }
 )
-
-
-# The bodies of the subscription routes, as JSON Schema.
 
 
 CLOCK: Schema = {"type": "string", "pattern": r"^([01][0-9]|2[0-3]):[0-5][0-9]$"}

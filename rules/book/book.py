@@ -17,12 +17,6 @@ from rules.book.point_rules import Cap, Period
 from rules.book.rewards import Reward
 from rules.days import EPOCH
 
-# What answers earn in the stats of who answers (docs/rules.md, rule 5): a section of the book of rules.
-#
-# The events that answers are (QUESTION_ANSWERED) are a type of the book like any other, and not spoken of
-# here.
-
-
 # A date's points are kept in two digits of base 36 (rules/questions/answer_stats.py).
 DAY_POINTS_LIMIT = 36**2 - 1
 TOOK_MS_MAX = 86_400_000  # as the door takes it
@@ -43,7 +37,10 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRules:
-    """What answers earn."""
+    """What answers earn in the stats of who answers (docs/rules.md, rule 5).
+
+    The events that answers are (QUESTION_ANSWERED) are a type of the book like any other.
+    """
 
     points: int  # of each answer
     day_points_max: int  # the most that a person's answers of one date earn
@@ -251,16 +248,13 @@ class Book:
         return tuple(sorted(of_streaks | of_achievements))
 
 
-# Versions of the book: which one judges an event.
-#
-# A version is in force from its effective instant until the next later one of another version; of two with
-# the same instant the one with the higher number. It never changes. Publishing adds one, and never in the
-# past.
-
-
 @dataclass(frozen=True)
 class Version:
-    """A published book."""
+    """A published book. It never changes: publishing adds a version.
+
+    It is in force from its effective instant until the next later one of another version; of two with the
+    same instant the one with the higher number.
+    """
 
     number: int  # 1, 2, 3 ... in the order of publishing
     effective_at: datetime
@@ -400,9 +394,6 @@ def terms_of(version: Version, event_type: str, occurred: datetime) -> Terms:
         version.book.measured(event_type),
         version.book.offline,
     )
-
-
-# How two books differ, in lines for people.
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[str]:

@@ -165,9 +165,6 @@ def later_stamp(old: str, now: datetime) -> str:
     return max(stamp(now), stamp(unstamp(old) + timedelta(microseconds=1))) if old else stamp(now)
 
 
-# What a phone shows of a question or of a streak, and for how long: the words and the seconds.
-
-
 @dataclass(frozen=True, slots=True)
 class PushMessage:
     """What a phone shows, and what its app reads."""
@@ -205,14 +202,10 @@ def claim_expires_at(last: datetime) -> int:
     return int((last + CLAIM_KEPT).timestamp())
 
 
-# When a person is reminded of a streak that ends tonight: once a local date, at REMINDER_HOUR.
-#
 # If that hour is quiet, the reminder is due when the quiet hours end, provided that the date is still the
 # same. The date is the reminder's key, so nobody gets two for one date. When clocks change: an hour that
 # comes twice counts the first time; an hour that is jumped over counts right after the jump; a date that the
 # zone skips has no reminder.
-
-
 def reminder_at(day: date, zone_name: str, quiet: QuietHours | None) -> datetime | None:
     """Return the instant (UTC) at which a local date's reminder is due; None: not on that date."""
     for clock in (time(REMINDER_HOUR), quiet.until if quiet else None):
