@@ -249,7 +249,7 @@ def _partition(shard: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CountRefusal:
-    """Why nothing was written."""
+    """Why a transaction wrote nothing."""
 
     moved: bool  # the stats have changed since they were read (or two transactions met)
     marked: bool  # an answer is counted already, or gone
@@ -300,6 +300,6 @@ class AnswerCounts:
 
 
 def _refusal(codes: Sequence[str | None], puts: int) -> CountRefusal:
-    """codes: of the stats, and of each answer's mark."""
+    """Return why a transaction was refused. codes: of the stats (the first `puts`), and of each mark."""
     moved = REFUSED in codes[:puts] or REFUSED not in codes
     return CountRefusal(moved, REFUSED in codes[puts:])

@@ -28,7 +28,10 @@ NEEDS_QUOTES = re.compile(r'[\x00-\x1f\x7f-\x9f,\[\]{}"]|^\s|\s$|^$')
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """A faster one was given without reading, a slower one was left lying."""
+    """Points for answers that took neither too short nor too long.
+
+    A faster answer was given without reading the question, a slower one was left lying.
+    """
 
     points: int  # of an answer that took from from_ms to to_ms milliseconds, both included
     from_ms: int
@@ -53,7 +56,8 @@ class AnswerRules:
         return self.points + self.confidence_points + (self.timing.points if self.timing else 0)
 
 
-# A book without the section caps nothing either: so the date on which a first one comes is no lost one.
+# Of a book without the section: answers earn nothing, and there is no cap. A cap of 0 would hold for all of
+# the date on which a section is first published, because a date has the cap in force when it begins.
 NO_ANSWERS = AnswerRules(0, DAY_POINTS_LIMIT)
 
 
@@ -144,12 +148,12 @@ class EventType:
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """Multiplies the points of events that occurred in [since, until). No event_types: of all types."""
+    """Multiplies the points of events that occurred in [since, until)."""
 
     since: datetime
     until: datetime
     factor: int
-    event_types: frozenset[str] = frozenset()
+    event_types: frozenset[str] = frozenset()  # whose points are multiplied; none: those of all types
 
     def applies(self, event_type: str, occurred: datetime) -> bool:
         """Whether an event's points are multiplied."""
@@ -287,8 +291,8 @@ class Terms:
     version: int
     points: int  # before the cap
     cap: Cap | None
-    keeps_streak: bool  # keeps_streak, declared_by: see rules.book.book.EventType
-    declared_by: Declarer
+    keeps_streak: bool  # see EventType
+    declared_by: Declarer  # see EventType
     expiry: str | None = None  # by which rule they expire (rules.book.point_rules)
     measured: tuple[str, ...] | None = None  # see Book.measured
     offline: OfflineRules = USUAL_OFFLINE  # what time receipts prove

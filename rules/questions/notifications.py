@@ -127,8 +127,7 @@ def shard_of(subscription_id: str) -> int:
 def listener_partition(min_interval_minutes: int, listeners: str, shard: int) -> str:
     """Return an index partition: `00060#=it~2` has the interval, who listens, and the shard.
 
-    Shard 0 is not named: subscriptions of the version before are all in it.
-    listeners: NO_TAGS, SOME_TAGS, or `tag_listeners` of a tag.
+    Shard 0 has no suffix. listeners: NO_TAGS, SOME_TAGS, or `tag_listeners` of a tag.
     """
     return f"{min_interval_minutes:05}#{listeners}" + (f"~{shard}" if shard else "")
 
