@@ -53,9 +53,6 @@ from rules.json_values import BadValue, check_strict
 from rules.privacy.tombstones import user_subject
 from rules.zone_names import find_zone
 
-# The bodies of events, as JSON Schema: the doors validate with them, and the OpenAPI document shows them.
-
-
 EVENTS_MAX = 100
 EVENT = closed_object(
     {
@@ -140,12 +137,6 @@ RESULTS = closed_object(
     }
 )
 
-# Turns a body that was sent into the event that is stored.
-#
-# It fixes the user, the activity date (rule 1) and the points (rule 5), and refuses what is too late (rule
-# 3).
-
-
 PROPERTIES_BYTES_MAX = 65_535  # what a column of Redshift takes
 NO_TERMS = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
 FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
@@ -178,7 +169,11 @@ class RequestContext:
 
 
 def event_of(body: Mapping[str, Any], request: RequestContext) -> Event:
-    """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow."""
+    """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow.
+
+    It fixes the user, the activity date (rule 1) and the points (rule 5), and refuses what is too late (rule
+    3).
+    """
     occurred_at, user = occurred_at_of(body, request.clock), _user_of(body, request.caller)
     moment = parse_moment(occurred_at)
     terms, refusal = _terms_and_refusal(body, moment, request)
@@ -532,9 +527,6 @@ def _field_rejection(key: str | None, problems: Sequence[tuple[str, str]]) -> Ac
 
 def _error(code: str, reason: str, field: str) -> dict[str, str]:
     return {"code": code, "message": f"{field} {reason}", "field": field}
-
-
-# Puts together from a function's settings what takes its events.
 
 
 def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
