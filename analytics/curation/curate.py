@@ -9,7 +9,6 @@ file makes superfluous is deleted after it. Memory holds a part of the rows at a
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -300,26 +299,26 @@ def _merge_rows(
 ) -> tuple[Counts, list[str]]:
     """Make a file at a path; the files that its rows wait in on the way are in the same folder."""
     entity = ENTITIES[task.entity]
-    with closing(Staging(entity, path.with_name("spill"))) as staging:
-        for key in earlier.keys:
-            objects.save(key, path)
-            staging.add_curated(path)
-            path.unlink()
-        fresh = {layout.source_name(each.key): each.etag for each in new}
-        before = earlier.book.counts
-        if earlier.refused:
-            before = earlier.refused.take(objects, task, earlier.book, fresh, staging)
-        intake = Intake(objects, staging)
-        intake.take(new)
-        rows = before.in_ + intake.rows
-        quarantined = before.quarantined + intake.quarantined
-        sources = {**earlier.book.sources, **fresh}
+    staging = Staging(entity, path.with_name("spill"))
+    for key in earlier.keys:
+        objects.save(key, path)
+        staging.add_curated(path)
+        path.unlink()
+    fresh = {layout.source_name(each.key): each.etag for each in new}
+    before = earlier.book.counts
+    if earlier.refused:
+        before = earlier.refused.take(objects, task, earlier.book, fresh, staging)
+    intake = Intake(objects, staging)
+    intake.take(new)
+    rows = before.in_ + intake.rows
+    quarantined = before.quarantined + intake.quarantined
+    sources = {**earlier.book.sources, **fresh}
 
-        def book(kept: int) -> Bookkeeping:
-            counts = Counts(rows, kept, rows - kept - quarantined, quarantined)
-            return Bookkeeping(len(entity.fields), counts, sources, earlier.book.erased)
+    def book(kept: int) -> Bookkeeping:
+        counts = Counts(rows, kept, rows - kept - quarantined, quarantined)
+        return Bookkeeping(len(entity.fields), counts, sources, earlier.book.erased)
 
-        return staging.write(path, book).counts, intake.refused
+    return staging.write(path, book).counts, intake.refused
 
 
 def _clear_quarantine(objects: Objects, task: Task, refused: Iterable[str]) -> None:

@@ -150,13 +150,17 @@ def _closely(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices,
     if entity.version and entity.version not in entity.key:
         by.append((entity.version, "descending"))
     order = pc.sort_indices(some, [*by, ("n", "ascending")])
-    some = some.take(order)
-    differs = np.zeros(len(indices) - 1, np.bool_)
+    return indices[raw_values(order, np.uint64).astype(np.int64)], begins_key(entity, some.take(order))
+
+
+def begins_key(entity: Entity, rows: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return which of some rows, in the order of their keys, are the first of their key."""
+    begins = np.ones(rows.num_rows, np.bool_)
+    begins[1:] = False
     for name in entity.key:
-        column = some[name].combine_chunks()
-        equal = pc.equal(column.slice(1), column.slice(0, len(column) - 1))
-        differs |= ~as_flags(equal)
-    return indices[raw_values(order, np.uint64).astype(np.int64)], np.concatenate([[True], differs])
+        column = rows[name].combine_chunks()
+        begins[1:] |= ~as_flags(pc.equal(column.slice(1), column.slice(0, len(column) - 1)))
+    return begins
 
 
 def _codes(column: pa.Array) -> Codes:
